@@ -1,0 +1,101 @@
+// Package batch gathers what arrives for one key while the worker of that key
+// is busy, so that the worker can handle it all at once: the queue behind group
+// commit.
+//
+// A queue starts no goroutine. Push tells its caller to start the worker, and
+// the worker ends when Take finds nothing, so that an idle key costs nothing
+// but its memory. The package has no bound of its own: whoever pushes counts.
+// It may not import anything of the project.
+package batch
+
+import (
+	"slices"
+	"sync"
+)
+
+// Item is a value on its way through a queue.
+type Item[T any] struct {
+	Value T
+	taken bool
+	done  chan struct{}
+}
+
+// NewItem returns an item that holds value.
+func NewItem[T any](value T) *Item[T] {
+	return &Item[T]{Value: value, done: make(chan struct{})}
+}
+
+// Finish tells whoever waits on Done that the worker has dealt with the item.
+// It is called once, and nothing in the item changes after it.
+func (i *Item[T]) Finish() { close(i.done) }
+
+// Done is closed when the item is finished.
+func (i *Item[T]) Done() <-chan struct{} { return i.done }
+
+// Queue holds the items of one key in the order in which they were pushed. The
+// zero Queue is empty and ready.
+type Queue[T any] struct {
+	mu      sync.Mutex
+	waiting []*Item[T]
+	working bool
+}
+
+// Push adds an item. When start is true nobody works on the queue and the
+// caller must start a worker, which calls Take until that returns nothing.
+func (q *Queue[T]) Push(item *Item[T]) (start bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, item)
+	start = !q.working
+	q.working = true
+	return start
+}
+
+// Take appends up to limit items to buf, oldest first, and returns it. When
+// there are none the worker must end: the next Push starts another.
+func (q *Queue[T]) Take(buf []*Item[T], limit int) []*Item[T] {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := min(limit, len(q.waiting))
+	for _, item := range q.waiting[:n] {
+		item.taken = true
+	}
+	buf = append(buf, q.waiting[:n]...)
+	q.waiting = slices.Delete(q.waiting, 0, n)
+	q.working = n > 0
+	return buf
+}
+
+// Return puts items that were taken back to the front of the queue, in their
+// order. Only the worker calls it.
+func (q *Queue[T]) Return(items []*Item[T]) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, item := range items {
+		item.taken = false
+	}
+	q.waiting = slices.Insert(q.waiting, 0, items...)
+}
+
+// Withdraw removes an item that nobody has taken and says whether it did. The
+// worker never sees a withdrawn item.
+func (q *Queue[T]) Withdraw(item *Item[T]) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if item.taken {
+		return false
+	}
+	i := slices.Index(q.waiting, item)
+	if i < 0 {
+		return false
+	}
+	q.waiting = slices.Delete(q.waiting, i, i+1)
+	return true
+}
+
+// Idle reports whether nothing waits and nobody works on the queue.
+func (q *Queue[T]) Idle() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return !q.working && len(q.waiting) == 0
+}

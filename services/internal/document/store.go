@@ -1,0 +1,50 @@
+package document
+
+import (
+	"context"
+	"errors"
+)
+
+// ErrConflict is what Put returns when a document is not at the version that a
+// write expects. Nothing was stored.
+var ErrConflict = errors.New("document: version has changed")
+
+// WriteID identifies one attempt to write, so that a write whose outcome is
+// unknown can be recognised when it is read back.
+type WriteID [16]byte
+
+// Document is one version of a JSON document. The zero Document is one that was
+// never written.
+type Document struct {
+	// Version counts the writes of the document, 0 when there was none.
+	Version uint64
+	// ID is that of the write that made this version.
+	ID WriteID
+	// Body is a JSON object; nil when the document was never written.
+	Body []byte
+}
+
+// Write replaces the document at Key, whose version must be Expect, by Body at
+// version Expect+1.
+type Write struct {
+	Key    string
+	Expect uint64
+	ID     WriteID
+	Body   []byte
+}
+
+// Store keeps versioned documents. Every implementation passes storetest.
+//
+// A method that returns an error of kind fault.Storage or fault.Unavailable is
+// certain to have stored nothing; any other error but ErrConflict leaves the
+// outcome unknown.
+type Store interface {
+	// Get returns the documents at the given keys, in their order: for each a
+	// version no older than the last Put that returned nil before the call.
+	Get(ctx context.Context, keys ...string) ([]Document, error)
+
+	// Put makes all the writes durable or none: ErrConflict when any document is
+	// not at the version its write expects. Keys are distinct. The caller does
+	// not change the bodies afterwards.
+	Put(ctx context.Context, writes ...Write) error
+}

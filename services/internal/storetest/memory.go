@@ -1,0 +1,118 @@
+package storetest
+
+import (
+	"context"
+	"iter"
+	"sync"
+
+	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+)
+
+// Memory is the smallest store that keeps every promise but durability. Tests
+// use it as the store and as the model to compare others with.
+type Memory struct {
+	mu        sync.Mutex
+	chunks    map[string][]stream.Chunk
+	snapshots map[string]stream.Snapshot
+	documents map[string]document.Document
+}
+
+// NewMemory returns an empty store.
+func NewMemory() *Memory {
+	return &Memory{
+		chunks:    map[string][]stream.Chunk{},
+		snapshots: map[string]stream.Snapshot{},
+		documents: map[string]document.Document{},
+	}
+}
+
+// Append implements [stream.Store].
+func (m *Memory) Append(ctx context.Context, chunk stream.Chunk) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if chunk.Seq != uint64(len(m.chunks[chunk.Stream]))+1 {
+		return stream.ErrConflict
+	}
+	m.chunks[chunk.Stream] = append(m.chunks[chunk.Stream], chunk)
+	return nil
+}
+
+// Chunks implements [stream.Store].
+func (m *Memory) Chunks(ctx context.Context, name string, after uint64) iter.Seq2[stream.Chunk, error] {
+	return func(yield func(stream.Chunk, error) bool) {
+		m.mu.Lock()
+		all := m.chunks[name]
+		m.mu.Unlock()
+		if after > uint64(len(all)) {
+			return
+		}
+		for _, chunk := range all[after:] {
+			if err := ctx.Err(); err != nil {
+				yield(stream.Chunk{}, err)
+				return
+			}
+			if !yield(chunk, nil) {
+				return
+			}
+		}
+	}
+}
+
+// SaveSnapshot implements [stream.Store].
+func (m *Memory) SaveSnapshot(ctx context.Context, name string, snapshot stream.Snapshot) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.snapshots[name] = snapshot
+	return nil
+}
+
+// LoadSnapshot implements [stream.Store]. The state is the caller's to keep.
+func (m *Memory) LoadSnapshot(ctx context.Context, name string) (stream.Snapshot, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return stream.Snapshot{}, false, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	snapshot, ok := m.snapshots[name]
+	snapshot.State = append([]byte(nil), snapshot.State...)
+	return snapshot, ok, nil
+}
+
+// Get implements [document.Store].
+func (m *Memory) Get(ctx context.Context, keys ...string) ([]document.Document, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found := make([]document.Document, len(keys))
+	for i, key := range keys {
+		found[i] = m.documents[key]
+	}
+	return found, nil
+}
+
+// Put implements [document.Store].
+func (m *Memory) Put(ctx context.Context, writes ...document.Write) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, w := range writes {
+		if m.documents[w.Key].Version != w.Expect {
+			return document.ErrConflict
+		}
+	}
+	for _, w := range writes {
+		m.documents[w.Key] = document.Document{Version: w.Expect + 1, ID: w.ID, Body: w.Body}
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/acclaim-dev/acclaim/services/internal/batch"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+)
+
+// Engine runs the commands of one domain on any number of streams of one store.
+// Any number of engines, in any number of processes, may share the store.
+type Engine[S, C, E, R any] struct {
+	rules   Rules[S, C, E, R]
+	store   Store
+	clock   Clock
+	options Options
+	random  *random
+	stats   counters
+
+	// ctx ends when Close stops waiting; every store call is under it.
+	ctx    context.Context
+	cancel context.CancelFunc
+	// work counts callers and goroutines under way. It is only added to by a
+	// caller that found the engine open, or under such a caller.
+	work    sync.WaitGroup
+	waiting atomic.Int64
+	// saving lets one snapshot be written at a time.
+	saving chan struct{}
+
+	mu       sync.Mutex
+	closed   bool
+	resident *simplelru.LRU[string, *log[S, C, E, R]]
+	bytes    int64
+}
+
+// New returns an engine over store. Close ends it.
+func New[S, C, E, R any](rules Rules[S, C, E, R], store Store, clock Clock, options Options) *Engine[S, C, E, R] {
+	// The count is unbounded here: the memory budget decides what stays.
+	resident, err := simplelru.NewLRU[string, *log[S, C, E, R]](int(^uint(0)>>1), nil)
+	if err != nil {
+		panic(err) // only a size below one is refused
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	options = options.withDefaults()
+	return &Engine[S, C, E, R]{
+		rules:    rules,
+		store:    store,
+		clock:    clock,
+		options:  options,
+		random:   newRandom(options.Random),
+		ctx:      ctx,
+		cancel:   cancel,
+		saving:   make(chan struct{}, 1),
+		resident: resident,
+	}
+}
+
+// Do runs one command on the stream called name. When it returns without an
+// error the command's entry is durable, and read, which may be nil, has run
+// under a read lock on a state that includes it.
+//
+// Errors are the domain's refusals and those of kind fault.Unavailable and
+// fault.Storage (nothing was stored) and fault.Uncertain (nobody knows).
+func (e *Engine[S, C, E, R]) Do(ctx context.Context, name string, command C, read func(S)) (R, error) {
+	return e.run(ctx, name, &call[C, R]{command: command}, read)
+}
+
+// View runs read under a read lock on a state that includes every command
+// acknowledged before the call. The state must not be kept.
+func (e *Engine[S, C, E, R]) View(ctx context.Context, name string, read func(S)) error {
+	_, err := e.run(ctx, name, &call[C, R]{readOnly: true}, read)
+	return err
+}
+
+func (e *Engine[S, C, E, R]) run(ctx context.Context, name string, c *call[C, R], read func(S)) (R, error) {
+	var none R
+	l, err := e.acquire(name)
+	if err != nil {
+		return none, err
+	}
+	defer e.release(l)
+	if !c.readOnly || !l.current() {
+		if err := l.submit(ctx, c); err != nil {
+			return none, err
+		}
+	}
+	if c.err == nil && read != nil {
+		l.view(read)
+	}
+	return c.result, c.err
+}
+
+// Chunks yields the chunks of a stream after the given sequence number, at
+// least up to every command acknowledged before the call.
+func (e *Engine[S, C, E, R]) Chunks(ctx context.Context, name string, after uint64) iter.Seq2[Chunk, error] {
+	return func(yield func(Chunk, error) bool) {
+		for chunk, err := range e.store.Chunks(ctx, name, after) {
+			if err != nil {
+				err = fault.Wrap(fault.Storage, err, "reading the log failed")
+			}
+			if !yield(chunk, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Entries yields the entries of a chunk in order.
+func (e *Engine[S, C, E, R]) Entries(chunk *Chunk) iter.Seq2[E, error] {
+	return func(yield func(E, error) bool) {
+		rest := chunk.Payload
+		for n := range chunk.Count {
+			entry, tail, err := e.rules.DecodeEntry(rest)
+			if err != nil {
+				yield(entry, fmt.Errorf("%w: %s chunk %d entry %d: %w", ErrDamaged, chunk.Stream, chunk.Seq, n, err))
+				return
+			}
+			if !yield(entry, nil) {
+				return
+			}
+			rest = tail
+		}
+	}
+}
+
+// acquire returns the stream's log and keeps it resident until release.
+func (e *Engine[S, C, E, R]) acquire(name string) (*log[S, C, E, R], error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, fault.New(fault.Unavailable, "shutting down")
+	}
+	l, ok := e.resident.Get(name)
+	if !ok {
+		l = &log[S, C, E, R]{engine: e, name: name}
+		e.resident.Add(name, l)
+	}
+	l.pins++
+	e.work.Add(1)
+	return l, nil
+}
+
+func (e *Engine[S, C, E, R]) release(l *log[S, C, E, R]) {
+	e.mu.Lock()
+	l.pins--
+	size := l.size.Load()
+	e.bytes += size - l.charged
+	l.charged = size
+	e.evict()
+	e.mu.Unlock()
+	e.work.Done()
+}
+
+// evict drops the streams that were idle longest until the budget is kept.
+// Nothing is lost with them: a resident state holds nothing but durable chunks.
+func (e *Engine[S, C, E, R]) evict() {
+	for tries := e.resident.Len(); tries > 0 && e.bytes > e.options.MemoryBudget; tries-- {
+		name, l, _ := e.resident.GetOldest()
+		if l.pins > 0 || !l.queue.Idle() {
+			e.resident.Get(name) // in use: the youngest again
+			continue
+		}
+		e.resident.Remove(name)
+		e.bytes -= l.charged
+		e.stats.evictions.Add(1)
+	}
+}
+
+// Close refuses new commands, waits for those under way and writes snapshots of
+// what a restart would otherwise have to fold again. When ctx is done first,
+// what is still under way is cut off, its callers hear fault.Uncertain, and the
+// error says so.
+func (e *Engine[S, C, E, R]) Close(ctx context.Context) error {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	defer e.cancel()
+
+	idle := make(chan struct{})
+	go func() { e.work.Wait(); close(idle) }()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		e.cancel()
+		<-idle
+		return fmt.Errorf("stream: drain cut off: %w", ctx.Err())
+	}
+	return e.saveAll(ctx)
+}
+
+// saveAll writes a snapshot of every resident stream with a tail worth it.
+func (e *Engine[S, C, E, R]) saveAll(ctx context.Context) error {
+	var errs []error
+	for _, l := range e.resident.Values() {
+		if l.tail.Load() >= int64(e.options.SnapshotTail) {
+			errs = append(errs, l.save(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// call is what a caller waits for: a command, or only a state that is current.
+type call[C, R any] struct {
+	command  C
+	readOnly bool
+	result   R
+	err      error
+}
+
+type item[C, R any] = batch.Item[*call[C, R]]

@@ -1,0 +1,115 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+)
+
+// load reads the stream into memory unless it is there: its snapshot, when
+// there is a good one, and the chunks since.
+func (l *log[S, C, E, R]) load(ctx context.Context) error {
+	if l.loaded.Load() {
+		return nil
+	}
+	timer := l.startTimer()
+	if err := l.restore(ctx, timer); err != nil {
+		return fault.Wrap(fault.Storage, err, "loading a stream failed")
+	}
+	l.tail.Store(0)
+	if _, err := l.follow(ctx, ChunkID{}, timer); err != nil {
+		return fault.Wrap(fault.Storage, err, "loading a stream failed")
+	}
+	l.size.Store(int64(l.engine.rules.Size(l.state)) + logOverhead)
+	l.loaded.Store(true)
+	timer.stop()
+	return nil
+}
+
+// restore sets state and head from the stream's snapshot, or to those of an
+// empty stream.
+func (l *log[S, C, E, R]) restore(ctx context.Context, timer *loadTimer) error {
+	rules := l.engine.rules
+	l.state, l.head = rules.New(), Head{}
+	snapshot, ok, err := l.engine.store.LoadSnapshot(ctx, l.name)
+	if err != nil || !ok || snapshot.Format != rules.SnapshotFormat() {
+		return err
+	}
+	timer.reading()
+	state, err := rules.RestoreSnapshot(snapshot.State)
+	timer.rebuilding()
+	if err != nil {
+		l.engine.options.Logger.Warn("a snapshot does not decode; the whole log is read instead", "stream", l.name, "error", err)
+		return nil
+	}
+	for chunk, err := range l.engine.store.Chunks(ctx, l.name, snapshot.Head.Seq-1) {
+		if err != nil {
+			return err
+		}
+		if chunk.Seq != snapshot.Head.Seq || chunk.Sum() != snapshot.Head.Sum {
+			break
+		}
+		l.state, l.head = state, snapshot.Head
+		return nil
+	}
+	return fmt.Errorf("%w: %s: the snapshot was taken at chunk %d, which the log does not have as it was",
+		ErrDamaged, l.name, snapshot.Head.Seq)
+}
+
+// refresh applies the chunks that other engines have appended, and reports
+// whether there were any.
+func (l *log[S, C, E, R]) refresh(ctx context.Context) (news bool, err error) {
+	if l.engine.options.Exclusive {
+		return false, nil
+	}
+	before := l.head.Seq
+	_, err = l.catchUp(ctx, ChunkID{})
+	return l.head.Seq > before, err
+}
+
+// catchUp applies every chunk after the head and reports whether one of them
+// has the given id.
+func (l *log[S, C, E, R]) catchUp(ctx context.Context, own ChunkID) (found bool, err error) {
+	found, err = l.follow(ctx, own, nil)
+	if err != nil {
+		return found, fault.Wrap(fault.Storage, err, "reading a stream's news failed")
+	}
+	return found, nil
+}
+
+func (l *log[S, C, E, R]) follow(ctx context.Context, own ChunkID, timer *loadTimer) (found bool, err error) {
+	var entries []E
+	for chunk, err := range l.engine.store.Chunks(ctx, l.name, l.head.Seq) {
+		timer.reading()
+		if err != nil {
+			return found, err
+		}
+		if entries, err = l.check(&chunk, entries[:0]); err != nil {
+			return found, err
+		}
+		l.apply(&chunk, entries)
+		found = found || (own != ChunkID{} && chunk.ID == own)
+		timer.rebuilding()
+	}
+	return found, nil
+}
+
+// check makes sure that chunk follows the head and appends its entries to buf.
+func (l *log[S, C, E, R]) check(chunk *Chunk, buf []E) ([]E, error) {
+	switch {
+	case chunk.Seq != l.head.Seq+1:
+		return buf, fmt.Errorf("%w: %s: chunk %d follows chunk %d", ErrDamaged, l.name, chunk.Seq, l.head.Seq)
+	case chunk.Prev != l.head.Sum:
+		return buf, fmt.Errorf("%w: %s: chunk %d does not continue chunk %d", ErrDamaged, l.name, chunk.Seq, l.head.Seq)
+	case chunk.At <= l.head.At:
+		return buf, fmt.Errorf("%w: %s: chunk %d is not later than chunk %d", ErrDamaged, l.name, chunk.Seq, l.head.Seq)
+	}
+	for entry, err := range l.engine.Entries(chunk) {
+		if err != nil {
+			return buf, err
+		}
+		buf = append(buf, entry)
+	}
+	return buf, nil
+}

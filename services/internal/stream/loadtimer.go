@@ -1,0 +1,44 @@
+package stream
+
+import "time"
+
+// loadTimer divides the time of a load between reading and rebuilding. A nil
+// timer measures nothing.
+type loadTimer struct {
+	clock         Clock
+	stats         *counters
+	last          time.Time
+	read, rebuild time.Duration
+}
+
+func (l *log[S, C, E, R]) startTimer() *loadTimer {
+	e := l.engine
+	return &loadTimer{clock: e.clock, stats: &e.stats, last: e.clock.Now()}
+}
+
+// reading counts the time since the last call as spent in the store.
+func (t *loadTimer) reading() {
+	if t != nil {
+		t.read += t.lap()
+	}
+}
+
+// rebuilding counts the time since the last call as spent folding.
+func (t *loadTimer) rebuilding() {
+	if t != nil {
+		t.rebuild += t.lap()
+	}
+}
+
+func (t *loadTimer) lap() time.Duration {
+	now := t.clock.Now()
+	lap := now.Sub(t.last)
+	t.last = now
+	return lap
+}
+
+func (t *loadTimer) stop() {
+	t.stats.loads.Add(1)
+	t.stats.loadRead.Add(int64(t.read))
+	t.stats.loadRebuild.Add(int64(t.rebuild))
+}

@@ -1,0 +1,145 @@
+package stream
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/batch"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+)
+
+// log is one resident stream. Its worker, at most one goroutine, is the only
+// one to change it.
+type log[S, C, E, R any] struct {
+	engine *Engine[S, C, E, R]
+	name   string
+	queue  batch.Queue[*call[C, R]]
+
+	// Under engine.mu: callers that keep the log resident, and the bytes it was
+	// last charged against the budget.
+	pins    int
+	charged int64
+
+	size   atomic.Int64 // bytes of state
+	tail   atomic.Int64 // bytes of chunks since the last snapshot
+	loaded atomic.Bool  // state and head are those of a stream that was read
+
+	// mu guards state and head against readers. The worker alone writes, so it
+	// reads without it.
+	mu    sync.RWMutex
+	state S
+	head  Head
+
+	// The worker's own.
+	taken   []*item[C, R]
+	entries []E
+	rivals  int // commits to pace because another engine appends too
+}
+
+// current reports whether the resident state needs no question to the store.
+func (l *log[S, C, E, R]) current() bool {
+	return l.engine.options.Exclusive && l.loaded.Load()
+}
+
+func (l *log[S, C, E, R]) view(read func(S)) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	read(l.state)
+}
+
+// submit queues a call and waits until the worker has dealt with it.
+func (l *log[S, C, E, R]) submit(ctx context.Context, c *call[C, R]) error {
+	e := l.engine
+	if e.waiting.Add(1) > e.options.QueueLimit {
+		e.waiting.Add(-1)
+		return fault.New(fault.Unavailable, "too many commands are waiting")
+	}
+	defer e.waiting.Add(-1)
+
+	it := batch.NewItem(c)
+	if l.queue.Push(it) {
+		e.work.Add(1)
+		go l.work()
+	}
+	select {
+	case <-it.Done():
+		return nil
+	case <-ctx.Done():
+		if l.queue.Withdraw(it) {
+			return fault.Wrap(fault.Unavailable, ctx.Err(), "given up while waiting")
+		}
+		return fault.Wrap(fault.Uncertain, ctx.Err(), "given up while committing")
+	}
+}
+
+// work handles batches until nothing waits.
+func (l *log[S, C, E, R]) work() {
+	defer l.engine.work.Done()
+	ctx := l.engine.ctx
+	for {
+		err := l.load(ctx)
+		if err == nil {
+			err = l.pace(ctx)
+		}
+		taken := l.queue.Take(l.taken[:0], l.engine.options.BatchLimit)
+		if len(taken) == 0 {
+			return // the log is the next worker's from here on
+		}
+		l.taken = taken
+		if err == nil {
+			err = l.handle(ctx)
+		}
+		l.answer(err)
+		l.saveIfDue()
+	}
+}
+
+// answer finishes every call of the batch, all with err unless that is nil.
+func (l *log[S, C, E, R]) answer(err error) {
+	for _, it := range l.taken {
+		if err != nil {
+			it.Value.err = err
+		}
+		it.Finish()
+	}
+	clear(l.taken)
+}
+
+// pace waits until the next chunk may have a time of its own that is not ahead
+// of the wall clock: the next millisecond at most, so that what arrives in it
+// shares a commit. A clock that was set back is not waited for: every commit
+// then waits clockWait and is stamped a millisecond after the last, so that the
+// wall clock gains on the stream until it has caught up.
+//
+// While another engine appends to the stream too, the wait is longer and drawn
+// at random: the winner of a race always has a head start on the next one, and
+// would starve the others.
+func (l *log[S, C, E, R]) pace(ctx context.Context) error {
+	clock := l.engine.clock
+	wait := min(time.UnixMilli(l.head.At+1).Sub(clock.Now()), clockWait)
+	if l.rivals > 0 {
+		l.rivals--
+		wait = max(wait, 0) + l.engine.random.upTo(rivalWait)
+	}
+	if wait <= 0 {
+		return nil
+	}
+	if err := clock.Sleep(ctx, wait); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "shutting down")
+	}
+	return nil
+}
+
+// stamp returns the time of the next chunk in Unix milliseconds.
+func (l *log[S, C, E, R]) stamp() int64 {
+	return max(l.engine.clock.Now().UnixMilli(), l.head.At+1)
+}
+
+const (
+	clockWait = 5 * time.Millisecond
+	rivalWait = 4 * time.Millisecond
+	// rivalCommits is how many commits after a lost race are paced.
+	rivalCommits = 16
+)

@@ -1,0 +1,39 @@
+package stream
+
+import (
+	crand "crypto/rand"
+	"encoding/binary"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// random makes a source safe for the goroutines of an engine.
+type random struct {
+	mu     sync.Mutex
+	source rand.Source
+}
+
+func newRandom(source rand.Source) *random {
+	if source == nil {
+		var seed [32]byte
+		_, _ = crand.Read(seed[:]) // documented never to fail
+		source = rand.NewChaCha8(seed)
+	}
+	return &random{source: source}
+}
+
+func (r *random) id() (id ChunkID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	binary.LittleEndian.PutUint64(id[:8], r.source.Uint64())
+	binary.LittleEndian.PutUint64(id[8:], r.source.Uint64())
+	return id
+}
+
+// upTo returns a duration below limit.
+func (r *random) upTo(limit time.Duration) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return time.Duration(r.source.Uint64() % uint64(limit))
+}

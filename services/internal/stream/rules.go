@@ -1,0 +1,57 @@
+package stream
+
+// Rules are a domain: pure functions over its state S, its commands C, its
+// entries E and what a command is answered with, R. They take time as an
+// argument, do no I/O and never fail on anything they have written themselves.
+//
+// S is a reference (a pointer or a map): Apply changes it in place. While the
+// engine reads S from several goroutines it applies nothing, and the reverse;
+// what a domain computes lazily inside S during a read must be safe for that.
+type Rules[S, C, E, R any] interface {
+	// New returns the state of an empty stream.
+	New() S
+
+	// Fork returns a scratch state that begins equal to s, for deciding a batch:
+	// Apply on the fork must not be visible in s. s does not change while the
+	// fork is in use. A fork should cost little however large s is.
+	Fork(s S) S
+
+	// Decide says what a command does at a given time (Unix milliseconds) without
+	// doing it. A refusal is an error of a fault kind and stores nothing.
+	Decide(s S, at int64, c C) (Decision[E, R], error)
+
+	// Apply folds an entry of a chunk written at the given time into s. It is the
+	// only thing that changes a state, and it is deterministic: the same entries
+	// at the same times give the same state, bit for bit.
+	Apply(s S, at int64, e E)
+
+	// Size returns roughly how many bytes of memory s keeps resident.
+	Size(s S) int
+
+	// AppendEntry appends the encoding of e to buf. It is self-delimiting.
+	AppendEntry(buf []byte, e E) []byte
+
+	// DecodeEntry decodes the entry at the start of buf and returns the rest. The
+	// entry may alias buf.
+	DecodeEntry(buf []byte) (e E, rest []byte, err error)
+
+	// SnapshotFormat is the version of the encoding that AppendSnapshot writes.
+	// Snapshots of another version are ignored.
+	SnapshotFormat() uint32
+
+	// AppendSnapshot appends the encoding of s to buf.
+	AppendSnapshot(buf []byte, s S) []byte
+
+	// RestoreSnapshot returns the state that AppendSnapshot encoded. It owns buf.
+	RestoreSnapshot(buf []byte) (S, error)
+}
+
+// Decision is the outcome of an accepted command.
+type Decision[E, R any] struct {
+	// Entry is what to append to the log, if Store is true. A command that
+	// changes nothing stores nothing.
+	Entry E
+	Store bool
+	// Result is what the caller gets once the entry is durable.
+	Result R
+}

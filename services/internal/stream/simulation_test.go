@@ -1,0 +1,306 @@
+package stream_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/storetest"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+)
+
+// TestSimulation runs several engines over one store in simulated time, with
+// conflicts, lost requests and answers, stray duplicates, crashes and clocks
+// that step, and checks that what the clients saw is linearizable and is what
+// the log says. ACCLAIM_SIM_SEEDS sets how many histories are tried,
+// ACCLAIM_SIM_SEED tries one alone.
+func TestSimulation(t *testing.T) {
+	if seed := os.Getenv("ACCLAIM_SIM_SEED"); seed != "" {
+		n, err := strconv.ParseUint(seed, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		simulate(t, n)
+		return
+	}
+	seeds := uint64(1000)
+	if s := os.Getenv("ACCLAIM_SIM_SEEDS"); s != "" {
+		n, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seeds = n
+	}
+	for seed := range seeds {
+		if simulate(t, seed); t.Failed() {
+			t.Fatalf("failed with ACCLAIM_SIM_SEED=%d", seed)
+		}
+	}
+}
+
+func simulate(t *testing.T, seed uint64) {
+	w := &world{seed: seed, store: storetest.NewMemory()}
+	synctest.Test(t, func(t *testing.T) { w.run(t) })
+	logged := w.checkLog(t)
+	// What the log does not hold never happened. Telling the checker so spares
+	// it a search that doubles with every command of unknown outcome.
+	happened := slices.DeleteFunc(w.history, func(op porcupine.Operation) bool {
+		return op.Output.(ledgerOutput).unknown && logged[op.Input.(ledgerInput).post.id] == 0
+	})
+	if result := porcupine.CheckOperationsTimeout(ledgerModel, happened, time.Minute); result != porcupine.Ok {
+		t.Errorf("is the history linearizable? %s", result)
+	}
+}
+
+const (
+	simEngines = 3 // but one where the engine has the store to itself
+	simClients = 5 // for each engine
+	simOps     = 8
+	simStreams = 2
+)
+
+// world is one simulated run.
+type world struct {
+	seed  uint64
+	store *storetest.Memory
+	now   atomic.Int64 // orders calls and returns
+	late  sync.WaitGroup
+
+	mu      sync.Mutex
+	nodes   []*node
+	history []porcupine.Operation
+}
+
+// node is a process: an engine, its clock and its network.
+type node struct {
+	engine  *ledgerEngine
+	clock   *skewedClock
+	network *network
+}
+
+func (w *world) rng(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(w.seed, stream)) }
+
+// alone reports whether this run has a single engine that owns its store. Such
+// a store loses no answers, and its owner is not killed: a second one would own
+// it at the same time.
+func (w *world) alone() bool { return w.seed%4 == 3 }
+
+func (w *world) boot(rng *rand.Rand, clock *skewedClock) *node {
+	net := &network{
+		Store:  w.store,
+		rng:    rand.New(rand.NewPCG(rng.Uint64(), 0)),
+		faults: []float64{0, 0.05, 0.3}[w.seed%3],
+		late:   &w.late,
+	}
+	if w.alone() {
+		net.faults = 0
+	}
+	return &node{clock: clock, network: net, engine: stream.New(ledgerRules{}, net, clock, stream.Options{
+		Exclusive:    w.alone(),
+		MemoryBudget: []int64{1, 1 << 20}[rng.IntN(2)], // 1: nothing idle stays
+		BatchLimit:   1 + rng.IntN(8),
+		PayloadLimit: 1 + rng.IntN(16),
+		SnapshotTail: 256,
+		Random:       rand.NewPCG(rng.Uint64(), 1),
+	})}
+}
+
+func (w *world) run(t *testing.T) {
+	rng := w.rng(0)
+	engines := simEngines
+	if w.alone() {
+		engines = 1
+	}
+	for range engines {
+		w.nodes = append(w.nodes, w.boot(rng, &skewedClock{offset: time.Duration(rng.IntN(200)) * time.Millisecond}))
+	}
+	var clients sync.WaitGroup
+	for id := range uint64(engines * simClients) {
+		clients.Go(func() { w.client(id) })
+	}
+	stop := make(chan struct{})
+	var chaos sync.WaitGroup
+	chaos.Go(func() { w.disturb(stop) })
+	clients.Wait()
+	close(stop)
+	chaos.Wait()
+	for _, n := range w.nodes {
+		n.network.heal()
+		if err := n.engine.Close(t.Context()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	}
+	w.late.Wait()
+}
+
+// disturb kills processes and steps clocks until stop is closed.
+func (w *world) disturb(stop <-chan struct{}) {
+	rng := w.rng(1)
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Duration(1+rng.IntN(15)) * time.Millisecond):
+		}
+		i := rng.IntN(len(w.nodes))
+		w.mu.Lock()
+		old := w.nodes[i]
+		if w.alone() || rng.IntN(3) > 0 {
+			old.clock.step(time.Duration(rng.IntN(200)-100) * time.Millisecond)
+			w.mu.Unlock()
+			continue
+		}
+		w.nodes[i] = w.boot(rng, old.clock)
+		w.mu.Unlock()
+		old.network.kill()
+		killed, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = old.engine.Close(killed) // its error is the point
+	}
+}
+
+func (w *world) client(id uint64) {
+	rng := w.rng(2 + id)
+	for n := range uint64(simOps) {
+		time.Sleep(time.Duration(1 + rng.Int64N(int64(4*time.Millisecond))))
+		w.mu.Lock()
+		node := w.nodes[rng.IntN(len(w.nodes))]
+		w.mu.Unlock()
+		in := ledgerInput{
+			stream: fmt.Sprintf("ledger/%d", rng.IntN(simStreams)),
+			post:   post{id: id*simOps + n, amount: []int64{0, 1, 2, 3, 7}[rng.IntN(5)]},
+			read:   rng.IntN(3) == 0,
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(5+rng.IntN(1000))*time.Millisecond)
+		call := w.now.Add(1)
+		out := in.do(ctx, node.engine)
+		op := porcupine.Operation{ClientId: int(id), Input: in, Call: call, Output: out, Return: w.now.Add(1)}
+		if out.unknown {
+			op.Return = 1 << 60 // it may take effect at any later time
+		}
+		cancel()
+		w.mu.Lock()
+		w.history = append(w.history, op)
+		w.mu.Unlock()
+	}
+}
+
+type ledgerInput struct {
+	stream string
+	post   post
+	read   bool
+}
+
+type ledgerOutput struct {
+	sum     int64
+	refused bool // by the limit
+	failed  bool // nothing happened
+	unknown bool // nobody knows
+}
+
+func (in ledgerInput) do(ctx context.Context, engine *ledgerEngine) (out ledgerOutput) {
+	var err error
+	if in.read {
+		err = engine.View(ctx, in.stream, func(s *ledger) { out.sum = s.sum })
+		out.failed = err != nil
+		return out
+	}
+	out.sum, err = engine.Do(ctx, in.stream, in.post, nil)
+	switch fault.KindOf(err) {
+	case fault.Invalid:
+		out.refused = true
+	case fault.Storage, fault.Unavailable:
+		out.failed = true
+	default:
+		out.unknown = err != nil
+	}
+	return out
+}
+
+var ledgerModel = porcupine.Model{
+	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
+		parts := map[string][]porcupine.Operation{}
+		for _, op := range history {
+			name := op.Input.(ledgerInput).stream
+			parts[name] = append(parts[name], op)
+		}
+		var all [][]porcupine.Operation
+		for _, part := range parts {
+			all = append(all, part)
+		}
+		return all
+	},
+	Init: func() any { return int64(0) },
+	Step: func(state, input, output any) (bool, any) {
+		sum, in, out := state.(int64), input.(ledgerInput), output.(ledgerOutput)
+		over := sum+in.post.amount > ledgerLimit
+		after := sum + in.post.amount
+		if in.post.amount == 0 {
+			after = 0
+		}
+		switch {
+		case out.failed:
+			return true, sum
+		case in.read:
+			return out.sum == sum, sum
+		case out.refused:
+			return over, sum
+		}
+		return !over && (out.unknown || out.sum == after), after
+	},
+}
+
+// checkLog compares what clients were told with what is in the log, and returns
+// how often each command is in it.
+func (w *world) checkLog(t *testing.T) (times map[uint64]int) {
+	times = map[uint64]int{}
+	engine := stream.New(ledgerRules{}, w.store, stream.SystemClock(), stream.Options{})
+	for i := range simStreams {
+		name := fmt.Sprintf("ledger/%d", i)
+		var fold ledger
+		for chunk, err := range engine.Chunks(t.Context(), name, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for entry, err := range engine.Entries(&chunk) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				times[entry.id]++
+				ledgerRules{}.Apply(&fold, chunk.At, entry)
+			}
+		}
+		// Loading checks sequence, chain and times; a snapshot may shorten it.
+		if err := engine.View(t.Context(), name, func(s *ledger) {
+			if *s != fold {
+				t.Errorf("%s: state is %+v, the fold of its log %+v", name, *s, fold)
+			}
+		}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, op := range w.history {
+		in, out := op.Input.(ledgerInput), op.Output.(ledgerOutput)
+		n := times[in.post.id]
+		switch {
+		case in.read || out.refused || out.failed:
+			if n != 0 {
+				t.Errorf("command %d answered %+v is in the log %d times", in.post.id, out, n)
+			}
+		case out.unknown && n > 1, !out.unknown && n != 1:
+			t.Errorf("command %d answered %+v is in the log %d times", in.post.id, out, n)
+		}
+	}
+	return times
+}

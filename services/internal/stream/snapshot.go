@@ -1,0 +1,50 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+)
+
+// saveIfDue starts writing a snapshot when the tail has outgrown the state, so
+// that snapshots cost no more than a constant share of what is appended. While
+// another snapshot is being written it does nothing: the tail keeps growing and
+// the next batch asks again.
+func (l *log[S, C, E, R]) saveIfDue() {
+	e := l.engine
+	if l.tail.Load() < max(int64(e.options.SnapshotTail), l.size.Load()) {
+		return
+	}
+	select {
+	case e.saving <- struct{}{}:
+	default:
+		return
+	}
+	e.work.Add(1)
+	go func() {
+		defer e.work.Done()
+		defer func() { <-e.saving }()
+		if err := l.save(e.ctx); err != nil {
+			e.options.Logger.Warn("a snapshot was not written", "stream", l.name, "error", err)
+		}
+	}()
+}
+
+// save writes a snapshot of the state as it is. Readers go on meanwhile; the
+// worker waits only while the state is copied.
+func (l *log[S, C, E, R]) save(ctx context.Context) error {
+	rules := l.engine.rules
+	l.mu.RLock()
+	snapshot := Snapshot{
+		Head:   l.head,
+		Format: rules.SnapshotFormat(),
+		State:  rules.AppendSnapshot(nil, l.state),
+	}
+	covered := l.tail.Load()
+	l.mu.RUnlock()
+	if err := l.engine.store.SaveSnapshot(ctx, l.name, snapshot); err != nil {
+		return fmt.Errorf("snapshot of %s: %w", l.name, err)
+	}
+	l.tail.Add(-covered)
+	l.engine.stats.snapshots.Add(1)
+	return nil
+}

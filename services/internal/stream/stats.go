@@ -1,0 +1,48 @@
+package stream
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Stats are totals since the engine was made, but for the first three.
+type Stats struct {
+	Streams       int   // resident streams
+	ResidentBytes int64 // their states, as Rules.Size has it
+	Waiting       int64 // commands in waiting
+	Commits       uint64
+	Entries       uint64
+	Conflicts     uint64 // appends that lost the race for their sequence number
+	Unsettled     uint64 // appends whose outcome stayed unknown
+	Evictions     uint64
+	Snapshots     uint64
+	Loads         uint64
+	LoadRead      time.Duration // of the loads, time spent in the store
+	LoadRebuild   time.Duration // of the loads, time spent folding
+}
+
+type counters struct {
+	commits, entries, conflicts, unsettled, evictions, snapshots, loads atomic.Uint64
+	loadRead, loadRebuild                                               atomic.Int64
+}
+
+// Stats returns the engine's figures.
+func (e *Engine[S, C, E, R]) Stats() Stats {
+	e.mu.Lock()
+	streams, bytes := e.resident.Len(), e.bytes
+	e.mu.Unlock()
+	return Stats{
+		Streams:       streams,
+		ResidentBytes: bytes,
+		Waiting:       e.waiting.Load(),
+		Commits:       e.stats.commits.Load(),
+		Entries:       e.stats.entries.Load(),
+		Conflicts:     e.stats.conflicts.Load(),
+		Unsettled:     e.stats.unsettled.Load(),
+		Evictions:     e.stats.evictions.Load(),
+		Snapshots:     e.stats.snapshots.Load(),
+		Loads:         e.stats.loads.Load(),
+		LoadRead:      time.Duration(e.stats.loadRead.Load()),
+		LoadRebuild:   time.Duration(e.stats.loadRebuild.Load()),
+	}
+}
