@@ -27,6 +27,16 @@ func NewMemory() *Memory {
 	}
 }
 
+// NewMemoryOf returns a store that holds the given chunks as they are, whether
+// or not they make sense.
+func NewMemoryOf(chunks ...stream.Chunk) *Memory {
+	m := NewMemory()
+	for _, chunk := range chunks {
+		m.chunks[chunk.Stream] = append(m.chunks[chunk.Stream], chunk)
+	}
+	return m
+}
+
 // Append implements [stream.Store].
 func (m *Memory) Append(ctx context.Context, chunk stream.Chunk) error {
 	if err := ctx.Err(); err != nil {
