@@ -1,0 +1,109 @@
+package accumulation
+
+import (
+	"encoding/binary"
+	"errors"
+	"sort"
+
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+)
+
+// stride is how many chunks lie between two marks of an index.
+const stride = 64
+
+// index finds the place in a buffer's log from which to read. It is all that a
+// buffer keeps in memory: the time of every 64th chunk.
+type index struct {
+	chunks uint64 // how many there are
+	last   int64  // time of the last
+	marks  []int64
+}
+
+// before returns the number of a chunk such that all chunks later than start
+// come after it, and few others.
+func (i *index) before(start int64) uint64 {
+	if start >= i.last {
+		return i.chunks
+	}
+	n := sort.Search(len(i.marks), func(n int) bool { return i.marks[n] > start })
+	return uint64(max(n-1, 0)) * stride
+}
+
+// add counts the entry of a chunk: entries of one chunk share their time.
+func (i *index) add(at int64) {
+	if at == i.last && i.chunks > 0 {
+		return
+	}
+	if i.chunks%stride == 0 {
+		i.marks = append(i.marks, at)
+	}
+	i.chunks, i.last = i.chunks+1, at
+}
+
+// rules hands the domain to the stream engine. Nothing is ever refused.
+type rules struct{}
+
+var _ stream.Rules[*index, Submission, Submission, struct{}] = rules{}
+
+func (rules) New() *index            { return &index{} }
+func (rules) Fork(*index) *index     { return &index{} } // decisions need no state
+func (rules) Size(i *index) int      { return 64 + 8*cap(i.marks) }
+func (rules) SnapshotFormat() uint32 { return 1 }
+
+func (rules) Decide(_ *index, _ int64, s Submission) (stream.Decision[Submission, struct{}], error) {
+	return stream.Decision[Submission, struct{}]{Entry: s, Store: true}, nil
+}
+
+func (rules) Apply(i *index, at int64, _ Submission) { i.add(at) }
+
+func (rules) AppendEntry(buf []byte, s Submission) []byte {
+	for _, field := range []string{s.ChannelID, s.OpaqueID, s.UserID} {
+		buf = append(binary.AppendUvarint(buf, uint64(len(field))), field...)
+	}
+	return append(binary.AppendUvarint(buf, uint64(len(s.Data))), s.Data...)
+}
+
+var errCorrupt = errors.New("accumulation: encoding is cut off")
+
+func (rules) DecodeEntry(buf []byte) (s Submission, rest []byte, err error) {
+	var fields [4][]byte
+	for i := range fields {
+		size, n := binary.Uvarint(buf)
+		if n <= 0 || size > uint64(len(buf)-n) {
+			return s, nil, errCorrupt
+		}
+		fields[i], buf = buf[n:n+int(size)], buf[n+int(size):]
+	}
+	return Submission{
+		ChannelID: string(fields[0]),
+		OpaqueID:  string(fields[1]),
+		UserID:    string(fields[2]),
+		Data:      fields[3],
+	}, buf, nil
+}
+
+func (rules) AppendSnapshot(buf []byte, i *index) []byte {
+	buf = binary.LittleEndian.AppendUint64(buf, i.chunks)
+	buf = binary.LittleEndian.AppendUint64(buf, uint64(i.last))
+	for _, at := range i.marks {
+		buf = binary.LittleEndian.AppendUint64(buf, uint64(at))
+	}
+	return buf
+}
+
+func (rules) RestoreSnapshot(buf []byte) (*index, error) {
+	if len(buf) < 16 || len(buf)%8 != 0 {
+		return nil, errCorrupt
+	}
+	i := &index{
+		chunks: binary.LittleEndian.Uint64(buf),
+		last:   int64(binary.LittleEndian.Uint64(buf[8:])),
+	}
+	for buf = buf[16:]; len(buf) > 0; buf = buf[8:] {
+		i.marks = append(i.marks, int64(binary.LittleEndian.Uint64(buf)))
+	}
+	if uint64(len(i.marks)) != (i.chunks+stride-1)/stride {
+		return nil, errCorrupt
+	}
+	return i, nil
+}

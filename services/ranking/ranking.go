@@ -1,0 +1,94 @@
+// Package ranking is the domain of free-text questions: one current answer for
+// each identity, and the answers ranked by how many hold them (section 4.3).
+//
+// A question is one stream of answers and clearings. The package may not know
+// HTTP or a database, has no clock of its own and imports no other domain.
+package ranking
+
+import (
+	"context"
+	"strings"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/key"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+)
+
+// Question names a question. An ID that begins with "global" is shared by the
+// whole extension; any other belongs to the channel (section 2.1).
+type Question struct {
+	Environment, Extension, Channel, ID string
+}
+
+func (q Question) stream() string {
+	if strings.HasPrefix(q.ID, "global") {
+		return key.Join("rank", q.Environment, q.Extension, "global", q.ID)
+	}
+	return key.Join("rank", q.Environment, q.Extension, "channel", q.Channel, q.ID)
+}
+
+// Answer is what became of a submitted answer. Original is the caller's answer
+// before it, nil when there was none or the new one was not accepted.
+type Answer struct {
+	Accepted bool
+	Original *string
+}
+
+// Score is an answer and the number of identities whose current answer it is.
+type Score struct {
+	Key   string
+	Score int64
+}
+
+// Bounds of a question.
+const (
+	maxKey   = 256 // bytes of an answer that is accepted
+	MaxLimit = 10_000
+)
+
+// Service answers for the questions of a store.
+type Service struct {
+	engine *stream.Engine[*board, command, entry, Answer]
+}
+
+// NewService returns a service over store. Close ends it.
+func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
+	return &Service{engine: stream.New(rules{}, store, clock, options)}
+}
+
+// Submit makes key the current answer of the identity. An answer that is too
+// long is not accepted and changes nothing.
+func (s *Service) Submit(ctx context.Context, q Question, identity, key string) (Answer, error) {
+	if identity == "" {
+		return Answer{}, fault.New(fault.Invalid, "The JWT names no viewer")
+	}
+	if key == "" {
+		return Answer{}, fault.New(fault.Invalid, "key must not be empty")
+	}
+	if len(key) > maxKey {
+		return Answer{}, nil
+	}
+	return s.engine.Do(ctx, q.stream(), command{identity: identity, key: key}, nil)
+}
+
+// Top returns the answers with the highest scores, by score descending and then
+// by key ascending, bytewise; limit is from 1 to MaxLimit.
+func (s *Service) Top(ctx context.Context, q Question, limit int) (top []Score, err error) {
+	if limit < 1 || limit > MaxLimit {
+		return nil, fault.New(fault.Invalid, "Malformed limit parameter")
+	}
+	err = s.engine.View(ctx, q.stream(), func(b *board) { top = b.top(limit) })
+	return top, err
+}
+
+// Clear removes every answer; where there is none it does nothing.
+func (s *Service) Clear(ctx context.Context, q Question) error {
+	_, err := s.engine.Do(ctx, q.stream(), command{clear: true}, nil)
+	return err
+}
+
+// Stats returns the figures of the engine.
+func (s *Service) Stats() stream.Stats { return s.engine.Stats() }
+
+// Close drains the service.
+func (s *Service) Close(ctx context.Context) error { return s.engine.Close(ctx) }

@@ -1,0 +1,103 @@
+package ranking
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+)
+
+// command gives an identity an answer, or clears the question.
+type command struct {
+	clear         bool
+	identity, key string
+}
+
+// entry is a command that was accepted.
+type entry = command
+
+type decision = stream.Decision[entry, Answer]
+
+// rules hands the domain to the stream engine.
+type rules struct{}
+
+var _ stream.Rules[*board, command, entry, Answer] = rules{}
+
+func (rules) New() *board            { return newBoard() }
+func (rules) Fork(b *board) *board   { return b.fork() }
+func (rules) Size(b *board) int      { return 256 + b.size }
+func (rules) SnapshotFormat() uint32 { return 1 }
+
+func (rules) Decide(b *board, _ int64, c command) (decision, error) {
+	if c.clear {
+		return decision{Entry: c, Store: !b.empty()}, nil
+	}
+	key, ok := b.current(c.identity)
+	if !ok {
+		return decision{Entry: c, Store: true, Result: Answer{Accepted: true}}, nil
+	}
+	return decision{Entry: c, Store: key != c.key, Result: Answer{Accepted: true, Original: &key}}, nil
+}
+
+func (rules) Apply(b *board, _ int64, e entry) {
+	if e.clear {
+		b.clear()
+		return
+	}
+	b.set(e.identity, e.key)
+}
+
+var errCorrupt = errors.New("ranking: encoding is cut off")
+
+func appendString(buf []byte, s string) []byte {
+	return append(binary.AppendUvarint(buf, uint64(len(s))), s...)
+}
+
+func cutString(buf []byte) (s string, rest []byte, err error) {
+	size, n := binary.Uvarint(buf)
+	if n <= 0 || size > uint64(len(buf)-n) {
+		return "", nil, errCorrupt
+	}
+	return string(buf[n : n+int(size)]), buf[n+int(size):], nil
+}
+
+// AppendEntry writes an answer as identity and key; an empty identity, which no
+// answer has, is a clearing.
+func (rules) AppendEntry(buf []byte, e entry) []byte {
+	buf = appendString(buf, e.identity)
+	if e.clear {
+		return buf
+	}
+	return appendString(buf, e.key)
+}
+
+func (rules) DecodeEntry(buf []byte) (e entry, rest []byte, err error) {
+	if e.identity, buf, err = cutString(buf); err != nil {
+		return e, nil, err
+	}
+	if e.identity == "" {
+		return entry{clear: true}, buf, nil
+	}
+	e.key, buf, err = cutString(buf)
+	return e, buf, err
+}
+
+func (r rules) AppendSnapshot(buf []byte, b *board) []byte {
+	for identity, a := range b.answers {
+		buf = r.AppendEntry(buf, entry{identity: identity, key: a.key})
+	}
+	return buf
+}
+
+func (r rules) RestoreSnapshot(buf []byte) (*board, error) {
+	b := newBoard()
+	for len(buf) > 0 {
+		e, rest, err := r.DecodeEntry(buf)
+		if err != nil || e.clear {
+			return nil, errCorrupt
+		}
+		b.set(e.identity, e.key)
+		buf = rest
+	}
+	return b, nil
+}

@@ -1,0 +1,140 @@
+package voting
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+)
+
+// Config is a poll's configuration (section 2.4). Times are Unix seconds, 0
+// where none is set.
+type Config struct {
+	UserIDVoting           bool            `json:"userIDVoting"`
+	DistinctOptionsPerUser int64           `json:"distinctOptionsPerUser"`
+	TotalVotesPerUser      int64           `json:"totalVotesPerUser"`
+	VotesPerOption         int64           `json:"votesPerOption"`
+	Global                 bool            `json:"global"`
+	Disabled               bool            `json:"disabled"`
+	Prompt                 string          `json:"prompt"`
+	Options                []string        `json:"options"`
+	UserData               json.RawMessage `json:"userData"`
+	StartsAt               int64           `json:"startsAt"`
+	EndsAt                 int64           `json:"endsAt"`
+}
+
+// DefaultConfig is in force while a poll has none of its own: one vote for each
+// identity, no schedule.
+func DefaultConfig() Config {
+	return Config{DistinctOptionsPerUser: 1, TotalVotesPerUser: 1, VotesPerOption: 1}
+}
+
+// Status is where a poll stands in its schedule.
+type Status string
+
+// The three statuses of section 3. They are computed, never stored.
+const (
+	Pending Status = "pending"
+	Active  Status = "active"
+	Expired Status = "expired"
+)
+
+// Status returns the poll's status at the given time.
+func (c Config) Status(now time.Time) Status { return c.status(now.UnixMilli()) }
+
+func (c Config) status(at int64) Status {
+	switch {
+	case at < c.StartsAt*1000:
+		return Pending
+	case c.EndsAt != 0 && at >= c.EndsAt*1000:
+		return Expired
+	}
+	return Active
+}
+
+func (c Config) open(at int64) bool { return !c.Disabled && c.status(at) == Active }
+
+// multi reports whether votes add up instead of replacing one another.
+func (c Config) multi() bool { return c.TotalVotesPerUser > 1 }
+
+// Limits of a configuration (section 8), in bytes where they measure text.
+const (
+	maxIDLength        = 64 // characters
+	maxDistinctOptions = 258
+	maxTotalVotes      = 1024
+	maxPrompt          = 256
+	maxOptions         = 32
+	maxOption          = 128
+	maxUserData        = 1024
+	// maxTime keeps times in milliseconds far from overflow: the year 9999.
+	maxTime = 253_402_300_799
+)
+
+// check returns why the configuration may not be stored for the poll with the
+// given id, or nil.
+func (c Config) check(id string) error {
+	for _, rule := range []struct {
+		broken bool
+		reason string
+	}{
+		{utf8.RuneCountInString(id) > maxIDLength, "id must be at most 64 characters"},
+		{strings.Contains(id, "."), "id must not contain '.'"},
+		{c.Global && !isGlobal(id), "id of a global poll must begin with 'global'"},
+		{!within(c.DistinctOptionsPerUser, 1, maxDistinctOptions), "distinctOptionsPerUser must be between 1 and 258"},
+		{!within(c.TotalVotesPerUser, 1, maxTotalVotes), "totalVotesPerUser must be between 1 and 1024"},
+		{c.VotesPerOption < 1, "votesPerOption must be greater than 0"},
+		{len(c.Prompt) > maxPrompt, "prompt must be at most 256 bytes"},
+		{len(c.Options) > maxOptions, "options must have at most 32 entries"},
+		{longest(c.Options) > maxOption, "each of options must be at most 128 bytes"},
+		{len(c.UserData) > maxUserData, "userData must be at most 1024 bytes"},
+		{!within(c.StartsAt, 0, maxTime), "startsAt must be a Unix time in seconds"},
+		{!within(c.EndsAt, 0, maxTime), "endsAt must be a Unix time in seconds"},
+		{c.StartsAt != 0 && c.EndsAt != 0 && c.StartsAt > c.EndsAt, "startsAt must not be after endsAt"},
+	} {
+		if rule.broken {
+			return fault.New(fault.Invalid, rule.reason)
+		}
+	}
+	return nil
+}
+
+func within(n, low, high int64) bool { return low <= n && n <= high }
+
+func longest(options []string) (n int) {
+	for _, option := range options {
+		n = max(n, len(option))
+	}
+	return n
+}
+
+// compact returns the configuration with userData as its bytes without
+// insignificant white space, which is how its size is counted.
+func (c Config) compact() (Config, error) {
+	if len(c.UserData) == 0 {
+		c.UserData = nil
+		return c, nil
+	}
+	var buf bytes.Buffer
+	if err := json.Compact(&buf, c.UserData); err != nil {
+		return c, errInvalidBody
+	}
+	c.UserData = buf.Bytes()
+	return c, nil
+}
+
+// encode returns the stored form. Equal configurations have equal encodings.
+func (c Config) encode() []byte {
+	encoded, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // strings, integers and JSON that compact has accepted
+	}
+	return encoded
+}
+
+func decodeConfig(encoded []byte) (c Config, err error) {
+	err = json.Unmarshal(encoded, &c)
+	return c, err
+}

@@ -1,0 +1,89 @@
+package voting
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+)
+
+// LogRecord is one accepted vote entry (section 2.3).
+type LogRecord struct {
+	Identifier string // shared user id, empty when there was none
+	Opaque     string
+	Value      int64
+	Timestamp  int64  // Unix seconds
+	At         Cursor // of this record: the log goes on after it
+}
+
+// Cursor is a place in a poll's log: just after the given number of records of
+// a chunk. The zero Cursor is the beginning.
+type Cursor struct {
+	seq     uint64
+	records int
+}
+
+// String returns the form that ParseCursor reads.
+func (c Cursor) String() string { return fmt.Sprintf("%d-%d", c.seq, c.records) }
+
+// ParseCursor reads a cursor. An empty string is the beginning; what is not a
+// cursor is refused with fault.Invalid.
+func ParseCursor(s string) (Cursor, error) {
+	if s == "" {
+		return Cursor{}, nil
+	}
+	left, right, _ := strings.Cut(s, "-")
+	seq, err := strconv.ParseUint(left, 10, 64)
+	records, err2 := strconv.ParseUint(right, 10, 31)
+	if err != nil || err2 != nil || seq == 0 {
+		return Cursor{}, fault.New(fault.Invalid, "Malformed after parameter")
+	}
+	return Cursor{seq: seq, records: int(records)}, nil
+}
+
+// Log yields the records of the poll's accepted votes after a cursor, in the
+// order of their receipt, those from before a reset included. It reads as it
+// yields.
+func (s *Service) Log(ctx context.Context, p Poll, after Cursor) iter.Seq2[LogRecord, error] {
+	return func(yield func(LogRecord, error) bool) {
+		for chunk, err := range s.engine.Chunks(ctx, p.stream(), max(after.seq, 1)-1) {
+			if err != nil {
+				yield(LogRecord{}, err)
+				return
+			}
+			seen := 0
+			for entry, err := range s.engine.Entries(&chunk) {
+				if err != nil {
+					yield(LogRecord{}, fault.Wrap(fault.Storage, err, "the log is damaged"))
+					return
+				}
+				cast, ok := entry.(voted)
+				if !ok {
+					continue
+				}
+				for range cast.times {
+					seen++
+					if chunk.Seq == after.seq && seen <= after.records {
+						continue
+					}
+					if !yield(cast.record(chunk.At, Cursor{chunk.Seq, seen}), nil) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+func (e voted) record(at int64, place Cursor) LogRecord {
+	return LogRecord{
+		Identifier: e.voter.UserID,
+		Opaque:     e.voter.OpaqueID,
+		Value:      int64(e.value),
+		Timestamp:  at / 1000,
+		At:         place,
+	}
+}

@@ -1,0 +1,77 @@
+package voting
+
+import (
+	"context"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+)
+
+// HalfLife is the half-life of the decayed sum unless another is configured.
+const HalfLife = time.Minute
+
+// Service answers for the polls of a store.
+type Service struct {
+	engine *stream.Engine[*State, Command, Entry, struct{}]
+	clock  stream.Clock
+}
+
+// NewService returns a service over store. Close ends it.
+func NewService(store stream.Store, clock stream.Clock, options stream.Options, halfLife time.Duration) *Service {
+	domain := rules{halfLife: float64(halfLife.Milliseconds())}
+	return &Service{engine: stream.New(domain, store, clock, options), clock: clock}
+}
+
+// Vote submits count copies of value and returns the statistics with them in.
+// It refuses with the reasons of section 7.
+func (s *Service) Vote(ctx context.Context, p Poll, v Voter, value, count int64) (Tally, error) {
+	tally := Tally{Vote: &value}
+	_, err := s.engine.Do(ctx, p.stream(), vote{v, value, count}, func(state *State) {
+		tally.Statistics = state.Statistics()
+	})
+	return tally, err
+}
+
+// Tally returns the poll's statistics; those of an unknown poll are zero.
+func (s *Service) Tally(ctx context.Context, p Poll, v Voter) (tally Tally, err error) {
+	err = s.engine.View(ctx, p.stream(), func(state *State) {
+		tally = Tally{Statistics: state.Statistics(), Vote: state.known(v)}
+	})
+	return tally, err
+}
+
+// Reset deletes vote state, modifiers and configuration; the log stays.
+func (s *Service) Reset(ctx context.Context, p Poll) error {
+	return s.do(ctx, p, remove{})
+}
+
+// Modify adds to the modifiers of the given identifier.
+func (s *Service) Modify(ctx context.Context, p Poll, user string, add int64) error {
+	return s.do(ctx, p, modify{user, add})
+}
+
+// Configure saves the poll's configuration. Limits that were omitted are given
+// as 1; a negative EndsAt means now.
+func (s *Service) Configure(ctx context.Context, p Poll, c Config) error {
+	return s.do(ctx, p, configure{p.ID, c})
+}
+
+// Config returns the saved configuration and the status it gives the poll now;
+// saved is false when there is none.
+func (s *Service) Config(ctx context.Context, p Poll) (config Config, status Status, saved bool, err error) {
+	err = s.engine.View(ctx, p.stream(), func(state *State) {
+		config, saved = state.rules(), state.config != nil
+	})
+	return config, config.Status(s.clock.Now()), saved, err
+}
+
+func (s *Service) do(ctx context.Context, p Poll, c Command) error {
+	_, err := s.engine.Do(ctx, p.stream(), c, nil)
+	return err
+}
+
+// Stats returns the figures of the engine.
+func (s *Service) Stats() stream.Stats { return s.engine.Stats() }
+
+// Close drains the service.
+func (s *Service) Close(ctx context.Context) error { return s.engine.Close(ctx) }

@@ -1,0 +1,185 @@
+package voting
+
+import (
+	"encoding/binary"
+	"math"
+	"sync/atomic"
+)
+
+// State is everything a poll's log adds up to. The rules change it through
+// entries alone; between two changes any number of goroutines may read it.
+type State struct {
+	halfLife  float64 // milliseconds
+	config    *Config // nil: none was saved
+	voters    voters
+	modifiers modifiers
+	tally     tally
+	decay     decay
+	// used says that something happened since the log began or was reset.
+	used bool
+	// statistics are those of the present state, once somebody asked.
+	statistics atomic.Pointer[Statistics]
+}
+
+func newState(halfLife float64) *State { return &State{halfLife: halfLife} }
+
+// fork returns a scratch state for deciding a batch.
+func (s *State) fork() *State {
+	return &State{
+		halfLife:  s.halfLife,
+		config:    s.config,
+		voters:    s.voters.fork(),
+		modifiers: s.modifiers.fork(),
+		tally:     s.tally,
+		decay:     s.decay,
+		used:      s.used,
+	}
+}
+
+// rules returns the configuration in force.
+func (s *State) rules() Config {
+	if s.config == nil {
+		return DefaultConfig()
+	}
+	return *s.config
+}
+
+// Statistics returns the statistics of the present state, computed once.
+func (s *State) Statistics() *Statistics {
+	if known := s.statistics.Load(); known != nil {
+		return known
+	}
+	fresh := newStatistics(s.tally, s.decay.report(s.halfLife))
+	if s.statistics.CompareAndSwap(nil, fresh) {
+		return fresh
+	}
+	return s.statistics.Load()
+}
+
+// known returns the voter's latest vote, nil when there is none.
+func (s *State) known(v Voter) *int64 {
+	id, ok := v.identity(s.rules().UserIDVoting)
+	if !ok {
+		return nil
+	}
+	b := s.voters.get(id)
+	if !b.stored {
+		return nil
+	}
+	vote := int64(b.last)
+	return &vote
+}
+
+// weight returns how often each stored vote of the identity counts: rule 5 of
+// section 2.2.
+func (s *State) weight(id string) int64 { return max(0, 1+s.modifiers.get(id)) }
+
+// count adds the ballot's options to the sums with the given weight.
+func (s *State) count(b ballot, weight int64) {
+	for _, o := range b.options {
+		s.tally.add(int64(o.value), int64(o.times), weight)
+	}
+}
+
+func (s *State) reset() {
+	s.config, s.tally, s.decay, s.used = nil, tally{}, decay{}, false
+	s.voters.clear()
+	s.modifiers.clear()
+}
+
+// size returns roughly how many bytes the state keeps resident.
+func (s *State) size() int {
+	n := 2048 + s.voters.table.size()
+	for id := range s.modifiers.total {
+		n += len(id) + 64
+	}
+	return n
+}
+
+// modifiers holds the sum of the modifiers of each identifier, whether or not
+// it has voted. A fork keeps its changes to itself.
+type modifiers struct {
+	total map[string]int64
+	base  *modifiers
+}
+
+func (m *modifiers) fork() modifiers { return modifiers{base: m} }
+
+func (m *modifiers) get(id string) int64 {
+	if n, ok := m.total[id]; ok || m.base == nil {
+		return n
+	}
+	return m.base.get(id)
+}
+
+func (m *modifiers) set(id string, total int64) {
+	if m.total == nil {
+		m.total = map[string]int64{}
+	}
+	m.total[id] = total
+}
+
+func (m *modifiers) clear() { *m = modifiers{} }
+
+func (s *State) appendSnapshot(buf []byte) []byte {
+	var config []byte
+	if s.config != nil {
+		config = s.config.encode()
+	}
+	buf = appendBytes(buf, config)
+	buf = appendBool(buf, s.used)
+	for _, sum := range s.tally.all() {
+		buf = binary.LittleEndian.AppendUint64(buf, uint64(sum.hi))
+		buf = binary.LittleEndian.AppendUint64(buf, sum.lo)
+	}
+	buf = binary.LittleEndian.AppendUint64(buf, uint64(s.decay.landmark))
+	buf = binary.LittleEndian.AppendUint64(buf, uint64(s.decay.nudged))
+	buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(s.decay.sum))
+	buf = binary.AppendUvarint(buf, uint64(len(s.modifiers.total)))
+	for id, total := range s.modifiers.total {
+		buf = binary.AppendVarint(appendBytes(buf, id), total)
+	}
+	return s.voters.table.appendSnapshot(buf)
+}
+
+func restoreState(buf []byte, halfLife float64) (*State, error) {
+	s, d := newState(halfLife), &decoder{buf: buf}
+	if encoded := d.bytes(); len(encoded) > 0 {
+		config, err := decodeConfig(encoded)
+		if err != nil {
+			return nil, err
+		}
+		s.config = &config
+	}
+	s.used = d.byte() != 0
+	for _, sum := range s.tally.all() {
+		sum.hi, sum.lo = int64(d.uint64()), d.uint64()
+	}
+	s.decay = decay{
+		landmark: int64(d.uint64()),
+		nudged:   int64(d.uint64()),
+		sum:      math.Float64frombits(d.uint64()),
+	}
+	for range d.length(2) {
+		id := d.string()
+		s.modifiers.set(id, d.varint())
+	}
+	s.voters.table = restoreTable(d)
+	return s, d.err
+}
+
+// all returns every sum, in the order of the snapshot.
+func (t *tally) all() []*wide {
+	sums := []*wide{&t.count, &t.sum, &t.squares}
+	for i := range t.specific {
+		sums = append(sums, &t.specific[i])
+	}
+	return sums
+}
+
+func appendBool(buf []byte, b bool) []byte {
+	if b {
+		return append(buf, 1)
+	}
+	return append(buf, 0)
+}

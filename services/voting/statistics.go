@@ -1,0 +1,109 @@
+package voting
+
+import (
+	"math"
+	"strconv"
+	"sync"
+)
+
+// slots is the number of values counted one by one (section 2.2).
+const slots = 32
+
+// tally holds the sums from which the statistics are derived.
+type tally struct {
+	count, sum, squares wide
+	specific            [slots]wide
+}
+
+// add counts a value the given number of times with the given weight; both may
+// be negative to take back what was counted.
+func (t *tally) add(value, times, weight int64) {
+	t.count.addProduct(times, weight)
+	t.sum.addProduct(times*value, weight)
+	t.squares.addProduct(times*value*value, weight)
+	if 0 <= value && value < slots {
+		t.specific[value].addProduct(times, weight)
+	}
+}
+
+// Statistics are the figures of one state of a poll (section 2.2). They never
+// change, so any number of readers share them and their encoding.
+type Statistics struct {
+	tally tally
+	decay Decay
+	json  func() []byte
+}
+
+func newStatistics(t tally, d Decay) *Statistics {
+	s := &Statistics{tally: t, decay: d}
+	s.json = sync.OnceValue(s.encode)
+	return s
+}
+
+// Mean is the mean of the counted values, 0 when there are none.
+func (s *Statistics) Mean() float64 {
+	if s.tally.count == (wide{}) {
+		return 0
+	}
+	return s.tally.sum.float() / s.tally.count.float()
+}
+
+// Stddev is the sample standard deviation, 0 for fewer than two values.
+func (s *Statistics) Stddev() float64 {
+	return deviation(s.tally.count, s.tally.sum, s.tally.squares)
+}
+
+// Decay is the decayed sum of the accepted votes.
+func (s *Statistics) Decay() Decay { return s.decay }
+
+// AppendJSON appends the statistics as section 2.2 has them. vote is the
+// caller's latest known vote, nil when there is none. All but the vote is
+// encoded once however many callers ask.
+func (s *Statistics) AppendJSON(buf []byte, vote *int64) []byte {
+	buf = append(buf, s.json()...)
+	if vote != nil {
+		buf = append(buf, `,"vote":`...)
+		buf = strconv.AppendInt(buf, *vote, 10)
+	}
+	return append(buf, '}')
+}
+
+// encode returns the object without its closing brace.
+func (s *Statistics) encode() []byte {
+	buf := make([]byte, 0, 384)
+	buf = appendFloat(append(buf, `{"stddev":`...), s.Stddev())
+	buf = appendFloat(append(buf, `,"mean":`...), s.Mean())
+	buf = s.tally.sum.append(append(buf, `,"sum":`...))
+	buf = append(buf, `,"specific":[`...)
+	for i, n := range s.tally.specific {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		buf = n.append(buf)
+	}
+	buf = s.tally.count.append(append(buf, `],"count":`...))
+	buf = strconv.AppendInt(append(buf, `,"decay":{"last_nudged":`...), s.decay.LastNudged, 10)
+	buf = appendFloat(append(buf, `,"val":`...), s.decay.Val)
+	buf = appendFloat(append(buf, `,"current_scale":`...), s.decay.CurrentScale)
+	buf = strconv.AppendInt(append(buf, `,"last_altered":`...), s.decay.LastAltered, 10)
+	return append(buf, '}')
+}
+
+// appendFloat appends f in the shortest form that reads back the same. JSON and
+// JavaScript accept its exponents.
+func appendFloat(buf []byte, f float64) []byte {
+	if size := math.Abs(f); size != 0 && (size < 1e-6 || size >= 1e21) {
+		return strconv.AppendFloat(buf, f, 'e', -1, 64)
+	}
+	return strconv.AppendFloat(buf, f, 'f', -1, 64)
+}
+
+// Tally is what a caller is told: the poll's statistics and its own latest known
+// vote, nil when there is none.
+type Tally struct {
+	*Statistics
+	Vote *int64
+}
+
+// AppendJSON appends the tally as section 2.2 has it.
+func (t Tally) AppendJSON(buf []byte) []byte { return t.Statistics.AppendJSON(buf, t.Vote) }
