@@ -64,9 +64,9 @@ func (s *Service) Append(ctx context.Context, b Buffer, submission Submission) e
 }
 
 // Entries yields one page of the entries observed after start, in ascending
-// order: those of one channel, or of all when channel is empty. It reads as it
+// order: those of one channel, or of all when channel is nil. It reads as it
 // yields. Only the last page of a buffer is smaller than the limits of a page.
-func (s *Service) Entries(ctx context.Context, b Buffer, start int64, channel string) iter.Seq2[Entry, error] {
+func (s *Service) Entries(ctx context.Context, b Buffer, start int64, channel *string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		var after uint64
 		err := s.engine.View(ctx, b.stream(), func(i *index) { after = i.before(start) })
@@ -91,7 +91,7 @@ func (s *Service) Entries(ctx context.Context, b Buffer, start int64, channel st
 					yield(Entry{}, fault.Wrap(fault.Storage, err, "the buffer is damaged"))
 					return
 				}
-				if channel != "" && submission.ChannelID != channel {
+				if channel != nil && submission.ChannelID != *channel {
 					continue
 				}
 				entries, size = entries+1, size+len(submission.Data)

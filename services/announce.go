@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/sandbox"
+)
+
+// announce prints the ready line and, for the sample extension, what a newcomer
+// may paste.
+func announce(out io.Writer, mounts []mount, s *server, registry *tenant.Registry) {
+	origin := "http://" + reachable(s.publicListener.Addr())
+	line := "ready base=" + origin + mounts[0].path
+	if len(mounts) > 1 {
+		line += " sandbox=" + origin + mounts[1].path
+	}
+	line += " admin=http://" + reachable(s.adminListener.Addr())
+	fmt.Fprintln(out, line)
+	if sample, ok := registry.ByClientID(sampleExtension); ok && len(mounts) > 1 {
+		hint(out, origin+mounts[0].path, sample)
+	}
+}
+
+// reachable is an address that a client on this machine can use.
+func reachable(addr net.Addr) string {
+	host, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return addr.String()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+const (
+	sampleExtension = "sample-extension"
+	sampleChannel   = "1"
+)
+
+// hint prints a token for each role of the sample extension, and three requests.
+func hint(out io.Writer, base string, sample *tenant.Extension) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nTo try it, paste (the tokens are good for %v):\n\n", sandbox.Lifetime)
+	for _, role := range []string{"viewer", "broadcaster", "admin", "backend"} {
+		header, err := authorization(sample, tenant.Production, sampleGrant(role, sample))
+		if err != nil {
+			fmt.Fprintf(&b, "  # no token for %s: %v\n", role, err)
+			continue
+		}
+		fmt.Fprintf(&b, "  export %s='%s'\n", strings.ToUpper(role), header)
+	}
+	fmt.Fprintf(&b, `
+  curl -H "Authorization: $VIEWER" -d '{"value": 3}' %[1]s/vote                  # vote
+  curl -H "Authorization: $VIEWER" %[1]s/vote                                    # read the result
+  curl -H "Authorization: $BROADCASTER" -X PATCH -d '{"round": 1}' %[1]s/channel_state
+
+`, base)
+	_, _ = io.WriteString(out, b.String()) // nobody to tell
+}
+
+func sampleGrant(role string, sample *tenant.Extension) sandbox.Grant {
+	users := map[string]string{"broadcaster": sampleChannel, "admin": sample.OwnerUserID}
+	g := sandbox.Grant{Role: role, ChannelID: sampleChannel, UserID: users[role], OpaqueID: "A-newcomer"}
+	if g.UserID != "" {
+		g.OpaqueID = sandbox.LoggedIn(g.UserID)
+	}
+	return g
+}
+
+// authorization returns the value of an Authorization header for the grant.
+func authorization(extension *tenant.Extension, environment tenant.Environment, g sandbox.Grant) (string, error) {
+	now := time.Now()
+	secret, ok := extension.SigningSecret(environment, now)
+	if !ok {
+		return "", fmt.Errorf("%s has no active %s secret", extension.ClientID, environment)
+	}
+	g.ExtensionID, g.Stage = extension.ClientID, string(environment)
+	token, err := sandbox.Issue(g, secret.Value, now)
+	if err != nil {
+		return "", fmt.Errorf("sign the token: %w", err)
+	}
+	return extension.ClientID + " " + token, nil
+}

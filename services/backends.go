@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/acclaim-dev/acclaim/services/accumulation"
+	"github.com/acclaim-dev/acclaim/services/internal/boltstore"
+	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
+	"github.com/acclaim-dev/acclaim/services/ranking"
+	"github.com/acclaim-dev/acclaim/services/state"
+	"github.com/acclaim-dev/acclaim/services/voting"
+)
+
+// backends are the domains of a process over their store.
+type backends struct {
+	// serve sets the services of an API.
+	serve func(*httpapi.Config)
+	// ready says why the process cannot serve, nil when it can.
+	ready func(context.Context) error
+	// close drains the domains and closes the store.
+	close func(context.Context) error
+}
+
+// opener opens the backends of a process.
+type opener func(*telemetry.Metrics, stream.Options) (backends, error)
+
+// openBackends returns an opener of the named services over the embedded store.
+// The sandbox service keeps nothing, so alone it opens no store.
+func openBackends(o options, names ...string) opener {
+	return func(metrics *telemetry.Metrics, shared stream.Options) (backends, error) {
+		var b backends
+		b.serve = func(*httpapi.Config) {}
+		b.ready = func(context.Context) error { return nil }
+		b.close = func(context.Context) error { return nil }
+		if slices.Equal(names, []string{sandboxService}) {
+			return b, nil
+		}
+		store, err := boltstore.Open(o.dataDir)
+		if err != nil {
+			return b, fmt.Errorf("open the store: %w", err)
+		}
+		// A lock on the file keeps other processes out.
+		shared.Exclusive = true
+		d := newDomains(o, store, shared, metrics, names)
+		b.serve = d.serve
+		b.ready = func(context.Context) error { return store.Err() }
+		b.close = func(ctx context.Context) error { return errors.Join(d.close(ctx), store.Close()) }
+		return b, nil
+	}
+}
+
+// domains are the services that share a store. Those that are not served are
+// nil.
+type domains struct {
+	voting       *voting.Service
+	accumulation *accumulation.Service
+	ranking      *ranking.Service
+	documents    *document.Service
+}
+
+// store is what a store must be to serve all domains.
+type store interface {
+	stream.Store
+	document.Store
+}
+
+func newDomains(o options, over store, shared stream.Options, metrics *telemetry.Metrics, names []string) *domains {
+	d, clock := &domains{}, stream.SystemClock()
+	if slices.Contains(names, votingService) {
+		d.voting = voting.NewService(over, clock, shared, o.halfLife)
+		metrics.Streams(votingService, d.voting.Stats)
+	}
+	if slices.Contains(names, accumulationService) {
+		d.accumulation = accumulation.NewService(over, clock, shared)
+		metrics.Streams(accumulationService, d.accumulation.Stats)
+	}
+	if slices.Contains(names, rankingService) {
+		d.ranking = ranking.NewService(over, clock, shared)
+		metrics.Streams(rankingService, d.ranking.Stats)
+	}
+	if slices.Contains(names, stateService) {
+		d.documents = document.NewService(over, clock, document.Options{})
+	}
+	return d
+}
+
+func (d *domains) serve(c *httpapi.Config) {
+	if d.voting != nil {
+		c.Voting = d.voting
+	}
+	if d.accumulation != nil {
+		c.Accumulation = d.accumulation
+	}
+	if d.ranking != nil {
+		c.Ranking = d.ranking
+	}
+	if d.documents != nil {
+		c.State = state.NewService(d.documents)
+	}
+}
+
+func (d *domains) close(ctx context.Context) error {
+	var errs []error
+	if d.voting != nil {
+		errs = append(errs, d.voting.Close(ctx))
+	}
+	if d.accumulation != nil {
+		errs = append(errs, d.accumulation.Close(ctx))
+	}
+	if d.ranking != nil {
+		errs = append(errs, d.ranking.Close(ctx))
+	}
+	if d.documents != nil {
+		errs = append(errs, d.documents.Close(ctx))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,140 @@
+// Package ceiling answers every request without deciding or storing anything:
+// what the services would be if durability and exactness were free. Benchmarks
+// run the program over it to learn what the request path costs by itself, so
+// its answers have the size of real ones. It may not import a store.
+package ceiling
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/accumulation"
+	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/ranking"
+	"github.com/acclaim-dev/acclaim/services/state"
+	"github.com/acclaim-dev/acclaim/services/voting"
+)
+
+// Services are the canned answers of all domains.
+type Services struct {
+	tally voting.Tally
+}
+
+// New returns canned answers. Its statistics are those of a well-used poll.
+func New(ctx context.Context) (*Services, error) {
+	polls := voting.NewService(nothing{}, stream.SystemClock(), stream.Options{Exclusive: true}, time.Minute)
+	s := &Services{}
+	for id := range int64(500) {
+		voter := voting.Voter{OpaqueID: time.UnixMilli(id).String()}
+		var err error
+		if s.tally, err = polls.Vote(ctx, voting.Poll{}, voter, id%32, 1); err != nil {
+			return nil, err
+		}
+	}
+	return s, polls.Close(ctx)
+}
+
+// Voting answers for package voting.
+func (s *Services) Voting() *Voting { return &Voting{tally: s.tally} }
+
+// Voting implements httpapi.Voting.
+type Voting struct{ tally voting.Tally }
+
+// Vote returns the canned statistics with the submitted vote.
+func (v *Voting) Vote(_ context.Context, _ voting.Poll, _ voting.Voter, value, _ int64) (voting.Tally, error) {
+	return voting.Tally{Statistics: v.tally.Statistics, Vote: &value}, nil
+}
+
+// Tally returns the canned statistics.
+func (v *Voting) Tally(context.Context, voting.Poll, voting.Voter) (voting.Tally, error) {
+	return v.tally, nil
+}
+
+// Reset does nothing.
+func (v *Voting) Reset(context.Context, voting.Poll) error { return nil }
+
+// Modify does nothing.
+func (v *Voting) Modify(context.Context, voting.Poll, string, int64) error { return nil }
+
+// Config returns the default configuration.
+func (v *Voting) Config(context.Context, voting.Poll) (voting.Config, voting.Status, bool, error) {
+	return voting.DefaultConfig(), voting.Active, true, nil
+}
+
+// Configure does nothing.
+func (v *Voting) Configure(context.Context, voting.Poll, voting.Config) error { return nil }
+
+// Log yields nothing.
+func (v *Voting) Log(context.Context, voting.Poll, voting.Cursor) iter.Seq2[voting.LogRecord, error] {
+	return func(func(voting.LogRecord, error) bool) {}
+}
+
+// Accumulation implements httpapi.Accumulation.
+type Accumulation struct{}
+
+// Append does nothing.
+func (Accumulation) Append(context.Context, accumulation.Buffer, accumulation.Submission) error {
+	return nil
+}
+
+// Entries yields nothing.
+func (Accumulation) Entries(context.Context, accumulation.Buffer, int64, *string) iter.Seq2[accumulation.Entry, error] {
+	return func(func(accumulation.Entry, error) bool) {}
+}
+
+// Ranking implements httpapi.Ranking.
+type Ranking struct{}
+
+// Submit accepts the answer.
+func (Ranking) Submit(context.Context, ranking.Question, string, string) (ranking.Answer, error) {
+	return ranking.Answer{Accepted: true}, nil
+}
+
+// Top returns nothing.
+func (Ranking) Top(context.Context, ranking.Question, int) ([]ranking.Score, error) { return nil, nil }
+
+// Clear does nothing.
+func (Ranking) Clear(context.Context, ranking.Question) error { return nil }
+
+// State implements httpapi.State.
+type State struct{}
+
+// Read returns documents that were never written.
+func (State) Read(_ context.Context, _ state.Caller, scopes ...state.Scope) ([]document.Document, error) {
+	return make([]document.Document, len(scopes)), nil
+}
+
+// Write does nothing.
+func (State) Write(context.Context, state.Caller, state.Scope, state.Edit) (document.Document, error) {
+	return document.Document{Version: 1}, nil
+}
+
+// ReadViewers returns nothing.
+func (State) ReadViewers(context.Context, state.Caller, []string) (map[string]document.Document, error) {
+	return nil, nil
+}
+
+// WriteViewers does nothing.
+func (State) WriteViewers(context.Context, state.Caller, map[string]state.Edit) error { return nil }
+
+// VisualizationID returns a canned id.
+func (State) VisualizationID(context.Context, state.Caller) (string, error) {
+	return "AAAAAAAAAAAAAAAAAAAAAAAA", nil
+}
+
+// nothing is a store that forgets.
+type nothing struct{}
+
+func (nothing) Append(context.Context, stream.Chunk) error { return nil }
+
+func (nothing) Chunks(context.Context, string, uint64) iter.Seq2[stream.Chunk, error] {
+	return func(func(stream.Chunk, error) bool) {}
+}
+
+func (nothing) SaveSnapshot(context.Context, string, stream.Snapshot) error { return nil }
+
+func (nothing) LoadSnapshot(context.Context, string) (s stream.Snapshot, ok bool, err error) {
+	return s, false, nil
+}

@@ -1,0 +1,44 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+)
+
+// Cross-origin headers that are the same on every answer.
+const (
+	corsMethods = "GET, POST, PATCH, DELETE"
+	corsHeaders = "authorization, content-type, if-match, x-request-id"
+	corsExpose  = "ETag, Retry-After, X-Request-Id"
+	corsMaxAge  = "7200" // seconds, the most that browsers honour
+)
+
+// allowAnyExtension sets what an answer without a verified credential allows:
+// what any registered extension does.
+func allowAnyExtension(h http.Header, origin string, environment tenant.Environment, registry *tenant.Registry) {
+	h["Vary"] = []string{"Origin"}
+	if origin == "" {
+		return
+	}
+	h.Set("Access-Control-Expose-Headers", corsExpose)
+	if registry.AllowsOrigin(environment, origin) {
+		h.Set("Access-Control-Allow-Origin", origin)
+	}
+}
+
+// allowCaller narrows that to what the caller's extension allows.
+func allowCaller(h http.Header, origin string, c *Caller) {
+	if origin != "" && !c.Extension.AllowsOrigin(c.Environment, origin) {
+		h.Del("Access-Control-Allow-Origin")
+	}
+}
+
+// preflight answers an OPTIONS request on a known route.
+func preflight(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Methods", corsMethods)
+	h.Set("Access-Control-Allow-Headers", corsHeaders)
+	h.Set("Access-Control-Max-Age", corsMaxAge)
+	w.WriteHeader(http.StatusNoContent)
+}

@@ -1,0 +1,162 @@
+package httpapi
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+)
+
+// cachedCredentials is how many verified credentials a process remembers.
+const cachedCredentials = 1 << 16
+
+// claims are what the tokens of this contract carry.
+type claims struct {
+	jwt.RegisteredClaims
+	Role         string `json:"role"`
+	ChannelID    string `json:"channel_id"`
+	OpaqueUserID string `json:"opaque_user_id"`
+	UserID       string `json:"user_id"`
+	ExtensionID  string `json:"extension_id"`
+	AllowedStage string `json:"allowed_stage"`
+}
+
+// verifier turns Authorization headers into callers of one environment. The
+// signature of a token is verified once; its expiry is checked each time.
+type verifier struct {
+	environment tenant.Environment
+	registry    func() *tenant.Registry
+	now         func() time.Time
+	parser      *jwt.Parser
+	generation  atomic.Pointer[generation]
+}
+
+// generation is what was verified against one registry. A reload begins another.
+type generation struct {
+	registry *tenant.Registry
+	verified *lru.Cache[string, credential]
+}
+
+type credential struct {
+	caller  *Caller
+	expires time.Time
+}
+
+func newVerifier(environment tenant.Environment, registry func() *tenant.Registry, now func() time.Time) *verifier {
+	return &verifier{
+		environment: environment,
+		registry:    registry,
+		now:         now,
+		parser: jwt.NewParser(
+			jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
+			jwt.WithExpirationRequired(),
+			jwt.WithTimeFunc(now),
+		),
+	}
+}
+
+func unauthenticated(err error) error {
+	return fault.Wrap(fault.Unauthenticated, err, "The credential is missing, malformed, expired or not valid here")
+}
+
+// verify returns the caller that an Authorization header speaks for, or a fault
+// of kind fault.Unauthenticated.
+func (v *verifier) verify(header string) (*Caller, error) {
+	verified := v.current().verified
+	known, ok := verified.Get(header)
+	if !ok {
+		var err error
+		if known, err = v.parse(header); err != nil {
+			return nil, unauthenticated(err)
+		}
+		// The header's memory may be shared with the rest of the request.
+		verified.Add(strings.Clone(header), known)
+	}
+	if !v.now().Before(known.expires) {
+		return nil, unauthenticated(jwt.ErrTokenExpired)
+	}
+	return known.caller, nil
+}
+
+func (v *verifier) current() *generation {
+	registry := v.registry()
+	known := v.generation.Load()
+	if known != nil && known.registry == registry {
+		return known
+	}
+	verified, err := lru.New[string, credential](cachedCredentials)
+	if err != nil {
+		panic(err) // only a size below one is refused
+	}
+	fresh := &generation{registry: registry, verified: verified}
+	v.generation.CompareAndSwap(known, fresh)
+	return fresh
+}
+
+func (v *verifier) parse(header string) (credential, error) {
+	clientID, token, ok := strings.Cut(header, " ")
+	if !ok {
+		return credential{}, errors.New("not of the form <client id> <JWT>")
+	}
+	extension, ok := v.registry().ByClientID(clientID)
+	if !ok {
+		return credential{}, errors.New("unknown client id")
+	}
+	var c claims
+	if _, err := v.parser.ParseWithClaims(token, &c, v.keys(extension)); err != nil {
+		return credential{}, err
+	}
+	switch {
+	case c.ExtensionID != "" && c.ExtensionID != clientID:
+		return credential{}, errors.New("the token is another extension's")
+	case c.AllowedStage != "" && c.AllowedStage != string(v.environment):
+		return credential{}, errors.New("the token is another environment's")
+	case c.Role == "":
+		return credential{}, errors.New("the token has no role")
+	}
+	return credential{
+		caller: &Caller{
+			Extension:   extension,
+			Environment: v.environment,
+			Role:        roleOf(c.Role, extension),
+			ChannelID:   strings.Clone(c.ChannelID),
+			OpaqueID:    strings.Clone(c.OpaqueUserID),
+			UserID:      strings.Clone(c.UserID),
+			Validated:   c.Role == string(Admin) && extension.IsAdmin(c.UserID),
+		},
+		expires: c.ExpiresAt.Time,
+	}, nil
+}
+
+// keys returns the secrets of which any may have signed the token.
+func (v *verifier) keys(extension *tenant.Extension) jwt.Keyfunc {
+	return func(*jwt.Token) (any, error) {
+		var keys []jwt.VerificationKey
+		for _, secret := range extension.ActiveSecrets(v.environment, v.now()) {
+			keys = append(keys, secret.Value)
+		}
+		if len(keys) == 0 {
+			return nil, errors.New("no secret is active")
+		}
+		return jwt.VerificationKeySet{Keys: keys}, nil
+	}
+}
+
+// roleOf maps the roles that the platform issues to those of the contract.
+func roleOf(role string, extension *tenant.Extension) Role {
+	switch role {
+	case "viewer", "moderator":
+		return Viewer
+	case "broadcaster", "admin", "backend":
+		return Role(role)
+	case "external":
+		return Role(extension.ExternalRole)
+	}
+	return ""
+}

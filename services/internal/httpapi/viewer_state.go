@@ -1,0 +1,100 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/state"
+)
+
+// viewerStateLimit is larger for admins, who may send a map of many viewers.
+func viewerStateLimit(c *Caller) int {
+	if c.Role == Admin {
+		return c.Limits().AdminMapBytes
+	}
+	return c.Limits().BodyBytes
+}
+
+// getViewerState reads the caller's own document or, for admin and backend,
+// that of userID or those of user_ids.
+func (a *API) getViewerState(w http.ResponseWriter, r *request) error {
+	query, owner := r.URL.Query(), r.caller.owner()
+	if !query.Has("user_ids") && !query.Has("userID") {
+		return a.readAs(w, r, owner, state.ExtensionViewer)
+	}
+	if r.caller.Role != Admin && r.caller.Role != Backend {
+		return fault.New(fault.Forbidden, "The JWT role is not allowed to perform this operation.")
+	}
+	if !query.Has("user_ids") {
+		if owner.UserID = query.Get("userID"); !isUserID(owner.UserID) {
+			return fault.New(fault.Invalid, "Malformed userID parameter")
+		}
+		return a.readAs(w, r, owner, state.ExtensionViewer)
+	}
+	var ids []string
+	for id := range strings.SplitSeq(query.Get("user_ids"), ",") {
+		if !isUserID(id) {
+			return fault.New(fault.Invalid, "Malformed user_ids parameter")
+		}
+		ids = append(ids, id)
+	}
+	found, err := a.config.State.ReadViewers(r.Context(), owner, ids)
+	if err != nil {
+		return err
+	}
+	bodies := map[string]json.RawMessage{}
+	for id, d := range found {
+		bodies[id] = bodyOf(d)
+	}
+	return encode(w, bodies)
+}
+
+// patchViewerState patches the caller's own document. An admin's object whose
+// keys are all user ids is a map of patches instead.
+func (a *API) patchViewerState(w http.ResponseWriter, r *request) error {
+	if r.caller.Role == Admin {
+		if patches, ok := adminMap(r.body); ok {
+			return a.patchViewers(w, r, patches)
+		}
+	}
+	return a.patch(state.ExtensionViewer)(w, r)
+}
+
+// adminMap returns the patches by user id, and false for a body that is no
+// such map. An empty object is an empty merge patch.
+func adminMap(body []byte) (map[string]json.RawMessage, bool) {
+	patches := decodeObject(body)
+	if patches.err != nil || len(patches.members) == 0 {
+		return nil, false
+	}
+	for id := range patches.members {
+		if !isUserID(id) {
+			return nil, false
+		}
+	}
+	return patches.members, true
+}
+
+func (a *API) patchViewers(w http.ResponseWriter, r *request, patches map[string]json.RawMessage) error {
+	if len(patches) > state.MaxViewers {
+		return fault.New(fault.Invalid, "Too many ids specified")
+	}
+	edits := map[string]state.Edit{}
+	for id, patch := range patches {
+		change, err := document.ParseChange(patch)
+		if err != nil {
+			return fault.Wrap(fault.Invalid, err, "user "+id+": "+err.Error())
+		}
+		edits[id] = state.Edit{Change: change, MaxBytes: r.caller.Limits().DocumentBytes}
+	}
+	return done(w, a.config.State.WriteViewers(r.Context(), r.caller.owner(), edits))
+}
+
+// isUserID reports whether s is a shared user id: a decimal string (section
+// 2.8).
+func isUserID(s string) bool {
+	return s != "" && len(s) <= 64 && strings.Trim(s, "0123456789") == ""
+}

@@ -1,0 +1,101 @@
+// Package telemetry makes what the program tells its operators: the logger and
+// the metrics. It keeps nothing global, so that two instances in one process do
+// not meet.
+//
+// It may not know a domain or a route beyond their names.
+package telemetry
+
+import (
+	"io"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+)
+
+// NewLogger returns a logger that writes JSON lines of the given level and above.
+func NewLogger(w io.Writer, level slog.Level) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+// Metrics are those of one process.
+type Metrics struct {
+	Registry *prometheus.Registry
+	requests *prometheus.HistogramVec
+}
+
+// NewMetrics returns metrics with those of the Go runtime and of the process.
+func NewMetrics() *Metrics {
+	m := &Metrics{
+		Registry: prometheus.NewRegistry(),
+		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "acclaim_http_request_duration_seconds",
+			Help:    "Time from the arrival of a request to the end of its answer.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
+		}, []string{"route", "method", "status"}),
+	}
+	m.Registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewBuildInfoCollector(),
+		m.requests,
+	)
+	return m
+}
+
+// Observe counts a finished request. Methods that no route has share a label, so
+// that a client cannot make new series.
+func (m *Metrics) Observe(route, method string, status int, took time.Duration) {
+	switch method {
+	case "GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS":
+	default:
+		method = "other"
+	}
+	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Observe(took.Seconds())
+}
+
+// Streams registers the figures of a domain's stream engine.
+func (m *Metrics) Streams(domain string, stats func() stream.Stats) {
+	m.Registry.MustRegister(streams{stats: stats, labels: prometheus.Labels{"domain": domain}})
+}
+
+// streams reads an engine's figures when it is asked.
+type streams struct {
+	stats  func() stream.Stats
+	labels prometheus.Labels
+}
+
+// Describe implements [prometheus.Collector].
+func (s streams) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(s, ch) }
+
+// Collect implements [prometheus.Collector].
+func (s streams) Collect(ch chan<- prometheus.Metric) {
+	f := s.stats()
+	for _, m := range []struct {
+		name, help string
+		kind       prometheus.ValueType
+		value      float64
+	}{
+		{"resident", "Streams whose state is in memory.", prometheus.GaugeValue, float64(f.Streams)},
+		{"resident_bytes", "Bytes of the resident states.", prometheus.GaugeValue, float64(f.ResidentBytes)},
+		{"waiting", "Commands in waiting.", prometheus.GaugeValue, float64(f.Waiting)},
+		{"commits_total", "Chunks applied.", prometheus.CounterValue, float64(f.Commits)},
+		{"entries_total", "Entries applied.", prometheus.CounterValue, float64(f.Entries)},
+		{"conflicts_total", "Appends that lost the race for their place.", prometheus.CounterValue, float64(f.Conflicts)},
+		{"unsettled_total", "Appends whose outcome stayed unknown.", prometheus.CounterValue, float64(f.Unsettled)},
+		{"evictions_total", "Idle streams dropped from memory.", prometheus.CounterValue, float64(f.Evictions)},
+		{"snapshots_total", "Snapshots written.", prometheus.CounterValue, float64(f.Snapshots)},
+		{"loads_total", "Streams read into memory.", prometheus.CounterValue, float64(f.Loads)},
+	} {
+		desc := prometheus.NewDesc("acclaim_stream_"+m.name, m.help, nil, s.labels)
+		ch <- prometheus.MustNewConstMetric(desc, m.kind, m.value)
+	}
+	phases := prometheus.NewDesc("acclaim_stream_load_seconds_total",
+		"Time of the loads, divided into reading from the store and folding.", []string{"phase"}, s.labels)
+	ch <- prometheus.MustNewConstMetric(phases, prometheus.CounterValue, f.LoadRead.Seconds(), "read")
+	ch <- prometheus.MustNewConstMetric(phases, prometheus.CounterValue, f.LoadRebuild.Seconds(), "rebuild")
+}

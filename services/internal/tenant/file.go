@@ -1,0 +1,85 @@
+package tenant
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// file is the registry file as written.
+type file struct {
+	Extensions *[]json.RawMessage `json:"extensions"`
+}
+
+// extensionBlock is one entry of the file. What stands at its top level is for
+// production.
+type extensionBlock struct {
+	ClientID       string           `json:"clientID"`
+	AppIDs         []string         `json:"appIDs"`
+	OwnerUserID    string           `json:"ownerUserID"`
+	AdminUserIDs   []string         `json:"adminUserIDs"`
+	ExternalRole   string           `json:"externalRole"`
+	AllowedOrigins []string         `json:"allowedOrigins"`
+	Limits         limitsBlock      `json:"limits"`
+	Secrets        []secretBlock    `json:"secrets"`
+	Sandbox        environmentBlock `json:"sandbox"`
+}
+
+// production is not embedded, for the fields' names in decoding errors.
+func (b extensionBlock) production() environmentBlock {
+	return environmentBlock{AllowedOrigins: b.AllowedOrigins, Limits: b.Limits, Secrets: b.Secrets}
+}
+
+// environmentBlock is what an entry says for one environment. In the sandbox,
+// allowed origins and limits left out are those of production.
+type environmentBlock struct {
+	AllowedOrigins []string      `json:"allowedOrigins"`
+	Limits         limitsBlock   `json:"limits"`
+	Secrets        []secretBlock `json:"secrets"`
+}
+
+type secretBlock struct {
+	Value      string `json:"value"`
+	ActiveFrom string `json:"activeFrom"`
+}
+
+// Parse returns the registry that a file holds. Its error joins all that is
+// wrong with the file, each line naming the entry and the field.
+func Parse(data []byte) (*Registry, error) {
+	plain, err := yaml.YAMLToJSONStrict(data)
+	if err != nil {
+		return nil, err
+	}
+	var f file
+	if err := unmarshalStrict(plain, &f); err != nil {
+		return nil, err
+	}
+	if f.Extensions == nil {
+		return nil, errors.New("extensions: is missing")
+	}
+	b := newBuilder()
+	for i, raw := range *f.Extensions {
+		b.add(i, raw)
+	}
+	return b.build()
+}
+
+// unmarshalStrict decodes JSON into v and refuses unknown fields. Its errors do
+// not repeat values.
+func unmarshalStrict(data []byte, v any) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(v)
+	if err == nil {
+		return nil
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		got, _, _ := strings.Cut(wrong.Value, " ")
+		return fmt.Errorf("%s: is of type %s, should be %s", wrong.Field, got, wrong.Type.Kind())
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+}

@@ -1,0 +1,77 @@
+package tenant
+
+import (
+	"errors"
+	"maps"
+	"net/url"
+	"strings"
+)
+
+// anyPort ends an origin pattern that stands for every port of its host, the
+// default port included.
+const anyPort = ":*"
+
+// origins is a set of origin patterns: "*", an origin as a browser sends it
+// (scheme://host or scheme://host:port), or scheme://host:*.
+type origins map[string]bool
+
+func newOrigins(patterns []string) origins {
+	set := make(origins, len(patterns))
+	for _, pattern := range patterns {
+		set[pattern] = true
+	}
+	return set
+}
+
+// defaultOrigins are what an extension allows that lists none.
+func defaultOrigins(clientID string) []string {
+	return []string{
+		"https://" + strings.ToLower(clientID) + ".ext-twitch.tv",
+		"http://localhost" + anyPort,
+		"https://localhost" + anyPort,
+	}
+}
+
+func (o origins) allow(origin string) bool {
+	if origin == "" {
+		return false
+	}
+	return o["*"] || o[origin] || o[withAnyPort(origin)]
+}
+
+func (o origins) add(other origins) { maps.Copy(o, other) }
+
+// withAnyPort returns the origin with its port, if it has one, replaced by the
+// pattern for any.
+func withAnyPort(origin string) string {
+	scheme, host, _ := strings.Cut(origin, "://")
+	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
+		host = host[:i]
+	}
+	return scheme + "://" + host + anyPort
+}
+
+var errOrigin = errors.New(`is not an origin: write "*", scheme://host, scheme://host:port or scheme://host:*` +
+	` with http or https, in lower case, without a path and without the scheme's default port`)
+
+// checkOrigin refuses a pattern that no browser's Origin header could match.
+func checkOrigin(pattern string) error {
+	if pattern == "*" {
+		return nil
+	}
+	origin := strings.TrimSuffix(pattern, anyPort)
+	u, err := url.Parse(origin)
+	if err != nil || u.Hostname() == "" || strings.HasSuffix(u.Host, ":") {
+		return errOrigin
+	}
+	defaultPort := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	plain := u.Scheme + "://" + u.Host
+	switch {
+	case defaultPort == "", u.Port() == defaultPort,
+		origin != strings.ToLower(plain),
+		strings.ContainsAny(u.Host, "* "),
+		origin != pattern && u.Port() != "":
+		return errOrigin
+	}
+	return nil
+}

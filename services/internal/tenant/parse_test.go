@@ -1,0 +1,244 @@
+package tenant_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+)
+
+func parse(t *testing.T, text string) *tenant.Registry {
+	t.Helper()
+	registry, err := tenant.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registry
+}
+
+func extension(t *testing.T, registry *tenant.Registry, clientID string) *tenant.Extension {
+	t.Helper()
+	found, ok := registry.ByClientID(clientID)
+	if !ok {
+		t.Fatalf("no extension %q", clientID)
+	}
+	return found
+}
+
+func TestSampleRegistry(t *testing.T) {
+	data, err := os.ReadFile("../../../config/extensions.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample := extension(t, parse(t, string(data)), "sample-extension")
+
+	if !sample.IsAdmin("1000") || !sample.IsAdmin("1001") || sample.IsAdmin("1002") || sample.IsAdmin("") {
+		t.Error("the owner and the listed admin are admins, and nobody else")
+	}
+	now := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+	for environment, want := range map[tenant.Environment]string{
+		tenant.Production: "sample-secret",
+		tenant.Sandbox:    "sample-sandbox-secret",
+	} {
+		secret, ok := sample.SigningSecret(environment, now)
+		if !ok || string(secret.Value) != want {
+			t.Errorf("%s: signing secret is %q, want %q", environment, secret.Value, want)
+		}
+	}
+	before := time.Date(2025, 12, 31, 0, 0, 0, 0, time.UTC)
+	if _, ok := sample.SigningSecret(tenant.Production, before); ok {
+		t.Error("a secret signs before it is active")
+	}
+}
+
+func TestLookups(t *testing.T) {
+	registry := parse(t, `
+extensions:
+- {clientID: one, appIDs: [app-one, one], secrets: [{value: b25l}]}
+- {clientID: two, appIDs: [app-two], secrets: [{value: dHdv}]}
+`)
+	for id, want := range map[string]string{"app-one": "one", "one": "one", "app-two": "two", "two": "two", "three": "", "": ""} {
+		got := ""
+		if found, ok := registry.Resolve(id); ok {
+			got = found.ClientID
+		}
+		if got != want {
+			t.Errorf("Resolve(%q) = %q, want %q", id, got, want)
+		}
+	}
+	if _, ok := registry.ByAppID("two"); ok {
+		t.Error("a client id is not an app id")
+	}
+}
+
+func TestSecretsRotate(t *testing.T) {
+	registry := parse(t, `
+extensions:
+- clientID: one
+  secrets:
+  - {value: YWx3YXlz}
+  - {value: bGF0ZXI=, activeFrom: 2026-03-01T00:00:00+01:00}
+  - {value: Zmlyc3Q=, activeFrom: 2026-02-01T00:00:00Z}
+  - {value: c2Vjb25k, activeFrom: 2026-02-01T00:00:00Z}
+`)
+	one := extension(t, registry, "one")
+	for at, want := range map[string][]string{
+		"2026-01-01T00:00:00Z": {"always"},
+		"2026-02-01T00:00:00Z": {"first", "second", "always"},
+		"2026-02-28T23:00:00Z": {"later", "first", "second", "always"},
+	} {
+		now, err := time.Parse(time.RFC3339, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, secret := range one.ActiveSecrets(tenant.Production, now) {
+			got = append(got, string(secret.Value))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("active at %s (-want +got):\n%s", at, diff)
+		}
+		if got := one.ActiveSecrets(tenant.Sandbox, now); len(got) != 0 {
+			t.Errorf("the sandbox has %d secrets of production", len(got))
+		}
+	}
+}
+
+func TestSandboxOverridesProduction(t *testing.T) {
+	registry := parse(t, `
+extensions:
+- clientID: one
+  allowedOrigins: ["https://one.example"]
+  limits: {documentBytes: 1000, extensionRate: {perSecond: 2.5}, identityRate: {perSecond: 1, burst: 7}}
+  secrets: [{value: b25l}]
+  sandbox:
+    limits: {bodyBytes: 2000, extensionRate: {perSecond: 0}}
+- clientID: two
+  secrets: [{value: dHdv}]
+  sandbox: {allowedOrigins: ["https://sandbox.example"]}
+`)
+	one, two := extension(t, registry, "one"), extension(t, registry, "two")
+	production := tenant.Limits{
+		IdentityRate:           tenant.Rate{PerSecond: 1, Burst: 7},
+		ExtensionRate:          tenant.Rate{PerSecond: 2.5, Burst: 3},
+		DocumentBytes:          1000,
+		BodyBytes:              256 << 10,
+		AdminMapBytes:          4 << 20,
+		AccumulationEntryBytes: 64 << 10,
+	}
+	sandbox := production
+	sandbox.BodyBytes = 2000
+	sandbox.ExtensionRate = tenant.Rate{Burst: 1}
+	if diff := cmp.Diff(production, one.Limits(tenant.Production)); diff != "" {
+		t.Errorf("production limits (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(sandbox, one.Limits(tenant.Sandbox)); diff != "" {
+		t.Errorf("sandbox limits (-want +got):\n%s", diff)
+	}
+	if one.Limits(tenant.Sandbox).ExtensionRate.Limited() {
+		t.Error("a rate of 0 limits")
+	}
+	if !one.AllowsOrigin(tenant.Sandbox, "https://one.example") {
+		t.Error("the sandbox does not have production's origins")
+	}
+	if two.AllowsOrigin(tenant.Production, "https://sandbox.example") || !two.AllowsOrigin(tenant.Sandbox, "https://sandbox.example") {
+		t.Error("an origin of the sandbox is one of the sandbox alone")
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	const good = `{clientID: first, appIDs: [app], secrets: [{value: Zmlyc3Q=}]}`
+	for name, test := range map[string]struct{ entry, want string }{
+		"unknown field":        {`{clientID: x, secrets: [{value: eA==}], colour: red}`, `extensions[1] "x": unknown field "colour"`},
+		"unknown nested field": {`{clientID: x, secrets: [{valu: eA==}]}`, `extensions[1] "x": unknown field "valu"`},
+		"wrong type":           {`{clientID: x, ownerUserID: 1000}`, `extensions[1] "x": ownerUserID: is of type number, should be string`},
+		"wrong nested type":    {`{clientID: x, secrets: [{value: 12}]}`, `extensions[1] "x": secrets.value: is of type number, should be string`},
+		"no client id":         {`{secrets: [{value: eA==}]}`, `extensions[1]: clientID: must be 1 to 128`},
+		"null":                 {`null`, "extensions[1]: clientID: must be 1 to 128 letters, digits, dots, hyphens or underscores\nextensions[1]: secrets: is empty"},
+		"bad client id":        {`{clientID: "a b", secrets: [{value: eA==}]}`, `extensions[1] "a b": clientID: must be 1 to 128`},
+		"duplicate client id":  {`{clientID: first, secrets: [{value: eA==}]}`, `extensions[1] "first": clientID: "first" is already an id of extension "first"`},
+		"duplicate app id":     {`{clientID: x, appIDs: [a, app], secrets: [{value: eA==}]}`, `extensions[1] "x": appIDs[1]: "app" is already an id of extension "first"`},
+		"repeated app id":      {`{clientID: x, appIDs: [a, a], secrets: [{value: eA==}]}`, `extensions[1] "x": appIDs[1]: "a" is already an id of extension "x"`},
+		"app id is client id":  {`{clientID: x, appIDs: [first], secrets: [{value: eA==}]}`, `extensions[1] "x": appIDs[0]: "first" is already an id of extension "first"`},
+		"client id is app id":  {`{clientID: app, secrets: [{value: eA==}]}`, `extensions[1] "app": clientID: "app" is already an id of extension "first"`},
+		"empty admin":          {`{clientID: x, adminUserIDs: [""], secrets: [{value: eA==}]}`, `extensions[1] "x": adminUserIDs[0]: is empty`},
+		"external role":        {`{clientID: x, externalRole: admin, secrets: [{value: eA==}]}`, `extensions[1] "x": externalRole: is "admin"`},
+		"no secret":            {`{clientID: x}`, `extensions[1] "x": secrets: is empty`},
+		"empty secret":         {`{clientID: x, secrets: [{value: ""}]}`, `extensions[1] "x": secrets[0]: is empty`},
+		"not base64":           {`{clientID: x, sandbox: {secrets: [{value: "***"}]}}`, `extensions[1] "x": sandbox.secrets[0]: is not base64`},
+		"not padded":           {`{clientID: x, secrets: [{value: eA}]}`, `extensions[1] "x": secrets[0]: is not base64`},
+		"bad activation":       {`{clientID: x, secrets: [{value: eA==, activeFrom: tomorrow}]}`, `extensions[1] "x": secrets[0]: activeFrom is not an RFC 3339 time`},
+		"own shared secret":    {`{clientID: x, secrets: [{value: eA==}], sandbox: {secrets: [{value: eQ==}, {value: eA==}]}}`, `extensions[1] "x": sandbox.secrets[1]: is also a production secret of "x"`},
+		"others' secret":       {`{clientID: x, sandbox: {secrets: [{value: Zmlyc3Q=}]}}`, `extensions[1] "x": sandbox.secrets[0]: is also a production secret of "first"`},
+		"bad origin":           {`{clientID: x, secrets: [{value: eA==}], sandbox: {allowedOrigins: ["*", "https://a/b"]}}`, `extensions[1] "x": sandbox.allowedOrigins[1]: is not an origin`},
+		"no document":          {`{clientID: x, secrets: [{value: eA==}], limits: {documentBytes: 0}}`, `extensions[1] "x": limits.documentBytes: must be between 1 and 1048576`},
+		"huge body":            {`{clientID: x, secrets: [{value: eA==}], sandbox: {limits: {bodyBytes: 999999999}}}`, `extensions[1] "x": sandbox.limits.bodyBytes: must be between 1 and 67108864`},
+		"negative rate":        {`{clientID: x, secrets: [{value: eA==}], limits: {identityRate: {perSecond: -1}}}`, `extensions[1] "x": limits.identityRate: perSecond must not be negative`},
+		"no burst":             {`{clientID: x, secrets: [{value: eA==}], limits: {extensionRate: {perSecond: 1, burst: 0}}}`, `extensions[1] "x": limits.extensionRate: burst must be at least 1`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			registry, err := tenant.Parse(fmt.Appendf(nil, "extensions:\n- %s\n- %s\n", good, test.entry))
+			if registry != nil || err == nil {
+				t.Fatal("accepted")
+			}
+			if rest, ok := strings.CutPrefix(err.Error(), test.want); !ok || strings.Contains(rest, "\n") {
+				t.Errorf("error is\n%v\nwant just one that begins with\n%s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestParseRefusesWholeFile(t *testing.T) {
+	for name, test := range map[string]struct{ text, want string }{
+		"empty":         {"", "extensions: is missing"},
+		"unknown field": {"extension: []", `unknown field "extension"`},
+		"not an object": {"text", "is of type string"},
+		"not a list":    {"extensions: {}", "extensions: is of type object"},
+		"not YAML":      {"extensions: [", "yaml:"},
+		"repeated key":  {"extensions: []\nextensions: []", `key "extensions" already set`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := tenant.Parse([]byte(test.text))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error is %v, want one with %q", err, test.want)
+			}
+		})
+	}
+	parse(t, "extensions: []")
+}
+
+func TestParseReportsAllProblemsAndNoSecret(t *testing.T) {
+	_, err := tenant.Parse([]byte(`
+extensions:
+- {clientID: one, externalRole: king, secrets: [{value: c2hhcmVkLXNlY3JldA==}, {value: hush-hush}]}
+- {clientID: two, sandbox: {secrets: [{value: c2hhcmVkLXNlY3JldA==}]}}
+- {clientID: one, secrets: [{value: "!", activeFrom: hush-hush}]}
+`))
+	want := []string{
+		`extensions[0] "one": externalRole: is "king", should be empty or "backend"`,
+		`extensions[0] "one": secrets[1]: is not base64`,
+		`extensions[2] "one": clientID: "one" is already an id of extension "one"`,
+		`extensions[2] "one": secrets[0]: is not base64`,
+		`extensions[1] "two": sandbox.secrets[0]: is also a production secret of "one"`,
+	}
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
+func TestExtensionPrintsNoSecret(t *testing.T) {
+	one := extension(t, parse(t, `extensions: [{clientID: one, secrets: [{value: aHVzaA==}]}]`), "one")
+	secret, _ := one.SigningSecret(tenant.Production, time.Now())
+	text := fmt.Sprintf("%v %+v %s %v", one, one, one, secret)
+	if strings.Contains(text, "hush") || strings.Contains(text, fmt.Sprint([]byte("hush"))) {
+		t.Errorf("prints its secret: %s", text)
+	}
+}

@@ -1,0 +1,140 @@
+// Package tenant is the extension registry: which extensions exist, who owns
+// them, which keys verify and sign their tokens, which origins and limits they
+// have. It reads the registry file and reloads it when it changes.
+//
+// A [Registry] is immutable, so a request that took one sees one consistent
+// registry to its end. The package knows no HTTP and no tokens, and never puts
+// a secret into an error or a log line.
+package tenant
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+)
+
+// Environment is one of the two worlds an extension lives in. They share
+// nothing: neither keys nor data.
+type Environment string
+
+// The environments there are.
+const (
+	Production Environment = "production"
+	Sandbox    Environment = "sandbox"
+)
+
+// ParseEnvironment returns the environment of that name.
+func ParseEnvironment(name string) (Environment, error) {
+	switch environment := Environment(name); environment {
+	case Production, Sandbox:
+		return environment, nil
+	}
+	return "", fmt.Errorf("unknown environment %q: it is %q or %q", name, Production, Sandbox)
+}
+
+// Secret is a key that verifies and signs the tokens of an extension in one
+// environment.
+type Secret struct {
+	// Value is the decoded key. The holder does not change it.
+	Value []byte
+	// ActiveFrom is when the key begins to be used; the zero time: always.
+	ActiveFrom time.Time
+}
+
+// String hides the value.
+func (s Secret) String() string { return "secret" }
+
+// Extension is one tenant. It is immutable.
+type Extension struct {
+	ClientID     string
+	AppIDs       []string
+	OwnerUserID  string
+	AdminUserIDs []string
+	// ExternalRole is the role that tokens with the platform's role "external"
+	// have: "" (they are refused) or "backend".
+	ExternalRole string
+
+	settings map[Environment]settings
+}
+
+// String returns the client id, and so keeps secrets out of logs.
+func (e *Extension) String() string { return e.ClientID }
+
+// ActiveSecrets returns the secrets that verify a token at the given time, the
+// newest first.
+func (e *Extension) ActiveSecrets(environment Environment, now time.Time) []Secret {
+	secrets := e.settings[environment].secrets
+	for i, secret := range secrets {
+		if !secret.ActiveFrom.After(now) {
+			return secrets[i:len(secrets):len(secrets)]
+		}
+	}
+	return nil
+}
+
+// SigningSecret returns the newest secret that is active at the given time; of
+// two that became active together, the one listed first. It returns false when
+// none is active.
+func (e *Extension) SigningSecret(environment Environment, now time.Time) (Secret, bool) {
+	active := e.ActiveSecrets(environment, now)
+	if len(active) == 0 {
+		return Secret{}, false
+	}
+	return active[0], true
+}
+
+// IsAdmin reports whether a user is the owner of the extension or one of its
+// admins. Nobody without a user id is.
+func (e *Extension) IsAdmin(userID string) bool {
+	return userID != "" && (userID == e.OwnerUserID || slices.Contains(e.AdminUserIDs, userID))
+}
+
+// AllowsOrigin reports whether a browser page of that origin may read answers
+// meant for this extension.
+func (e *Extension) AllowsOrigin(environment Environment, origin string) bool {
+	return e.settings[environment].origins.allow(origin)
+}
+
+// Limits returns the limits of the extension, defaults filled in.
+func (e *Extension) Limits(environment Environment) Limits {
+	return e.settings[environment].limits
+}
+
+// Registry is the set of all extensions at one time. It is immutable.
+type Registry struct {
+	extensions []*Extension
+	byClientID map[string]*Extension
+	byAppID    map[string]*Extension
+	origins    map[Environment]origins
+}
+
+// Extensions yields all extensions in the order of the file.
+func (r *Registry) Extensions() iter.Seq[*Extension] { return slices.Values(r.extensions) }
+
+// ByClientID returns the extension with that client id.
+func (r *Registry) ByClientID(clientID string) (*Extension, bool) {
+	extension, ok := r.byClientID[clientID]
+	return extension, ok
+}
+
+// ByAppID returns the extension that lists that app id.
+func (r *Registry) ByAppID(appID string) (*Extension, bool) {
+	extension, ok := r.byAppID[appID]
+	return extension, ok
+}
+
+// Resolve returns the extension that an id names, as an app id first and as a
+// client id second: clients put the client id where an app id belongs.
+func (r *Registry) Resolve(id string) (*Extension, bool) {
+	if extension, ok := r.byAppID[id]; ok {
+		return extension, true
+	}
+	return r.ByClientID(id)
+}
+
+// AllowsOrigin reports whether any extension allows the origin: the rule for
+// answers that carry no verified credential.
+func (r *Registry) AllowsOrigin(environment Environment, origin string) bool {
+	return r.origins[environment].allow(origin)
+}

@@ -1,0 +1,41 @@
+// Command acclaim is the backend of streaming extensions: voting, accumulation,
+// ranking, state and sandbox, all in one process or each in its own.
+//
+// This package wires the parts together and holds no rule of its own.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := newCommand().ExecuteContext(ctx); err != nil {
+		os.Exit(1) // cobra has printed it
+	}
+}
+
+func newCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "acclaim",
+		Short: "A self-hosted backend for streaming-platform extensions",
+		Long: `Acclaim lets the extensions of live streams run polls, gather submissions, rank
+free-text answers and keep state and configuration. Every acknowledged write is
+on disk, every count is exact.
+
+To try it:            acclaim serve
+To get another token: acclaim token --extension sample-extension --role viewer --channel 1`,
+		SilenceUsage: true,
+	}
+	root.AddCommand(newServe(), newToken(), newCeiling())
+	for _, s := range services() {
+		root.AddCommand(newService(s))
+	}
+	return root
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/voting"
+)
+
+// options are the flags of the commands that serve.
+type options struct {
+	listen          string
+	adminListen     string
+	dataDir         string
+	extensions      string
+	shutdownTimeout time.Duration
+	halfLife        time.Duration
+	logLevel        slog.Level
+
+	// Of single services only.
+	environment string
+	basePath    string
+}
+
+const extensionsFile = "config/extensions.yaml"
+
+func (o *options) register(f *pflag.FlagSet) {
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address of the API; port 0 picks one")
+	f.StringVar(&o.adminListen, "admin-listen", "127.0.0.1:9090", "address of /healthz, /readyz and /metrics; port 0 picks one")
+	f.StringVar(&o.dataDir, "data-dir", "acclaim-data", "folder of the embedded store, used by one process at a time")
+	f.StringVar(&o.extensions, "extensions", extensionsFile, "extension registry; read again when it changes")
+	f.DurationVar(&o.shutdownTimeout, "shutdown-timeout", 25*time.Second, "how long SIGTERM waits for what was accepted")
+	f.DurationVar(&o.halfLife, "decay-half-life", voting.HalfLife, "half-life of the decayed sum in poll statistics; the same in every process")
+	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "least level that is logged to standard error: debug, info, warn or error")
+}
+
+func (o *options) registerSingle(f *pflag.FlagSet) {
+	f.StringVar(&o.environment, "environment", string(tenant.Production), "production or sandbox")
+	f.StringVar(&o.basePath, "base-path", "", "path of the API, also served with /e behind it (default /v1, or /sandbox/v1 in the sandbox)")
+}

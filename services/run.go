@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorilla/mux"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/sandbox"
+)
+
+// run serves until ctx is done, then drains. It writes the ready line to out.
+func run(ctx context.Context, out io.Writer, o options, mounts []mount, open opener) error {
+	logger := telemetry.NewLogger(os.Stderr, o.logLevel)
+	metrics := telemetry.NewMetrics()
+	directory, err := tenant.Open(o.extensions)
+	if err != nil {
+		return err
+	}
+	b, err := open(metrics, stream.Options{Logger: logger})
+	if err != nil {
+		return err
+	}
+	var draining atomic.Bool
+	ready := func(ctx context.Context) error {
+		if draining.Load() {
+			return errors.New("draining")
+		}
+		return b.ready(ctx)
+	}
+	public := httpapi.NewServer(publicHandler(mounts, b, directory, logger, metrics), logger)
+	admin := httpapi.NewServer(httpapi.NewAdmin(ready, metrics.Registry), logger)
+	s := &server{public: public, admin: admin, logger: logger, directory: directory}
+	if err := s.listen(o); err != nil {
+		return errors.Join(err, b.close(ctx))
+	}
+	announce(out, mounts, s, directory.Registry())
+
+	err = s.serve(ctx)
+	draining.Store(true)
+	logger.Info("draining", "timeout", o.shutdownTimeout)
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.shutdownTimeout)
+	defer cancel()
+	return errors.Join(err, s.public.Shutdown(limit), b.close(limit), s.admin.Close())
+}
+
+// publicHandler mounts every environment on one router.
+func publicHandler(mounts []mount, b backends, directory *tenant.Directory, logger *slog.Logger, metrics *telemetry.Metrics) http.Handler {
+	router := mux.NewRouter().SkipClean(true)
+	for i, m := range mounts {
+		config := httpapi.Config{
+			Environment: m.environment,
+			Registry:    directory.Registry,
+			Now:         time.Now,
+			Logger:      logger,
+			Metrics:     metrics,
+		}
+		b.serve(&config)
+		if m.environment == tenant.Sandbox {
+			config.Sandbox = sandbox.NewService(directory.Registry, time.Now)
+		}
+		api := httpapi.New(config)
+		// Browser clients ask below /e.
+		api.Mount(router, m.path+"/e", m.path)
+		if i == 0 {
+			router.NotFoundHandler = api.NotFound()
+		}
+	}
+	return router
+}
+
+// server is the two listeners of a process and what watches its registry.
+type server struct {
+	public, admin                 *http.Server
+	publicListener, adminListener net.Listener
+	logger                        *slog.Logger
+	directory                     *tenant.Directory
+}
+
+func (s *server) listen(o options) (err error) {
+	if s.publicListener, err = net.Listen("tcp", o.listen); err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	if s.adminListener, err = net.Listen("tcp", o.adminListen); err != nil {
+		return errors.Join(fmt.Errorf("--admin-listen: %w", err), s.publicListener.Close())
+	}
+	return nil
+}
+
+// serve answers until ctx is done or a listener fails.
+func (s *server) serve(ctx context.Context) error {
+	failed := make(chan error, 2)
+	listen := func(server *http.Server, listener net.Listener) {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			failed <- err
+		}
+	}
+	go listen(s.public, s.publicListener)
+	go listen(s.admin, s.adminListener)
+	watching, stop := context.WithCancel(ctx)
+	var group errgroup.Group
+	group.Go(func() error { return s.directory.Watch(watching, s.reloaded) })
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	stop()
+	return errors.Join(err, group.Wait())
+}
+
+func (s *server) reloaded(err error) {
+	if err != nil {
+		s.logger.Error("the extension registry was not reloaded; the last good one stays in force", "error", err)
+		return
+	}
+	s.logger.Info("extension registry reloaded")
+}

@@ -1,0 +1,109 @@
+package sandbox
+
+import (
+	"slices"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+)
+
+// Request is the body of the authtoken route (section 4.6). Empty strings are
+// fields that were left out.
+type Request struct {
+	ExtensionID, AppID, ChannelID, UserID, Role string
+	UserIDs                                     []string
+}
+
+// maxTokens bounds the tokens of one request.
+const maxTokens = 1000
+
+// Service issues test tokens for the registered extensions.
+type Service struct {
+	registry func() *tenant.Registry
+	now      func() time.Time
+}
+
+// NewService returns a service that reads the registry anew for each request.
+func NewService(registry func() *tenant.Registry, now func() time.Time) *Service {
+	return &Service{registry: registry, now: now}
+}
+
+// Tokens returns a token for each identity that the request asks for: one
+// without any is anonymous. What is wrong with a request is fault.Invalid.
+func (s *Service) Tokens(r Request) ([]string, error) {
+	extension, err := r.extension(s.registry())
+	if err != nil {
+		return nil, err
+	}
+	if r.ChannelID == "" || r.Role == "" {
+		return nil, fault.New(fault.Invalid, "channel_id and role are required")
+	}
+	if len(r.UserIDs) > maxTokens {
+		return nil, fault.New(fault.Invalid, "Too many user_ids specified")
+	}
+	secret, ok := extension.SigningSecret(tenant.Sandbox, s.now())
+	if !ok {
+		return nil, fault.New(fault.Invalid, "The extension has no active sandbox secret")
+	}
+	var tokens []string
+	for _, grant := range r.grants(extension.ClientID) {
+		token, err := Issue(grant, secret.Value, s.now())
+		if err != nil {
+			return nil, fault.Wrap(fault.Internal, err, "signing failed")
+		}
+		tokens = append(tokens, token)
+	}
+	return tokens, nil
+}
+
+// extension resolves the extension that the request names. Clients put client
+// ids into app_id, so that is looked up as both.
+func (r Request) extension(registry *tenant.Registry) (*tenant.Extension, error) {
+	var named []*tenant.Extension
+	if r.ExtensionID != "" {
+		extension, _ := registry.ByClientID(r.ExtensionID)
+		named = append(named, extension)
+	}
+	if r.AppID != "" {
+		extension, _ := registry.Resolve(r.AppID)
+		named = append(named, extension)
+	}
+	switch {
+	case len(named) == 0:
+		return nil, fault.New(fault.Invalid, "extension_id or app_id is required")
+	case slices.Contains(named, nil):
+		return nil, fault.New(fault.Invalid, "No such extension found")
+	case named[0] != named[len(named)-1]:
+		return nil, fault.New(fault.Invalid, "extension_id and app_id are of different extensions")
+	}
+	return named[0], nil
+}
+
+// grants returns what to issue, in order, each identity once.
+func (r Request) grants(clientID string) []Grant {
+	grant := Grant{
+		ExtensionID: clientID,
+		ChannelID:   r.ChannelID,
+		Role:        r.Role,
+		Stage:       string(tenant.Sandbox),
+	}
+	if r.Role == "broadcaster" {
+		r.UserID = r.ChannelID
+	}
+	var grants []Grant
+	seen := map[string]bool{"": true}
+	for _, id := range append([]string{r.UserID}, r.UserIDs...) {
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		grant.UserID, grant.OpaqueID = id, LoggedIn(id)
+		grants = append(grants, grant)
+	}
+	if len(grants) == 0 {
+		grant.OpaqueID = Anonymous()
+		grants = append(grants, grant)
+	}
+	return grants
+}
