@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
@@ -44,11 +46,23 @@ func (m *Memory) Append(ctx context.Context, chunk stream.Chunk) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if chunk.Seq != uint64(len(m.chunks[chunk.Stream]))+1 {
+	chunks := m.chunks[chunk.Stream]
+	i, taken := find(chunks, chunk.Seq)
+	if taken {
 		return stream.ErrConflict
 	}
-	m.chunks[chunk.Stream] = append(m.chunks[chunk.Stream], chunk)
+	if i < len(chunks) {
+		chunks = slices.Clone(chunks) // somebody may be reading what would move
+	}
+	m.chunks[chunk.Stream] = slices.Insert(chunks, i, chunk)
 	return nil
+}
+
+// find returns where the chunk with a seq is, or belongs, in an ordered slice.
+func find(chunks []stream.Chunk, seq uint64) (index int, found bool) {
+	return slices.BinarySearchFunc(chunks, seq, func(c stream.Chunk, seq uint64) int {
+		return cmp.Compare(c.Seq, seq)
+	})
 }
 
 // Chunks implements [stream.Store].
@@ -57,10 +71,11 @@ func (m *Memory) Chunks(ctx context.Context, name string, after uint64) iter.Seq
 		m.mu.Lock()
 		all := m.chunks[name]
 		m.mu.Unlock()
-		if after > uint64(len(all)) {
-			return
+		first, found := find(all, after)
+		if found {
+			first++
 		}
-		for _, chunk := range all[after:] {
+		for _, chunk := range all[first:] {
 			if err := ctx.Err(); err != nil {
 				yield(stream.Chunk{}, err)
 				return
@@ -79,6 +94,7 @@ func (m *Memory) SaveSnapshot(ctx context.Context, name string, snapshot stream.
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	snapshot.State = slices.Clone(snapshot.State)
 	m.snapshots[name] = snapshot
 	return nil
 }
@@ -91,7 +107,7 @@ func (m *Memory) LoadSnapshot(ctx context.Context, name string) (stream.Snapshot
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	snapshot, ok := m.snapshots[name]
-	snapshot.State = append([]byte(nil), snapshot.State...)
+	snapshot.State = slices.Clone(snapshot.State)
 	return snapshot, ok, nil
 }
 

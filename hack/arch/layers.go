@@ -1,0 +1,57 @@
+// Package arch holds the tree to its layers: who may import whom, who owns which
+// library, who may ask the machine for the time. The tables below are the
+// architecture; the test of this package compares them with the code. Nothing
+// imports it.
+package arch
+
+// domains are the five services' rules; the tables call them by this word.
+const domains = "voting accumulation ranking state sandbox"
+
+// layers lists every package of the module and what it may import of the others,
+// by the last element of their path, which is therefore unique. The last column
+// is what its tests may import besides.
+const layers = `
+package                     | imports                                                                        | tests also
+services/internal/fault     |                                                                                |
+services/internal/key       |                                                                                |
+services/internal/batch     |                                                                                |
+services/internal/stream    | fault batch                                                                    | storetest
+services/internal/document  | fault batch                                                                    | storetest
+services/internal/storetest | fault stream document                                                          |
+services/internal/boltstore | fault stream document                                                          | storetest
+services/voting             | fault key stream                                                               | storetest
+services/accumulation       | fault key stream                                                               | storetest
+services/ranking            | fault key stream                                                               | storetest
+services/state              | fault key document                                                             | storetest
+services/sandbox            | fault                                                                          |
+services/internal/tenant    | fault                                                                          |
+services/internal/telemetry | stream                                                                         |
+services/internal/httpapi   | fault domains stream document tenant telemetry                                 | storetest
+services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
+services                    | fault domains stream document tenant telemetry httpapi ceiling boltstore       | storetest
+hack/arch                   |                                                                                |
+hack/bench                  |                                                                                |
+`
+
+// owners lists what only some packages may import outside their tests, packages
+// below it included: what stands for a layer (HTTP, the database, the command
+// line, the machine) or has a better place.
+const owners = `
+library                          | imported by
+net/http                         | httpapi telemetry ceiling services bench
+github.com/gorilla/mux           | httpapi
+github.com/golang-jwt/jwt/v5     | httpapi sandbox services bench
+github.com/evanphx/json-patch/v5 | document
+github.com/prometheus            | httpapi telemetry services
+github.com/fsnotify/fsnotify     | tenant
+sigs.k8s.io/yaml                 | tenant
+github.com/spf13                 | services
+go.etcd.io/bbolt                 | boltstore
+database/sql                     |
+os                               | tenant boltstore services bench arch
+testing                          | storetest
+`
+
+// timeless lists the packages that may not ask the machine for the time: it is
+// an argument there, so that a replay gives what the first run gave.
+const timeless = "domains fault key batch document"

@@ -1,0 +1,99 @@
+// Command bench measures the program against its own ceiling: the same binary,
+// router, credential check, decoding and encoding, with answers of the same size
+// and no storage behind them. Both run as processes of their own and are driven
+// over loopback, in turns, so that a noisy machine disturbs both alike and the
+// ratio stays meaningful.
+//
+// It imports nothing of the program and checks from outside that every count is
+// exact. Missing a target is a finding, not a failure: the exit status is 1 only
+// when a measurement could not be made or a count is wrong.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// options are the command line, read.
+type options struct {
+	rounds   int
+	duration time.Duration
+	voters   int
+	pollSize int
+	cases    []string
+	dir      string
+	json     bool
+	progress io.Writer
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, err := parseOptions(args, stderr)
+	if err != nil {
+		return err
+	}
+	r, err := measure(ctx, o)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return r.writeJSON(stdout)
+	}
+	return r.writeTable(stdout)
+}
+
+func parseOptions(args []string, stderr io.Writer) (options, error) {
+	o := options{progress: stderr}
+	var names []string
+	for _, c := range cases() {
+		names = append(names, c.name)
+	}
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.IntVar(&o.rounds, "rounds", 5, "measured `rounds` of each case, ceiling and program in turns")
+	flags.DurationVar(&o.duration, "duration", 3*time.Second, "`length` of a round")
+	flags.IntVar(&o.voters, "voters", 50_000, "`number` of distinct voters, signed in advance")
+	flags.IntVar(&o.pollSize, "poll-size", 1_000_000, "`voters` of the poll whose memory and cold start are reported; 0 leaves it out")
+	flags.StringVar(&o.dir, "dir", "", "`directory` for the data, on the disk to be measured (default the system's for temporary files)")
+	flags.BoolVar(&o.json, "json", false, "print JSON")
+	selected := flags.String("cases", strings.Join(names, ","), "comma-separated `names` of the cases to run, may be empty")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	o.cases = strings.FieldsFunc(*selected, func(r rune) bool { return r == ',' })
+	return o, o.validate(names, flags.Args())
+}
+
+func (o options) validate(names, rest []string) error {
+	for _, name := range o.cases {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("no case %q; there are %s", name, strings.Join(names, ", "))
+		}
+	}
+	switch {
+	case len(rest) > 0:
+		return fmt.Errorf("unexpected argument %q", rest[0])
+	case o.rounds < 1 || o.duration <= 0 || o.pollSize < 0:
+		return errors.New("-rounds and -duration must be positive, -poll-size not negative")
+	case o.voters < 1_000:
+		return errors.New("-voters must be at least 1000, so that no voter waits for its own vote")
+	}
+	return nil
+}

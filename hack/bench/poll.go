@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// pollReport is what a large single-vote poll costs. Figures the program does
+// not report are 0 and left out.
+type pollReport struct {
+	Voters int `json:"voters"`
+	// HeapPerVoter is the growth of the live heap when the poll is loaded, in
+	// bytes; ResidentPerVoter what the program itself makes of its state.
+	HeapPerVoter     float64 `json:"heapBytesPerVoter,omitempty"`
+	ResidentPerVoter float64 `json:"residentBytesPerVoter,omitempty"`
+	// Ready is the time from the start of the program to its ready line, FirstRead
+	// that of the first GET /vote after it, of which Read was spent in the store
+	// and Rebuild on the state; all in seconds.
+	Ready     float64 `json:"readySeconds"`
+	FirstRead float64 `json:"firstReadSeconds"`
+	Read      float64 `json:"readSeconds,omitempty"`
+	Rebuild   float64 `json:"rebuildSeconds,omitempty"`
+}
+
+// largePoll is the id of the poll that is measured.
+const largePoll = "large"
+
+// measurePoll fills a poll, restarts the program and has it load the poll.
+func (b *bench) measurePoll(ctx context.Context) (*pollReport, error) {
+	if err := b.fillPoll(ctx); err != nil {
+		return nil, fmt.Errorf("large poll: %w", err)
+	}
+	b.say("large poll: restarting the program and reading it")
+	r, err := b.loadPoll(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("large poll: %w", err)
+	}
+	return r, nil
+}
+
+func (b *bench) fillPoll(ctx context.Context) (err error) {
+	b.say("large poll: signing and voting for %d voters", b.pollSize)
+	credentials, err := signAll(b.pollSize, viewer)
+	if err != nil {
+		return err
+	}
+	p, err := b.start(ctx, "serve", "large")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.stop()) }()
+	return fill(ctx, p, newVotes(largePoll, 1, credentials), b.pollSize)
+}
+
+func (b *bench) loadPoll(ctx context.Context) (r *pollReport, err error) {
+	r = &pollReport{Voters: b.pollSize}
+	start := time.Now()
+	p, err := b.start(ctx, "serve", "large")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.stop()) }()
+	r.Ready = time.Since(start).Seconds()
+	before, err := liveHeap(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	start = time.Now()
+	var s statistics
+	if err := p.client.get(ctx, "vote?id="+pollID(largePoll, 0), decodeInto(&s)); err != nil {
+		return nil, err
+	}
+	r.FirstRead = time.Since(start).Seconds()
+	if s.Count != int64(b.pollSize) {
+		return nil, fmt.Errorf("not exact: count is %d after the restart, want %d", s.Count, b.pollSize)
+	}
+	after, err := liveHeap(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	r.HeapPerVoter = (after - before) / float64(b.pollSize)
+	return r, r.addMetrics(ctx, p)
+}
+
+func (r *pollReport) addMetrics(ctx context.Context, p *program) error {
+	metrics, err := p.client.metrics(ctx)
+	if err != nil {
+		return err
+	}
+	r.ResidentPerVoter = total(metrics, "acclaim_stream_resident_bytes", "") / float64(r.Voters)
+	r.Read = total(metrics, "acclaim_stream_load_seconds", `phase="read"`)
+	r.Rebuild = total(metrics, "acclaim_stream_load_seconds", `phase="rebuild"`)
+	return nil
+}
+
+// liveHeap returns the bytes that survived a collection which began after the
+// call: with GOGC=100, half of the heap size at which the next one is due.
+// Reading an empty poll gives the collector its work.
+func liveHeap(ctx context.Context, p *program) (float64, error) {
+	viewers, err := signAll(1, viewer)
+	if err != nil {
+		return 0, err
+	}
+	f, err := newFleet(ctx, p.address, 16, &reads{poll: "empty", credentials: viewers})
+	if err != nil {
+		return 0, err
+	}
+	defer f.close()
+	const collections = "go_gc_duration_seconds_count"
+	first, err := p.client.metrics(ctx)
+	for range 600 {
+		if err != nil {
+			return 0, err
+		}
+		if _, err := f.drive(ctx, 100*time.Millisecond, 1<<62); err != nil {
+			return 0, err
+		}
+		now, err := p.client.metrics(ctx)
+		if err == nil && now[collections] >= first[collections]+2 {
+			return now["go_memstats_next_gc_bytes"] / 2, nil
+		}
+	}
+	return 0, errors.New("the program reports no garbage collections in a minute of reading")
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+// votes is single-vote mode: every voter votes in one poll after another, each
+// time with its own value, and comes round to the first poll again after the last.
+type votes struct {
+	polls       []string // ids
+	credentials []string // of the voters
+}
+
+// statistics is the part of section 2.2 that a count can be checked with.
+type statistics struct {
+	Count int64 `json:"count"`
+	Sum   int64 `json:"sum"`
+}
+
+func value(voter int) int64 { return int64(voter % 32) }
+
+func newVotes(prefix string, polls int, credentials []string) *votes {
+	v := &votes{polls: make([]string, polls), credentials: credentials}
+	for i := range v.polls {
+		v.polls[i] = pollID(prefix, i)
+	}
+	return v
+}
+
+func pollID(prefix string, i int) string { return prefix + "-" + strconv.Itoa(i) }
+
+func (v *votes) request(buf []byte, _ int, n int64) []byte {
+	voters := int64(len(v.credentials))
+	voter, pass := int(n%voters), int(n/voters)
+	poll := v.polls[(voter+pass)%len(v.polls)]
+	var body [32]byte
+	vote := append(strconv.AppendInt(append(body[:0], `{"value":`...), value(voter), 10), '}')
+	return appendRequest(buf, "POST", "vote?id="+poll, v.credentials[voter], vote)
+}
+
+// verify expects each pair of voter and poll to count once and each request to
+// be in a log once.
+func (v *votes) verify(ctx context.Context, server *client, n int64) error {
+	var got, want statistics
+	var logged int64
+	for _, poll := range v.polls {
+		var s statistics
+		if err := server.get(ctx, "vote?id="+poll, decodeInto(&s)); err != nil {
+			return err
+		}
+		got.Count, got.Sum = got.Count+s.Count, got.Sum+s.Sum
+		if err := server.get(ctx, "vote_logs?id="+poll, countResult(&logged)); err != nil {
+			return err
+		}
+	}
+	voters := int64(len(v.credentials))
+	for i := range min(n, voters*int64(len(v.polls))) {
+		want.Count, want.Sum = want.Count+1, want.Sum+value(int(i%voters))
+	}
+	if got != want || logged != n {
+		return fmt.Errorf("%d votes acknowledged, %d in the logs; statistics are %+v, want %+v", n, logged, got, want)
+	}
+	return nil
+}
+
+// countResult adds the number of records in a vote log to total as they arrive.
+func countResult(total *int64) func(*json.Decoder) error {
+	return func(in *json.Decoder) error {
+		for depth := 0; in.More() || depth > 0; {
+			token, err := in.Token()
+			if err != nil {
+				return err
+			}
+			switch token {
+			case json.Delim('{'), json.Delim('['):
+				depth++
+			case json.Delim('}'), json.Delim(']'):
+				depth--
+			case "timestamp":
+				*total++
+			}
+		}
+		return nil
+	}
+}
+
+// reads asks for the statistics of one poll, as one voter after another.
+type reads struct {
+	poll        string
+	credentials []string
+}
+
+func (r *reads) request(buf []byte, _ int, n int64) []byte {
+	return appendRequest(buf, "GET", "vote?id="+r.poll, r.credentials[n%int64(len(r.credentials))], nil)
+}
+
+// verify expects that reading changed nothing.
+func (r *reads) verify(ctx context.Context, server *client, _ int64) error {
+	var got, want statistics
+	for voter := range r.credentials {
+		want.Count, want.Sum = want.Count+1, want.Sum+value(voter)
+	}
+	if err := server.get(ctx, "vote?id="+r.poll, decodeInto(&got)); err != nil {
+		return err
+	}
+	if got != want {
+		return fmt.Errorf("statistics are %+v, want %+v", got, want)
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package document
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+)
+
+// attempts is how often a write is decided again after other processes were
+// faster, before its callers are told to try later.
+const attempts = 20
+
+// retry calls try until it returns something else than ErrConflict, and pauses
+// in between for a random time that grows to some 50 ms.
+func (s *Service) retry(ctx context.Context, try func() error) error {
+	pauses := newPauses(time.Millisecond, 50*time.Millisecond)
+	for range attempts {
+		if err := try(); !errors.Is(err, ErrConflict) {
+			return err
+		}
+		if err := s.clock.Sleep(ctx, pauses.NextBackOff()); err != nil {
+			return fault.Wrap(fault.Unavailable, err, "The request ended before the document could be written")
+		}
+	}
+	return fault.New(fault.Unavailable, "The document is being changed too often")
+}
+
+// newPauses returns pauses that grow from one length to another, each drawn at
+// random from around the length it is due.
+func newPauses(first, longest time.Duration) *backoff.ExponentialBackOff {
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval, pauses.MaxInterval = first, longest
+	return pauses
+}
+
+// commit makes one new version of a document from a batch of edits and answers
+// all of them.
+func (s *Service) commit(key string, edits []*item) {
+	var p *plan
+	err := s.retry(s.ctx, func() error {
+		documents, err := s.store.Get(s.ctx, key)
+		if err != nil {
+			return storageFault(err)
+		}
+		p = makePlan(documents[0], edits)
+		if p.changes == 0 {
+			return nil
+		}
+		return s.put(s.ctx, []Write{p.write(key, newWriteID())})
+	})
+	for i, edit := range edits {
+		edit.Value.document, edit.Value.err = p.result(i, err)
+		edit.Finish()
+	}
+}
+
+func newWriteID() WriteID {
+	var id WriteID
+	rand.Read(id[:])
+	return id
+}

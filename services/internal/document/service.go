@@ -1,0 +1,131 @@
+package document
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/batch"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+)
+
+// defaultQueueLimit is how many edits of one document wait at most.
+const defaultQueueLimit = 1024
+
+// Clock is how the service waits between attempts.
+type Clock interface {
+	// Sleep waits for d, or until ctx is done and then returns its error.
+	Sleep(ctx context.Context, d time.Duration) error
+}
+
+// Options tune a service. The zero Options are sensible.
+type Options struct {
+	// QueueLimit is how many edits of one document may wait or be under way;
+	// more are refused with fault.Unavailable. 0 is 1024.
+	QueueLimit int
+}
+
+// Service reads and edits the documents of a store.
+type Service struct {
+	store   Store
+	clock   Clock
+	options Options
+
+	// ctx is that of everything done for several callers at once.
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	lanes  map[string]*lane
+	closed bool
+	idle   chan struct{} // closed when the service is and no lane is left
+}
+
+// NewService returns a service over a store. It owns goroutines only while edits
+// are under way.
+func NewService(store Store, clock Clock, options Options) *Service {
+	if options.QueueLimit == 0 {
+		options.QueueLimit = defaultQueueLimit
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Service{
+		store: store, clock: clock, options: options,
+		ctx: ctx, cancel: cancel,
+		lanes: map[string]*lane{}, idle: make(chan struct{}),
+	}
+}
+
+// Get returns the documents at the given keys, in their order. Each reflects
+// every edit acknowledged before the call; one that was never written is the
+// zero Document.
+func (s *Service) Get(ctx context.Context, keys ...string) ([]Document, error) {
+	documents, err := s.store.Get(ctx, keys...)
+	if err != nil {
+		return nil, storageFault(err)
+	}
+	return documents, nil
+}
+
+// Edit applies one change and returns the document it made, once that is
+// durable. When edits that came later were combined with it into the same
+// write, nobody can ever read what it made: then Version is 0.
+//
+// A change that cannot be applied is fault.Invalid, one whose result is too
+// large fault.TooLarge, a Match that does not hold fault.Mismatch; nothing is
+// stored then. When ctx ends first, the error is fault.Unavailable if the edit
+// was taken back and fault.Uncertain if it was too late for that.
+func (s *Service) Edit(ctx context.Context, edit Edit) (Document, error) {
+	l, err := s.enter(edit.Key)
+	if err != nil {
+		return Document{}, err
+	}
+	defer s.leave(l)
+	item := batch.NewItem(&request{edit: edit})
+	if l.queue.Push(item) {
+		s.startWorker(l)
+	}
+	select {
+	case <-item.Done():
+		return item.Value.document, item.Value.err
+	case <-ctx.Done():
+	}
+	if l.queue.Withdraw(item) {
+		return Document{}, fault.Wrap(fault.Unavailable, ctx.Err(), "The request ended before its turn")
+	}
+	return Document{}, fault.Wrap(fault.Uncertain, ctx.Err(), "The request ended while the document was being written")
+}
+
+// Close refuses new edits and waits for those that were accepted. When ctx ends
+// first it abandons them, with an outcome unknown to their callers, and returns
+// the error of ctx.
+func (s *Service) Close(ctx context.Context) error {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		s.signalIdle()
+	}
+	s.mu.Unlock()
+	defer s.cancel()
+	select {
+	case <-s.idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// signalIdle tells Close when nothing is under way any more. s.mu is held.
+func (s *Service) signalIdle() {
+	if s.closed && len(s.lanes) == 0 {
+		close(s.idle)
+	}
+}
+
+// storageFault returns err as a storage failure after which nothing is stored,
+// unless it says itself what it is.
+func storageFault(err error) error {
+	if fault.KindOf(err) != fault.Internal {
+		return err
+	}
+	return fault.Wrap(fault.Storage, err, "The documents could not be read")
+}

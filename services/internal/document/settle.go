@@ -1,0 +1,95 @@
+package document
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+)
+
+// settleAttempts is how often a write of unknown outcome is looked for. With the
+// pauses in between that takes a second or two.
+const settleAttempts = 8
+
+// put is Store.Put with an outcome that is known: nil, ErrConflict or a fault,
+// and only a fault of kind fault.Uncertain leaves it open after all.
+func (s *Service) put(ctx context.Context, writes []Write) error {
+	err := s.store.Put(ctx, writes...)
+	if err == nil || errors.Is(err, ErrConflict) || notStored(err) {
+		return err
+	}
+	return s.settle(ctx, writes, err)
+}
+
+// notStored reports whether a failed write is certain to have stored nothing.
+func notStored(err error) bool {
+	kind := fault.KindOf(err)
+	return kind == fault.Storage || kind == fault.Unavailable
+}
+
+// settle finds out what became of writes whose Put failed with cause. Where they
+// have left no trace it repeats them: they bear the same id and expect the same
+// versions, so that of the two at most one can take effect, however late the
+// first arrives.
+func (s *Service) settle(ctx context.Context, writes []Write, cause error) error {
+	pauses := newPauses(5*time.Millisecond, time.Second)
+	for range settleAttempts {
+		switch s.look(ctx, writes) {
+		case stored:
+			return nil
+		case lost:
+			return ErrConflict
+		case absent:
+			if s.store.Put(ctx, writes...) == nil {
+				return nil
+			}
+		}
+		if s.clock.Sleep(ctx, pauses.NextBackOff()) != nil {
+			break
+		}
+	}
+	return fault.Wrap(fault.Uncertain, cause, "It is not known whether the document was written")
+}
+
+// trace is what reading back tells of writes that are stored all or none.
+type trace int
+
+const (
+	unknown trace = iota
+	stored        // they took effect
+	absent        // they have not taken effect, but still could
+	lost          // they did not and never will
+)
+
+// look reads the documents back.
+func (s *Service) look(ctx context.Context, writes []Write) trace {
+	keys := make([]string, len(writes))
+	for i, w := range writes {
+		keys[i] = w.Key
+	}
+	documents, err := s.store.Get(ctx, keys...)
+	if err != nil {
+		return unknown
+	}
+	var open, taken, passed int
+	for i, w := range writes {
+		switch {
+		case documents[i].ID == w.ID:
+			return stored
+		case documents[i].Version <= w.Expect:
+			open++
+		case documents[i].Version == w.Expect+1:
+			taken++
+		default:
+			passed++ // Whoever took the version in question can no longer be seen.
+		}
+	}
+	switch {
+	case taken > 0, open > 0 && passed > 0:
+		return lost
+	case open > 0:
+		return absent
+	}
+	return unknown
+}

@@ -1,0 +1,195 @@
+package document_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+)
+
+func TestLostRaceIsDecidedAgain(t *testing.T) {
+	store := newFaulty()
+	store.put = func(_ context.Context, n int64, put func() error) error {
+		if n <= 3 {
+			store.intrude(t, "k", `{"counter":`+string('0'+rune(n))+`}`)
+		}
+		return put()
+	}
+	got, err := newService(store).Edit(t.Context(), edit(t, "k", `{"mine":1}`))
+	wantOutcome(t, outcome{got, err}, 4, `{"counter":3,"mine":1}`)
+	wantStored(t, store, "k", 4, `{"counter":3,"mine":1}`)
+}
+
+func TestLostRaceCanMakeAnEditFail(t *testing.T) {
+	store := newFaulty()
+	store.put = func(_ context.Context, _ int64, put func() error) error {
+		store.intrude(t, "k", `{"theirs":1}`)
+		return put()
+	}
+	never := uint64(0)
+	_, err := newService(store).Edit(t.Context(), document.Edit{Key: "k", Change: mustParse(t, `{}`), Match: &never})
+	wantKind(t, err, fault.Mismatch)
+}
+
+func TestTooManyLostRaces(t *testing.T) {
+	store := newFaulty()
+	store.put = func(context.Context, int64, func() error) error { return document.ErrConflict }
+	service := newService(store)
+	_, err := service.Edit(t.Context(), edit(t, "k", `{}`))
+	wantKind(t, err, fault.Unavailable)
+	wantKind(t, service.EditAll(t.Context(), []document.Edit{edit(t, "k", `{}`)}), fault.Unavailable)
+}
+
+func TestFailureIsPassedOn(t *testing.T) {
+	for _, kind := range []fault.Kind{fault.Storage, fault.Unavailable} {
+		store := newFaulty()
+		store.put = func(context.Context, int64, func() error) error { return fault.New(kind, "no") }
+		service := newService(store)
+		_, err := service.Edit(t.Context(), edit(t, "k", `{}`))
+		wantKind(t, err, kind)
+		wantKind(t, service.EditAll(t.Context(), []document.Edit{edit(t, "k", `{}`)}), kind)
+
+		store.get = func(context.Context) error { return fault.New(kind, "no") }
+		_, err = service.Get(t.Context(), "k")
+		wantKind(t, err, kind)
+	}
+}
+
+func TestFailedReadStoresNothing(t *testing.T) {
+	store := newFaulty()
+	store.get = func(context.Context) error { return errLost }
+	service := newService(store)
+	_, err := service.Edit(t.Context(), edit(t, "k", `{}`))
+	wantKind(t, err, fault.Storage)
+	_, err = service.Get(t.Context(), "k")
+	wantKind(t, err, fault.Storage)
+	if store.puts.Load() != 0 {
+		t.Error("wrote what could not be read")
+	}
+}
+
+// What became of a write is found out whatever happened to it.
+func TestUnknownOutcomeIsSettled(t *testing.T) {
+	for name, test := range map[string]struct {
+		put     func(store *faulty, t *testing.T) func(n int64, put func() error) error
+		version uint64
+		body    string
+	}{
+		"stored, answer lost": {func(*faulty, *testing.T) func(int64, func() error) error {
+			return func(_ int64, put func() error) error {
+				if err := put(); err != nil {
+					return err
+				}
+				return errLost
+			}
+		}, 1, `{"mine":1}`},
+		"request lost": {func(*faulty, *testing.T) func(int64, func() error) error {
+			return func(n int64, put func() error) error {
+				if n <= 3 {
+					return errLost
+				}
+				return put()
+			}
+		}, 1, `{"mine":1}`},
+		"stored late": {func(*faulty, *testing.T) func(int64, func() error) error {
+			var late func() error
+			return func(n int64, put func() error) error {
+				if n == 1 {
+					late = put
+					return errLost
+				}
+				if err := late(); err != nil {
+					return err
+				}
+				return put()
+			}
+		}, 1, `{"mine":1}`},
+		"another took its place": {func(store *faulty, t *testing.T) func(int64, func() error) error {
+			return func(n int64, put func() error) error {
+				if n == 1 {
+					store.intrude(t, "k", `{"theirs":1}`)
+					return errLost
+				}
+				return put()
+			}
+		}, 2, `{"mine":1,"theirs":1}`},
+		"failed for certain after that": {func(*faulty, *testing.T) func(int64, func() error) error {
+			return func(n int64, put func() error) error {
+				switch n {
+				case 1:
+					return errLost
+				case 2:
+					return fault.New(fault.Storage, "disk full")
+				}
+				return put()
+			}
+		}, 1, `{"mine":1}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := newFaulty()
+			hook := test.put(store, t)
+			store.put = func(_ context.Context, n int64, put func() error) error { return hook(n, put) }
+			got, err := newService(store).Edit(t.Context(), edit(t, "k", `{"mine":1}`))
+			wantOutcome(t, outcome{got, err}, test.version, test.body)
+			wantStored(t, store, "k", test.version, test.body)
+		})
+	}
+}
+
+func TestUnknownOutcomeThatCannotBeSettled(t *testing.T) {
+	for name, test := range map[string]func(store *faulty) error{
+		"store gone": func(store *faulty) error {
+			store.get = func(context.Context) error { return errLost }
+			return errLost
+		},
+		"others wrote since": func(store *faulty) error {
+			store.intrude(t, "k", `{}`)
+			store.intrude(t, "k", `{}`)
+			return errLost
+		},
+		"never arrives": func(*faulty) error { return errLost },
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := newFaulty()
+			store.put = func(context.Context, int64, func() error) error { return test(store) }
+			_, err := newService(store).Edit(t.Context(), edit(t, "k", `{"mine":1}`))
+			wantKind(t, err, fault.Uncertain)
+		})
+	}
+}
+
+func TestUnknownOutcomeOfSeveral(t *testing.T) {
+	store := newFaulty()
+	store.put = func(_ context.Context, n int64, put func() error) error {
+		switch n {
+		case 1:
+			// The transaction is stored, and somebody goes on from one of its documents.
+			if err := put(); err != nil {
+				return err
+			}
+			store.intrude(t, "a", `{"theirs":1}`)
+			return errLost
+		case 2:
+			// Not stored, and never will be: one document has moved on by two.
+			store.intrude(t, "b", `{"x":1}`)
+			store.intrude(t, "b", `{"x":2}`)
+			return errLost
+		}
+		return put()
+	}
+	service := newService(store)
+	both := func(change string) []document.Edit {
+		return []document.Edit{edit(t, "a", change), edit(t, "b", change)}
+	}
+	if err := service.EditAll(t.Context(), both(`{"first":1}`)); err != nil {
+		t.Fatal(err)
+	}
+	wantStored(t, store, "a", 2, `{"theirs":1}`)
+	wantStored(t, store, "b", 1, `{"first":1}`)
+	if err := service.EditAll(t.Context(), both(`{"second":1}`)); err != nil {
+		t.Fatal(err)
+	}
+	wantStored(t, store, "a", 3, `{"second":1,"theirs":1}`)
+	wantStored(t, store, "b", 4, `{"second":1,"x":2}`)
+}

@@ -1,0 +1,16 @@
+package storetest_test
+
+import (
+	"testing"
+
+	"github.com/acclaim-dev/acclaim/services/internal/storetest"
+)
+
+// memory keeps what is stored when it is opened again.
+type memory struct{ *storetest.Memory }
+
+func (memory) Reopen(*testing.T) {}
+
+func TestMemory(t *testing.T) {
+	storetest.Run(t, func(*testing.T) storetest.Harness { return memory{storetest.NewMemory()} })
+}
