@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gorilla/mux"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
@@ -57,10 +56,10 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 	return errors.Join(err, s.public.Shutdown(limit), b.close(limit), s.admin.Close())
 }
 
-// publicHandler mounts every environment on one router.
+// publicHandler serves every environment under its path.
 func publicHandler(mounts []mount, b backends, directory *tenant.Directory, logger *slog.Logger, metrics *telemetry.Metrics) http.Handler {
-	router := mux.NewRouter().SkipClean(true)
-	for i, m := range mounts {
+	var all []httpapi.Mount
+	for _, m := range mounts {
 		config := httpapi.Config{
 			Environment: m.environment,
 			Registry:    directory.Registry,
@@ -72,14 +71,10 @@ func publicHandler(mounts []mount, b backends, directory *tenant.Directory, logg
 		if m.environment == tenant.Sandbox {
 			config.Sandbox = sandbox.NewService(directory.Registry, time.Now)
 		}
-		api := httpapi.New(config)
 		// Browser clients ask below /e.
-		api.Mount(router, m.path+"/e", m.path)
-		if i == 0 {
-			router.NotFoundHandler = api.NotFound()
-		}
+		all = append(all, httpapi.Mount{API: httpapi.New(config), Prefixes: []string{m.path + "/e", m.path}})
 	}
-	return router
+	return httpapi.NewHandler(all...)
 }
 
 // server is the two listeners of a process and what watches its registry.

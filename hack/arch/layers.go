@@ -23,7 +23,7 @@ services/voting             | fault key stream                                  
 services/accumulation       | fault key stream                                                               | storetest
 services/ranking            | fault key stream                                                               | storetest
 services/state              | fault key document                                                             | storetest
-services/sandbox            | fault                                                                          |
+services/sandbox            | fault tenant                                                                   |
 services/internal/tenant    | fault                                                                          |
 services/internal/telemetry | stream                                                                         |
 services/internal/httpapi   | fault domains stream document tenant telemetry                                 | storetest

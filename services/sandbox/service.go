@@ -15,8 +15,12 @@ type Request struct {
 	UserIDs                                     []string
 }
 
-// maxTokens bounds the tokens of one request.
-const maxTokens = 1000
+// What one request may ask for. The route needs no credential, so without these
+// a small request could ask for an answer of any size.
+const (
+	maxTokens    = 1000
+	maxNameBytes = 256 // of an id or a role
+)
 
 // Service issues test tokens for the registered extensions.
 type Service struct {
@@ -36,11 +40,8 @@ func (s *Service) Tokens(r Request) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.ChannelID == "" || r.Role == "" {
-		return nil, fault.New(fault.Invalid, "channel_id and role are required")
-	}
-	if len(r.UserIDs) > maxTokens {
-		return nil, fault.New(fault.Invalid, "Too many user_ids specified")
+	if err := r.check(); err != nil {
+		return nil, err
 	}
 	secret, ok := extension.SigningSecret(tenant.Sandbox, s.now())
 	if !ok {
@@ -78,6 +79,22 @@ func (r Request) extension(registry *tenant.Registry) (*tenant.Extension, error)
 		return nil, fault.New(fault.Invalid, "extension_id and app_id are of different extensions")
 	}
 	return named[0], nil
+}
+
+// check refuses what is missing and what is too much.
+func (r Request) check() error {
+	if r.ChannelID == "" || r.Role == "" {
+		return fault.New(fault.Invalid, "channel_id and role are required")
+	}
+	if len(r.UserIDs) > maxTokens {
+		return fault.New(fault.Invalid, "Too many user_ids specified")
+	}
+	for _, name := range append([]string{r.ChannelID, r.Role, r.UserID}, r.UserIDs...) {
+		if len(name) > maxNameBytes {
+			return fault.Newf(fault.Invalid, "An id or the role is longer than %d bytes", maxNameBytes)
+		}
+	}
+	return nil
 }
 
 // grants returns what to issue, in order, each identity once.

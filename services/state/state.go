@@ -8,6 +8,7 @@ package state
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
@@ -138,7 +139,7 @@ func (s *Service) ReadViewers(ctx context.Context, c Caller, userIDs []string) (
 }
 
 // WriteViewers edits the extension-viewer documents of many users: all of them
-// or, when one edit fails, none (section 4.4).
+// or, when one edit fails, none, with a reason that names the user (section 4.4).
 func (s *Service) WriteViewers(ctx context.Context, c Caller, edits map[string]Edit) error {
 	if len(edits) > MaxViewers {
 		return errTooMany()
@@ -153,7 +154,19 @@ func (s *Service) WriteViewers(ctx context.Context, c Caller, edits map[string]E
 		name, _ := c.as(id).key(ExtensionViewer)
 		all[i] = edits[id].of(name)
 	}
-	return s.documents.EditAll(ctx, all)
+	err := s.documents.EditAll(ctx, all)
+	if refused, ok := errors.AsType[*document.EditError](err); ok {
+		return ofUser(ids[refused.Index], refused.Err)
+	}
+	return err
+}
+
+// ofUser returns the refusal of one user's edit with a reason that says whose.
+func ofUser(id string, err error) error {
+	if refusal, ok := errors.AsType[*fault.Error](err); ok {
+		return fault.Wrap(refusal.Kind, refusal.Err, "user "+id+": "+refusal.Reason)
+	}
+	return err
 }
 
 // as returns the caller that a user would be.

@@ -2,14 +2,24 @@ package voting
 
 import (
 	"encoding/binary"
+	"errors"
 	"unsafe"
 )
+
+var errCorrupt = errors.New("voting: encoding is cut off or makes no sense")
 
 // view returns b as a string without copying it. b must not change afterwards.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 func appendBytes[T []byte | string](buf []byte, b T) []byte {
 	return append(binary.AppendUvarint(buf, uint64(len(b))), b...)
+}
+
+func appendBool(buf []byte, b bool) []byte {
+	if b {
+		return append(buf, 1)
+	}
+	return append(buf, 0)
 }
 
 // decoder reads an encoding from the front of buf. After the first error it
@@ -40,6 +50,14 @@ func (d *decoder) varint() int64 {
 		return 0
 	}
 	d.buf = d.buf[n:]
+	return v
+}
+
+// bounded returns v, which was read, if it is within bounds.
+func (d *decoder) bounded(v, low, high int64) int64 {
+	if !within(v, low, high) {
+		d.fail()
+	}
 	return v
 }
 

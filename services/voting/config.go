@@ -46,10 +46,11 @@ const (
 func (c Config) Status(now time.Time) Status { return c.status(now.UnixMilli()) }
 
 func (c Config) status(at int64) Status {
+	seconds := at / 1000
 	switch {
-	case at < c.StartsAt*1000:
+	case seconds < c.StartsAt:
 		return Pending
-	case c.EndsAt != 0 && at >= c.EndsAt*1000:
+	case c.EndsAt != 0 && seconds >= c.EndsAt:
 		return Expired
 	}
 	return Active
@@ -69,8 +70,6 @@ const (
 	maxOptions         = 32
 	maxOption          = 128
 	maxUserData        = 1024
-	// maxTime keeps times in milliseconds far from overflow: the year 9999.
-	maxTime = 253_402_300_799
 )
 
 // check returns why the configuration may not be stored for the poll with the
@@ -90,8 +89,7 @@ func (c Config) check(id string) error {
 		{len(c.Options) > maxOptions, "options must have at most 32 entries"},
 		{longest(c.Options) > maxOption, "each of options must be at most 128 bytes"},
 		{len(c.UserData) > maxUserData, "userData must be at most 1024 bytes"},
-		{!within(c.StartsAt, 0, maxTime), "startsAt must be a Unix time in seconds"},
-		{!within(c.EndsAt, 0, maxTime), "endsAt must be a Unix time in seconds"},
+		{c.StartsAt < 0, "startsAt must not be negative"},
 		{c.StartsAt != 0 && c.EndsAt != 0 && c.StartsAt > c.EndsAt, "startsAt must not be after endsAt"},
 	} {
 		if rule.broken {
@@ -111,8 +109,10 @@ func longest(options []string) (n int) {
 }
 
 // compact returns the configuration with userData as its bytes without
-// insignificant white space, which is how its size is counted.
+// insignificant white space, which is how its size is counted, and with nothing
+// of the caller's that may change.
 func (c Config) compact() (Config, error) {
+	c.Options = append([]string(nil), c.Options...) // nil when there are none
 	if len(c.UserData) == 0 {
 		c.UserData = nil
 		return c, nil

@@ -111,8 +111,8 @@ func decodeEntry(d *decoder) Entry {
 			voter:   Voter{OpaqueID: d.string(), UserID: d.string()},
 			byUser:  d.byte() != 0,
 			replace: d.byte() != 0,
-			value:   int16(d.varint()),
-			times:   uint16(d.uvarint()),
+			value:   int16(d.bounded(d.varint(), minValue, maxValue)),
+			times:   uint16(d.bounded(int64(d.uvarint()), 1, maxCount)),
 		}
 	case kindConfigured:
 		config, err := decodeConfig(d.bytes())

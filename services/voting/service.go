@@ -16,9 +16,10 @@ type Service struct {
 	clock  stream.Clock
 }
 
-// NewService returns a service over store. Close ends it.
+// NewService returns a service over store. Close ends it. The half-life counts in
+// whole milliseconds and as at least one.
 func NewService(store stream.Store, clock stream.Clock, options stream.Options, halfLife time.Duration) *Service {
-	domain := rules{halfLife: float64(halfLife.Milliseconds())}
+	domain := rules{halfLife: float64(max(1, halfLife.Milliseconds()))}
 	return &Service{engine: stream.New(domain, store, clock, options), clock: clock}
 }
 

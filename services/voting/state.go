@@ -1,10 +1,6 @@
 package voting
 
-import (
-	"encoding/binary"
-	"math"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // State is everything a poll's log adds up to. The rules change it through
 // entries alone; between two changes any number of goroutines may read it.
@@ -49,7 +45,7 @@ func (s *State) Statistics() *Statistics {
 	if known := s.statistics.Load(); known != nil {
 		return known
 	}
-	fresh := newStatistics(s.tally, s.decay.report(s.halfLife))
+	fresh := newStatistics(s.tally, s.decay.report())
 	if s.statistics.CompareAndSwap(nil, fresh) {
 		return fresh
 	}
@@ -89,17 +85,14 @@ func (s *State) reset() {
 
 // size returns roughly how many bytes the state keeps resident.
 func (s *State) size() int {
-	n := 2048 + s.voters.table.size()
-	for id := range s.modifiers.total {
-		n += len(id) + 64
-	}
-	return n
+	return 2048 + s.voters.table.size() + s.modifiers.size
 }
 
 // modifiers holds the sum of the modifiers of each identifier, whether or not
 // it has voted. A fork keeps its changes to itself.
 type modifiers struct {
 	total map[string]int64
+	size  int // of total, roughly, in bytes
 	base  *modifiers
 }
 
@@ -116,70 +109,14 @@ func (m *modifiers) set(id string, total int64) {
 	if m.total == nil {
 		m.total = map[string]int64{}
 	}
+	if _, ok := m.total[id]; !ok {
+		m.size += len(id) + modifierOverhead
+	}
 	m.total[id] = total
 }
 
 func (m *modifiers) clear() { *m = modifiers{} }
 
-func (s *State) appendSnapshot(buf []byte) []byte {
-	var config []byte
-	if s.config != nil {
-		config = s.config.encode()
-	}
-	buf = appendBytes(buf, config)
-	buf = appendBool(buf, s.used)
-	for _, sum := range s.tally.all() {
-		buf = binary.LittleEndian.AppendUint64(buf, uint64(sum.hi))
-		buf = binary.LittleEndian.AppendUint64(buf, sum.lo)
-	}
-	buf = binary.LittleEndian.AppendUint64(buf, uint64(s.decay.landmark))
-	buf = binary.LittleEndian.AppendUint64(buf, uint64(s.decay.nudged))
-	buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(s.decay.sum))
-	buf = binary.AppendUvarint(buf, uint64(len(s.modifiers.total)))
-	for id, total := range s.modifiers.total {
-		buf = binary.AppendVarint(appendBytes(buf, id), total)
-	}
-	return s.voters.table.appendSnapshot(buf)
-}
-
-func restoreState(buf []byte, halfLife float64) (*State, error) {
-	s, d := newState(halfLife), &decoder{buf: buf}
-	if encoded := d.bytes(); len(encoded) > 0 {
-		config, err := decodeConfig(encoded)
-		if err != nil {
-			return nil, err
-		}
-		s.config = &config
-	}
-	s.used = d.byte() != 0
-	for _, sum := range s.tally.all() {
-		sum.hi, sum.lo = int64(d.uint64()), d.uint64()
-	}
-	s.decay = decay{
-		landmark: int64(d.uint64()),
-		nudged:   int64(d.uint64()),
-		sum:      math.Float64frombits(d.uint64()),
-	}
-	for range d.length(2) {
-		id := d.string()
-		s.modifiers.set(id, d.varint())
-	}
-	s.voters.table = restoreTable(d)
-	return s, d.err
-}
-
-// all returns every sum, in the order of the snapshot.
-func (t *tally) all() []*wide {
-	sums := []*wide{&t.count, &t.sum, &t.squares}
-	for i := range t.specific {
-		sums = append(sums, &t.specific[i])
-	}
-	return sums
-}
-
-func appendBool(buf []byte, b bool) []byte {
-	if b {
-		return append(buf, 1)
-	}
-	return append(buf, 0)
-}
+// modifierOverhead is what a modifier costs in memory beside the identifier, in
+// bytes.
+const modifierOverhead = 64

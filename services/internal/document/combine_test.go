@@ -22,7 +22,7 @@ func held(t *testing.T, store *faulty) (*document.Service, chan<- error) {
 		return put(ctx, n, real)
 	}
 	service := newService(store)
-	start(t, t.Context(), service, edit(t, "k", `{"first":true}`))
+	start(t.Context(), t, service, edit(t, "k", `{"first":true}`))
 	synctest.Wait()
 	return service, gate
 }
@@ -33,7 +33,7 @@ func TestEditsThatWaitBecomeOneVersion(t *testing.T) {
 		service, gate := held(t, store)
 		var waiting []<-chan outcome
 		for i := range 100 {
-			waiting = append(waiting, start(t, t.Context(), service, edit(t, "k", member(i))))
+			waiting = append(waiting, start(t.Context(), t, service, edit(t, "k", member(i))))
 		}
 		synctest.Wait()
 		gate <- nil
@@ -63,7 +63,7 @@ func TestEveryEditOfABatchHasItsOwnAnswer(t *testing.T) {
 		service, gate := held(t, store)
 		var waiting []<-chan outcome
 		queue := func(e document.Edit) {
-			waiting = append(waiting, start(t, t.Context(), service, e))
+			waiting = append(waiting, start(t.Context(), t, service, e))
 			synctest.Wait() // so that they are decided in this order
 		}
 		one, two := uint64(1), uint64(2)
@@ -102,9 +102,9 @@ func TestRefusalWaitsForWhatItRestsOn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := newFaulty()
 				service, gate := held(t, store)
-				accepted := start(t, t.Context(), service, edit(t, "k", `{"a":1}`))
+				accepted := start(t.Context(), t, service, edit(t, "k", `{"a":1}`))
 				synctest.Wait()
-				refused := start(t, t.Context(), service, edit(t, "k", `[{"op":"test","path":"/a","value":2}]`))
+				refused := start(t.Context(), t, service, edit(t, "k", `[{"op":"test","path":"/a","value":2}]`))
 				synctest.Wait()
 				gate <- nil
 				synctest.Wait()
@@ -180,7 +180,7 @@ func TestOtherDocumentsDoNotWait(t *testing.T) {
 			return put()
 		}
 		service := newService(store)
-		slow := start(t, t.Context(), service, edit(t, "slow", `{}`))
+		slow := start(t.Context(), t, service, edit(t, "slow", `{}`))
 		synctest.Wait()
 		if _, err := service.Edit(t.Context(), edit(t, "fast", `{}`)); err != nil {
 			t.Error(err)

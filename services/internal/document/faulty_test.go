@@ -76,7 +76,7 @@ type outcome struct {
 }
 
 // start runs an edit of document "k" in a goroutine.
-func start(t *testing.T, ctx context.Context, service *document.Service, edit document.Edit) <-chan outcome {
+func start(ctx context.Context, t *testing.T, service *document.Service, edit document.Edit) <-chan outcome {
 	t.Helper()
 	done := make(chan outcome, 1)
 	go func() {

@@ -15,13 +15,13 @@ func TestCallerGivesUp(t *testing.T) {
 		store := newFaulty()
 		service, gate := held(t, store)
 		ctx, cancel := context.WithCancel(t.Context())
-		queued := start(t, ctx, service, edit(t, "k", `{"queued":1}`))
+		queued := start(ctx, t, service, edit(t, "k", `{"queued":1}`))
 		synctest.Wait()
 		cancel()
 		wantKind(t, (<-queued).err, fault.Unavailable)
 
 		ctx, cancel = context.WithCancel(t.Context())
-		begun := start(t, ctx, service, edit(t, "k", `{"begun":1}`))
+		begun := start(ctx, t, service, edit(t, "k", `{"begun":1}`))
 		synctest.Wait()
 		gate <- nil
 		synctest.Wait()
@@ -44,7 +44,7 @@ func TestQueueIsBounded(t *testing.T) {
 		service := document.NewService(store, newClock(), document.Options{QueueLimit: 5})
 		var waiting []<-chan outcome
 		for i := range 10 {
-			waiting = append(waiting, start(t, t.Context(), service, edit(t, "k", member(i))))
+			waiting = append(waiting, start(t.Context(), t, service, edit(t, "k", member(i))))
 			synctest.Wait()
 		}
 		wantKind(t, service.EditAll(t.Context(), []document.Edit{edit(t, "j", `{}`), edit(t, "k", `{}`)}), fault.Unavailable)
@@ -69,7 +69,7 @@ func TestCloseDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFaulty()
 		service, gate := held(t, store)
-		waiting := start(t, t.Context(), service, edit(t, "k", `{"a":1}`))
+		waiting := start(t.Context(), t, service, edit(t, "k", `{"a":1}`))
 		synctest.Wait()
 		closed := make(chan error, 1)
 		go func() { closed <- service.Close(t.Context()) }()
@@ -104,7 +104,7 @@ func TestCloseCutShort(t *testing.T) {
 			return ctx.Err()
 		}
 		service := newService(store)
-		begun := start(t, t.Context(), service, edit(t, "k", `{}`))
+		begun := start(t.Context(), t, service, edit(t, "k", `{}`))
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

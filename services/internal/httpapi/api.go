@@ -92,26 +92,30 @@ func (a *API) Routes() []Route {
 		a.stateRoutes(), a.configRoutes(), a.userInfoRoutes(), a.sandboxRoutes())
 }
 
-// Handler returns the API under the given prefixes, such as "/v1/e".
-func (a *API) Handler(prefixes ...string) http.Handler {
+// Mount is an API and the paths under which it is served.
+type Mount struct {
+	API      *API
+	Prefixes []string
+}
+
+// NewHandler returns everything that is mounted, on one router. The first API
+// answers for paths that nothing is mounted at.
+func NewHandler(mounts ...Mount) http.Handler {
 	router := mux.NewRouter().SkipClean(true)
-	a.Mount(router, prefixes...)
-	router.NotFoundHandler = a.NotFound()
+	for _, m := range mounts {
+		for _, prefix := range m.Prefixes {
+			under := router.PathPrefix(prefix).Subrouter()
+			for _, res := range m.API.resources() {
+				under.Handle(res.path, m.API.observe(res.serve))
+			}
+		}
+	}
+	router.NotFoundHandler = mounts[0].API.notFound()
 	return router
 }
 
-// Mount adds the API's routes to a router under the given prefixes.
-func (a *API) Mount(router *mux.Router, prefixes ...string) {
-	for _, prefix := range prefixes {
-		under := router.PathPrefix(prefix).Subrouter()
-		for _, res := range a.resources() {
-			under.Handle(res.path, a.observe(res.serve))
-		}
-	}
-}
-
-// NotFound answers requests for paths that nothing is mounted at.
-func (a *API) NotFound() http.Handler {
+// notFound answers requests for paths that nothing is mounted at.
+func (a *API) notFound() http.Handler {
 	return a.observe(func(x *exchange, r *http.Request) {
 		allowAnyExtension(x.Header(), r.Header.Get("Origin"), a.config.Environment, a.config.Registry())
 		x.fail(fault.New(fault.NotFound, "No such route"))

@@ -88,7 +88,9 @@ func TestReloadAfterWriteInPlace(t *testing.T) {
 
 	write(t, path, twoExtensions)
 	for !hasTwo(directory) {
-		<-reloaded // a half-written file may be reported first
+		if err := <-reloaded; err != nil {
+			t.Log("seen half-written:", err) // which may happen, and is put right
+		}
 	}
 }
 
