@@ -53,6 +53,7 @@ type Service struct {
 
 // NewService returns a service over store. Close ends it.
 func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
+	options.Ties = true // times play no part here
 	return &Service{engine: stream.New(rules{}, store, clock, options)}
 }
 

@@ -19,6 +19,7 @@ type Service struct {
 // NewService returns a service over store. Close ends it. The half-life counts in
 // whole milliseconds and as at least one.
 func NewService(store stream.Store, clock stream.Clock, options stream.Options, halfLife time.Duration) *Service {
+	options.Ties = true // the order of votes is that of the log
 	domain := rules{halfLife: float64(max(1, halfLife.Milliseconds()))}
 	return &Service{engine: stream.New(domain, store, clock, options), clock: clock}
 }

@@ -37,7 +37,9 @@
 //     else appends and there is nothing to ask.
 //  6. Times rise strictly from chunk to chunk and do not run ahead of the wall
 //     clock: the commits of a stream are paced. Only where the clock itself
-//     stepped back are times bent, a millisecond for each paced commit.
+//     stepped back are times bent, a millisecond for each paced commit. Domains
+//     for which times need not tell chunks apart allow ties (Options.Ties) and
+//     are not paced.
 //  7. Each chunk holds the digest of the one before, and loading checks it: a
 //     log with a gap, a fork or a changed byte is refused, never folded.
 //  8. Commands in waiting, resident bytes, the size of a chunk and the attempts

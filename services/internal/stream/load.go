@@ -102,8 +102,8 @@ func (l *log[S, C, E, R]) check(chunk *Chunk, buf []E) ([]E, error) {
 		return buf, fmt.Errorf("%w: %s: chunk %d follows chunk %d", ErrDamaged, l.name, chunk.Seq, l.head.Seq)
 	case chunk.Prev != l.head.Sum:
 		return buf, fmt.Errorf("%w: %s: chunk %d does not continue chunk %d", ErrDamaged, l.name, chunk.Seq, l.head.Seq)
-	case chunk.At <= l.head.At:
-		return buf, fmt.Errorf("%w: %s: chunk %d is not later than chunk %d", ErrDamaged, l.name, chunk.Seq, l.head.Seq)
+	case chunk.At < l.earliest():
+		return buf, fmt.Errorf("%w: %s: chunk %d is earlier than it may be after chunk %d", ErrDamaged, l.name, chunk.Seq, l.head.Seq)
 	}
 	for entry, err := range l.engine.Entries(chunk) {
 		if err != nil {

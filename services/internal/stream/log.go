@@ -110,15 +110,16 @@ func (l *log[S, C, E, R]) answer(err error) {
 // pace waits until the next chunk may have a time of its own that is not ahead
 // of the wall clock: the next millisecond at most, so that what arrives in it
 // shares a commit. A clock that was set back is not waited for: every commit
-// then waits clockWait and is stamped a millisecond after the last, so that the
-// wall clock gains on the stream until it has caught up.
+// then waits clockWait and is stamped as early as it may be, so that the wall
+// clock gains on the stream until it has caught up. With Options.Ties there is
+// nothing to wait for while the clock goes forward.
 //
 // While another engine appends to the stream too, the wait is longer and drawn
 // at random: the winner of a race always has a head start on the next one, and
 // would starve the others.
 func (l *log[S, C, E, R]) pace(ctx context.Context) error {
 	clock := l.engine.clock
-	wait := min(time.UnixMilli(l.head.At+1).Sub(clock.Now()), clockWait)
+	wait := min(time.UnixMilli(l.earliest()).Sub(clock.Now()), clockWait)
 	if l.rivals > 0 {
 		l.rivals--
 		wait = max(wait, 0) + l.engine.random.upTo(rivalWait)
@@ -134,7 +135,15 @@ func (l *log[S, C, E, R]) pace(ctx context.Context) error {
 
 // stamp returns the time of the next chunk in Unix milliseconds.
 func (l *log[S, C, E, R]) stamp() int64 {
-	return max(l.engine.clock.Now().UnixMilli(), l.head.At+1)
+	return max(l.engine.clock.Now().UnixMilli(), l.earliest())
+}
+
+// earliest returns the least time that the next chunk may have.
+func (l *log[S, C, E, R]) earliest() int64 {
+	if l.engine.options.Ties {
+		return l.head.At
+	}
+	return l.head.At + 1
 }
 
 const (

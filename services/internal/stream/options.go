@@ -10,6 +10,9 @@ type Options struct {
 	// Exclusive says that no other process appends to this store, so that a read
 	// may be answered from memory without asking the store for news.
 	Exclusive bool
+	// Ties lets chunks of a stream share a millisecond, for domains to which only
+	// their order matters: commits then follow one another without a pause.
+	Ties bool
 	// MemoryBudget is how many bytes of state may stay resident, 512 MiB when 0.
 	// Streams in use are not dropped, however large they are.
 	MemoryBudget int64

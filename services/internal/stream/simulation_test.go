@@ -96,6 +96,8 @@ func (w *world) rng(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(w.se
 // it at the same time.
 func (w *world) alone() bool { return w.seed%4 == 3 }
 
+func (w *world) ties() bool { return w.seed%5 < 2 }
+
 func (w *world) boot(rng *rand.Rand, clock *skewedClock) *node {
 	net := &network{
 		Store:  w.store,
@@ -108,6 +110,7 @@ func (w *world) boot(rng *rand.Rand, clock *skewedClock) *node {
 	}
 	return &node{clock: clock, network: net, engine: stream.New(ledgerRules{}, net, clock, stream.Options{
 		Exclusive:    w.alone(),
+		Ties:         w.ties(),
 		MemoryBudget: []int64{1, 1 << 20}[rng.IntN(2)], // 1: nothing idle stays
 		BatchLimit:   1 + rng.IntN(8),
 		PayloadLimit: 1 + rng.IntN(16),
@@ -265,7 +268,7 @@ var ledgerModel = porcupine.Model{
 // how often each command is in it.
 func (w *world) checkLog(t *testing.T) (times map[uint64]int) {
 	times = map[uint64]int{}
-	engine := stream.New(ledgerRules{}, w.store, stream.SystemClock(), stream.Options{})
+	engine := stream.New(ledgerRules{}, w.store, stream.SystemClock(), stream.Options{Ties: w.ties()})
 	for i := range simStreams {
 		name := fmt.Sprintf("ledger/%d", i)
 		var fold ledger

@@ -32,8 +32,8 @@ type Chunk struct {
 	Stream string
 	// Seq numbers the chunks of a stream from 1 without gaps.
 	Seq uint64
-	// At is the server time of the batch in Unix milliseconds; it rises strictly
-	// from chunk to chunk.
+	// At is the server time of the batch in Unix milliseconds; it rises from chunk
+	// to chunk, strictly unless Options.Ties.
 	At int64
 	// ID is unique to the attempt that wrote the chunk.
 	ID ChunkID
