@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/sandbox"
+)
+
+// asProgram makes the test binary be the program, so that it can be killed.
+const asProgram = "ACCLAIM_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// process is a running program.
+type process struct {
+	cmd   *exec.Cmd
+	base  string
+	admin string
+}
+
+// startProgram runs the program until it is ready.
+func startProgram(t *testing.T, dir string) *process {
+	t.Helper()
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{cmd: exec.Command(binary, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+		"--data-dir", dir, "--extensions", registryFile(), "--log-level", "error")}
+	p.cmd.Env = append(os.Environ(), asProgram+"=1")
+	var stderr bytes.Buffer
+	p.cmd.Stderr = &stderr
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("no ready line: %v\n%s", err, &stderr)
+	}
+	for field := range strings.FieldsSeq(line) {
+		if base, ok := strings.CutPrefix(field, "base="); ok {
+			p.base = base
+		}
+		if admin, ok := strings.CutPrefix(field, "admin="); ok {
+			p.admin = admin
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }() // ends with the process
+	return p
+}
+
+func registryFile() string { return filepath.Join("..", extensionsFile) }
+
+// sign returns an Authorization header of the sample extension.
+func sign(t *testing.T, role, opaque string) string {
+	t.Helper()
+	directory, err := tenant.Open(registryFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	extension, _ := directory.Registry().ByClientID(sampleExtension)
+	header, err := authorization(extension, tenant.Production, sandbox.Grant{Role: role, ChannelID: "1", OpaqueID: opaque})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return header
+}
+
+func (p *process) do(method, path, header, body string, into any) (status int, err error) {
+	req, err := http.NewRequest(method, p.base+path, strings.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("Authorization", header)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	if into == nil {
+		_, err = io.Copy(io.Discard, res.Body)
+		return res.StatusCode, err
+	}
+	return res.StatusCode, json.NewDecoder(res.Body).Decode(into)
+}
+
+// votes is what the clients of one life of the program know.
+type votes struct {
+	mu           sync.Mutex
+	acknowledged map[string]bool
+	sent         map[string]bool
+}
+
+// vote lets each of n clients vote with new identities until the program dies.
+func (v *votes) vote(t *testing.T, p *process, life, clients int) (wait func()) {
+	var all sync.WaitGroup
+	for c := range clients {
+		all.Go(func() {
+			for i := 0; ; i++ {
+				voter := fmt.Sprintf("U%d-%d-%d", life, c, i)
+				header := sign(t, "viewer", voter)
+				v.mu.Lock()
+				v.sent[voter] = true
+				v.mu.Unlock()
+				status, err := p.do(http.MethodPost, "/vote", header, fmt.Sprintf(`{"value":%d}`, i%40), nil)
+				if err != nil {
+					return
+				}
+				if status != http.StatusOK {
+					t.Errorf("vote: status %d", status)
+					return
+				}
+				v.mu.Lock()
+				v.acknowledged[voter] = true
+				v.mu.Unlock()
+			}
+		})
+	}
+	return all.Wait
+}
+
+type logAnswer struct {
+	Result []struct {
+		Opaque string `json:"opaque"`
+		Value  int64  `json:"value"`
+	} `json:"result"`
+}
+
+type statisticsAnswer struct {
+	Sum, Count int64
+	Specific   [32]int64
+}
+
+// check compares the program's log and statistics with what clients were told.
+func (v *votes) check(t *testing.T, p *process) {
+	t.Helper()
+	var logged logAnswer
+	var stats, fold statisticsAnswer
+	backend := sign(t, "backend", "")
+	if _, err := p.do(http.MethodGet, "/vote_logs", backend, "", &logged); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.do(http.MethodGet, "/vote", backend, "", &stats); err != nil {
+		t.Fatal(err)
+	}
+	times := map[string]int{}
+	for _, record := range logged.Result {
+		times[record.Opaque]++
+		fold.Count++
+		fold.Sum += record.Value
+		if record.Value < 32 {
+			fold.Specific[record.Value]++
+		}
+	}
+	for voter := range v.acknowledged {
+		if times[voter] != 1 {
+			t.Errorf("the acknowledged vote of %s is in the log %d times", voter, times[voter])
+		}
+	}
+	for voter, n := range times {
+		if n > 1 || !v.sent[voter] {
+			t.Errorf("%s is in the log %d times, sent: %v", voter, n, v.sent[voter])
+		}
+	}
+	if stats != fold {
+		t.Errorf("statistics are %+v, the fold of the log %+v", stats, fold)
+	}
+}
+
+// A program killed in the middle of load, again and again, keeps every vote it
+// acknowledged, once.
+func TestKilledProgramKeepsWhatItAcknowledged(t *testing.T) {
+	dir := t.TempDir()
+	known := &votes{acknowledged: map[string]bool{}, sent: map[string]bool{}}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for life := range 12 {
+		p := startProgram(t, dir)
+		known.check(t, p)
+		wait := known.vote(t, p, life, 16)
+		// The moment of death is an amount of progress, not of time.
+		for target := known.count() + 50 + rng.IntN(400); known.count() < target && !t.Failed(); {
+			if _, err := p.do(http.MethodGet, "/vote", sign(t, "viewer", "U"), "", nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = p.cmd.Wait() // it was killed
+		wait()
+	}
+	p := startProgram(t, dir)
+	known.check(t, p)
+	if n := len(known.acknowledged); n < 12*50 {
+		t.Errorf("only %d votes were acknowledged", n)
+	}
+}
+
+func (v *votes) count() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.acknowledged)
+}
+
+// SIGTERM lets every request that was accepted finish, and ends with status 0.
+func TestTerminatedProgramDrains(t *testing.T) {
+	dir := t.TempDir()
+	p := startProgram(t, dir)
+	known := &votes{acknowledged: map[string]bool{}, sent: map[string]bool{}}
+	wait := known.vote(t, p, 0, 16)
+	for known.count() < 300 && !t.Failed() {
+		if _, err := p.do(http.MethodGet, "/vote", sign(t, "viewer", "U"), "", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Wait(); err != nil {
+		t.Errorf("the program ended with %v", err)
+	}
+	wait()
+	known.check(t, startProgram(t, dir))
+}
+
+// A second program on the same data ends at once and says why.
+func TestSecondProgramOnTheSameData(t *testing.T) {
+	dir := t.TempDir()
+	startProgram(t, dir)
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := exec.Command(binary, "voting", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+		"--data-dir", dir, "--extensions", registryFile())
+	second.Env = append(os.Environ(), asProgram+"=1")
+	out, err := second.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "in use by another process") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
