@@ -13,17 +13,20 @@ import (
 
 // announce prints the ready line and, for the sample extension, what a newcomer
 // may paste.
-func announce(out io.Writer, mounts []mount, s *server, registry *tenant.Registry) {
+func announce(out io.Writer, mounts []mount, s *server, registry *tenant.Registry) error {
 	origin := "http://" + reachable(s.publicListener.Addr())
 	line := "ready base=" + origin + mounts[0].path
 	if len(mounts) > 1 {
 		line += " sandbox=" + origin + mounts[1].path
 	}
 	line += " admin=http://" + reachable(s.adminListener.Addr())
-	fmt.Fprintln(out, line)
-	if sample, ok := registry.ByClientID(sampleExtension); ok && len(mounts) > 1 {
-		hint(out, origin+mounts[0].path, sample)
+	if _, err := fmt.Fprintln(out, line); err != nil {
+		return fmt.Errorf("print the ready line: %w", err)
 	}
+	if sample, ok := registry.ByClientID(sampleExtension); ok && len(mounts) > 1 {
+		return hint(out, origin+mounts[0].path, sample)
+	}
+	return nil
 }
 
 // reachable is an address that a client on this machine can use.
@@ -44,14 +47,13 @@ const (
 )
 
 // hint prints a token for each role of the sample extension, and three requests.
-func hint(out io.Writer, base string, sample *tenant.Extension) {
+func hint(out io.Writer, base string, sample *tenant.Extension) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nTo try it, paste (the tokens are good for %v):\n\n", sandbox.Lifetime)
 	for _, role := range []string{"viewer", "broadcaster", "admin", "backend"} {
 		header, err := authorization(sample, tenant.Production, sampleGrant(role, sample))
 		if err != nil {
-			fmt.Fprintf(&b, "  # no token for %s: %v\n", role, err)
-			continue
+			return err
 		}
 		fmt.Fprintf(&b, "  export %s='%s'\n", strings.ToUpper(role), header)
 	}
@@ -61,7 +63,8 @@ func hint(out io.Writer, base string, sample *tenant.Extension) {
   curl -H "Authorization: $BROADCASTER" -X PATCH -d '{"round": 1}' %[1]s/channel_state
 
 `, base)
-	_, _ = io.WriteString(out, b.String()) // nobody to tell
+	_, err := io.WriteString(out, b.String())
+	return err
 }
 
 func sampleGrant(role string, sample *tenant.Extension) sandbox.Grant {

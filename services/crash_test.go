@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -44,7 +45,7 @@ func startProgram(t *testing.T, dir string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{cmd: exec.Command(binary, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+	p := &process{cmd: exec.CommandContext(t.Context(), binary, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
 		"--data-dir", dir, "--extensions", registryFile(), "--log-level", "error")}
 	p.cmd.Env = append(os.Environ(), asProgram+"=1")
 	var stderr bytes.Buffer
@@ -56,7 +57,6 @@ func startProgram(t *testing.T, dir string) *process {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatalf("no ready line: %v\n%s", err, &stderr)
@@ -91,7 +91,7 @@ func sign(t *testing.T, role, opaque string) string {
 }
 
 func (p *process) do(method, path, header, body string, into any) (status int, err error) {
-	req, err := http.NewRequest(method, p.base+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(context.Background(), method, p.base+path, strings.NewReader(body))
 	if err != nil {
 		return 0, err
 	}
@@ -255,7 +255,7 @@ func TestSecondProgramOnTheSameData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := exec.Command(binary, "voting", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+	second := exec.CommandContext(t.Context(), binary, "voting", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
 		"--data-dir", dir, "--extensions", registryFile())
 	second.Env = append(os.Environ(), asProgram+"=1")
 	out, err := second.CombinedOutput()

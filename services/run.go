@@ -43,12 +43,13 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 	public := httpapi.NewServer(publicHandler(mounts, b, directory, logger, metrics), logger)
 	admin := httpapi.NewServer(httpapi.NewAdmin(ready, metrics.Registry), logger)
 	s := &server{public: public, admin: admin, logger: logger, directory: directory}
-	if err := s.listen(o); err != nil {
+	if err := s.listen(ctx, o); err != nil {
 		return errors.Join(err, b.close(ctx))
 	}
-	announce(out, mounts, s, directory.Registry())
-
-	err = s.serve(ctx)
+	err = announce(out, mounts, s, directory.Registry())
+	if err == nil {
+		err = s.serve(ctx)
+	}
 	draining.Store(true)
 	logger.Info("draining", "timeout", o.shutdownTimeout)
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.shutdownTimeout)
@@ -85,11 +86,12 @@ type server struct {
 	directory                     *tenant.Directory
 }
 
-func (s *server) listen(o options) (err error) {
-	if s.publicListener, err = net.Listen("tcp", o.listen); err != nil {
+func (s *server) listen(ctx context.Context, o options) (err error) {
+	var config net.ListenConfig
+	if s.publicListener, err = config.Listen(ctx, "tcp", o.listen); err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
-	if s.adminListener, err = net.Listen("tcp", o.adminListen); err != nil {
+	if s.adminListener, err = config.Listen(ctx, "tcp", o.adminListen); err != nil {
 		return errors.Join(fmt.Errorf("--admin-listen: %w", err), s.publicListener.Close())
 	}
 	return nil

@@ -42,8 +42,8 @@ key that the registry has for the extension. It is good for %v.`, sandbox.Lifeti
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), header)
-			return nil
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), header)
+			return err
 		},
 	}
 	f := cmd.Flags()

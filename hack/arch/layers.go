@@ -26,7 +26,7 @@ services/state              | fault key document                                
 services/sandbox            | fault tenant                                                                   |
 services/internal/tenant    | fault                                                                          |
 services/internal/telemetry | stream                                                                         |
-services/internal/httpapi   | fault domains stream document tenant telemetry                                 | storetest
+services/internal/httpapi   | fault domains stream document tenant telemetry                                 | storetest ceiling
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
 services                    | fault domains stream document tenant telemetry httpapi ceiling boltstore       | storetest
 hack/arch                   |                                                                                |

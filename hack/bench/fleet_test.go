@@ -103,7 +103,7 @@ func TestDriveEndsWithItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	ctx, cancel := context.WithCancel(t.Context())
 	f, err := newFleet(ctx, listener.Addr().String(), 2, loads(t)["one poll"])
 	if err != nil {

@@ -127,8 +127,8 @@ func (p *program) cpu() time.Duration {
 // parseCPU adds up utime and stime, fields 14 and 15 of proc(5), in USER_HZ.
 func parseCPU(stat string) time.Duration {
 	const tick = time.Second / 100
-	_, rest, _ := strings.Cut(stat, ") ") // the name before may hold blanks
-	fields := strings.Fields(rest)
+	// The name before may hold anything, closing brackets too.
+	fields := strings.Fields(stat[strings.LastIndex(stat, ") ")+1:])
 	if len(fields) < 13 {
 		return 0
 	}

@@ -103,7 +103,12 @@ type modify struct {
 const maxModifier = 1 << 53
 
 func (c modify) decide(s *State, _ int64) (decision, error) {
-	if c.user == "" || len(c.user) > maxIdentity || !within(c.add, -maxModifier, maxModifier) ||
+	if c.user == "" || len(c.user) > maxIdentity {
+		return decision{}, errInvalidBody
+	}
+	// What is not within twice the bound can't lead back into it, and is not added
+	// up, lest the sum overflow.
+	if !within(c.add, -2*maxModifier, 2*maxModifier) ||
 		!within(s.modifiers.get(c.user)+c.add, -maxModifier, maxModifier) {
 		return decision{}, errInvalidBody
 	}

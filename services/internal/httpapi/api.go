@@ -111,7 +111,17 @@ func NewHandler(mounts ...Mount) http.Handler {
 		}
 	}
 	router.NotFoundHandler = mounts[0].API.notFound()
-	return router
+	return matcher{router}
+}
+
+// matcher serves what its router matches. The router itself would also
+// copy every request to put the match into its context, where nobody looks.
+type matcher struct{ *mux.Router }
+
+func (m matcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var match mux.RouteMatch
+	m.Match(r, &match) // what matches nothing has the NotFoundHandler
+	match.Handler.ServeHTTP(w, r)
 }
 
 // notFound answers requests for paths that nothing is mounted at.

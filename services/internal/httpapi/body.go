@@ -8,8 +8,9 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// publicBodyBytes bounds the body of a route without a credential.
-const publicBodyBytes = 64 << 10
+// publicBodyBytes bounds the body of a route without a credential, where there
+// is no extension whose limits could say otherwise.
+const publicBodyBytes = 256 << 10
 
 // readBody reads the whole body. One over the limit is refused with
 // fault.TooLarge, before it is read where its length is announced.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -19,12 +20,36 @@ const cachedCredentials = 1 << 16
 // claims are what the tokens of this contract carry.
 type claims struct {
 	jwt.RegisteredClaims
-	Role         string `json:"role"`
-	ChannelID    string `json:"channel_id"`
-	OpaqueUserID string `json:"opaque_user_id"`
-	UserID       string `json:"user_id"`
-	ExtensionID  string `json:"extension_id"`
-	AllowedStage string `json:"allowed_stage"`
+	Role, ChannelID, OpaqueUserID, UserID, ExtensionID, AllowedStage string
+}
+
+// UnmarshalJSON reads claims as strictly as a body: by their exact names and
+// types. Those that nobody here asks for may be anything.
+func (c *claims) UnmarshalJSON(payload []byte) error {
+	o := decodeObject(payload)
+	*c = claims{
+		RegisteredClaims: jwt.RegisteredClaims{ExpiresAt: o.date("exp"), NotBefore: o.date("nbf")},
+		Role:             o.text("role"),
+		ChannelID:        o.text("channel_id"),
+		OpaqueUserID:     o.text("opaque_user_id"),
+		UserID:           o.text("user_id"),
+		ExtensionID:      o.text("extension_id"),
+		AllowedStage:     o.text("allowed_stage"),
+	}
+	return o.err
+}
+
+// date returns the time of that name in Unix seconds, nil when there is none.
+func (o *object) date(name string) *jwt.NumericDate {
+	raw, ok := o.members[name]
+	if !ok {
+		return nil
+	}
+	var date jwt.NumericDate
+	if raw[0] == '"' || json.Unmarshal(raw, &date) != nil {
+		o.fail()
+	}
+	return &date
 }
 
 // verifier turns Authorization headers into callers of one environment. The
@@ -119,6 +144,8 @@ func (v *verifier) parse(header string) (credential, error) {
 		return credential{}, errors.New("the token is another environment's")
 	case c.Role == "":
 		return credential{}, errors.New("the token has no role")
+	case max(len(c.ChannelID), len(c.OpaqueUserID), len(c.UserID)) > maxID:
+		return credential{}, errors.New("an id in the token is too long")
 	}
 	return credential{
 		caller: &Caller{

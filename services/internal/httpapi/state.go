@@ -98,7 +98,7 @@ func (a *API) write(scope state.Scope, parse func([]byte) (document.Change, erro
 			Match:    match,
 			MaxBytes: r.caller.Limits().DocumentBytes,
 		})
-		if err == nil {
+		if made.Version > 0 { // else it was combined with later edits
 			w.Header().Set("ETag", etag(made))
 		}
 		return done(w, err)

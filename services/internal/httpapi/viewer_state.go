@@ -59,6 +59,9 @@ func (a *API) patchViewerState(w http.ResponseWriter, r *request) error {
 		if patches, ok := adminMap(r.body); ok {
 			return a.patchViewers(w, r, patches)
 		}
+		if limit := r.caller.Limits().BodyBytes; len(r.body) > limit {
+			return errTooLarge(limit)
+		}
 	}
 	return a.patch(state.ExtensionViewer)(w, r)
 }

@@ -101,9 +101,13 @@ func (e *Engine[S, C, E, R]) run(ctx context.Context, name string, c *call[C, R]
 // least up to every command acknowledged before the call.
 func (e *Engine[S, C, E, R]) Chunks(ctx context.Context, name string, after uint64) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
+		if err := e.open(); err != nil {
+			yield(Chunk{}, err)
+			return
+		}
 		for chunk, err := range e.store.Chunks(ctx, name, after) {
 			if err != nil {
-				err = fault.Wrap(fault.Storage, err, "reading the log failed")
+				err = unread(err)
 			}
 			if !yield(chunk, err) || err != nil {
 				return
@@ -130,12 +134,34 @@ func (e *Engine[S, C, E, R]) Entries(chunk *Chunk) iter.Seq2[E, error] {
 	}
 }
 
+// unread is what a caller hears of a read that failed: what the store cannot
+// take now may be asked again, all else is a failure of storage.
+func unread(err error) error {
+	kind := fault.Storage
+	if fault.KindOf(err) == fault.Unavailable {
+		kind = fault.Unavailable
+	}
+	return fault.Wrap(kind, err, "reading the log failed")
+}
+
+// open returns an error once Close was called.
+func (e *Engine[S, C, E, R]) open() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return errClosed()
+	}
+	return nil
+}
+
+func errClosed() error { return fault.New(fault.Unavailable, "shutting down") }
+
 // acquire returns the stream's log and keeps it resident until release.
 func (e *Engine[S, C, E, R]) acquire(name string) (*log[S, C, E, R], error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return nil, fault.New(fault.Unavailable, "shutting down")
+		return nil, errClosed()
 	}
 	l, ok := e.resident.Get(name)
 	if !ok {

@@ -3,8 +3,6 @@ package stream
 import (
 	"context"
 	"fmt"
-
-	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
 // load reads the stream into memory unless it is there: its snapshot, when
@@ -15,11 +13,11 @@ func (l *log[S, C, E, R]) load(ctx context.Context) error {
 	}
 	timer := l.startTimer()
 	if err := l.restore(ctx, timer); err != nil {
-		return fault.Wrap(fault.Storage, err, "loading a stream failed")
+		return unread(err)
 	}
 	l.tail.Store(0)
 	if _, err := l.follow(ctx, ChunkID{}, timer); err != nil {
-		return fault.Wrap(fault.Storage, err, "loading a stream failed")
+		return unread(err)
 	}
 	l.size.Store(int64(l.engine.rules.Size(l.state)) + logOverhead)
 	l.loaded.Store(true)
@@ -73,7 +71,7 @@ func (l *log[S, C, E, R]) refresh(ctx context.Context) (news bool, err error) {
 func (l *log[S, C, E, R]) catchUp(ctx context.Context, own ChunkID) (found bool, err error) {
 	found, err = l.follow(ctx, own, nil)
 	if err != nil {
-		return found, fault.Wrap(fault.Storage, err, "reading a stream's news failed")
+		return found, unread(err)
 	}
 	return found, nil
 }

@@ -19,14 +19,12 @@ func (l *log[S, C, E, R]) saveIfDue() {
 	default:
 		return
 	}
-	e.work.Add(1)
-	go func() {
-		defer e.work.Done()
+	e.work.Go(func() {
 		defer func() { <-e.saving }()
 		if err := l.save(e.ctx); err != nil {
 			e.options.Logger.Warn("a snapshot was not written", "stream", l.name, "error", err)
 		}
-	}()
+	})
 }
 
 // save writes a snapshot of the state as it is. Readers go on meanwhile; the

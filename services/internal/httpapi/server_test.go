@@ -1,0 +1,134 @@
+package httpapi_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
+)
+
+// serve serves a handler until the test ends and returns the address.
+func serve(t *testing.T, handler http.Handler) (*http.Server, string) {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httpapi.NewServer(handler, slog.New(slog.DiscardHandler))
+	done := make(chan error)
+	go func() { done <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		server.Close()
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return server, "http://" + listener.Addr().String()
+}
+
+func TestServerSpeaksBothProtocols(t *testing.T) {
+	_, address := serve(t, newAPI(t).handler)
+	for version, enable := range map[int]func(*http.Protocols){
+		1: func(p *http.Protocols) { p.SetHTTP1(true) },
+		2: func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) },
+	} {
+		var protocols http.Protocols
+		enable(&protocols)
+		transport := &http.Transport{Protocols: &protocols}
+		r, err := http.NewRequestWithContext(t.Context(), "POST", address+"/v1/vote", strings.NewReader(`{"value":1}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", viewer().header(t))
+		response, err := transport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response.ProtoMajor != version || response.StatusCode != http.StatusOK {
+			t.Errorf("%s %s", response.Proto, response.Status)
+		}
+		response.Body.Close()
+		transport.CloseIdleConnections()
+	}
+}
+
+// A drain lets requests under way end and takes no new ones.
+func TestDrain(t *testing.T) {
+	begun, finish := make(chan struct{}), make(chan struct{})
+	server, address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(begun)
+		<-finish
+		io.WriteString(w, "done")
+	}))
+	closing := make(chan struct{})
+	server.RegisterOnShutdown(func() { close(closing) })
+	answered := make(chan string)
+	go func() {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", address, nil)
+		if err != nil {
+			answered <- err.Error()
+			return
+		}
+		response, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			answered <- err.Error()
+			return
+		}
+		defer response.Body.Close()
+		body, _ := io.ReadAll(response.Body)
+		answered <- string(body)
+	}()
+	<-begun
+	drained := make(chan error)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	go func() { drained <- server.Shutdown(ctx) }()
+	<-closing
+	close(finish)
+	if body := <-answered; body != "done" {
+		t.Errorf("the request under way was answered %q", body)
+	}
+	if err := <-drained; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAdmin(t *testing.T) {
+	a := newAPI(t)
+	metrics := telemetry.NewMetrics()
+	observed := newAPI(t, func(c *httpapi.Config) { c.Metrics = metrics })
+	observed.as(viewer(), "GET", "/vote?id=secret", "").is(200)
+	observed.send("BREW", "/v1/nope/secret", "").is(404)
+	var unready error
+	a.handler = httpapi.NewAdmin(func(context.Context) error { return unready }, metrics.Registry)
+	a.send("GET", "/healthz", "").is(200)
+	a.send("GET", "/readyz", "").is(200)
+	unready = errors.New("secret")
+	a.send("GET", "/healthz", "").is(200)
+	if got := a.send("GET", "/readyz", "").is(503); strings.Contains(got.body, "secret") {
+		t.Errorf("readyz answers %s", got.body)
+	}
+	w := httptest.NewRecorder()
+	a.handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
+	for _, series := range []string{
+		`acclaim_http_request_duration_seconds_count{method="GET",route="/vote",status="200"} 1`,
+		`acclaim_http_request_duration_seconds_count{method="other",route="unknown",status="404"} 1`,
+		`go_goroutines`,
+	} {
+		if !strings.Contains(w.Body.String(), series) {
+			t.Errorf("no %s in the metrics", series)
+		}
+	}
+	if strings.Contains(w.Body.String(), "secret") {
+		t.Error("metrics grow with what callers send")
+	}
+}

@@ -1,0 +1,169 @@
+package voting
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestConfigBounds is sections 4.1 and 8 of the contract, both sides of each
+// bound.
+func TestConfigBounds(t *testing.T) {
+	tests := map[string]struct {
+		id     string
+		change func(*Config)
+		reason string
+	}{
+		"id of 64 characters": {strings.Repeat("é", 64), nil, ""},
+		"id of 65 characters": {strings.Repeat("i", 65), nil, "id must be at most 64 characters"},
+		"id with a dot":       {"a.b", nil, "id must not contain '.'"},
+		"global by id":        {"global-x", func(c *Config) { c.Global = true }, ""},
+		"global without the id": {"g", func(c *Config) { c.Global = true },
+			"id of a global poll must begin with 'global'"},
+		"global id alone": {"global", nil, ""},
+		"258 distinct options": {"p", func(c *Config) { c.DistinctOptionsPerUser = 258 },
+			""},
+		"0 distinct options": {"p", func(c *Config) { c.DistinctOptionsPerUser = 0 },
+			"distinctOptionsPerUser must be between 1 and 258"},
+		"259 distinct options": {"p", func(c *Config) { c.DistinctOptionsPerUser = 259 },
+			"distinctOptionsPerUser must be between 1 and 258"},
+		"1024 votes": {"p", func(c *Config) { c.TotalVotesPerUser = 1024 }, ""},
+		"0 votes": {"p", func(c *Config) { c.TotalVotesPerUser = 0 },
+			"totalVotesPerUser must be between 1 and 1024"},
+		"1025 votes": {"p", func(c *Config) { c.TotalVotesPerUser = 1025 },
+			"totalVotesPerUser must be between 1 and 1024"},
+		"any number of votes for an option": {"p", func(c *Config) { c.VotesPerOption = 1 << 62 }, ""},
+		"0 votes for an option": {"p", func(c *Config) { c.VotesPerOption = 0 },
+			"votesPerOption must be greater than 0"},
+		"prompt of 256 bytes": {"p", func(c *Config) { c.Prompt = strings.Repeat("é", 128) }, ""},
+		"prompt of 258 bytes": {"p", func(c *Config) { c.Prompt = strings.Repeat("é", 129) },
+			"prompt must be at most 256 bytes"},
+		"32 options": {"p", func(c *Config) { c.Options = make([]string, 32) }, ""},
+		"33 options": {"p", func(c *Config) { c.Options = make([]string, 33) },
+			"options must have at most 32 entries"},
+		"option of 128 bytes": {"p", func(c *Config) { c.Options = []string{strings.Repeat("é", 64)} }, ""},
+		"option of 129 bytes": {"p", func(c *Config) { c.Options = []string{"", strings.Repeat("o", 129)} },
+			"each of options must be at most 128 bytes"},
+		"userData of 1024 bytes and white space": {"p", func(c *Config) {
+			c.UserData = json.RawMessage(` [ "` + strings.Repeat("<", 1020) + "\" ]\n")
+		}, ""},
+		"userData of 1025 bytes": {"p", func(c *Config) {
+			c.UserData = json.RawMessage(`["` + strings.Repeat("x", 1021) + `"]`)
+		}, "userData must be at most 1024 bytes"},
+		"userData that is not JSON": {"p", func(c *Config) { c.UserData = json.RawMessage(`{`) }, "Invalid body"},
+		"negative startsAt": {"p", func(c *Config) { c.StartsAt = -1 },
+			"startsAt must not be negative"},
+		"start at the end": {"p", func(c *Config) { c.StartsAt, c.EndsAt = 5, 5 }, ""},
+		"start after the end": {"p", func(c *Config) { c.StartsAt, c.EndsAt = 6, 5 },
+			"startsAt must not be after endsAt"},
+		"start after the end that is now": {"p", func(c *Config) { c.StartsAt, c.EndsAt = 1<<62, -1 },
+			"startsAt must not be after endsAt"},
+		"times beyond any calendar": {"p", func(c *Config) { c.StartsAt, c.EndsAt = 1<<62, 1<<62 }, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := configure{id: test.id, config: DefaultConfig()}
+			if test.change != nil {
+				test.change(&c.config)
+			}
+			p := newPoll()
+			if got := p.do(t, c); got != test.reason {
+				t.Errorf("reason is %q, want %q", got, test.reason)
+			}
+			if saved := p.state.config != nil; saved != (test.reason == "") {
+				t.Errorf("saved is %v", saved)
+			}
+		})
+	}
+}
+
+func TestConfigComesBackAsSaved(t *testing.T) {
+	want := Config{
+		UserIDVoting: true, DistinctOptionsPerUser: 3, TotalVotesPerUser: 4, VotesPerOption: 5, Global: true,
+		Disabled: true, Prompt: "é<>&\u2028\x00", Options: []string{"", "b"}, UserData: json.RawMessage(`{"a":null}`),
+		StartsAt: 7, EndsAt: 8,
+	}
+	p := newPoll()
+	p.accept(t, configure{"global", want})
+	if diff := cmp.Diff(want, p.state.rules()); diff != "" {
+		t.Errorf("configuration (-saved +read):\n%s", diff)
+	}
+}
+
+// TestIdenticalConfigStoresNothing: decisions, "Voting".
+func TestIdenticalConfigStoresNothing(t *testing.T) {
+	first := with(func(c *Config) {
+		c.Options, c.UserData = []string{"<a>"}, json.RawMessage(`{"k": "<"}`)
+	})
+	tests := map[string]struct {
+		second configure
+		stored bool
+	}{
+		"the same":          {with(func(c *Config) { *c = first.config }), false},
+		"other white space": {with(func(c *Config) { *c = first.config; c.UserData = json.RawMessage(`{"k":"<"}`) }), false},
+		"other userData":    {with(func(c *Config) { *c = first.config; c.UserData = json.RawMessage(`{"k":">"}`) }), true},
+		"other limit":       {with(func(c *Config) { *c = first.config; c.VotesPerOption++ }), true},
+		"no options":        {with(func(c *Config) { *c = first.config; c.Options = nil }), true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := newPoll()
+			p.accept(t, first)
+			p.accept(t, test.second)
+			if got := len(p.log) == 2; got != test.stored {
+				t.Errorf("stored is %v, want %v", got, test.stored)
+			}
+		})
+	}
+	p := newPoll()
+	p.accept(t, with(func(*Config) {}), with(func(c *Config) { c.Options = []string{} }))
+	if len(p.log) != 1 {
+		t.Error("no options and an empty list of options are not identical")
+	}
+}
+
+// TestNegativeEndIsNow: decisions, "Voting".
+func TestNegativeEndIsNow(t *testing.T) {
+	p := newPoll()
+	p.at = start + 999
+	p.accept(t, with(func(c *Config) { c.EndsAt = -5 }))
+	if got, want := p.state.rules().EndsAt, int64(start/1000); got != want {
+		t.Errorf("endsAt is %d, want %d", got, want)
+	}
+}
+
+func TestConfigIsNotTheCallers(t *testing.T) {
+	options, data := []string{"a"}, json.RawMessage(`"a"`)
+	p := newPoll()
+	d, err := p.Decide(p.state, p.at, with(func(c *Config) { c.Options, c.UserData = options, data }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	options[0], data[1] = "b", 'b'
+	got := d.Entry.(configured).config
+	if !slices.Equal(got.Options, []string{"a"}) || string(got.UserData) != `"a"` {
+		t.Errorf("the caller changed what is stored: %q %s", got.Options, got.UserData)
+	}
+}
+
+// TestStatus: section 3 and decisions, "Voting".
+func TestStatus(t *testing.T) {
+	for _, test := range []struct {
+		startsAt, endsAt, now int64
+		want                  Status
+	}{
+		{0, 0, 1, Active}, {10, 0, 9, Pending}, {10, 0, 10, Active}, {0, 10, 9, Active}, {0, 10, 10, Expired},
+		{10, 20, 9, Pending}, {10, 20, 19, Active}, {10, 20, 20, Expired}, {10, 10, 9, Pending}, {10, 10, 10, Expired},
+	} {
+		c := Config{StartsAt: test.startsAt, EndsAt: test.endsAt, Disabled: true}
+		for _, part := range []time.Duration{0, 999 * time.Millisecond} {
+			if got := c.Status(time.Unix(test.now, int64(part))); got != test.want {
+				t.Errorf("from %d to %d at %d+%v: %s, want %s", test.startsAt, test.endsAt, test.now, part, got, test.want)
+			}
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package voting
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// furnished returns a poll with something of everything in it.
+func furnished(t testing.TB) *poll {
+	p := newPoll()
+	commands := []Command{limits(9, 9, 9), modify{"Uann", 2}, modify{"absent", -1}, cast(ann, 3), times(ann, -7, 2)}
+	for i := range int64(40) {
+		commands = append(commands, cast(Voter{OpaqueID: fmt.Sprint("U", i)}, i))
+	}
+	for _, c := range commands {
+		d, err := p.Decide(p.state, p.at, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Apply(p.state, p.at, d.Entry)
+	}
+	return p
+}
+
+func TestSnapshotCutOffIsRefused(t *testing.T) {
+	p := furnished(t)
+	snapshot := p.AppendSnapshot(nil, p.state)
+	if _, err := p.RestoreSnapshot(snapshot); err != nil {
+		t.Fatal(err)
+	}
+	for n := range snapshot {
+		if _, err := p.RestoreSnapshot(snapshot[:n:n]); err == nil {
+			t.Errorf("%d bytes of %d are restored", n, len(snapshot))
+		}
+	}
+	if _, err := p.RestoreSnapshot(append(snapshot, 0)); err == nil {
+		t.Error("a snapshot with a byte too many is restored")
+	}
+}
+
+// TestRestoredStateIsItsOwn: what is restored keeps nothing of the buffer, and
+// goes on like the state it was taken of.
+func TestRestoredStateIsItsOwn(t *testing.T) {
+	p := furnished(t)
+	snapshot := p.AppendSnapshot(nil, p.state)
+	fresh, err := p.RestoreSnapshot(snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(snapshot)
+	for i := range int16(100) {
+		e := voted{voter: Voter{OpaqueID: fmt.Sprint("U", i)}, value: i, times: 1, replace: i%2 == 0}
+		p.Apply(p.state, p.at, e)
+		p.Apply(fresh, p.at, e)
+	}
+	for i := range 100 {
+		v := Voter{OpaqueID: fmt.Sprint("U", i)}
+		want := string(Tally{p.state.Statistics(), p.state.known(v)}.AppendJSON(nil))
+		if got := string(Tally{fresh.Statistics(), fresh.known(v)}.AppendJSON(nil)); got != want {
+			t.Fatalf("%v sees %s, want %s", v, got, want)
+		}
+	}
+}
+
+// FuzzRestoreSnapshot: bytes that restore are a state that can be used.
+func FuzzRestoreSnapshot(f *testing.F) {
+	p := furnished(f)
+	snapshot := p.AppendSnapshot(nil, p.state)
+	f.Add(snapshot)
+	f.Add(p.AppendSnapshot(nil, p.New()))
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 300 {
+		damaged := append([]byte(nil), snapshot...)
+		damaged[random.IntN(len(damaged))] ^= 1 << random.IntN(8)
+		f.Add(damaged)
+	}
+	f.Fuzz(func(t *testing.T, encoded []byte) {
+		s, err := p.RestoreSnapshot(encoded)
+		if err != nil {
+			return
+		}
+		for _, id := range []string{"Uann", "U1", "new", "newer"} {
+			p.Apply(s, p.at, voted{voter: Voter{OpaqueID: id}, value: 3, times: 1})
+			s.known(Voter{OpaqueID: id})
+		}
+		p.Apply(s, p.at, modified{"Uann", 1})
+		s.Statistics().AppendJSON(nil, nil)
+		if _, err := p.RestoreSnapshot(p.AppendSnapshot(nil, s)); err != nil {
+			t.Errorf("what was restored and used does not restore again: %v", err)
+		}
+	})
+}

@@ -1,0 +1,241 @@
+package voting
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func compareBallots(want, got ballot) string {
+	return cmp.Diff(want, got, cmp.AllowUnexported(ballot{}, option{}))
+}
+
+// TestTableAgainstMap grows a table with identities of every length over several
+// blocks and replaces ballots at random.
+func TestTableAgainstMap(t *testing.T) {
+	var table table
+	want := map[string]ballot{}
+	random := rand.New(rand.NewPCG(5, 6))
+	identity := func(i int) string {
+		return fmt.Sprint(i, strings.Repeat("x", i*7%maxIdentity))[:1+i*7%maxIdentity]
+	}
+	for n := range 30_000 {
+		id := identity(random.IntN(n/3 + 1))
+		b := ballot{last: int16(n % 100), stored: true}
+		for i := range 1 + random.IntN(3)*random.IntN(2) {
+			b.options = append(b.options, option{int16(i), uint16(1 + random.IntN(1024))})
+		}
+		table.set(id, b)
+		want[id] = b
+	}
+	if len(table.blocks) < 2 {
+		t.Errorf("%d blocks are too few for the test", len(table.blocks))
+	}
+	options := 0
+	for id, b := range want {
+		if diff := compareBallots(b, table.get(id)); diff != "" {
+			t.Fatalf("ballot of %q (-want +got):\n%s", id, diff)
+		}
+		if len(b.options) > 1 {
+			options += len(b.options)
+		}
+	}
+	if len(table.records) != len(want) || table.options != options {
+		t.Errorf("%d records and %d options, want %d and %d", len(table.records), table.options, len(want), options)
+	}
+	for _, id := range []string{"", "absent", identity(3) + "x"} {
+		if got := table.get(id); got.stored {
+			t.Errorf("%q, who has not voted, has %v", id, got)
+		}
+	}
+}
+
+// TestTablesDifferInTheirHash: nobody can prepare identities that collide in
+// every poll.
+func TestTablesDifferInTheirHash(t *testing.T) {
+	var a, b table
+	a.set("x", ballot{})
+	b.set("x", ballot{})
+	if a.hash("x") == b.hash("x") {
+		t.Error("two tables hash alike")
+	}
+}
+
+func TestForkOfVotersIsItsOwn(t *testing.T) {
+	one, two := ballot{last: 1, stored: true, options: []option{{1, 1}}}, ballot{last: 2, stored: true, options: []option{{2, 1}}}
+	var base voters
+	base.set("old", one)
+	base.set("changed", one)
+	fork := base.fork()
+	fork.set("changed", two)
+	fork.set("new", two)
+	again := fork.fork()
+	again.clear()
+	again.set("new", one)
+	for _, test := range []struct {
+		of   string
+		in   *voters
+		want map[string]ballot
+	}{
+		{"base", &base, map[string]ballot{"old": one, "changed": one, "new": {}}},
+		{"fork", &fork, map[string]ballot{"old": one, "changed": two, "new": two}},
+		{"cleared", &again, map[string]ballot{"old": {}, "changed": {}, "new": one}},
+	} {
+		for id, want := range test.want {
+			if diff := compareBallots(want, test.in.get(id)); diff != "" {
+				t.Errorf("%s in %s (-want +got):\n%s", id, test.of, diff)
+			}
+		}
+	}
+}
+
+const million = 1_000_000
+
+func identity(i int) string { return fmt.Sprint("U", 10_000_000+i*791) }
+
+// crowd returns a single-vote poll with a number of voters.
+func crowd(n int) *poll {
+	p := newPoll()
+	for i := range n {
+		e := voted{voter: Voter{OpaqueID: identity(i)}, value: int16(i % 32), times: 1, replace: true}
+		p.Apply(p.state, p.at+int64(i/500), e)
+	}
+	return p
+}
+
+// TestMemoryOfAVoter: a million voters fit into 96 bytes each, as they were
+// added and as they were restored, and size says so.
+func TestMemoryOfAVoter(t *testing.T) {
+	const limit = 96 * million
+	before := heap()
+	p := crowd(million)
+	added := heap() - before
+	snapshot := p.AppendSnapshot(nil, p.state)
+	size := p.state.size()
+	runtime.KeepAlive(p.state)
+
+	p.state = nil
+	before = heap() - int64(cap(snapshot))
+	s, err := p.RestoreSnapshot(snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot = nil
+	restored := heap() - before
+	runtime.KeepAlive(s)
+
+	t.Logf("bytes of a voter: %.1f added, %.1f restored", float64(added)/million, float64(restored)/million)
+	if added > limit || restored > limit {
+		t.Errorf("a million voters take %d bytes, %d once restored, want at most %d", added, restored, limit)
+	}
+	for what, bytes := range map[string]int64{"added": added, "restored": restored} {
+		if off := float64(size) / float64(bytes); off < 0.8 || off > 1.25 {
+			t.Errorf("size is %d, the heap %s has %d", size, what, bytes)
+		}
+	}
+}
+
+// TestSizeCountsEverything: what else may grow without bound is in size.
+func TestSizeCountsEverything(t *testing.T) {
+	const n = 20_000
+	tests := map[string]func(p *poll, i int){
+		"modifiers": func(p *poll, i int) { p.Apply(p.state, p.at, modified{identity(i), 1}) },
+		"options": func(p *poll, i int) {
+			v := Voter{OpaqueID: identity(i / 20)}
+			p.Apply(p.state, p.at, voted{voter: v, value: int16(i % 20), times: 1})
+		},
+	}
+	for name, add := range tests {
+		t.Run(name, func(t *testing.T) {
+			before, p := heap(), newPoll()
+			for i := range n {
+				add(p, i)
+			}
+			grown := heap() - before
+			if size := p.state.size(); float64(size) < float64(grown)/2 || float64(size) > float64(grown)*2 {
+				t.Errorf("size is %d, the heap has %d", size, grown)
+			}
+			runtime.KeepAlive(p.state)
+		})
+	}
+}
+
+// heap returns the bytes in use.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // what a finalizer held
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+// BenchmarkVote is decide and apply of one vote: by new voters up to a million,
+// and by voters who have voted in a poll of a million.
+func BenchmarkVote(b *testing.B) {
+	for name, voters := range map[string]int{"new": 0, "again": million} {
+		b.Run(name, func(b *testing.B) {
+			p := crowd(voters)
+			p.at += million
+			ids := make([]string, million)
+			for i := range ids {
+				ids[i] = identity(i * 7919 % million)
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if i%million == 0 && voters == 0 {
+					p.state = p.New()
+				}
+				d, err := p.Decide(p.state, p.at+int64(i/100), cast(Voter{OpaqueID: ids[i%million]}, int64(i%32)))
+				if err != nil {
+					b.Fatal(err)
+				}
+				p.Apply(p.state, p.at+int64(i/100), d.Entry)
+			}
+		})
+	}
+}
+
+// BenchmarkBatch is a batch of 1,024 votes in a poll of a million voters: forked,
+// decided and applied.
+func BenchmarkBatch(b *testing.B) {
+	p := crowd(million)
+	p.at += million
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		fork := p.Fork(p.state)
+		entries := make([]Entry, 0, 1024)
+		for i := range 1024 {
+			d, err := p.Decide(fork, p.at+int64(n), cast(Voter{OpaqueID: identity((n*1024 + i) * 7919 % million)}, int64(i%32)))
+			if err != nil {
+				b.Fatal(err)
+			}
+			p.Apply(fork, p.at+int64(n), d.Entry)
+			entries = append(entries, d.Entry)
+		}
+		for _, e := range entries {
+			p.Apply(p.state, p.at+int64(n), e)
+		}
+	}
+}
+
+// BenchmarkSnapshot is one snapshot of a million voters, and back.
+func BenchmarkSnapshot(b *testing.B) {
+	p := crowd(million)
+	snapshot := p.AppendSnapshot(nil, p.state)
+	b.Run("append", func(b *testing.B) {
+		for b.Loop() {
+			p.AppendSnapshot(nil, p.state)
+		}
+	})
+	b.Run("restore", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := p.RestoreSnapshot(snapshot); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,69 @@
+package voting
+
+import (
+	"math/big"
+	"math/rand/v2"
+	"testing"
+)
+
+// edges are where carries and signs go wrong.
+var edges = []int64{0, 1, -1, 2, -3, 128, -128, 1 << 24, 1 << 31, -1 << 32, 1 << 53, -1<<53 - 1, 1<<62 + 12345}
+
+func TestWideAgainstBig(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var sum wide
+	want := new(big.Int)
+	for range 20_000 {
+		a, b := edges[random.IntN(len(edges))], edges[random.IntN(len(edges))]
+		sum.addProduct(a, b)
+		want.Add(want, new(big.Int).Mul(big.NewInt(a), big.NewInt(b)))
+		if want.BitLen() > 126 {
+			sum, want = wide{}, new(big.Int)
+			continue
+		}
+		if got := string(sum.append(nil)); got != want.String() {
+			t.Fatalf("after %d·%d the sum is %s, want %s", a, b, got, want)
+		}
+		nearest, _ := new(big.Float).SetInt(want).Float64()
+		if got := sum.float(); got != nearest {
+			t.Fatalf("%s as a float is %v, want %v", want, got, nearest)
+		}
+	}
+}
+
+// TestSumsCannotOverflow adds up the largest contributions there may be: as many
+// voters as a table can hold, each with all votes that a configuration allows.
+func TestSumsCannotOverflow(t *testing.T) {
+	most := new(big.Int).Mul(big.NewInt(maxTotalVotes*maxValue*maxValue), big.NewInt(maxModifier+1))
+	most.Lsh(most, 32)
+	if most.BitLen() > 127 {
+		t.Errorf("%d bits are too many", most.BitLen())
+	}
+}
+
+func TestDeviation(t *testing.T) {
+	tests := map[string]struct {
+		votes [][2]int64 // value, weight
+		want  float64
+	}{
+		"none":               {nil, 0},
+		"one":                {[][2]int64{{5, 1}}, 0},
+		"two the same":       {[][2]int64{{-128, 2}}, 0},
+		"two":                {[][2]int64{{1, 1}, {3, 1}}, 1.4142135623730951},
+		"five":               {[][2]int64{{2, 1}, {4, 3}, {7, 1}}, 1.7888543819998317},
+		"nothing cancels":    {[][2]int64{{128, 1 << 53}, {127, 1}}, 1.0536712127723509e-08},
+		"beyond 64 bits":     {[][2]int64{{128, 1 << 53}, {-128, 1 << 53}}, 128},
+		"a hundred thousand": {[][2]int64{{0, 50_000}, {1, 50_000}}, 0.5000025000187501},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var sums tally
+			for _, v := range test.votes {
+				sums.add(v[0], 1, v[1])
+			}
+			if got := deviation(sums.count, sums.sum, sums.squares); got != test.want {
+				t.Errorf("deviation is %v, want %v", got, test.want)
+			}
+		})
+	}
+}
