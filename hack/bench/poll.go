@@ -90,8 +90,8 @@ func (r *pollReport) addMetrics(ctx context.Context, p *program) error {
 		return err
 	}
 	r.ResidentPerVoter = total(metrics, "acclaim_stream_resident_bytes", "") / float64(r.Voters)
-	r.Read = total(metrics, "acclaim_stream_load_seconds", `phase="read"`)
-	r.Rebuild = total(metrics, "acclaim_stream_load_seconds", `phase="rebuild"`)
+	r.Read = total(metrics, "acclaim_stream_load_seconds_total", `phase="read"`)
+	r.Rebuild = total(metrics, "acclaim_stream_load_seconds_total", `phase="rebuild"`)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -27,7 +28,7 @@ func serve(t *testing.T, handler http.Handler) (*http.Server, string) {
 	done := make(chan error)
 	go func() { done <- server.Serve(listener) }()
 	t.Cleanup(func() {
-		server.Close()
+		_ = server.Close() // Serve tells
 		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
 			t.Errorf("Serve: %v", err)
 		}
@@ -67,7 +68,7 @@ func TestDrain(t *testing.T) {
 	server, address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(begun)
 		<-finish
-		io.WriteString(w, "done")
+		fmt.Fprint(w, "done")
 	}))
 	closing := make(chan struct{})
 	server.RegisterOnShutdown(func() { close(closing) })

@@ -1,0 +1,81 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
+)
+
+func TestLoggerWritesJSONOfItsLevel(t *testing.T) {
+	var out bytes.Buffer
+	logger := telemetry.NewLogger(&out, slog.LevelWarn)
+	logger.Info("left out")
+	logger.Warn("kept", "n", 1)
+	var line map[string]any
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+		t.Fatalf("%v in %s", err, &out)
+	}
+	if line["msg"] != "kept" || line["level"] != "WARN" || line["n"] != 1.0 {
+		t.Errorf("line is %s", &out)
+	}
+}
+
+// scrape returns what Prometheus would read.
+func scrape(t *testing.T, m *telemetry.Metrics) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{}).
+		ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
+	return w.Body.String()
+}
+
+func wantLines(t *testing.T, text string, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("no %s in the metrics", line)
+		}
+	}
+}
+
+// A client cannot make new series by inventing methods.
+func TestRequestsAreObserved(t *testing.T) {
+	m := telemetry.NewMetrics()
+	for _, method := range []string{"GET", "GET", "BREW", "X-1", "X-2"} {
+		m.Observe("/vote", method, 200, 3*time.Millisecond)
+	}
+	text := scrape(t, m)
+	wantLines(t, text,
+		`acclaim_http_request_duration_seconds_count{method="GET",route="/vote",status="200"} 2`,
+		`acclaim_http_request_duration_seconds_count{method="other",route="/vote",status="200"} 3`,
+		`acclaim_http_request_duration_seconds_bucket{method="GET",route="/vote",status="200",le="0.0025"} 0`,
+		`acclaim_http_request_duration_seconds_bucket{method="GET",route="/vote",status="200",le="0.005"} 2`)
+	if n := strings.Count(text, "acclaim_http_request_duration_seconds_count{"); n != 2 {
+		t.Errorf("%d series, want 2", n)
+	}
+}
+
+// The engines of several domains and the metrics of several processes do not
+// meet, and figures are read when they are asked for.
+func TestStreams(t *testing.T) {
+	stats := stream.Stats{Commits: 7, LoadRead: 1500 * time.Millisecond}
+	for _, commits := range []string{"7", "8"} {
+		m := telemetry.NewMetrics()
+		m.Streams("voting", func() stream.Stats { return stats })
+		m.Streams("ranking", func() stream.Stats { return stream.Stats{} })
+		wantLines(t, scrape(t, m),
+			`acclaim_stream_commits_total{domain="voting"} `+commits,
+			`acclaim_stream_commits_total{domain="ranking"} 0`,
+			`acclaim_stream_load_seconds_total{domain="voting",phase="read"} 1.5`)
+		stats.Commits++
+	}
+}
