@@ -124,7 +124,6 @@ func TestMemoryOfAVoter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	snapshot = nil
 	restored := heap() - before
 	runtime.KeepAlive(s)
 

@@ -85,7 +85,7 @@ func (c *contract) check(t *testing.T, op operation, got answer) {
 	t.Helper()
 	input := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{
-			Request: httptest.NewRequest(op.method, op.path, nil),
+			Request: httptest.NewRequestWithContext(t.Context(), op.method, op.path, nil),
 			Route:   &routers.Route{Spec: c.doc, Path: op.path, PathItem: op.item, Method: op.method, Operation: op.Operation},
 		},
 		Status:  got.status,

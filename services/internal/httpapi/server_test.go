@@ -68,7 +68,7 @@ func TestDrain(t *testing.T) {
 	server, address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(begun)
 		<-finish
-		fmt.Fprint(w, "done")
+		_, _ = fmt.Fprint(w, "done")
 	}))
 	closing := make(chan struct{})
 	server.RegisterOnShutdown(func() { close(closing) })
