@@ -103,13 +103,8 @@ type modify struct {
 const maxModifier = 1 << 53
 
 func (c modify) decide(s *State, _ int64) (decision, error) {
-	if c.user == "" || len(c.user) > maxIdentity {
-		return decision{}, errInvalidBody
-	}
-	// What is not within twice the bound can't lead back into it, and is not added
-	// up, lest the sum overflow.
-	if !within(c.add, -2*maxModifier, 2*maxModifier) ||
-		!within(s.modifiers.get(c.user)+c.add, -maxModifier, maxModifier) {
+	total := s.modifiers.get(c.user) + c.add // if it wraps around, to far out of bounds
+	if c.user == "" || len(c.user) > maxIdentity || !within(total, -maxModifier, maxModifier) {
 		return decision{}, errInvalidBody
 	}
 	return store(modified(c))

@@ -90,14 +90,14 @@ func TestLogPages(t *testing.T) {
 		for limit := 1; limit <= len(want); limit++ {
 			var got []LogRecord
 			var after Cursor
-			for {
+			for range 1 + len(want)/limit {
 				page := readLog(t, s, local, after, limit)
 				got = append(got, page...)
-				if len(page) < limit {
+				if len(page) == 0 {
 					break
 				}
 				var err error
-				if after, err = ParseCursor(page[limit-1].At.String()); err != nil {
+				if after, err = ParseCursor(page[len(page)-1].At.String()); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -161,6 +161,8 @@ func TestRefusals(t *testing.T) {
 			[]Command{modify{"u", maxModifier}}, modify{"u", -2 * maxModifier}, ""},
 		"exact: a modifier that would overflow": {
 			[]Command{modify{"u", maxModifier}}, modify{"u", math.MaxInt64}, "Invalid body"},
+		"exact: a modifier that would underflow": {
+			[]Command{modify{"u", -maxModifier}}, modify{"u", math.MinInt64}, "Invalid body"},
 		"exact: modifiers over 2^53": {
 			[]Command{modify{"u", maxModifier}}, modify{"u", 1}, "Invalid body"},
 		"exact: modifiers below -2^53": {

@@ -3,6 +3,7 @@ package voting
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -36,6 +37,31 @@ func TestSnapshotCutOffIsRefused(t *testing.T) {
 	}
 	if _, err := p.RestoreSnapshot(append(snapshot, 0)); err == nil {
 		t.Error("a snapshot with a byte too many is restored")
+	}
+}
+
+// TestUnsoundTableIsRefused: one that would lead a search astray or never end.
+func TestUnsoundTableIsRefused(t *testing.T) {
+	tests := map[string]func(*table){
+		"full index": func(t *table) {
+			for i := range t.index {
+				t.index[i] = 1
+			}
+		},
+		"index out of range": func(t *table) { t.index[slices.Index(t.index, 1)] = uint32(len(t.records) + 1) },
+		"voter not in index": func(t *table) { clear(t.index) },
+		"odd index":          func(t *table) { t.index = append(t.index, 0) },
+		"block out of range": func(t *table) { t.records[0].id = 1 << blockBits },
+		"identity cut off":   func(t *table) { t.blocks[0] = t.blocks[0][:len(t.blocks[0])-1] },
+	}
+	for name, damage := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := furnished(t)
+			damage(&p.state.voters.table)
+			if _, err := p.RestoreSnapshot(p.AppendSnapshot(nil, p.state)); err == nil {
+				t.Error("it is restored")
+			}
+		})
 	}
 }
 
