@@ -39,7 +39,7 @@ lint: ## Run golangci-lint; the first run builds it, which takes a minute or two
 
 fuzz: ## Run every fuzz target for FUZZTIME, 30s by default
 	@grep -rEo '^func Fuzz\w+' --include='*_test.go' . | while IFS=: read -r file func; do \
-		(set -x; go test -run='^$$' -fuzz="^$${func#func }$$" -fuzztime=$(FUZZTIME) "$$(dirname "$$file")") </dev/null; \
+		(set -x; go test -run='^$$' -fuzz="^$${func#func }$$" -fuzztime=$(FUZZTIME) -fuzzminimizetime=20x "$$(dirname "$$file")") </dev/null; \
 	done
 
 bench: ## Measure throughput against the ceiling; ARGS adds flags, see ARGS=-help

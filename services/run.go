@@ -23,6 +23,9 @@ import (
 
 // run serves until ctx is done, then drains. It writes the ready line to out.
 func run(ctx context.Context, out io.Writer, o options, mounts []mount, open opener) error {
+	if o.halfLife < time.Millisecond {
+		return errors.New("--decay-half-life must be at least 1ms")
+	}
 	logger := telemetry.NewLogger(os.Stderr, o.logLevel)
 	metrics := telemetry.NewMetrics()
 	directory, err := tenant.Open(o.extensions)
