@@ -38,14 +38,14 @@ type process struct {
 	admin string
 }
 
-// startProgram runs the program until it is ready.
-func startProgram(t *testing.T, dir string) *process {
+// startProgram runs a command of the program until it is ready.
+func startProgram(t *testing.T, dir, command string) *process {
 	t.Helper()
 	binary, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{cmd: exec.CommandContext(t.Context(), binary, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+	p := &process{cmd: exec.CommandContext(t.Context(), binary, command, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
 		"--data-dir", dir, "--extensions", registryFile(), "--log-level", "error")}
 	p.cmd.Env = append(os.Environ(), asProgram+"=1")
 	var stderr bytes.Buffer
@@ -198,7 +198,7 @@ func TestKilledProgramKeepsWhatItAcknowledged(t *testing.T) {
 	known := &votes{acknowledged: map[string]bool{}, sent: map[string]bool{}}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for life := range 12 {
-		p := startProgram(t, dir)
+		p := startProgram(t, dir, "serve")
 		known.check(t, p)
 		wait := known.vote(t, p, life, 16)
 		// The moment of death is an amount of progress, not of time.
@@ -213,7 +213,7 @@ func TestKilledProgramKeepsWhatItAcknowledged(t *testing.T) {
 		_ = p.cmd.Wait() // it was killed
 		wait()
 	}
-	p := startProgram(t, dir)
+	p := startProgram(t, dir, "serve")
 	known.check(t, p)
 	if n := len(known.acknowledged); n < 12*50 {
 		t.Errorf("only %d votes were acknowledged", n)
@@ -229,7 +229,7 @@ func (v *votes) count() int {
 // SIGTERM lets every request that was accepted finish, and ends with status 0.
 func TestTerminatedProgramDrains(t *testing.T) {
 	dir := t.TempDir()
-	p := startProgram(t, dir)
+	p := startProgram(t, dir, "serve")
 	known := &votes{acknowledged: map[string]bool{}, sent: map[string]bool{}}
 	wait := known.vote(t, p, 0, 16)
 	for known.count() < 300 && !t.Failed() {
@@ -244,13 +244,13 @@ func TestTerminatedProgramDrains(t *testing.T) {
 		t.Errorf("the program ended with %v", err)
 	}
 	wait()
-	known.check(t, startProgram(t, dir))
+	known.check(t, startProgram(t, dir, "serve"))
 }
 
 // A second program on the same data ends at once and says why.
 func TestSecondProgramOnTheSameData(t *testing.T) {
 	dir := t.TempDir()
-	startProgram(t, dir)
+	startProgram(t, dir, "serve")
 	binary, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

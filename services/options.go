@@ -37,7 +37,13 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "least level that is logged to standard error: debug, info, warn or error")
 }
 
-func (o *options) registerSingle(f *pflag.FlagSet) {
-	f.StringVar(&o.environment, "environment", string(tenant.Production), "production or sandbox")
+// registerSingle adds the flags of single services. The sandbox service exists
+// in the sandbox only.
+func (o *options) registerSingle(f *pflag.FlagSet, service string) {
+	environment := tenant.Production
+	if service == sandboxService {
+		environment = tenant.Sandbox
+	}
+	f.StringVar(&o.environment, "environment", string(environment), "production or sandbox")
 	f.StringVar(&o.basePath, "base-path", "", "path of the API, also served with /e behind it (default /v1, or /sandbox/v1 in the sandbox)")
 }

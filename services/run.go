@@ -54,7 +54,7 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 		err = s.serve(ctx)
 	}
 	draining.Store(true)
-	logger.Info("draining", "timeout", o.shutdownTimeout)
+	logger.Info("draining", "timeout", o.shutdownTimeout.String())
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.shutdownTimeout)
 	defer cancel()
 	return errors.Join(err, s.public.Shutdown(limit), b.close(limit), s.admin.Close())

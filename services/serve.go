@@ -61,7 +61,7 @@ func newService(name string) *cobra.Command {
 		},
 	}
 	o.register(cmd.Flags())
-	o.registerSingle(cmd.Flags())
+	o.registerSingle(cmd.Flags(), name)
 	return cmd
 }
 
