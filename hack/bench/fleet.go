@@ -53,8 +53,10 @@ func (f *fleet) close() {
 func (f *fleet) drive(ctx context.Context, d time.Duration, limit int64) (sample, error) {
 	start := time.Now()
 	end := start.Add(d)
+	// For an answer that never comes. Not under the group's context: that ends with
+	// the round, and a late call would cut off the next one.
+	defer context.AfterFunc(ctx, func() { f.deadline(start) })()
 	group, ctx := errgroup.WithContext(ctx)
-	defer context.AfterFunc(ctx, func() { f.deadline(start) })() // an answer that never comes
 	f.deadline(end.Add(grace))
 	latencies := make([]*hdrhistogram.Histogram, len(f.conns))
 	for i := range f.conns {
