@@ -2,6 +2,7 @@ package voting
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,6 +48,9 @@ func TestStatistics(t *testing.T) {
 		"4.1: a modifier of an id the poll does not use is for later": {
 			[]Command{cast(ann, 5), modify{"1", 3}},
 			figures{Count: "1", Sum: "5", Specific: map[int]string{5: "1"}, Vote: "5"}},
+		"4.1: by user id a modifier goes by the user id": {
+			[]Command{with(func(c *Config) { c.UserIDVoting = true }), modify{"1", 2}, modify{"Uann", 7}, cast(ann, 5)},
+			figures{Count: "3", Sum: "15", Specific: map[int]string{5: "3"}, Vote: "5"}},
 		"2.1: by user id two tokens are one voter": {
 			[]Command{with(func(c *Config) { c.UserIDVoting = true }), cast(Voter{"Uother", "1"}, 5), cast(ann, 6)},
 			figures{Count: "1", Sum: "6", Specific: map[int]string{6: "1"}, Vote: "6"}},
@@ -56,6 +60,12 @@ func TestStatistics(t *testing.T) {
 		"decisions: userIDVoting changes, stored votes stay": {
 			[]Command{cast(ann, 5), with(func(c *Config) { c.UserIDVoting = true }), cast(ann, 6)},
 			figures{Count: "2", Sum: "11", Specific: map[int]string{5: "1", 6: "1"}, Vote: "6"}},
+		"decisions: userIDVoting changes back, the old vote is the voter's again": {
+			[]Command{cast(ann, 5), with(func(c *Config) { c.UserIDVoting = true }), cast(ann, 6), with(func(*Config) {}), cast(ann, 7)},
+			figures{Count: "2", Sum: "13", Specific: map[int]string{6: "1", 7: "1"}, Vote: "7"}},
+		"decisions: modifiers outlive a configuration": {
+			[]Command{modify{"Uann", 2}, limits(9, 9, 9), times(ann, 3, 2)},
+			figures{Count: "6", Sum: "18", Specific: map[int]string{3: "6"}, Vote: "3"}},
 		"decisions: the known vote goes by the identity in force": {
 			[]Command{cast(ann, 5), with(func(c *Config) { c.UserIDVoting = true })},
 			figures{Count: "1", Sum: "5", Specific: map[int]string{5: "1"}}},
@@ -103,6 +113,7 @@ func TestRefusals(t *testing.T) {
 		return with(func(c *Config) { c.StartsAt, c.EndsAt = from, to })
 	}
 	disabled := with(func(c *Config) { c.Disabled = true })
+	longest, tooLong := Voter{OpaqueID: strings.Repeat("o", 512)}, Voter{OpaqueID: strings.Repeat("o", 513)}
 	byUser := with(func(c *Config) { c.UserIDVoting = true })
 	tests := map[string]struct {
 		before []Command
@@ -130,6 +141,10 @@ func TestRefusals(t *testing.T) {
 		"2.1: nobody": {nil, cast(Voter{}, 1), "unacceptable vote"},
 		"decisions: userIDVoting without a shared id": {[]Command{byUser}, cast(anon, 1), "unacceptable vote"},
 
+		"7: an identity of 512 bytes":         {nil, cast(longest, 1), ""},
+		"7: an identity of 513 bytes":         {nil, cast(tooLong, 1), "unacceptable vote"},
+		"7: a modifier for 512 bytes":         {nil, modify{longest.OpaqueID, 1}, ""},
+		"7: a modifier for 513 bytes":         {nil, modify{tooLong.OpaqueID, 1}, "Invalid body"},
 		"7: the value before the count":       {nil, times(ann, 999, 999), "Value out of bounds"},
 		"7: the count before the closed poll": {[]Command{disabled}, times(ann, 1, 2), "Count out of bounds"},
 		"7: the closed poll before the voter": {[]Command{disabled}, cast(Voter{}, 1), "poll is closed"},

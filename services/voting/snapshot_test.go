@@ -1,6 +1,8 @@
 package voting
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -50,9 +52,22 @@ func TestUnsoundTableIsRefused(t *testing.T) {
 		},
 		"index out of range": func(t *table) { t.index[slices.Index(t.index, 1)] = uint32(len(t.records) + 1) },
 		"voter not in index": func(t *table) { clear(t.index) },
-		"odd index":          func(t *table) { t.index = append(t.index, 0) },
-		"block out of range": func(t *table) { t.records[0].id = 1 << blockBits },
-		"identity cut off":   func(t *table) { t.blocks[0] = t.blocks[0][:len(t.blocks[0])-1] },
+		"no end to a search": func(t *table) {
+			for i, entry := range t.index {
+				if entry == 0 {
+					t.records = append(t.records, t.records[0])
+					t.index[i] = uint32(len(t.records))
+				}
+			}
+		},
+		"odd index":                      func(t *table) { t.index = append(t.index, 0) },
+		"block out of range":             func(t *table) { t.records[0].id = 1 << blockBits },
+		"identity at the end of a block": func(t *table) { t.records[0].id = uint32(len(t.blocks[0])) },
+		"identity of endless length": func(t *table) {
+			t.records[0].id = uint32(len(t.blocks[0]))
+			t.blocks[0] = append(t.blocks[0], bytes.Repeat([]byte{0xff}, binary.MaxVarintLen64+1)...)
+		},
+		"identity cut off": func(t *table) { t.blocks[0] = t.blocks[0][:len(t.blocks[0])-1] },
 	}
 	for name, damage := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -65,6 +65,34 @@ func TestTablesDifferInTheirHash(t *testing.T) {
 	}
 }
 
+// TestVotersWhoseHashesLookAlike: the same place in the index and the same tag
+// do not make two identities one.
+func TestVotersWhoseHashesLookAlike(t *testing.T) {
+	table := table{seed: 1, index: make([]uint32, 16)}
+	alike := map[uint64]string{}
+	for i := range 100_000 {
+		id := fmt.Sprint("U", i)
+		hash := table.hash(id)
+		look := uint64(tag(hash))<<4 | hash&15
+		first, found := alike[look]
+		alike[look] = id
+		if !found {
+			continue
+		}
+		want := ballot{last: 1, stored: true, options: []option{{1, 1}}}
+		table.set(first, want)
+		if got := table.get(id); got.stored {
+			t.Fatalf("%q, who has not voted, has the ballot of %q", id, first)
+		}
+		table.set(id, ballot{last: 2, stored: true, options: []option{{2, 1}}})
+		if diff := compareBallots(want, table.get(first)); diff != "" {
+			t.Errorf("ballot of %q after a vote of %q (-want +got):\n%s", first, id, diff)
+		}
+		return
+	}
+	t.Fatal("no two identities look alike")
+}
+
 func TestForkOfVotersIsItsOwn(t *testing.T) {
 	one, two := ballot{last: 1, stored: true, options: []option{{1, 1}}}, ballot{last: 2, stored: true, options: []option{{2, 1}}}
 	var base voters
@@ -170,71 +198,4 @@ func heap() int64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return int64(stats.HeapAlloc)
-}
-
-// BenchmarkVote is decide and apply of one vote: by new voters up to a million,
-// and by voters who have voted in a poll of a million.
-func BenchmarkVote(b *testing.B) {
-	for name, voters := range map[string]int{"new": 0, "again": million} {
-		b.Run(name, func(b *testing.B) {
-			p := crowd(voters)
-			p.at += million
-			ids := make([]string, million)
-			for i := range ids {
-				ids[i] = identity(i * 7919 % million)
-			}
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				if i%million == 0 && voters == 0 {
-					p.state = p.New()
-				}
-				d, err := p.Decide(p.state, p.at+int64(i/100), cast(Voter{OpaqueID: ids[i%million]}, int64(i%32)))
-				if err != nil {
-					b.Fatal(err)
-				}
-				p.Apply(p.state, p.at+int64(i/100), d.Entry)
-			}
-		})
-	}
-}
-
-// BenchmarkBatch is a batch of 1,024 votes in a poll of a million voters: forked,
-// decided and applied.
-func BenchmarkBatch(b *testing.B) {
-	p := crowd(million)
-	p.at += million
-	b.ReportAllocs()
-	for n := 0; b.Loop(); n++ {
-		fork := p.Fork(p.state)
-		entries := make([]Entry, 0, 1024)
-		for i := range 1024 {
-			d, err := p.Decide(fork, p.at+int64(n), cast(Voter{OpaqueID: identity((n*1024 + i) * 7919 % million)}, int64(i%32)))
-			if err != nil {
-				b.Fatal(err)
-			}
-			p.Apply(fork, p.at+int64(n), d.Entry)
-			entries = append(entries, d.Entry)
-		}
-		for _, e := range entries {
-			p.Apply(p.state, p.at+int64(n), e)
-		}
-	}
-}
-
-// BenchmarkSnapshot is one snapshot of a million voters, and back.
-func BenchmarkSnapshot(b *testing.B) {
-	p := crowd(million)
-	snapshot := p.AppendSnapshot(nil, p.state)
-	b.Run("append", func(b *testing.B) {
-		for b.Loop() {
-			p.AppendSnapshot(nil, p.state)
-		}
-	})
-	b.Run("restore", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := p.RestoreSnapshot(snapshot); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }

@@ -1,13 +1,15 @@
 package voting
 
 import (
+	"math"
 	"math/big"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 )
 
 // edges are where carries and signs go wrong.
-var edges = []int64{0, 1, -1, 2, -3, 128, -128, 1 << 24, 1 << 31, -1 << 32, 1 << 53, -1<<53 - 1, 1<<62 + 12345}
+var edges = []int64{0, 1, -1, 2, -3, 128, -128, 1 << 24, 1 << 31, -1 << 32, 1 << 53, -1<<53 - 1, 1<<62 + 12345, math.MinInt64, math.MaxInt64}
 
 func TestWideAgainstBig(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -65,5 +67,20 @@ func TestDeviation(t *testing.T) {
 				t.Errorf("deviation is %v, want %v", got, test.want)
 			}
 		})
+	}
+}
+
+// TestDeviationAgainstBig crosses the line between sums of 64 and of 128 bits.
+func TestDeviationAgainstBig(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	weights := []int64{1, 2, 999, 1 << 20, 1 << 40, maxModifier + 1}
+	for range 5_000 {
+		var sums tally
+		for range 1 + random.IntN(6) {
+			value, times := minValue+random.Int64N(maxValue-minValue+1), 1+random.Int64N(maxTotalVotes)
+			sums.add(value, times, weights[random.IntN(len(weights))])
+		}
+		got := strconv.FormatFloat(deviation(sums.count, sums.sum, sums.squares), 'g', -1, 64)
+		wantFloat(t, "stddev", got, sampleDeviation(sums.count.big(), sums.sum.big(), sums.squares.big()))
 	}
 }

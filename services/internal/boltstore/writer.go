@@ -3,6 +3,7 @@ package boltstore
 import (
 	"context"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -121,6 +122,11 @@ func (w *writer) run() {
 func (w *writer) gather() (requests []*request, open bool) {
 	wait := w.tables.frozen == nil || w.stalled
 	for size := 0; size < w.limits.batch; wait = false {
+		if len(requests) == 1 {
+			// Whoever is about to write joins this commit. On an idle machine nobody
+			// is, and this costs nothing.
+			runtime.Gosched()
+		}
 		r, open := w.receive(wait)
 		if r == nil {
 			return requests, open

@@ -1,0 +1,103 @@
+package voting
+
+import (
+	"fmt"
+	"testing"
+)
+
+// BenchmarkVote is decide and apply of one vote: by new voters up to a million,
+// and by voters who have voted in a poll of a million.
+func BenchmarkVote(b *testing.B) {
+	for name, voters := range map[string]int{"new": 0, "again": million} {
+		b.Run(name, func(b *testing.B) {
+			p := crowd(voters)
+			p.at += million
+			ids := make([]string, million)
+			for i := range ids {
+				ids[i] = identity(i * 7919 % million)
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if i%million == 0 && voters == 0 {
+					p.state = p.New()
+				}
+				d, err := p.Decide(p.state, p.at+int64(i/100), cast(Voter{OpaqueID: ids[i%million]}, int64(i%32)))
+				if err != nil {
+					b.Fatal(err)
+				}
+				p.Apply(p.state, p.at+int64(i/100), d.Entry)
+			}
+		})
+	}
+}
+
+// BenchmarkBatch is a batch of votes in a poll of a million voters: forked,
+// decided and applied.
+func BenchmarkBatch(b *testing.B) {
+	p := crowd(million)
+	p.at += million
+	for _, size := range []int{64, 1024} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				p.at++
+				batch(b, p, n*size, size)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/vote")
+		})
+	}
+}
+
+func batch(b *testing.B, p *poll, from, size int) {
+	fork := p.Fork(p.state)
+	entries := make([]Entry, 0, size)
+	for i := range size {
+		d, err := p.Decide(fork, p.at, cast(Voter{OpaqueID: identity((from + i) * 7919 % million)}, int64(i%32)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		p.Apply(fork, p.at, d.Entry)
+		entries = append(entries, d.Entry)
+	}
+	for _, e := range entries {
+		p.Apply(p.state, p.at, e)
+	}
+}
+
+// BenchmarkSnapshot is one snapshot of a million voters, and back.
+func BenchmarkSnapshot(b *testing.B) {
+	p := crowd(million)
+	snapshot := p.AppendSnapshot(nil, p.state)
+	b.Run("append", func(b *testing.B) {
+		for b.Loop() {
+			p.AppendSnapshot(nil, p.state)
+		}
+	})
+	b.Run("restore", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := p.RestoreSnapshot(snapshot); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkStatistics is what a batch costs besides its votes.
+func BenchmarkStatistics(b *testing.B) {
+	var sums tally
+	for i := range int64(1000) {
+		sums.add(i%40, 1, 1)
+	}
+	b.Run("derive", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = newStatistics(sums, Decay{}).Stddev()
+		}
+	})
+	b.Run("encode", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = newStatistics(sums, Decay{LastNudged: start, Val: 1.0 / 3, CurrentScale: 1.5, LastAltered: start}).json()
+		}
+	})
+}
