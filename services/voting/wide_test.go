@@ -73,11 +73,14 @@ func TestDeviation(t *testing.T) {
 // TestDeviationAgainstBig crosses the line between sums of 64 and of 128 bits.
 func TestDeviationAgainstBig(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
-	weights := []int64{1, 2, 999, 1 << 20, 1 << 40, maxModifier + 1}
+	weights := []int64{1, 2, 999, 1 << 20, 1 << 40, maxModifier + 1, math.MaxInt64}
 	for range 5_000 {
 		var sums tally
 		for range 1 + random.IntN(6) {
 			value, times := minValue+random.Int64N(maxValue-minValue+1), 1+random.Int64N(maxTotalVotes)
+			if random.IntN(2) == 0 {
+				value = 0 // counts, and leaves the other sums small
+			}
 			sums.add(value, times, weights[random.IntN(len(weights))])
 		}
 		got := strconv.FormatFloat(deviation(sums.count, sums.sum, sums.squares), 'g', -1, 64)
