@@ -107,11 +107,11 @@ func (a *API) getAccumulate(w http.ResponseWriter, r *request) error {
 
 // start returns the exclusive lower bound in Unix milliseconds.
 func (r *request) start() (int64, error) {
-	query := r.URL.Query()
-	if !query.Has("start") {
+	text, ok := r.parameter("start")
+	if !ok {
 		return 0, nil
 	}
-	start, err := strconv.ParseInt(query.Get("start"), 10, 64)
+	start, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return 0, fault.New(fault.Invalid, "Malformed start parameter")
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
 func TestAllowedOrigins(t *testing.T) {
@@ -84,5 +86,60 @@ func TestPreflight(t *testing.T) {
 	}
 	if got.is(204).body != "" {
 		t.Errorf("body is %q", got.body)
+	}
+}
+
+// A list of the registry replaces the default, "*" allows any page, and the
+// sandbox has what production has unless it says otherwise.
+func TestDeclaredOrigins(t *testing.T) {
+	a := newAPI(t)
+	a.reload(`
+extensions:
+- clientID: ext
+  secrets: [{value: cHJvZHVjdGlvbg==}]
+  allowedOrigins: ["https://panel.example", "https://dev.example:*"]
+  sandbox: {secrets: [{value: c2FuZGJveA==}], allowedOrigins: ["*"]}
+`)
+	box := identity{key: sandboxKey, role: "viewer", opaque: "U5"}.header(t)
+	for origin, production := range map[string]bool{
+		"https://panel.example":       true,
+		"https://dev.example":         true,
+		"https://dev.example:8443":    true,
+		"http://panel.example":        false,
+		"https://panel.example:444":   false,
+		"https://ext.ext-twitch.tv":   false,
+		"http://localhost:3000":       false,
+		"https://a.panel.example":     false,
+		"https://panel.example.evil":  false,
+		"https://dev.example.evil:80": false,
+	} {
+		for _, got := range []answer{
+			a.as(viewer(), "GET", "/vote", "", "Origin", origin).is(200),
+			a.send("GET", "/v1/vote", "", "Origin", origin).is(401),
+			a.send("OPTIONS", "/v1/vote", "", "Origin", origin).is(204),
+		} {
+			allowed := got.header.Get("Access-Control-Allow-Origin")
+			if (allowed == origin) != production || !production && allowed != "" {
+				t.Errorf("%s: %d allows %q to %s", got.name, got.status, allowed, origin)
+			}
+		}
+		if got := a.send("GET", "/sandbox/v1/vote", "", "Authorization", box, "Origin", origin).is(200); got.header.Get("Access-Control-Allow-Origin") != origin {
+			t.Errorf("the sandbox does not allow %s", origin)
+		}
+	}
+}
+
+// A page can read why its request failed, whoever's fault that was.
+func TestFailuresCanBeReadAcrossOrigins(t *testing.T) {
+	const origin = "http://localhost:3000"
+	for status, err := range map[int]error{
+		412: fault.New(fault.Mismatch, "Other."), 429: fault.New(fault.RateLimited, "Slow."),
+		500: fault.New(fault.Storage, "Lost."), 503: fault.New(fault.Unavailable, "Later."),
+	} {
+		a := newAPI(t, broken{err: err}.into)
+		got := a.as(viewer(), "GET", "/vote", "", "Origin", origin).is(status)
+		if got.header.Get("Access-Control-Allow-Origin") != origin || got.header.Get("Access-Control-Expose-Headers") == "" {
+			t.Errorf("%d: headers are %v", status, got.header)
+		}
 	}
 }

@@ -1,8 +1,12 @@
 package httpapi_test
 
 import (
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +75,14 @@ func TestCredentials(t *testing.T) {
 		"expiry is zero":          {with("exp", 0), 401},
 		"expiry is text":          {with("exp", "9999999999"), 401},
 		"expiry is a date":        {with("exp", "2099-01-01T00:00:00Z"), 401},
+		"expiry is null":          {with("exp", json.RawMessage("null")), 401},
+		"expiry is true":          {with("exp", true), 401},
+		"role is null":            {with("role", json.RawMessage("null")), 401},
+		"user is null":            {with("user_id", json.RawMessage("null")), 401},
+		"stage is null":           {with("allowed_stage", json.RawMessage("null")), 401},
+		"a tab between":           {"ext\t" + token, 401},
+		"padded":                  {good + "=", 401},
+		"another signature":       {good[:strings.LastIndex(good, ".")+1], 401},
 		"not before tomorrow":     {with("nbf", time.Now().Add(24*time.Hour).Unix()), 401},
 		"no role":                 {with("role", nil), 401},
 		"empty role":              {with("role", ""), 401},
@@ -97,6 +109,37 @@ func TestCredentials(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a.send("GET", "/v1/vote", "", "Authorization", test.header).is(test.status)
 		})
+	}
+}
+
+// What a token's header says of its algorithm is believed only if it is HS256,
+// whatever the signature is.
+func TestForgedAlgorithms(t *testing.T) {
+	a := newAPI(t)
+	claims, err := json.Marshal(viewer().claims())
+	if err != nil {
+		t.Fatal(err)
+	}
+	forge := func(header string, signed bool) string {
+		token := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString(claims) + "."
+		if !signed {
+			return "ext " + token
+		}
+		mac := hmac.New(sha256.New, []byte(productionKey))
+		mac.Write([]byte(token[:len(token)-1]))
+		return "ext " + token + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+	}
+	a.send("GET", "/v1/vote", "", "Authorization", forge(`{"alg":"HS256"}`, true)).is(200)
+	for _, header := range []string{
+		`{"alg":"HS256"}`, `{"alg":"none"}`, `{"alg":"None"}`, `{"alg":"NONE","typ":"JWT"}`, `{"alg":""}`, `{}`,
+	} {
+		a.send("GET", "/v1/vote", "", "Authorization", forge(header, false)).is(401)
+	}
+	for _, header := range []string{
+		`{"alg":"none"}`, `{"alg":"hs256"}`, `{"alg":"HS384"}`, `{"alg":"HS512"}`, `{"alg":"RS256"}`, `{"alg":"ES256"}`, `{"alg":"PS256"}`,
+		`{"alg":"EdDSA"}`, `{"alg":""}`, `{"alg":null}`, `{"alg":["HS256"]}`, `{"typ":"JWT"}`, `{}`, `[]`, `null`, ``, `x`,
+	} {
+		a.send("GET", "/v1/vote", "", "Authorization", forge(header, true)).is(401)
 	}
 }
 

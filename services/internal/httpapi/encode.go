@@ -18,10 +18,7 @@ const maxID = 256
 
 // id returns the query parameter that names a poll, buffer or question.
 func (r *request) id() (string, error) {
-	if r.URL.RawQuery == "" {
-		return defaultID, nil
-	}
-	id := r.URL.Query().Get("id")
+	id, _ := r.parameter("id")
 	if len(id) > maxID {
 		return "", fault.New(fault.Invalid, "Invalid id")
 	}

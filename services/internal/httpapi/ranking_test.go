@@ -56,3 +56,54 @@ func TestRankRefusals(t *testing.T) {
 		a.as(backend(), "GET", "/rank?limit="+limit, "").is(200)
 	}
 }
+
+// An answer is of the opaque id, or of the user id where there is none.
+func TestRankIdentities(t *testing.T) {
+	a := newAPI(t)
+	for _, step := range []struct {
+		who  identity
+		want string
+	}{
+		{identity{role: "viewer", opaque: "U5", user: "5"}, `{"accepted":true}`},
+		{identity{role: "viewer", opaque: "U5"}, `{"accepted":true,"original":"a"}`},
+		{identity{role: "viewer", opaque: "U6", user: "5"}, `{"accepted":true}`},
+		{identity{role: "backend", user: "5"}, `{"accepted":true}`},
+		{identity{role: "backend", user: "5"}, `{"accepted":true,"original":"a"}`},
+	} {
+		a.as(step.who, "POST", "/rank", `{"key":"a"}`).want(200, step.want)
+	}
+	a.as(backend(), "GET", "/rank", "").want(200, `{"data":[{"key":"a","score":3}]}`)
+}
+
+// By score descending, then by key ascending, bytewise; keys that nobody holds
+// any more are left out, and 100 are shown unless more are asked for.
+func TestRankOrder(t *testing.T) {
+	a := newAPI(t)
+	n := 0
+	give := func(key string, times int) {
+		for range times {
+			n++
+			a.as(identity{role: "viewer", opaque: fmt.Sprintf("U%d", n)}, "POST", "/rank", `{"key":"`+key+`"}`).is(200)
+		}
+	}
+	for _, key := range []string{"é", "b", "B", " ", "aa", "a", "10", "9", "😀", "~", "a "} {
+		give(key, 1)
+	}
+	give("last", 3)
+	give("gone", 1)
+	a.as(identity{role: "viewer", opaque: fmt.Sprintf("U%d", n)}, "POST", "/rank", `{"key":"last"}`).want(200, `{"accepted":true,"original":"gone"}`)
+	var want []string
+	for _, key := range []string{" ", "10", "9", "B", "a", "a ", "aa", "b", "~", "é", "😀"} {
+		want = append(want, `{"key":"`+key+`","score":1}`)
+	}
+	a.as(backend(), "GET", "/rank", "").want(200, `{"data":[{"key":"last","score":4},`+strings.Join(want, ",")+`]}`)
+
+	for i := range 120 {
+		give(fmt.Sprintf("more %d", i), 1)
+	}
+	for query, shown := range map[string]int{"": 100, "?limit=101": 101, "?limit=10000": 132, "?limit=1": 1} {
+		if got := strings.Count(a.as(backend(), "GET", "/rank"+query, "").body, `"score"`); got != shown {
+			t.Errorf("%q shows %d, want %d", query, got, shown)
+		}
+	}
+}

@@ -26,6 +26,8 @@ func NewServer(handler http.Handler, logger *slog.Logger) *http.Server {
 		IdleTimeout:       120 * time.Second,
 		MaxHeaderBytes:    32 << 10,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		// The server's own answer to "OPTIONS *" would have no body.
+		DisableGeneralOptionsHandler: true,
 	}
 }
 

@@ -148,3 +148,56 @@ func TestConcurrentPatchesLoseNothing(t *testing.T) {
 		t.Errorf("after %d patches: %s", patches, got.body)
 	}
 }
+
+// Of writers that have seen the same version one is in time, and all others are
+// told that they were not.
+func TestConcurrentWritesOfOneVersion(t *testing.T) {
+	a := newAPI(t)
+	for path, who := range documentPaths() {
+		a.as(who, "POST", path, `{}`).is(200)
+		version := a.as(who, "GET", path, "").header.Get("ETag")
+		const writers = 16
+		done := make(chan answer)
+		for n := range writers {
+			go func() { done <- a.as(who, "POST", path, fmt.Sprintf(`{"n":%d}`, n), "If-Match", version) }()
+		}
+		statuses := map[int]int{}
+		for range writers {
+			statuses[(<-done).status]++
+		}
+		if statuses[200] != 1 || statuses[412] != writers-1 {
+			t.Errorf("%s: statuses are %v", path, statuses)
+		}
+	}
+}
+
+// A patch is RFC 6902 or RFC 7396 by its shape, applied to {} at first.
+func TestPatches(t *testing.T) {
+	a := newAPI(t)
+	for _, step := range []struct{ patch, want string }{
+		{`[{"op":"add","path":"/a","value":[1,2]}]`, `{"a":[1,2]}`},
+		{`[{"op":"add","path":"/a/-","value":null},{"op":"add","path":"/a/0","value":{"x~/y":0}}]`, `{"a":[{"x~/y":0},1,2,null]}`},
+		{`[{"op":"test","path":"/a/0/x~0~1y","value":0.0},{"op":"replace","path":"/a/0/x~0~1y","value":"z"}]`, `{"a":[{"x~/y":"z"},1,2,null]}`},
+		{`[{"op":"move","from":"/a/0","path":"/b"},{"op":"copy","from":"/b","path":"/c"},{"op":"remove","path":"/b"}]`, `{"a":[1,2,null],"c":{"x~/y":"z"}}`},
+		{`{"a":null,"c":{"x~/y":null,"n":{"gone":null,"kept":[null]}}}`, `{"c":{"n":{"kept":[null]}}}`},
+		{`{"c":{"n":5}}`, `{"c":{"n":5}}`},
+		{`{}`, `{"c":{"n":5}}`},
+		{`[]`, `{"c":{"n":5}}`},
+		{`[{"op":"replace","path":"","value":{"whole":true}}]`, `{"whole":true}`},
+		{`[{"op":"add","path":"/","value":"empty name"},{"op":"remove","path":"/whole","value":"ignored"}]`, `{"":"empty name"}`},
+	} {
+		a.as(viewer(), "PATCH", "/viewer_state", step.patch).want(200, "{}")
+		a.as(viewer(), "GET", "/viewer_state", "").want(200, step.want)
+	}
+	for patch, operation := range map[string]string{
+		`[{"op":"add","path":"/x","value":1},{"op":"test","path":"/x","value":2}]`:  "operation 1",
+		`[{"op":"remove","path":"/none"},{"op":"add","path":"/x","value":1}]`:       "operation 0",
+		`[{"op":"test","path":"/","value":null}]`:                                   "operation 0",
+		`[{"op":"add","path":"/x","value":1},{"op":"add","path":"/y/z","value":1}]`: "operation 1",
+	} {
+		if reason := a.as(viewer(), "PATCH", "/viewer_state", patch).is(400).field("reason"); !strings.Contains(reason, operation) {
+			t.Errorf("%s: reason %s does not name %s", patch, reason, operation)
+		}
+		a.as(viewer(), "GET", "/viewer_state", "").want(200, `{"":"empty name"}`)
+	}
+}

@@ -21,21 +21,23 @@ func viewerStateLimit(c *Caller) int {
 // getViewerState reads the caller's own document or, for admin and backend,
 // that of userID or those of user_ids.
 func (a *API) getViewerState(w http.ResponseWriter, r *request) error {
-	query, owner := r.URL.Query(), r.caller.owner()
-	if !query.Has("user_ids") && !query.Has("userID") {
+	owner := r.caller.owner()
+	userIDs, several := r.parameter("user_ids")
+	userID, one := r.parameter("userID")
+	if !several && !one {
 		return a.readAs(w, r, owner, state.ExtensionViewer)
 	}
 	if r.caller.Role != Admin && r.caller.Role != Backend {
 		return fault.New(fault.Forbidden, "The JWT role is not allowed to perform this operation.")
 	}
-	if !query.Has("user_ids") {
-		if owner.UserID = query.Get("userID"); !isUserID(owner.UserID) {
+	if !several {
+		if owner.UserID = userID; !isUserID(userID) {
 			return fault.New(fault.Invalid, "Malformed userID parameter")
 		}
 		return a.readAs(w, r, owner, state.ExtensionViewer)
 	}
 	var ids []string
-	for id := range strings.SplitSeq(query.Get("user_ids"), ",") {
+	for id := range strings.SplitSeq(userIDs, ",") {
 		if !isUserID(id) {
 			return fault.New(fault.Invalid, "Malformed user_ids parameter")
 		}

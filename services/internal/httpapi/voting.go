@@ -194,7 +194,8 @@ func (a *API) getVoteLogs(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	after, err := voting.ParseCursor(r.URL.Query().Get("after"))
+	cursor, _ := r.parameter("after")
+	after, err := voting.ParseCursor(cursor)
 	if err != nil {
 		return err
 	}
@@ -221,11 +222,11 @@ func (a *API) getVoteLogs(w http.ResponseWriter, r *request) error {
 
 // positive returns the query parameter of that name, 0 when there is none.
 func (r *request) positive(name string) (int, error) {
-	query := r.URL.Query()
-	if !query.Has(name) {
+	text, ok := r.parameter(name)
+	if !ok {
 		return 0, nil
 	}
-	n, err := strconv.ParseInt(query.Get(name), 10, 32)
+	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 1 {
 		return 0, fault.Newf(fault.Invalid, "Malformed %s parameter", name)
 	}

@@ -102,7 +102,7 @@ func TestVoteReasons(t *testing.T) {
 func TestIds(t *testing.T) {
 	a := newAPI(t)
 	a.as(viewer(), "POST", "/vote?id=default", `{"value":9}`).is(200)
-	for _, query := range []string{"", "?", "?id=", "?other=1", "?id=&id=x", "?%zz=1", "?id=%zz", "?a;b"} {
+	for _, query := range []string{"", "?", "?id=", "?other=1", "?id=&id=x", "?%zz=1", "?a;b"} {
 		if vote := a.as(viewer(), "GET", "/vote"+query, "").is(200).field("vote"); vote != "9" {
 			t.Errorf("%q is not the default poll: vote %s", query, vote)
 		}
