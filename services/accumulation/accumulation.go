@@ -49,7 +49,7 @@ const (
 
 // Service answers for the buffers of a store.
 type Service struct {
-	engine *stream.Engine[*index, Submission, Submission, struct{}]
+	engine *stream.Engine[*index, command, Submission, uint64]
 }
 
 // NewService returns a service over store. Close ends it.
@@ -59,7 +59,7 @@ func NewService(store stream.Store, clock stream.Clock, options stream.Options) 
 
 // Append adds an entry; it is visible to every read that begins afterwards.
 func (s *Service) Append(ctx context.Context, b Buffer, submission Submission) error {
-	_, err := s.engine.Do(ctx, b.stream(), submission, nil)
+	_, err := s.engine.Do(ctx, b.stream(), command{Submission: submission})
 	return err
 }
 
@@ -68,8 +68,7 @@ func (s *Service) Append(ctx context.Context, b Buffer, submission Submission) e
 // yields. Only the last page of a buffer is smaller than the limits of a page.
 func (s *Service) Entries(ctx context.Context, b Buffer, start int64, channel *string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		var after uint64
-		err := s.engine.View(ctx, b.stream(), func(i *index) { after = i.before(start) })
+		after, err := s.engine.View(ctx, b.stream(), command{start: start, query: true})
 		if err != nil {
 			yield(Entry{}, err)
 			return

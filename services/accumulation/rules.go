@@ -40,19 +40,36 @@ func (i *index) add(at int64) {
 	i.chunks, i.last = i.chunks+1, at
 }
 
-// rules hands the domain to the stream engine. Nothing is ever refused.
+// command appends a submission or, as a query, asks which chunk to read after.
+type command struct {
+	Submission
+	start int64 // of a query: Unix milliseconds
+	query bool
+}
+
+// rules hands the domain to the stream engine. Nothing is ever refused. What a
+// query is answered with is the number of a chunk.
 type rules struct{}
 
-var _ stream.Rules[*index, Submission, Submission, struct{}] = rules{}
+var _ stream.Rules[*index, command, Submission, uint64] = rules{}
 
 func (rules) New() *index            { return &index{} }
 func (rules) Fork(*index) *index     { return &index{} } // decisions need no state
 func (rules) Size(i *index) int      { return 64 + 8*cap(i.marks) }
 func (rules) SnapshotFormat() uint32 { return 1 }
 
-func (rules) Decide(_ *index, _ int64, s Submission) (stream.Decision[Submission, struct{}], error) {
-	return stream.Decision[Submission, struct{}]{Entry: s, Store: true}, nil
+func (rules) Decide(_ *index, _ int64, c command) (stream.Decision[Submission, uint64], error) {
+	return stream.Decision[Submission, uint64]{Entry: c.Submission, Store: true}, nil
 }
+
+func (rules) Answer(i *index, c command, _ uint64) uint64 {
+	if c.query {
+		return i.before(c.start)
+	}
+	return 0
+}
+
+func (rules) Recover(command) (uint64, error) { return 0, nil }
 
 func (rules) Apply(i *index, at int64, _ Submission) { i.add(at) }
 
@@ -80,6 +97,40 @@ func (rules) DecodeEntry(buf []byte) (s Submission, rest []byte, err error) {
 		UserID:    string(fields[2]),
 		Data:      fields[3],
 	}, buf, nil
+}
+
+// AppendCommand writes a query as its start and a submission as an entry.
+func (r rules) AppendCommand(buf []byte, c command) []byte {
+	if c.query {
+		return binary.AppendVarint(append(buf, 1), c.start)
+	}
+	return r.AppendEntry(append(buf, 0), c.Submission)
+}
+
+func (r rules) DecodeCommand(buf []byte) (c command, rest []byte, err error) {
+	if len(buf) == 0 {
+		return c, nil, errCorrupt
+	}
+	if c.query = buf[0] != 0; !c.query {
+		c.Submission, rest, err = r.DecodeEntry(buf[1:])
+		return c, rest, err
+	}
+	start, n := binary.Varint(buf[1:])
+	if n <= 0 {
+		return c, nil, errCorrupt
+	}
+	c.start = start
+	return c, buf[1+n:], nil
+}
+
+func (rules) AppendResult(buf []byte, seq, _ uint64) []byte { return binary.AppendUvarint(buf, seq) }
+
+func (rules) DecodeResult(buf []byte, _ uint64) (seq uint64, rest []byte, err error) {
+	seq, n := binary.Uvarint(buf)
+	if n <= 0 {
+		return 0, nil, errCorrupt
+	}
+	return seq, buf[n:], nil
 }
 
 func (rules) AppendSnapshot(buf []byte, i *index) []byte {

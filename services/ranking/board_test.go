@@ -44,9 +44,9 @@ func (n naive) do(c command) Answer {
 
 func anyCommand(rng *rand.Rand) command {
 	if rng.IntN(40) == 0 {
-		return command{clear: true}
+		return command{entry: entry{clear: true}}
 	}
-	return command{identity: fmt.Sprint("U", rng.IntN(12)), key: string(rune('a' + rng.IntN(6)))}
+	return command{entry: entry{identity: fmt.Sprint("U", rng.IntN(12)), key: string(rune('a' + rng.IntN(6)))}}
 }
 
 // Random histories, decided in batches through forks as the engine does, agree
@@ -65,7 +65,7 @@ func TestHistoriesAgreeWithTheModel(t *testing.T) { // section 4.3
 					t.Fatal(err)
 				}
 				want := model.do(c)
-				if diff := gocmp.Diff(want, d.Result); diff != "" && !c.clear {
+				if diff := gocmp.Diff(want, d.Result.Answer); diff != "" && !c.clear {
 					t.Fatalf("seed %d: %+v (-want +got):\n%s", seed, c, diff)
 				}
 				if d.Store {
@@ -103,11 +103,11 @@ func TestHistoriesAgreeWithTheModel(t *testing.T) { // section 4.3
 
 func TestNothingIsStoredWhereNothingChanges(t *testing.T) {
 	b := newBoard()
-	if d, _ := (rules{}).Decide(b, 0, command{clear: true}); d.Store {
+	if d, _ := (rules{}).Decide(b, 0, command{entry: entry{clear: true}}); d.Store {
 		t.Error("clearing an empty question was stored")
 	}
 	b.set("U1", "tea")
-	if d, _ := (rules{}).Decide(b, 0, command{identity: "U1", key: "tea"}); d.Store || *d.Result.Original != "tea" {
+	if d, _ := (rules{}).Decide(b, 0, command{entry: entry{identity: "U1", key: "tea"}}); d.Store || *d.Result.Original != "tea" {
 		t.Errorf("the same answer again: %+v", d)
 	}
 }

@@ -48,7 +48,7 @@ const (
 
 // Service answers for the questions of a store.
 type Service struct {
-	engine *stream.Engine[*board, command, entry, Answer]
+	engine *stream.Engine[*board, command, entry, result]
 }
 
 // NewService returns a service over store. Close ends it.
@@ -69,22 +69,23 @@ func (s *Service) Submit(ctx context.Context, q Question, identity, key string) 
 	if len(key) > maxKey {
 		return Answer{}, nil
 	}
-	return s.engine.Do(ctx, q.stream(), command{identity: identity, key: key}, nil)
+	answer, err := s.engine.Do(ctx, q.stream(), command{entry: entry{identity: identity, key: key}})
+	return answer.Answer, err
 }
 
 // Top returns the answers with the highest scores, by score descending and then
 // by key ascending, bytewise; limit is from 1 to MaxLimit.
-func (s *Service) Top(ctx context.Context, q Question, limit int) (top []Score, err error) {
+func (s *Service) Top(ctx context.Context, q Question, limit int) ([]Score, error) {
 	if limit < 1 || limit > MaxLimit {
 		return nil, fault.New(fault.Invalid, "Malformed limit parameter")
 	}
-	err = s.engine.View(ctx, q.stream(), func(b *board) { top = b.top(limit) })
-	return top, err
+	answer, err := s.engine.View(ctx, q.stream(), command{top: limit})
+	return answer.top, err
 }
 
 // Clear removes every answer; where there is none it does nothing.
 func (s *Service) Clear(ctx context.Context, q Question) error {
-	_, err := s.engine.Do(ctx, q.stream(), command{clear: true}, nil)
+	_, err := s.engine.Do(ctx, q.stream(), command{entry: entry{clear: true}})
 	return err
 }
 

@@ -4,24 +4,34 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
-// command gives an identity an answer, or clears the question.
-type command struct {
+// entry gives an identity an answer, or clears the question.
+type entry struct {
 	clear         bool
 	identity, key string
 }
 
-// entry is a command that was accepted.
-type entry = command
+// command is an entry to be or, as a query, asks for the best answers.
+type command struct {
+	entry
+	top int // of a query: how many
+}
 
-type decision = stream.Decision[entry, Answer]
+// result is what a command is answered with.
+type result struct {
+	Answer
+	top []Score
+}
+
+type decision = stream.Decision[entry, result]
 
 // rules hands the domain to the stream engine.
 type rules struct{}
 
-var _ stream.Rules[*board, command, entry, Answer] = rules{}
+var _ stream.Rules[*board, command, entry, result] = rules{}
 
 func (rules) New() *board            { return newBoard() }
 func (rules) Fork(b *board) *board   { return b.fork() }
@@ -30,13 +40,27 @@ func (rules) SnapshotFormat() uint32 { return 1 }
 
 func (rules) Decide(b *board, _ int64, c command) (decision, error) {
 	if c.clear {
-		return decision{Entry: c, Store: !b.empty()}, nil
+		return decision{Entry: c.entry, Store: !b.empty()}, nil
 	}
 	key, ok := b.current(c.identity)
 	if !ok {
-		return decision{Entry: c, Store: true, Result: Answer{Accepted: true}}, nil
+		return decision{Entry: c.entry, Store: true, Result: result{Answer: Answer{Accepted: true}}}, nil
 	}
-	return decision{Entry: c, Store: key != c.key, Result: Answer{Accepted: true, Original: &key}}, nil
+	return decision{Entry: c.entry, Store: key != c.key, Result: result{Answer: Answer{Accepted: true, Original: &key}}}, nil
+}
+
+func (rules) Answer(b *board, c command, r result) result {
+	if c.top > 0 {
+		r.top = b.top(c.top)
+	}
+	return r
+}
+
+func (rules) Recover(c command) (result, error) {
+	if c.clear {
+		return result{}, nil
+	}
+	return result{}, fault.New(fault.Uncertain, "The answer was stored; which one it replaced is not known")
 }
 
 func (rules) Apply(b *board, _ int64, e entry) {

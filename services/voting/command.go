@@ -6,15 +6,25 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
-// Command is something a caller asks of a poll.
+// Command is something a caller asks of a poll: a change or a query.
 type Command interface {
 	// decide returns what the command does to the state at a time in Unix
-	// milliseconds, or why it is refused.
+	// milliseconds, or why it is refused. Queries do nothing.
 	decide(s *State, at int64) (decision, error)
+	// answer returns what the caller is told, from the state after the command.
+	answer(s *State) Answer
+	// append appends the encoding that decodeCommand reads.
+	append(buf []byte) []byte
 }
 
-// decision has no result: what a vote is answered with is the state after it.
-type decision = stream.Decision[Entry, struct{}]
+// Answer is what a command is answered with: the poll's standing after a vote and
+// for those who ask, its configuration for those who ask for that.
+type Answer struct {
+	tally  Tally
+	config *Config // nil: none is saved
+}
+
+type decision = stream.Decision[Entry, Answer]
 
 func store(e Entry) (decision, error) { return decision{Entry: e, Store: true}, nil }
 
@@ -67,6 +77,10 @@ func (c Config) allow(b ballot, value, times int64) bool {
 		distinct <= c.DistinctOptionsPerUser
 }
 
+func (c vote) answer(s *State) Answer {
+	return Answer{tally: Tally{Statistics: s.Statistics(), Vote: &c.value}}
+}
+
 // configure saves a configuration for the poll with the given id (section 4.1,
 // POST /vote_config).
 type configure struct {
@@ -91,6 +105,8 @@ func (c configure) decide(s *State, at int64) (decision, error) {
 	return store(configured{config})
 }
 
+func (configure) answer(*State) Answer { return Answer{} }
+
 // modify adds to the modifiers of an identifier (section 4.1, POST
 // /vote_modifier).
 type modify struct {
@@ -110,6 +126,8 @@ func (c modify) decide(s *State, _ int64) (decision, error) {
 	return store(modified(c))
 }
 
+func (modify) answer(*State) Answer { return Answer{} }
+
 // remove deletes the vote state and the configuration (section 4.1, DELETE
 // /vote). Where there is nothing it does nothing.
 type remove struct{}
@@ -120,3 +138,20 @@ func (remove) decide(s *State, _ int64) (decision, error) {
 	}
 	return store(reset{})
 }
+
+func (remove) answer(*State) Answer { return Answer{} }
+
+// standing asks for the statistics and the voter's latest vote.
+type standing struct{ voter Voter }
+
+func (standing) decide(*State, int64) (decision, error) { return decision{}, nil }
+
+func (q standing) answer(s *State) Answer {
+	return Answer{tally: Tally{Statistics: s.Statistics(), Vote: s.known(q.voter)}}
+}
+
+// settings asks for the configuration.
+type settings struct{}
+
+func (settings) decide(*State, int64) (decision, error) { return decision{}, nil }
+func (settings) answer(s *State) Answer                 { return Answer{config: s.config} }

@@ -60,8 +60,7 @@ func withVotes(options []option, value int16, times uint16) []option {
 }
 
 func (e voted) append(buf []byte) []byte {
-	buf = appendBytes(append(buf, kindVote), e.voter.OpaqueID)
-	buf = appendBytes(buf, e.voter.UserID)
+	buf = e.voter.append(append(buf, kindVote))
 	buf = appendBool(appendBool(buf, e.byUser), e.replace)
 	buf = binary.AppendVarint(buf, int64(e.value))
 	return binary.AppendUvarint(buf, uint64(e.times))
@@ -108,18 +107,14 @@ func decodeEntry(d *decoder) Entry {
 	switch d.byte() {
 	case kindVote:
 		return voted{
-			voter:   Voter{OpaqueID: d.string(), UserID: d.string()},
+			voter:   d.voter(),
 			byUser:  d.byte() != 0,
 			replace: d.byte() != 0,
 			value:   int16(d.bounded(d.varint(), minValue, maxValue)),
 			times:   uint16(d.bounded(int64(d.uvarint()), 1, maxCount)),
 		}
 	case kindConfigured:
-		config, err := decodeConfig(d.bytes())
-		if err != nil {
-			d.fail()
-		}
-		return configured{config}
+		return configured{d.config()}
 	case kindModified:
 		return modified{user: d.string(), add: d.varint()}
 	case kindReset:

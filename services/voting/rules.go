@@ -7,7 +7,7 @@ type rules struct {
 	halfLife float64 // of the decay, in milliseconds
 }
 
-var _ stream.Rules[*State, Command, Entry, struct{}] = rules{}
+var _ stream.Rules[*State, Command, Entry, Answer] = rules{}
 
 func (r rules) New() *State            { return newState(r.halfLife) }
 func (r rules) Fork(s *State) *State   { return s.fork() }
@@ -15,6 +15,11 @@ func (r rules) Size(s *State) int      { return s.size() }
 func (r rules) SnapshotFormat() uint32 { return 1 }
 
 func (r rules) Decide(s *State, at int64, c Command) (decision, error) { return c.decide(s, at) }
+
+func (r rules) Answer(s *State, c Command, _ Answer) Answer { return c.answer(s) }
+
+// Recover needs nothing: all of an answer is read from the state.
+func (r rules) Recover(Command) (Answer, error) { return Answer{}, nil }
 
 func (r rules) Apply(s *State, at int64, e Entry) {
 	s.statistics.Store(nil)
@@ -27,6 +32,22 @@ func (r rules) DecodeEntry(buf []byte) (Entry, []byte, error) {
 	d := &decoder{buf: buf}
 	entry := decodeEntry(d)
 	return entry, d.buf, d.err
+}
+
+func (r rules) AppendCommand(buf []byte, c Command) []byte { return c.append(buf) }
+
+func (r rules) DecodeCommand(buf []byte) (Command, []byte, error) {
+	d := &decoder{buf: buf}
+	command := decodeCommand(d)
+	return command, d.buf, d.err
+}
+
+func (r rules) AppendResult(buf []byte, a, before Answer) []byte { return a.append(buf, before) }
+
+func (r rules) DecodeResult(buf []byte, before Answer) (Answer, []byte, error) {
+	d := &decoder{buf: buf}
+	answer := decodeAnswer(d, before)
+	return answer, d.buf, d.err
 }
 
 func (r rules) AppendSnapshot(buf []byte, s *State) []byte { return s.appendSnapshot(buf) }

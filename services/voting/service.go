@@ -12,7 +12,7 @@ const HalfLife = time.Minute
 
 // Service answers for the polls of a store.
 type Service struct {
-	engine *stream.Engine[*State, Command, Entry, struct{}]
+	engine *stream.Engine[*State, Command, Entry, Answer]
 	clock  stream.Clock
 }
 
@@ -27,19 +27,14 @@ func NewService(store stream.Store, clock stream.Clock, options stream.Options, 
 // Vote submits count copies of value and returns the statistics with them in.
 // It refuses with the reasons of section 7.
 func (s *Service) Vote(ctx context.Context, p Poll, v Voter, value, count int64) (Tally, error) {
-	tally := Tally{Vote: &value}
-	_, err := s.engine.Do(ctx, p.stream(), vote{v, value, count}, func(state *State) {
-		tally.Statistics = state.Statistics()
-	})
-	return tally, err
+	answer, err := s.engine.Do(ctx, p.stream(), vote{v, value, count})
+	return answer.tally, err
 }
 
 // Tally returns the poll's statistics; those of an unknown poll are zero.
-func (s *Service) Tally(ctx context.Context, p Poll, v Voter) (tally Tally, err error) {
-	err = s.engine.View(ctx, p.stream(), func(state *State) {
-		tally = Tally{Statistics: state.Statistics(), Vote: state.known(v)}
-	})
-	return tally, err
+func (s *Service) Tally(ctx context.Context, p Poll, v Voter) (Tally, error) {
+	answer, err := s.engine.View(ctx, p.stream(), standing{v})
+	return answer.tally, err
 }
 
 // Reset deletes vote state, modifiers and configuration; the log stays.
@@ -61,18 +56,20 @@ func (s *Service) Configure(ctx context.Context, p Poll, c Config) error {
 // Config returns the saved configuration and the status it gives the poll now;
 // saved is false when there is none.
 func (s *Service) Config(ctx context.Context, p Poll) (config Config, status Status, saved bool, err error) {
-	err = s.engine.View(ctx, p.stream(), func(state *State) {
-		config, saved = state.rules(), state.config != nil
-	})
+	answer, err := s.engine.View(ctx, p.stream(), settings{})
+	config = DefaultConfig()
+	if saved = answer.config != nil; saved {
+		config = *answer.config
+	}
 	return config, config.Status(s.clock.Now()), saved, err
 }
 
 func (s *Service) do(ctx context.Context, p Poll, c Command) error {
-	_, err := s.engine.Do(ctx, p.stream(), c, nil)
+	_, err := s.engine.Do(ctx, p.stream(), c)
 	return err
 }
 
-// Stats returns the figures of the engine.
+// Stats returns the standing of the engine.
 func (s *Service) Stats() stream.Stats { return s.engine.Stats() }
 
 // Close drains the service.

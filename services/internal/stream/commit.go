@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -14,6 +15,9 @@ import (
 // call of l.taken holds its own result; what did not fit has gone back to the
 // queue.
 func (l *log[S, C, E, R]) handle(ctx context.Context) error {
+	if err := l.recall(ctx); err != nil {
+		return err
+	}
 	for range l.engine.options.ConflictLimit {
 		chunk := l.decide(l.stamp())
 		if chunk.Count == 0 {
@@ -41,44 +45,46 @@ func (l *log[S, C, E, R]) handle(ctx context.Context) error {
 // its entries. Each command sees the effect of those before it in a fork; the
 // state itself stays that of the head.
 func (l *log[S, C, E, R]) decide(at int64) Chunk {
-	rules, state, forked := l.engine.rules, l.state, false
-	l.entries = l.entries[:0]
-	var payload []byte
+	d := draft[S, C, E, R]{log: l, at: at, state: l.state, entries: l.entries[:0], payload: []byte(noGroups)}
 	for i, it := range l.taken {
-		if len(payload) >= l.engine.options.PayloadLimit {
+		if d.full() {
 			l.queue.Return(l.taken[i:])
 			l.taken = l.taken[:i]
 			break
 		}
-		c := it.Value
-		if c.readOnly {
+		d.add(it.Value, i == len(l.taken)-1)
+	}
+	l.groups, l.entries = d.groups, d.entries
+	return d.chunk(l.head)
+}
+
+// recall looks in the log itself for groups to recover that may be in chunks
+// older than the memory.
+func (l *log[S, C, E, R]) recall(ctx context.Context) error {
+	for _, it := range l.taken {
+		g := &it.Value.group
+		if !g.recovery || g.floor >= l.memory.floor {
 			continue
 		}
-		var decision Decision[E, R]
-		decision, c.err = rules.Decide(state, at, c.command)
-		c.result = decision.Result
-		if c.err != nil || !decision.Store {
-			continue
+		for chunk, err := range l.engine.store.Chunks(ctx, l.name, g.floor) {
+			if err != nil {
+				return unread(err)
+			}
+			groups, _, err := splitPayload(&chunk)
+			if err != nil {
+				return unread(err)
+			}
+			if i := slices.IndexFunc(groups, func(m membership) bool { return m.id == g.id }); i >= 0 {
+				g.known, g.stored = true, groups[i].stored
+				break
+			}
+			if chunk.Seq >= l.head.Seq {
+				break
+			}
 		}
-		l.entries = append(l.entries, decision.Entry)
-		payload = rules.AppendEntry(payload, decision.Entry)
-		if i == len(l.taken)-1 {
-			break // nobody is left to see the effect
-		}
-		if !forked {
-			state, forked = rules.Fork(l.state), true
-		}
-		rules.Apply(state, at, decision.Entry)
+		g.floor = l.head.Seq
 	}
-	return Chunk{
-		Stream:  l.name,
-		Seq:     l.head.Seq + 1,
-		At:      at,
-		ID:      l.engine.random.id(),
-		Prev:    l.head.Sum,
-		Count:   len(l.entries),
-		Payload: payload,
-	}
+	return nil
 }
 
 // commit appends the chunk and applies whatever now follows the head. It
@@ -90,7 +96,7 @@ func (l *log[S, C, E, R]) commit(ctx context.Context, chunk Chunk) (stored bool,
 	for range l.engine.options.SettleAttempts {
 		switch err = l.engine.store.Append(ctx, chunk); {
 		case err == nil:
-			l.apply(&chunk, l.entries)
+			l.apply(&chunk, l.groups, l.entries)
 			return true, nil
 		case errors.Is(err, ErrConflict):
 			if stored, err = l.catchUp(ctx, chunk.ID); stored {
@@ -131,7 +137,7 @@ func settlePauses() *backoff.ExponentialBackOff {
 }
 
 // apply folds a durable chunk into the state and makes it the head.
-func (l *log[S, C, E, R]) apply(chunk *Chunk, entries []E) {
+func (l *log[S, C, E, R]) apply(chunk *Chunk, groups []membership, entries []E) {
 	rules, head := l.engine.rules, Head{Seq: chunk.Seq, At: chunk.At, Sum: chunk.Sum()}
 	l.mu.Lock()
 	for _, entry := range entries {
@@ -139,13 +145,20 @@ func (l *log[S, C, E, R]) apply(chunk *Chunk, entries []E) {
 	}
 	l.head = head
 	l.mu.Unlock()
-	l.size.Store(int64(rules.Size(l.state)) + logOverhead)
+	l.memory.add(chunk.Seq, groups)
+	l.measure()
 	l.tail.Add(int64(len(chunk.Payload)) + chunkOverhead)
 	l.engine.stats.commits.Add(1)
 	l.engine.stats.entries.Add(uint64(chunk.Count))
 }
 
+// measure notes how many bytes the stream keeps resident.
+func (l *log[S, C, E, R]) measure() {
+	l.size.Store(int64(l.engine.rules.Size(l.state) + logOverhead + groupOverhead*len(l.memory.order)))
+}
+
 const (
 	logOverhead   = 512 // what a resident stream costs beside its state, in bytes
+	groupOverhead = 128 // what a remembered group costs, in bytes
 	chunkOverhead = 128 // what a chunk costs beside its payload, in bytes
 )

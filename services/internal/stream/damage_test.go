@@ -15,7 +15,7 @@ func recorded(t *testing.T) ([]stream.Chunk, stream.Snapshot) {
 	store := newSlow(0)
 	engine := newEngine(store, stream.Options{SnapshotTail: 1})
 	for id := range uint64(5) {
-		if _, err := engine.Do(t.Context(), testStream, post{id, 1}, nil); err != nil {
+		if _, err := engine.Do(t.Context(), testStream, post{id, 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,7 +49,7 @@ func TestDamageIsRefusedNotFolded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			chunks, _ := recorded(t)
 			engine := newEngine(storetest.NewMemoryOf(damage(chunks)...), stream.Options{})
-			_, err := engine.Do(t.Context(), testStream, post{9, 1}, nil)
+			_, err := engine.Do(t.Context(), testStream, post{9, 1})
 			if !errors.Is(err, stream.ErrDamaged) || fault.KindOf(err) != fault.Storage {
 				t.Errorf("got %v, want damage as a storage failure", err)
 			}
@@ -67,9 +67,7 @@ func TestSnapshotThatTheLogDoesNotBearOut(t *testing.T) {
 		}
 		engine := newEngine(store, stream.Options{})
 		defer mustClose(t, engine)
-		var sum int64
-		err := engine.View(t.Context(), testStream, func(s *ledger) { sum = s.sum })
-		return sum, err
+		return engine.View(t.Context(), testStream, sumQuery)
 	}
 	t.Run("log cut off", func(t *testing.T) {
 		if _, err := load(t, snapshot, chunks[:3]...); !errors.Is(err, stream.ErrDamaged) {

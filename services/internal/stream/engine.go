@@ -10,7 +10,6 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"github.com/acclaim-dev/acclaim/services/internal/batch"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
@@ -63,38 +62,43 @@ func New[S, C, E, R any](rules Rules[S, C, E, R], store Store, clock Clock, opti
 }
 
 // Do runs one command on the stream called name. When it returns without an
-// error the command's entry is durable, and read, which may be nil, has run
-// under a read lock on a state that includes it.
+// error the command's entry is durable and the answer was read from a state that
+// includes it.
 //
 // Errors are the domain's refusals and those of kind fault.Unavailable and
 // fault.Storage (nothing was stored) and fault.Uncertain (nobody knows).
-func (e *Engine[S, C, E, R]) Do(ctx context.Context, name string, command C, read func(S)) (R, error) {
-	return e.run(ctx, name, &call[C, R]{command: command}, read)
+func (e *Engine[S, C, E, R]) Do(ctx context.Context, name string, command C) (R, error) {
+	return e.one(ctx, name, newCommand[C, R](command))
 }
 
-// View runs read under a read lock on a state that includes every command
-// acknowledged before the call. The state must not be kept.
-func (e *Engine[S, C, E, R]) View(ctx context.Context, name string, read func(S)) error {
-	_, err := e.run(ctx, name, &call[C, R]{readOnly: true}, read)
-	return err
+// View answers a query from a state that includes every command acknowledged
+// before the call.
+func (e *Engine[S, C, E, R]) View(ctx context.Context, name string, query C) (R, error) {
+	return e.one(ctx, name, newQuery[C, R](query))
 }
 
-func (e *Engine[S, C, E, R]) run(ctx context.Context, name string, c *call[C, R], read func(S)) (R, error) {
-	var none R
-	l, err := e.acquire(name)
-	if err != nil {
+func (e *Engine[S, C, E, R]) one(ctx context.Context, name string, c *call[C, R]) (R, error) {
+	if err := e.run(ctx, name, c); err != nil {
+		var none R
 		return none, err
 	}
+	return c.outcomes[0].result, c.outcomes[0].err
+}
+
+// run runs a call on this engine and returns why there are no outcomes.
+func (e *Engine[S, C, E, R]) run(ctx context.Context, name string, c *call[C, R]) error {
+	l, err := e.acquire(name)
+	if err != nil {
+		return err
+	}
 	defer e.release(l)
-	if !c.readOnly || !l.current() {
+	if len(c.commands) > 0 || !l.current() {
 		if err := l.submit(ctx, c); err != nil {
-			return none, err
+			return err
 		}
 	}
-	if c.err == nil && read != nil {
-		l.view(read)
-	}
-	return c.result, c.err
+	l.complete(c)
+	return c.err
 }
 
 // Chunks yields the chunks of a stream after the given sequence number, at
@@ -119,9 +123,21 @@ func (e *Engine[S, C, E, R]) Chunks(ctx context.Context, name string, after uint
 // Entries yields the entries of a chunk in order.
 func (e *Engine[S, C, E, R]) Entries(chunk *Chunk) iter.Seq2[E, error] {
 	return func(yield func(E, error) bool) {
-		rest := chunk.Payload
+		_, encoded, err := splitPayload(chunk)
+		if err != nil {
+			var none E
+			yield(none, err)
+			return
+		}
+		e.decode(chunk, encoded)(yield)
+	}
+}
+
+// decode yields the entries of a chunk, whose encoding is given.
+func (e *Engine[S, C, E, R]) decode(chunk *Chunk, encoded []byte) iter.Seq2[E, error] {
+	return func(yield func(E, error) bool) {
 		for n := range chunk.Count {
-			entry, tail, err := e.rules.DecodeEntry(rest)
+			entry, rest, err := e.rules.DecodeEntry(encoded)
 			if err != nil {
 				yield(entry, fmt.Errorf("%w: %s chunk %d entry %d: %w", ErrDamaged, chunk.Stream, chunk.Seq, n, err))
 				return
@@ -129,7 +145,7 @@ func (e *Engine[S, C, E, R]) Entries(chunk *Chunk) iter.Seq2[E, error] {
 			if !yield(entry, nil) {
 				return
 			}
-			rest = tail
+			encoded = rest
 		}
 	}
 }
@@ -231,13 +247,3 @@ func (e *Engine[S, C, E, R]) saveAll(ctx context.Context) error {
 	}
 	return errors.Join(errs...)
 }
-
-// call is what a caller waits for: a command, or only a state that is current.
-type call[C, R any] struct {
-	command  C
-	readOnly bool
-	result   R
-	err      error
-}
-
-type item[C, R any] = batch.Item[*call[C, R]]

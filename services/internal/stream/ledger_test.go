@@ -20,6 +20,9 @@ type post struct {
 	amount int64  // 0 empties the ledger
 }
 
+// Queries.
+var sumQuery, entriesQuery = post{amount: -1}, post{amount: -2}
+
 const ledgerLimit = 40
 
 var errLimit = fault.New(fault.Invalid, "limit reached")
@@ -39,6 +42,36 @@ func (ledgerRules) Decide(s *ledger, _ int64, c post) (stream.Decision[post, int
 		after = 0
 	}
 	return stream.Decision[post, int64]{Entry: c, Store: true, Result: after}, nil
+}
+
+func (ledgerRules) Answer(s *ledger, c post, result int64) int64 {
+	switch c {
+	case sumQuery:
+		return s.sum
+	case entriesQuery:
+		return s.entries
+	}
+	return result
+}
+
+func (ledgerRules) Recover(post) (int64, error) {
+	return 0, fault.New(fault.Uncertain, "the sum at that time is not known")
+}
+
+func (r ledgerRules) AppendCommand(buf []byte, c post) []byte { return r.AppendEntry(buf, c) }
+
+func (r ledgerRules) DecodeCommand(buf []byte) (post, []byte, error) { return r.DecodeEntry(buf) }
+
+func (ledgerRules) AppendResult(buf []byte, r, before int64) []byte {
+	return binary.AppendVarint(buf, r-before)
+}
+
+func (ledgerRules) DecodeResult(buf []byte, before int64) (r int64, rest []byte, err error) {
+	delta, n := binary.Varint(buf)
+	if n <= 0 {
+		return 0, nil, errors.New("no result")
+	}
+	return before + delta, buf[n:], nil
 }
 
 func (ledgerRules) Apply(s *ledger, _ int64, e post) {

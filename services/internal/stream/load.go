@@ -19,7 +19,7 @@ func (l *log[S, C, E, R]) load(ctx context.Context) error {
 	if _, err := l.follow(ctx, ChunkID{}, timer); err != nil {
 		return unread(err)
 	}
-	l.size.Store(int64(l.engine.rules.Size(l.state)) + logOverhead)
+	l.measure()
 	l.loaded.Store(true)
 	timer.stop()
 	return nil
@@ -30,6 +30,7 @@ func (l *log[S, C, E, R]) load(ctx context.Context) error {
 func (l *log[S, C, E, R]) restore(ctx context.Context, timer *loadTimer) error {
 	rules := l.engine.rules
 	l.state, l.head = rules.New(), Head{}
+	l.memory.forget(0)
 	snapshot, ok, err := l.engine.store.LoadSnapshot(ctx, l.name)
 	if err != nil || !ok || snapshot.Format != rules.SnapshotFormat() {
 		return err
@@ -49,6 +50,7 @@ func (l *log[S, C, E, R]) restore(ctx context.Context, timer *loadTimer) error {
 			break
 		}
 		l.state, l.head = state, snapshot.Head
+		l.memory.forget(l.head.Seq)
 		return nil
 	}
 	return fmt.Errorf("%w: %s: the snapshot was taken at chunk %d, which the log does not have as it was",
@@ -83,31 +85,36 @@ func (l *log[S, C, E, R]) follow(ctx context.Context, own ChunkID, timer *loadTi
 		if err != nil {
 			return found, err
 		}
-		if entries, err = l.check(&chunk, entries[:0]); err != nil {
+		if err := l.check(&chunk); err != nil {
 			return found, err
 		}
-		l.apply(&chunk, entries)
+		groups, encoded, err := splitPayload(&chunk)
+		if err != nil {
+			return found, err
+		}
+		entries = entries[:0]
+		for entry, err := range l.engine.decode(&chunk, encoded) {
+			if err != nil {
+				return found, err
+			}
+			entries = append(entries, entry)
+		}
+		l.apply(&chunk, groups, entries)
 		found = found || (own != ChunkID{} && chunk.ID == own)
 		timer.rebuilding()
 	}
 	return found, nil
 }
 
-// check makes sure that chunk follows the head and appends its entries to buf.
-func (l *log[S, C, E, R]) check(chunk *Chunk, buf []E) ([]E, error) {
+// check makes sure that chunk follows the head.
+func (l *log[S, C, E, R]) check(chunk *Chunk) error {
 	switch {
 	case chunk.Seq != l.head.Seq+1:
-		return buf, fmt.Errorf("%w: %s: chunk %d follows chunk %d", ErrDamaged, l.name, chunk.Seq, l.head.Seq)
+		return fmt.Errorf("%w: %s: chunk %d follows chunk %d", ErrDamaged, l.name, chunk.Seq, l.head.Seq)
 	case chunk.Prev != l.head.Sum:
-		return buf, fmt.Errorf("%w: %s: chunk %d does not continue chunk %d", ErrDamaged, l.name, chunk.Seq, l.head.Seq)
+		return fmt.Errorf("%w: %s: chunk %d does not continue chunk %d", ErrDamaged, l.name, chunk.Seq, l.head.Seq)
 	case chunk.At < l.earliest():
-		return buf, fmt.Errorf("%w: %s: chunk %d is earlier than it may be after chunk %d", ErrDamaged, l.name, chunk.Seq, l.head.Seq)
+		return fmt.Errorf("%w: %s: chunk %d is earlier than it may be after chunk %d", ErrDamaged, l.name, chunk.Seq, l.head.Seq)
 	}
-	for entry, err := range l.engine.Entries(chunk) {
-		if err != nil {
-			return buf, err
-		}
-		buf = append(buf, entry)
-	}
-	return buf, nil
+	return nil
 }

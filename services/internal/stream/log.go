@@ -36,18 +36,14 @@ type log[S, C, E, R any] struct {
 	// The worker's own.
 	taken   []*item[C, R]
 	entries []E
+	groups  []membership // of the chunk being committed
+	memory  memory
 	rivals  int // commits to pace because another engine appends too
 }
 
 // current reports whether the resident state needs no question to the store.
 func (l *log[S, C, E, R]) current() bool {
 	return l.engine.options.Exclusive && l.loaded.Load()
-}
-
-func (l *log[S, C, E, R]) view(read func(S)) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	read(l.state)
 }
 
 // submit queues a call and waits until the worker has dealt with it.

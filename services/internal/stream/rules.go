@@ -20,6 +20,16 @@ type Rules[S, C, E, R any] interface {
 	// doing it. A refusal is an error of a fault kind and stores nothing.
 	Decide(s S, at int64, c C) (Decision[E, R], error)
 
+	// Answer returns what the caller of c is told, read from a state that includes
+	// it. result is what Decide gave; for a query, of which Decide never hears, it
+	// is the zero R.
+	Answer(s S, c C, result R) R
+
+	// Recover stands in for Decide's result where all that is known of a command is
+	// that its entry is in the log. It fails with fault.Uncertain when that does
+	// not tell.
+	Recover(c C) (R, error)
+
 	// Apply folds an entry of a chunk written at the given time into s. It is the
 	// only thing that changes a state, and it is deterministic: the same entries
 	// at the same times give the same state, bit for bit.
@@ -34,6 +44,17 @@ type Rules[S, C, E, R any] interface {
 	// DecodeEntry decodes the entry at the start of buf and returns the rest. The
 	// entry may alias buf.
 	DecodeEntry(buf []byte) (e E, rest []byte, err error)
+
+	// AppendCommand and DecodeCommand carry commands and queries from one process
+	// to another of the same version, in the way of AppendEntry and DecodeEntry.
+	AppendCommand(buf []byte, c C) []byte
+	DecodeCommand(buf []byte) (c C, rest []byte, err error)
+
+	// AppendResult and DecodeResult carry answers back. before is the answer
+	// encoded just before this one, the zero R for the first: what the two have in
+	// common need not be said twice.
+	AppendResult(buf []byte, r, before R) []byte
+	DecodeResult(buf []byte, before R) (r R, rest []byte, err error)
 
 	// SnapshotFormat is the version of the encoding that AppendSnapshot writes.
 	// Snapshots of another version are ignored.
@@ -52,6 +73,6 @@ type Decision[E, R any] struct {
 	// changes nothing stores nothing.
 	Entry E
 	Store bool
-	// Result is what the caller gets once the entry is durable.
+	// Result is handed to Answer once the entry is durable.
 	Result R
 }

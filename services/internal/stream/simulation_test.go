@@ -215,11 +215,11 @@ type ledgerOutput struct {
 func (in ledgerInput) do(ctx context.Context, engine *ledgerEngine) (out ledgerOutput) {
 	var err error
 	if in.read {
-		err = engine.View(ctx, in.stream, func(s *ledger) { out.sum = s.sum })
+		out.sum, err = engine.View(ctx, in.stream, sumQuery)
 		out.failed = err != nil
 		return out
 	}
-	out.sum, err = engine.Do(ctx, in.stream, in.post, nil)
+	out.sum, err = engine.Do(ctx, in.stream, in.post)
 	switch fault.KindOf(err) {
 	case fault.Invalid:
 		out.refused = true
@@ -285,12 +285,10 @@ func (w *world) checkLog(t *testing.T) (times map[uint64]int) {
 			}
 		}
 		// Loading checks sequence, chain and times; a snapshot may shorten it.
-		if err := engine.View(t.Context(), name, func(s *ledger) {
-			if *s != fold {
-				t.Errorf("%s: state is %+v, the fold of its log %+v", name, *s, fold)
+		for query, want := range map[post]int64{sumQuery: fold.sum, entriesQuery: fold.entries} {
+			if got, err := engine.View(t.Context(), name, query); got != want || err != nil {
+				t.Errorf("%s: state is %d, %v, the fold of its log %d", name, got, err, want)
 			}
-		}); err != nil {
-			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, op := range w.history {
