@@ -11,6 +11,8 @@ type call[C, R any] struct {
 	outcomes []outcome[R]
 	// err is why there are no outcomes.
 	err error
+	// head is how far the log had come when the outcomes were known.
+	head uint64
 	// group says where the call came from if it was another process.
 	group group
 
@@ -48,6 +50,7 @@ func (l *log[S, C, E, R]) complete(c *call[C, R]) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	rules := l.engine.rules
+	c.head = l.head.Seq
 	for i, command := range c.commands {
 		if o := &c.outcomes[i]; o.err == nil {
 			o.result = rules.Answer(l.state, command, o.result)

@@ -20,7 +20,7 @@ func (l *log[S, C, E, R]) handle(ctx context.Context) error {
 	}
 	for range l.engine.options.ConflictLimit {
 		chunk := l.decide(l.stamp())
-		if chunk.Count == 0 {
+		if chunk.Count+len(l.groups) == 0 {
 			if news, err := l.refresh(ctx); news || err != nil {
 				if err != nil {
 					return err
@@ -145,7 +145,7 @@ func (l *log[S, C, E, R]) apply(chunk *Chunk, groups []membership, entries []E) 
 	}
 	l.head = head
 	l.mu.Unlock()
-	l.memory.add(chunk.Seq, groups)
+	l.memory.add(chunk.Seq, groups, l.engine.options.GroupMemory)
 	l.measure()
 	l.tail.Add(int64(len(chunk.Payload)) + chunkOverhead)
 	l.engine.stats.commits.Add(1)

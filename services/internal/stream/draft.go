@@ -42,7 +42,7 @@ func (d *draft[S, C, E, R]) add(c *call[C, R], last bool) {
 func (d *draft[S, C, E, R]) addGroup(c *call[C, R]) {
 	stored, known, err := d.recognise(&c.group)
 	if err != nil {
-		c.err = err
+		c.err, c.head = err, d.log.head.Seq
 		return
 	}
 	member := membership{c.group.id, newBitmap(len(c.commands))}
@@ -59,7 +59,9 @@ func (d *draft[S, C, E, R]) addGroup(c *call[C, R]) {
 			member.stored.set(i)
 		}
 	}
-	if !known && len(d.entries) > before {
+	// A group that is recovered is noted even if all of it was refused: else it
+	// could still be accepted when the request that was lost arrives after all.
+	if !known && (len(d.entries) > before || c.group.recovery) {
 		d.groups = append(d.groups, member)
 	}
 }

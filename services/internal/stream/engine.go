@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -33,8 +34,12 @@ type Engine[S, C, E, R any] struct {
 	// saving lets one snapshot be written at a time.
 	saving chan struct{}
 
+	// floors are what is known of the heads of streams at home elsewhere.
+	floors *lru.Cache[string, uint64]
+
 	mu       sync.Mutex
 	closed   bool
+	lanes    map[string]*lane[C, R] // by Peer.ID
 	resident *simplelru.LRU[string, *log[S, C, E, R]]
 	bytes    int64
 }
@@ -45,6 +50,10 @@ func New[S, C, E, R any](rules Rules[S, C, E, R], store Store, clock Clock, opti
 	resident, err := simplelru.NewLRU[string, *log[S, C, E, R]](int(^uint(0)>>1), nil)
 	if err != nil {
 		panic(err) // only a size below one is refused
+	}
+	floors, err := lru.New[string, uint64](floorsKept)
+	if err != nil {
+		panic(err) // likewise
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	options = options.withDefaults()
@@ -57,6 +66,8 @@ func New[S, C, E, R any](rules Rules[S, C, E, R], store Store, clock Clock, opti
 		ctx:      ctx,
 		cancel:   cancel,
 		saving:   make(chan struct{}, 1),
+		floors:   floors,
+		lanes:    map[string]*lane[C, R]{},
 		resident: resident,
 	}
 }
@@ -78,16 +89,17 @@ func (e *Engine[S, C, E, R]) View(ctx context.Context, name string, query C) (R,
 }
 
 func (e *Engine[S, C, E, R]) one(ctx context.Context, name string, c *call[C, R]) (R, error) {
-	if err := e.run(ctx, name, c); err != nil {
+	if err := e.dispatch(ctx, name, c); err != nil {
 		var none R
 		return none, err
 	}
 	return c.outcomes[0].result, c.outcomes[0].err
 }
 
-// run runs a call on this engine and returns why there are no outcomes.
+// run runs a call on this engine, wherever its stream is at home, and returns why
+// there are no outcomes.
 func (e *Engine[S, C, E, R]) run(ctx context.Context, name string, c *call[C, R]) error {
-	l, err := e.acquire(name)
+	l, err := e.acquire(name, c.group.recovery)
 	if err != nil {
 		return err
 	}
@@ -105,10 +117,11 @@ func (e *Engine[S, C, E, R]) run(ctx context.Context, name string, c *call[C, R]
 // least up to every command acknowledged before the call.
 func (e *Engine[S, C, E, R]) Chunks(ctx context.Context, name string, after uint64) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
-		if err := e.open(); err != nil {
+		if err := e.begin(); err != nil {
 			yield(Chunk{}, err)
 			return
 		}
+		e.work.Done() // Close does not wait for a slow reader
 		for chunk, err := range e.store.Chunks(ctx, name, after) {
 			if err != nil {
 				err = unread(err)
@@ -160,24 +173,28 @@ func unread(err error) error {
 	return fault.Wrap(kind, err, "reading the log failed")
 }
 
-// open returns an error once Close was called.
-func (e *Engine[S, C, E, R]) open() error {
+// begin counts a caller in, for whom Close waits until work.Done. It refuses
+// once Close was called.
+func (e *Engine[S, C, E, R]) begin() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return errClosed()
+		return fault.Wrap(fault.Unavailable, errClosed, "shutting down")
 	}
+	e.work.Add(1)
 	return nil
 }
 
-func errClosed() error { return fault.New(fault.Unavailable, "shutting down") }
+// errClosed marks what came after Close.
+var errClosed = errors.New("stream: the engine is closed")
 
-// acquire returns the stream's log and keeps it resident until release.
-func (e *Engine[S, C, E, R]) acquire(name string) (*log[S, C, E, R], error) {
+// acquire returns the stream's log and keeps it resident until release. What is
+// to be recovered was accepted before Close.
+func (e *Engine[S, C, E, R]) acquire(name string, recovery bool) (*log[S, C, E, R], error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed {
-		return nil, errClosed()
+	if e.closed && !recovery {
+		return nil, fault.Wrap(fault.Unavailable, errClosed, "shutting down")
 	}
 	l, ok := e.resident.Get(name)
 	if !ok {

@@ -77,10 +77,6 @@ func splitPayload(chunk *Chunk) (groups []membership, entries []byte, err error)
 	return groups, rest, nil
 }
 
-// memoryLimit is how many groups a resident stream remembers: at the rate at
-// which the busiest stream commits, those of a second or so.
-const memoryLimit = 1024
-
 // memory is which groups the chunks of a resident stream hold: all that are in
 // chunks after floor. It is bounded, and its floor rises with what it forgets.
 type memory struct {
@@ -97,8 +93,8 @@ type placedGroup struct {
 // forget empties the memory: nothing is known of chunks up to floor.
 func (m *memory) forget(floor uint64) { *m = memory{floor: floor} }
 
-// add remembers the groups of a chunk.
-func (m *memory) add(seq uint64, groups []membership) {
+// add remembers the groups of a chunk, at most limit with those before.
+func (m *memory) add(seq uint64, groups []membership, limit int) {
 	for _, g := range groups {
 		if m.stored == nil {
 			m.stored = map[GroupID]bitmap{}
@@ -106,7 +102,7 @@ func (m *memory) add(seq uint64, groups []membership) {
 		m.stored[g.id] = slices.Clone(g.stored) // not to keep the whole chunk
 		m.order = append(m.order, placedGroup{g.id, seq})
 	}
-	for len(m.order) > memoryLimit {
+	for len(m.order) > limit {
 		m.floor = m.order[0].seq
 		delete(m.stored, m.order[0].id)
 		m.order = m.order[1:]

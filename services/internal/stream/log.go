@@ -49,9 +49,9 @@ func (l *log[S, C, E, R]) current() bool {
 // submit queues a call and waits until the worker has dealt with it.
 func (l *log[S, C, E, R]) submit(ctx context.Context, c *call[C, R]) error {
 	e := l.engine
-	if e.waiting.Add(1) > e.options.QueueLimit {
+	if e.waiting.Add(1) > e.options.QueueLimit && !c.group.recovery {
 		e.waiting.Add(-1)
-		return fault.New(fault.Unavailable, "too many commands are waiting")
+		return errFull()
 	}
 	defer e.waiting.Add(-1)
 
@@ -64,11 +64,19 @@ func (l *log[S, C, E, R]) submit(ctx context.Context, c *call[C, R]) error {
 	case <-it.Done():
 		return nil
 	case <-ctx.Done():
-		if l.queue.Withdraw(it) {
-			return fault.Wrap(fault.Unavailable, ctx.Err(), "given up while waiting")
-		}
-		return fault.Wrap(fault.Uncertain, ctx.Err(), "given up while committing")
+		return givenUp(ctx, l.queue.Withdraw(it))
 	}
+}
+
+func errFull() error { return fault.New(fault.Unavailable, "too many commands are waiting") }
+
+// givenUp is what a caller hears whose context is done: nothing has happened if
+// its call could be withdrawn.
+func givenUp(ctx context.Context, withdrawn bool) error {
+	if withdrawn {
+		return fault.Wrap(fault.Unavailable, ctx.Err(), "given up while waiting")
+	}
+	return fault.Wrap(fault.Uncertain, ctx.Err(), "given up while committing")
 }
 
 // work handles batches until nothing waits.

@@ -13,6 +13,8 @@ type Options struct {
 	// Ties lets chunks of a stream share a millisecond, for domains to which only
 	// their order matters: commits then follow one another without a pause.
 	Ties bool
+	// Peers are the other processes over the store; nil when there are none.
+	Peers Peers
 	// MemoryBudget is how many bytes of state may stay resident, 512 MiB when 0.
 	// Streams in use are not dropped, however large they are.
 	MemoryBudget int64
@@ -35,6 +37,10 @@ type Options struct {
 	// ConflictLimit is how many lost races in a row a batch survives before its
 	// callers are refused with fault.Unavailable, 64 when 0.
 	ConflictLimit int
+	// GroupMemory is how many groups of other processes a resident stream
+	// remembers, 1,024 when 0: those of a second or so of the busiest stream. Those
+	// who come with older news are told to come again, or are looked up in the log.
+	GroupMemory int
 	// Random gives chunk ids and jitter; a securely seeded generator when nil.
 	// The engine uses it from one goroutine at a time.
 	Random rand.Source
@@ -51,6 +57,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.SnapshotTail, 256<<10)
 	setDefault(&o.SettleAttempts, 8)
 	setDefault(&o.ConflictLimit, 64)
+	setDefault(&o.GroupMemory, 1_024)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

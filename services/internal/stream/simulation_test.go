@@ -26,12 +26,13 @@ import (
 // the log says. ACCLAIM_SIM_SEEDS sets how many histories are tried,
 // ACCLAIM_SIM_SEED tries one alone.
 func TestSimulation(t *testing.T) {
+	var forwarded, recovered atomic.Uint64
 	if seed := os.Getenv("ACCLAIM_SIM_SEED"); seed != "" {
 		n, err := strconv.ParseUint(seed, 10, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
-		simulate(t, n)
+		simulate(t, n, &forwarded, &recovered)
 		return
 	}
 	seeds := uint64(1000)
@@ -43,14 +44,17 @@ func TestSimulation(t *testing.T) {
 		seeds = n
 	}
 	for seed := range seeds {
-		if simulate(t, seed); t.Failed() {
+		if simulate(t, seed, &forwarded, &recovered); t.Failed() {
 			t.Fatalf("failed with ACCLAIM_SIM_SEED=%d", seed)
 		}
 	}
+	if forwarded.Load() == 0 || recovered.Load() == 0 {
+		t.Errorf("%d calls were passed on and %d groups recovered, want some of each", forwarded.Load(), recovered.Load())
+	}
 }
 
-func simulate(t *testing.T, seed uint64) {
-	w := &world{seed: seed, store: storetest.NewMemory()}
+func simulate(t *testing.T, seed uint64, forwarded, recovered *atomic.Uint64) {
+	w := &world{seed: seed, store: storetest.NewMemory(), forwarded: forwarded, recovered: recovered}
 	synctest.Test(t, func(t *testing.T) { w.run(t) })
 	logged := w.checkLog(t)
 	// What the log does not hold never happened. Telling the checker so spares
@@ -77,6 +81,8 @@ type world struct {
 	now   atomic.Int64 // orders calls and returns
 	late  sync.WaitGroup
 
+	forwarded, recovered *atomic.Uint64 // over all runs
+
 	mu      sync.Mutex
 	nodes   []*node
 	history []porcupine.Operation
@@ -96,6 +102,9 @@ func (w *world) rng(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(w.se
 // it at the same time.
 func (w *world) alone() bool { return w.seed%4 == 3 }
 
+// placed reports whether the engines of this run pass commands to one another.
+func (w *world) placed() bool { return !w.alone() && w.seed/4%3 > 0 }
+
 func (w *world) ties() bool { return w.seed%5 < 2 }
 
 func (w *world) boot(rng *rand.Rand, clock *skewedClock) *node {
@@ -108,15 +117,22 @@ func (w *world) boot(rng *rand.Rand, clock *skewedClock) *node {
 	if w.alone() {
 		net.faults = 0
 	}
-	return &node{clock: clock, network: net, engine: stream.New(ledgerRules{}, net, clock, stream.Options{
+	n := &node{clock: clock, network: net}
+	options := stream.Options{
 		Exclusive:    w.alone(),
 		Ties:         w.ties(),
 		MemoryBudget: []int64{1, 1 << 20}[rng.IntN(2)], // 1: nothing idle stays
 		BatchLimit:   1 + rng.IntN(8),
 		PayloadLimit: 1 + rng.IntN(16),
 		SnapshotTail: 256,
+		GroupMemory:  1 + rng.IntN(4),
 		Random:       rand.NewPCG(rng.Uint64(), 1),
-	})}
+	}
+	if w.placed() {
+		options.Peers = &view{world: w, node: n, rng: rand.New(rand.NewPCG(rng.Uint64(), 2)), faults: net.faults}
+	}
+	n.engine = stream.New(ledgerRules{}, net, clock, options)
+	return n
 }
 
 func (w *world) run(t *testing.T) {
@@ -145,6 +161,12 @@ func (w *world) run(t *testing.T) {
 		}
 	}
 	w.late.Wait()
+	if w.placed() {
+		for _, n := range w.nodes {
+			w.forwarded.Add(n.engine.Stats().Forwarded)
+			w.recovered.Add(n.engine.Stats().Recovered)
+		}
+	}
 }
 
 // disturb kills processes and steps clocks until stop is closed.

@@ -15,6 +15,8 @@ type Stats struct {
 	Conflicts     uint64 // appends that lost the race for their sequence number
 	Unsettled     uint64 // appends whose outcome stayed unknown
 	Evictions     uint64
+	Forwarded     uint64 // calls passed to the process where their stream is at home
+	Recovered     uint64 // groups passed on whose outcome was looked for in the log
 	Snapshots     uint64
 	Loads         uint64
 	LoadRead      time.Duration // of the loads, time spent in the store
@@ -22,8 +24,8 @@ type Stats struct {
 }
 
 type counters struct {
-	commits, entries, conflicts, unsettled, evictions, snapshots, loads atomic.Uint64
-	loadRead, loadRebuild                                               atomic.Int64
+	commits, entries, conflicts, unsettled, evictions, snapshots, loads, forwarded, recovered atomic.Uint64
+	loadRead, loadRebuild                                                                     atomic.Int64
 }
 
 // Stats returns the engine's figures.
@@ -40,6 +42,8 @@ func (e *Engine[S, C, E, R]) Stats() Stats {
 		Conflicts:     e.stats.conflicts.Load(),
 		Unsettled:     e.stats.unsettled.Load(),
 		Evictions:     e.stats.evictions.Load(),
+		Forwarded:     e.stats.forwarded.Load(),
+		Recovered:     e.stats.recovered.Load(),
 		Snapshots:     e.stats.snapshots.Load(),
 		Loads:         e.stats.loads.Load(),
 		LoadRead:      time.Duration(e.stats.loadRead.Load()),
