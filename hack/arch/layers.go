@@ -19,6 +19,7 @@ services/internal/stream    | fault batch                                       
 services/internal/document  | fault batch                                                                    | storetest
 services/internal/storetest | fault stream document                                                          |
 services/internal/boltstore | fault stream document                                                          | storetest
+services/internal/peer      | stream                                                                         |
 services/voting             | fault key stream                                                               | storetest
 services/accumulation       | fault key stream                                                               | storetest
 services/ranking            | fault key stream                                                               | storetest
@@ -28,7 +29,7 @@ services/internal/tenant    | fault                                             
 services/internal/telemetry | stream                                                                         |
 services/internal/httpapi   | fault domains stream document tenant telemetry                                 | storetest ceiling
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
-services                    | fault domains stream document tenant telemetry httpapi ceiling boltstore       | storetest
+services                    | fault domains stream document tenant telemetry httpapi ceiling boltstore peer  | storetest
 hack/arch                   |                                                                                |
 hack/bench                  |                                                                                |
 `
@@ -38,7 +39,7 @@ hack/bench                  |                                                   
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | httpapi telemetry ceiling services bench
+net/http                         | httpapi telemetry ceiling peer services bench
 github.com/gorilla/mux           | httpapi
 github.com/golang-jwt/jwt/v5     | httpapi sandbox services bench
 github.com/evanphx/json-patch/v5 | document

@@ -40,20 +40,32 @@ const (
 	// floorsKept is for how many streams of other processes it is remembered how
 	// far their logs had come.
 	floorsKept = 1 << 16
+	// dispatchAttempts is how many peers are tried before a call is run here.
+	dispatchAttempts = 2
 	// staleAttempts is how often a group is sent again with a higher floor.
 	staleAttempts = 3
 )
 
 // dispatch runs a call where its stream is at home.
 func (e *Engine[S, C, E, R]) dispatch(ctx context.Context, name string, c *call[C, R]) error {
-	if e.options.Peers != nil {
-		if peer := e.options.Peers.Owner(name); peer != nil {
-			if here, err := e.pass(ctx, peer, name, c); !here {
-				return err
-			}
+	for range dispatchAttempts {
+		peer := e.owner(name)
+		if peer == nil {
+			break
 		}
+		if here, err := e.pass(ctx, peer, name, c); !here {
+			return err
+		}
+		// What the attempt has shown about the peer may give another owner.
 	}
 	return e.run(ctx, name, c)
+}
+
+func (e *Engine[S, C, E, R]) owner(name string) Peer {
+	if e.options.Peers == nil {
+		return nil
+	}
+	return e.options.Peers.Owner(name)
 }
 
 // pass has a peer run a call. It reports here when the peer can't and certainly

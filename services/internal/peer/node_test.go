@@ -1,0 +1,292 @@
+package peer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/peer"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+)
+
+// registry is the database's part.
+type registry struct {
+	mu      sync.Mutex
+	members map[string]peer.Member
+	err     error
+}
+
+func newRegistry() *registry { return &registry{members: map[string]peer.Member{}} }
+
+func (r *registry) Beat(_ context.Context, m peer.Member) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.members[m.ID] = m
+	}
+	return r.err
+}
+
+func (r *registry) Members(context.Context) ([]peer.Member, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.members)), r.err
+}
+
+func (r *registry) Leave(_ context.Context, id string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.members, id)
+	return r.err
+}
+
+const kind = "poll"
+
+// start returns a node in whose place engine answers, and that serves streams
+// with the given prefixes.
+func start(t *testing.T, r *registry, engine peer.Serve, serves ...string) *peer.Node {
+	t.Helper()
+	return startAt(t, r, listen(t), "", engine, serves...)
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listener
+}
+
+func startAt(t *testing.T, r *registry, listener net.Listener, advertise string, engine peer.Serve, serves ...string) *peer.Node {
+	t.Helper()
+	n := newNode(t, r, listener, advertise, engine, serves...)
+	run(t.Context(), t, n)
+	return n
+}
+
+func newNode(t *testing.T, r *registry, listener net.Listener, advertise string, engine peer.Serve, serves ...string) *peer.Node {
+	t.Helper()
+	n, err := peer.New(peer.Config{
+		Registry:  r,
+		Listener:  listener,
+		Advertise: advertise,
+		Serves:    serves,
+		Engines:   map[string]peer.Serve{kind: engine},
+		Logger:    slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func run(ctx context.Context, t *testing.T, n *peer.Node) {
+	ctx, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- n.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("run: %v", err)
+		}
+	})
+}
+
+// saying is an engine that answers everything with its name and the request.
+func saying(name string) peer.Serve {
+	return func(_ context.Context, request []byte) ([]byte, error) {
+		return append([]byte(name+":"), request...), nil
+	}
+}
+
+// ask sends a request to the owner of a stream, and returns "here" when that is
+// the node itself.
+func ask(t *testing.T, n *peer.Node, name string) string {
+	t.Helper()
+	owner := n.Peers(kind).Owner(name)
+	if owner == nil {
+		return "here"
+	}
+	answer, err := owner.Send(t.Context(), []byte("hello"))
+	if err != nil {
+		t.Errorf("send: %v", err)
+	}
+	return string(answer)
+}
+
+func TestNodesAgreeOnOwnersAndReachThem(t *testing.T) {
+	r := newRegistry()
+	nodes := map[string]*peer.Node{}
+	for _, name := range []string{"a", "b", "c"} {
+		nodes[name] = start(t, r, saying(name), "poll/")
+	}
+	for _, n := range nodes {
+		if err := n.Join(t.Context()); err != nil { // sees those who joined later
+			t.Fatal(err)
+		}
+	}
+	owned := map[string]int{}
+	for i := range 300 {
+		stream := fmt.Sprint("poll/production/", i)
+		owners := map[string]bool{}
+		for name, n := range nodes {
+			if answer := ask(t, n, stream); answer == "here" {
+				owners[name+":hello"] = true
+			} else {
+				owners[answer] = true
+			}
+		}
+		if len(owners) != 1 {
+			t.Fatalf("%s is at home with %v", stream, owners)
+		}
+		owned[slices.Collect(maps.Keys(owners))[0]]++
+	}
+	for name, n := range owned {
+		if n < 50 || n > 150 {
+			t.Errorf("%s owns %d of 300 streams, want about 100", name, n)
+		}
+	}
+}
+
+func TestStreamsAreAtHomeWhereTheyAreServed(t *testing.T) {
+	r := newRegistry()
+	start(t, r, saying("sandbox"), "poll/sandbox/", "rank/")
+	n := start(t, r, saying("production"), "poll/production/")
+	for name, want := range map[string]string{
+		"poll/sandbox/1":    "sandbox:hello",
+		"poll/production/1": "here",
+		"buffer/sandbox/1":  "here", // served by nobody
+	} {
+		if got := ask(t, n, name); got != want {
+			t.Errorf("%s is at home with %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestSlowPeerIsNotTakenForDead(t *testing.T) {
+	r := newRegistry()
+	start(t, r, func(_ context.Context, request []byte) ([]byte, error) {
+		<-time.After(1500 * time.Millisecond) // longer than a peer may be silent
+		return request, nil
+	}, "poll/")
+	n := start(t, r, saying("n"))
+	if got := ask(t, n, "poll/1"); got != "hello" {
+		t.Errorf("the slow peer answered %q", got)
+	}
+}
+
+// mute returns the address of a listener that accepts connections and says
+// nothing.
+func mute(t *testing.T) string {
+	t.Helper()
+	l := listen(t)
+	t.Cleanup(func() { _ = l.Close() })
+	return l.Addr().String()
+}
+
+func TestUnreachablePeer(t *testing.T) {
+	closed := listen(t)
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, address := range map[string]string{"refusing": closed.Addr().String(), "mute": mute(t)} {
+		t.Run(name, func(t *testing.T) {
+			r := newRegistry()
+			startAt(t, r, listen(t), address, saying("peer"), "poll/")
+			n := start(t, r, saying("n"))
+			owner := n.Peers(kind).Owner("poll/1")
+			if owner == nil {
+				t.Fatal("the stream is not at home with the peer")
+			}
+			if _, err := owner.Send(t.Context(), nil); !errors.Is(err, stream.ErrNotSent) {
+				t.Errorf("send: %v, want ErrNotSent", err)
+			}
+			if again := n.Peers(kind).Owner("poll/1"); again != nil {
+				t.Error("the peer is still asked")
+			}
+			if alive, unreachable := n.Count(); alive != 2 || unreachable != 1 {
+				t.Errorf("%d alive, %d unreachable, want 2 and 1", alive, unreachable)
+			}
+		})
+	}
+}
+
+func TestLostAnswerLeavesTheOutcomeOpen(t *testing.T) {
+	r := newRegistry()
+	ctx, kill := context.WithCancel(t.Context())
+	run(ctx, t, newNode(t, r, listen(t), "", func(ctx context.Context, _ []byte) ([]byte, error) {
+		kill()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}, "poll/"))
+	n := start(t, r, saying("n"))
+	_, err := n.Peers(kind).Owner("poll/1").Send(t.Context(), nil)
+	if err == nil || errors.Is(err, stream.ErrNotSent) {
+		t.Errorf("send: %v, want an error that leaves the outcome open", err)
+	}
+}
+
+func TestLeavingNodeIsNotAsked(t *testing.T) {
+	r := newRegistry()
+	leaving := start(t, r, saying("leaving"), "poll/")
+	n := start(t, r, saying("n"))
+	owner := n.Peers(kind).Owner("poll/1")
+	if err := leaving.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := owner.Send(t.Context(), nil); !errors.Is(err, stream.ErrNotSent) {
+		t.Errorf("send: %v, want ErrNotSent", err)
+	}
+	if again := n.Peers(kind).Owner("poll/1"); again != nil {
+		t.Error("the leaving node is still asked")
+	}
+}
+
+func TestStrangersAreRefused(t *testing.T) {
+	r := newRegistry()
+	start(t, r, saying("n"), "poll/")
+	// A process over another database has a certificate, too, and knows the
+	// address, but is in another registry.
+	other := newRegistry()
+	maps.Copy(other.members, r.members)
+	stranger := start(t, other, saying("stranger"))
+	owner := stranger.Peers(kind).Owner("poll/1")
+	if answer, err := owner.Send(t.Context(), nil); err == nil {
+		t.Errorf("a stranger was answered %q", answer)
+	}
+}
+
+func TestImpostorIsNotTrusted(t *testing.T) {
+	r := newRegistry()
+	start(t, r, saying("real"), "poll/")
+	for id, m := range r.members {
+		m.Digest = make([]byte, len(m.Digest)) // what listens there has another certificate
+		r.members[id] = m
+	}
+	n := start(t, r, saying("n"))
+	if _, err := n.Peers(kind).Owner("poll/1").Send(t.Context(), []byte("secret")); !errors.Is(err, stream.ErrNotSent) {
+		t.Errorf("send to an impostor: %v, want ErrNotSent", err)
+	}
+}
+
+func TestEveryAddressNeedsAnAdvertisedOne(t *testing.T) {
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	if _, err := peer.New(peer.Config{Listener: listener}); err == nil {
+		t.Error("accepted a listener that has no address of its own")
+	}
+}
