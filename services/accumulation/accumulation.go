@@ -102,6 +102,11 @@ func (s *Service) Entries(ctx context.Context, b Buffer, start int64, channel *s
 	}
 }
 
+// Serve answers what another process passed on with Options.Peers.
+func (s *Service) Serve(ctx context.Context, request []byte) ([]byte, error) {
+	return s.engine.Serve(ctx, request)
+}
+
 // Stats returns the figures of the engine.
 func (s *Service) Stats() stream.Stats { return s.engine.Stats() }
 

@@ -89,6 +89,11 @@ func (s *Service) Clear(ctx context.Context, q Question) error {
 	return err
 }
 
+// Serve answers what another process passed on with Options.Peers.
+func (s *Service) Serve(ctx context.Context, request []byte) ([]byte, error) {
+	return s.engine.Serve(ctx, request)
+}
+
 // Stats returns the figures of the engine.
 func (s *Service) Stats() stream.Stats { return s.engine.Stats() }
 

@@ -35,7 +35,11 @@ func (c *colliding) Append(ctx context.Context, chunk stream.Chunk) error {
 }
 
 func serviceOver(t *testing.T, store stream.Store) *voting.Service {
-	s := voting.NewService(store, stream.SystemClock(), stream.Options{Exclusive: false}, voting.HalfLife)
+	return newService(t, store, stream.Options{})
+}
+
+func newService(t *testing.T, store stream.Store, options stream.Options) *voting.Service {
+	s := voting.NewService(store, stream.SystemClock(), options, voting.HalfLife)
 	t.Cleanup(func() {
 		if err := s.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Errorf("close: %v", err)

@@ -69,7 +69,12 @@ func (s *Service) do(ctx context.Context, p Poll, c Command) error {
 	return err
 }
 
-// Stats returns the standing of the engine.
+// Serve answers what another process passed on with Options.Peers.
+func (s *Service) Serve(ctx context.Context, request []byte) ([]byte, error) {
+	return s.engine.Serve(ctx, request)
+}
+
+// Stats returns the figures of the engine.
 func (s *Service) Stats() stream.Stats { return s.engine.Stats() }
 
 // Close drains the service.

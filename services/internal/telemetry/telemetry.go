@@ -63,6 +63,24 @@ func (m *Metrics) Streams(domain string, stats func() stream.Stats) {
 	m.Registry.MustRegister(streams{stats: stats, labels: prometheus.Labels{"domain": domain}})
 }
 
+// Peers registers how many processes serve together and how many of them cannot
+// be reached.
+func (m *Metrics) Peers(count func() (alive, unreachable int)) {
+	gauge := func(name, help string, value func() int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
+	}
+	m.Registry.MustRegister(
+		gauge("acclaim_peers_alive", "Processes that share the database, this one included.", func() int {
+			alive, _ := count()
+			return alive
+		}),
+		gauge("acclaim_peers_unreachable", "Processes of those that cannot be reached from here.", func() int {
+			_, unreachable := count()
+			return unreachable
+		}),
+	)
+}
+
 // streams reads an engine's figures when it is asked.
 type streams struct {
 	stats  func() stream.Stats
@@ -87,6 +105,8 @@ func (s streams) Collect(ch chan<- prometheus.Metric) {
 		{"entries_total", "Entries applied.", prometheus.CounterValue, float64(f.Entries)},
 		{"conflicts_total", "Appends that lost the race for their place.", prometheus.CounterValue, float64(f.Conflicts)},
 		{"unsettled_total", "Appends whose outcome stayed unknown.", prometheus.CounterValue, float64(f.Unsettled)},
+		{"forwarded_total", "Commands and queries passed to the process where their stream is at home.", prometheus.CounterValue, float64(f.Forwarded)},
+		{"recovered_total", "Groups of passed commands whose answer was lost and looked for in the log.", prometheus.CounterValue, float64(f.Recovered)},
 		{"evictions_total", "Idle streams dropped from memory.", prometheus.CounterValue, float64(f.Evictions)},
 		{"snapshots_total", "Snapshots written.", prometheus.CounterValue, float64(f.Snapshots)},
 		{"loads_total", "Streams read into memory.", prometheus.CounterValue, float64(f.Loads)},

@@ -1,0 +1,179 @@
+package voting_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/storetest"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/voting"
+)
+
+// owner is another process that owns every stream. lose says of a request, by
+// its number, that its answer is lost.
+type owner struct {
+	service *voting.Service
+	lose    func(n int) bool
+
+	mu   sync.Mutex
+	sent int
+	late [][]byte // requests whose answer was lost
+}
+
+func (o *owner) Owner(string) stream.Peer { return o }
+func (o *owner) ID() string               { return "owner" }
+
+func (o *owner) Send(ctx context.Context, request []byte) ([]byte, error) {
+	answer, err := o.service.Serve(ctx, request)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.sent++
+	if o.lose != nil && o.lose(o.sent) {
+		o.late = append(o.late, request)
+		return nil, errors.New("connection reset")
+	}
+	return answer, err
+}
+
+// passing returns a service that passes everything to an owner over the same
+// store.
+func passing(t *testing.T, store stream.Store, lose func(n int) bool) (*voting.Service, *owner) {
+	o := &owner{service: serviceOver(t, store), lose: lose}
+	return newService(t, store, stream.Options{Peers: o}), o
+}
+
+var forwardedPoll = voting.Poll{Environment: "production", Extension: "e", Channel: "c", ID: "p"}
+
+// What another process is asked and answers is what this one would have said.
+func TestPassedOnIsAnsweredTheSame(t *testing.T) {
+	ctx := t.Context()
+	store := storetest.NewMemory()
+	away, o := passing(t, store, nil)
+	here := o.service
+	config := voting.Config{DistinctOptionsPerUser: 2, TotalVotesPerUser: 5, VotesPerOption: 5, Prompt: "Tea?", Options: []string{"yes", "no"}}
+	if err := away.Configure(ctx, forwardedPoll, config); err != nil {
+		t.Fatal(err)
+	}
+	if err := away.Modify(ctx, forwardedPoll, "U1", 1<<52); err != nil {
+		t.Fatal(err)
+	}
+	voter := voting.Voter{OpaqueID: "U1", UserID: "1"}
+	voted, err := away.Vote(ctx, forwardedPoll, voter, 7, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := here.Tally(ctx, forwardedPoll, voter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, err := away.Tally(ctx, forwardedPoll, voter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tally := range map[string]voting.Tally{"vote": voted, "tally": asked} {
+		if got := string(tally.AppendJSON(nil)); got != string(want.AppendJSON(nil)) {
+			t.Errorf("%s passed on is answered\n%s, want\n%s", name, got, want.AppendJSON(nil))
+		}
+	}
+	_, refused := away.Vote(ctx, forwardedPoll, voter, 7, 3)
+	_, wanted := here.Vote(ctx, forwardedPoll, voter, 7, 3)
+	if fault.KindOf(refused) != fault.Invalid || refused.Error() != wanted.Error() {
+		t.Errorf("a vote too many passed on is refused with %v, want %v", refused, wanted)
+	}
+	got, _, saved, err := away.Config(ctx, forwardedPoll)
+	if err != nil || !saved || got.Prompt != config.Prompt || len(got.Options) != 2 {
+		t.Errorf("configuration passed on is %+v, %t, %v", got, saved, err)
+	}
+	if err := away.Reset(ctx, forwardedPoll); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, saved, err = here.Config(ctx, forwardedPoll); saved || err != nil {
+		t.Errorf("after a reset passed on a configuration is there: %t, %v", saved, err)
+	}
+	if sent := o.sent; sent != 7 {
+		t.Errorf("%d requests were passed on, want 7", sent)
+	}
+}
+
+// Votes that the owner has committed and whose answer is lost are acknowledged
+// by the log and counted once, also when the request arrives again much later.
+func TestVotesWhoseAnswerIsLostCountOnce(t *testing.T) {
+	const voters = 40
+	ctx := t.Context()
+	store := storetest.NewMemory()
+	away, o := passing(t, store, func(n int) bool { return n%2 == 0 })
+	config := voting.Config{DistinctOptionsPerUser: 1, TotalVotesPerUser: 1000, VotesPerOption: 1000}
+	if err := away.Configure(ctx, forwardedPoll, config); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for i := range voters {
+		all.Go(func() {
+			for range 5 {
+				if _, err := away.Vote(ctx, forwardedPoll, voting.Voter{OpaqueID: fmt.Sprint("U", i)}, 1, 2); err != nil {
+					t.Errorf("vote: %v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if len(o.late) == 0 {
+		t.Fatal("no answer was lost")
+	}
+	for _, request := range o.late {
+		if _, err := o.service.Serve(ctx, request); err != nil {
+			t.Errorf("late request: %v", err)
+		}
+	}
+	tally, err := o.service.Tally(ctx, forwardedPoll, voting.Voter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := float64(1); tally.Mean() != want {
+		t.Errorf("mean is %g, want %g", tally.Mean(), want)
+	}
+	records := 0
+	for _, err := range o.service.Log(ctx, forwardedPoll, voting.Cursor{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		records++
+	}
+	if want := voters * 5 * 2; records != want {
+		t.Errorf("the log has %d votes, %d were acknowledged", records, want)
+	}
+}
+
+// Nothing but malformed requests is an error, and none a panic.
+func FuzzServe(f *testing.F) {
+	var requests [][]byte
+	store := storetest.NewMemory()
+	record := recorder{service: voting.NewService(store, stream.SystemClock(), stream.Options{}, voting.HalfLife), requests: &requests}
+	away := voting.NewService(store, stream.SystemClock(), stream.Options{Peers: record}, voting.HalfLife)
+	_, _ = away.Vote(context.Background(), forwardedPoll, voting.Voter{OpaqueID: "U1"}, 1, 1)
+	_, _ = away.Tally(context.Background(), forwardedPoll, voting.Voter{OpaqueID: "U1"})
+	_ = away.Configure(context.Background(), forwardedPoll, voting.Config{})
+	for _, request := range requests {
+		f.Add(request)
+	}
+	f.Fuzz(func(t *testing.T, request []byte) {
+		_, _ = record.service.Serve(t.Context(), request)
+	})
+}
+
+type recorder struct {
+	service  *voting.Service
+	requests *[][]byte
+}
+
+func (r recorder) Owner(string) stream.Peer { return r }
+func (r recorder) ID() string               { return "recorder" }
+
+func (r recorder) Send(ctx context.Context, request []byte) ([]byte, error) {
+	*r.requests = append(*r.requests, request)
+	return r.service.Serve(ctx, request)
+}
