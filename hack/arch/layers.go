@@ -20,6 +20,8 @@ services/internal/document  | fault batch                                       
 services/internal/storetest | fault stream document                                                          |
 services/internal/boltstore | fault stream document                                                          | storetest
 services/internal/peer      | stream                                                                         |
+services/internal/mongostore | fault stream document peer                                                    | storetest mongotest
+services/internal/mongotest |                                                                                |
 services/voting             | fault key stream                                                               | storetest
 services/accumulation       | fault key stream                                                               | storetest
 services/ranking            | fault key stream                                                               | storetest
@@ -29,7 +31,7 @@ services/internal/tenant    | fault                                             
 services/internal/telemetry | stream                                                                         |
 services/internal/httpapi   | fault domains stream document tenant telemetry                                 | storetest ceiling
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
-services                    | fault domains stream document tenant telemetry httpapi ceiling boltstore peer  | storetest
+services                    | fault domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer | storetest mongotest
 hack/arch                   |                                                                                |
 hack/bench                  |                                                                                |
 `
@@ -48,9 +50,11 @@ github.com/fsnotify/fsnotify     | tenant
 sigs.k8s.io/yaml                 | tenant
 github.com/spf13                 | services
 go.etcd.io/bbolt                 | boltstore
+go.mongodb.org/mongo-driver/v2   | mongostore mongotest
+os/exec                          | mongotest bench
 database/sql                     |
-os                               | tenant boltstore services bench arch
-testing                          | storetest
+os                               | tenant boltstore mongotest services bench arch
+testing                          | storetest mongotest
 `
 
 // timeless lists the packages that may not ask the machine for the time: it is

@@ -96,8 +96,8 @@ type Store interface {
 	Append(ctx context.Context, chunk Chunk) error
 
 	// Chunks yields the chunks of a stream with Seq > after in ascending order:
-	// at least all whose Append returned nil before the call. It reads in bounded
-	// steps and holds nothing locked between two of them, so that a slow consumer
+	// at least all whose Append returned nil before the call, or up to a gap: no
+	// engine appends before it has seen the chunk before. It reads in bounded steps and holds nothing locked between two of them, so that a slow consumer
 	// hurts nobody. The first error ends it.
 	Chunks(ctx context.Context, stream string, after uint64) iter.Seq2[Chunk, error]
 

@@ -1,0 +1,60 @@
+// Command mongod is a MongoDB-wire server for tests: FerretDB over SQLite,
+// embedded. See the README beside it for what it is a fair judge of.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/FerretDB/FerretDB/ferretdb"
+)
+
+func main() {
+	listen := flag.String("listen", "127.0.0.1:0", "address; port 0 picks one")
+	data := flag.String("data", "mongod-data", "folder of the database files; made if it is missing")
+	child := flag.Bool("child", false, "end when standard input does, and so with the process that holds its other end")
+	flag.Parse()
+	if err := run(*listen, *data, *child); err != nil {
+		fmt.Fprintln(os.Stderr, "mongod:", err)
+		os.Exit(1)
+	}
+}
+
+func run(listen, data string, child bool) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if child {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			stop()
+		}()
+	}
+	folder, err := filepath.Abs(data)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	db, err := ferretdb.New(&ferretdb.Config{
+		Listener:  ferretdb.ListenerConfig{TCP: listen},
+		Logger:    slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
+		Handler:   "sqlite",
+		SQLiteURL: (&url.URL{Scheme: "file", Path: folder + "/"}).String(),
+	})
+	if err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- db.Run(ctx) }()
+	fmt.Println(db.MongoDBURI())
+	return <-done
+}

@@ -1,0 +1,174 @@
+package mongostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+)
+
+// chunkRecord is a chunk as it is stored. Its _id is made of stream and seq, and
+// so unique with them.
+type chunkRecord struct {
+	Key     string `bson:"_id"`
+	Stream  string `bson:"stream"`
+	Seq     int64  `bson:"seq"`
+	At      int64  `bson:"at"`
+	ID      []byte `bson:"id"`
+	Prev    []byte `bson:"prev"`
+	Count   int64  `bson:"count"`
+	Payload []byte `bson:"payload"`
+}
+
+// numbered returns the _id of the part with that number of something with a
+// name. Names do not contain the separator.
+func numbered(name string, n uint64) string { return fmt.Sprintf("%s#%020d", name, n) }
+
+// Append implements [stream.Store].
+func (s *Store) Append(ctx context.Context, chunk stream.Chunk) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	_, err := s.chunks.InsertOne(ctx, chunkRecord{
+		Key:     numbered(chunk.Stream, chunk.Seq),
+		Stream:  chunk.Stream,
+		Seq:     int64(chunk.Seq),
+		At:      chunk.At,
+		ID:      chunk.ID[:],
+		Prev:    chunk.Prev[:],
+		Count:   int64(chunk.Count),
+		Payload: chunk.Payload,
+	})
+	if mongo.IsDuplicateKeyError(err) {
+		return stream.ErrConflict
+	}
+	return written(err)
+}
+
+const (
+	// lookups is how many chunks are looked up one by one before the rest is read
+	// by a query. Most questions are whether there is any chunk, and lookups by
+	// _id are the cheapest read of every server.
+	lookups = 8
+	// pageChunks is how many chunks the server sends at a time.
+	pageChunks = 64
+)
+
+// Chunks implements [stream.Store].
+func (s *Store) Chunks(ctx context.Context, name string, after uint64) iter.Seq2[stream.Chunk, error] {
+	return func(yield func(stream.Chunk, error) bool) {
+		if after >= math.MaxInt64 {
+			return
+		}
+		for range lookups {
+			var record chunkRecord
+			err := s.chunks.FindOne(ctx, bson.D{{Key: "_id", Value: numbered(name, after+1)}}).Decode(&record)
+			if errors.Is(err, mongo.ErrNoDocuments) {
+				return
+			}
+			chunk, err := record.chunk(err)
+			if !yield(chunk, err) || err != nil {
+				return
+			}
+			after = chunk.Seq
+		}
+		s.rest(ctx, name, after, yield)
+	}
+}
+
+// rest yields the chunks after a number by a query.
+func (s *Store) rest(ctx context.Context, name string, after uint64, yield func(stream.Chunk, error) bool) {
+	cursor, err := s.chunks.Find(ctx,
+		bson.D{{Key: "stream", Value: name}, {Key: "seq", Value: bson.D{{Key: "$gt", Value: int64(after)}}}},
+		options.Find().SetSort(bson.D{{Key: "seq", Value: 1}}).SetBatchSize(pageChunks))
+	if err != nil {
+		yield(stream.Chunk{}, unavailable(err))
+		return
+	}
+	defer func() { _ = cursor.Close(context.WithoutCancel(ctx)) }()
+	for cursor.Next(ctx) {
+		var record chunkRecord
+		chunk, err := record.chunk(cursor.Decode(&record))
+		if !yield(chunk, err) || err != nil {
+			return
+		}
+	}
+	if err := cursor.Err(); err != nil {
+		yield(stream.Chunk{}, unavailable(err))
+	}
+}
+
+// chunk returns what a record holds, unless reading it failed.
+func (r *chunkRecord) chunk(err error) (stream.Chunk, error) {
+	if err != nil {
+		return stream.Chunk{}, readFailure(err)
+	}
+	chunk := stream.Chunk{
+		Stream:  r.Stream,
+		Seq:     uint64(r.Seq),
+		At:      r.At,
+		Count:   int(r.Count),
+		Payload: r.Payload,
+	}
+	if len(r.ID) != len(chunk.ID) || len(r.Prev) != len(chunk.Prev) || r.Count < 0 || r.Key != numbered(r.Stream, chunk.Seq) {
+		return stream.Chunk{}, fmt.Errorf("%w: record %s", stream.ErrDamaged, r.Key)
+	}
+	copy(chunk.ID[:], r.ID)
+	copy(chunk.Prev[:], r.Prev)
+	return chunk, nil
+}
+
+// readFailure tells a record that makes no sense from one that could not be had.
+func readFailure(err error) error {
+	if _, ok := errors.AsType[*bson.DecodeError](err); ok {
+		return fmt.Errorf("%w: %w", stream.ErrDamaged, err)
+	}
+	return unavailable(err)
+}
+
+// Streams yields the names of the streams that begin with prefix, in ascending
+// order.
+func (s *Store) Streams(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return distinct(ctx, s.chunks, "stream", prefix)
+}
+
+// distinct yields the values of a field that begin with prefix, in ascending
+// order.
+func distinct(ctx context.Context, c *mongo.Collection, field, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		cursor, err := c.Aggregate(ctx, mongo.Pipeline{
+			{{Key: "$match", Value: bson.D{{Key: field, Value: bson.D{
+				{Key: "$gte", Value: prefix}, {Key: "$lt", Value: prefix + "\U0010FFFF"},
+			}}}}},
+			{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$" + field}}}},
+			{{Key: "$sort", Value: bson.D{{Key: "_id", Value: 1}}}},
+		})
+		if err != nil {
+			yield("", unavailable(err))
+			return
+		}
+		defer func() { _ = cursor.Close(context.WithoutCancel(ctx)) }()
+		for cursor.Next(ctx) {
+			var group struct {
+				Value string `bson:"_id"`
+			}
+			if err := cursor.Decode(&group); err != nil {
+				yield("", readFailure(err))
+				return
+			}
+			if !yield(group.Value, nil) {
+				return
+			}
+		}
+		if err := cursor.Err(); err != nil {
+			yield("", unavailable(err))
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package mongostore
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+)
+
+// unavailable is what a caller hears of a read that failed: it may ask again.
+func unavailable(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	return fault.Wrap(fault.Unavailable, err, "the database cannot be reached")
+}
+
+// written is what a caller hears of a write that failed: whether it is certain
+// that nothing was stored.
+func written(err error) error {
+	if neverSent(err) {
+		return unavailable(err)
+	}
+	return err
+}
+
+// neverSent reports whether no server can have seen the command: none could be
+// selected, or no connection to it be had. Anything later leaves that open, a
+// refusal by a server included: it may come from the second attempt of a write
+// whose first one succeeded.
+func neverSent(err error) bool {
+	if _, ok := errors.AsType[topology.ServerSelectionError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[topology.WaitQueueTimeoutError](err); ok {
+		return true
+	}
+	return errors.Is(err, mongo.ErrClientDisconnected)
+}
+
+// redacted stands for what is secret in a URI.
+const redacted = "xxxxx"
+
+// redact takes what a URI says between scheme and host, and each of its
+// parameters, out of an error's text.
+func redact(uri string, err error) error {
+	_, rest, _ := strings.Cut(uri, "://")
+	secrets := []string{uri}
+	if at := strings.LastIndex(rest, "@"); at >= 0 {
+		secrets = append(secrets, rest[:at])
+		_, password, _ := strings.Cut(rest[:at], ":")
+		secrets = append(secrets, password)
+		if plain, err := url.QueryUnescape(password); err == nil {
+			secrets = append(secrets, plain)
+		}
+	}
+	if _, query, ok := strings.Cut(rest, "?"); ok {
+		for pair := range strings.SplitSeq(query, "&") {
+			if _, value, _ := strings.Cut(pair, "="); len(value) > 5 { // not true and majority
+				secrets = append(secrets, value)
+			}
+		}
+	}
+	text := err.Error()
+	for _, secret := range secrets {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, redacted)
+		}
+	}
+	if text == err.Error() {
+		return err
+	}
+	return errors.New(text)
+}

@@ -1,0 +1,49 @@
+package mongostore
+
+import (
+	"context"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/acclaim-dev/acclaim/services/internal/peer"
+)
+
+// memberRecord is a process that shares the database. It alone writes it.
+type memberRecord struct {
+	ID      string   `bson:"_id"`
+	Beat    int64    `bson:"beat"`
+	Address string   `bson:"address"`
+	Digest  []byte   `bson:"digest"`
+	Serves  []string `bson:"serves"`
+}
+
+// Beat implements [peer.Registry].
+func (s *Store) Beat(ctx context.Context, m peer.Member) error {
+	record := memberRecord{m.ID, int64(m.Beat), m.Address, m.Digest, m.Serves}
+	_, err := s.members.ReplaceOne(ctx, bson.D{{Key: "_id", Value: m.ID}}, record, options.Replace().SetUpsert(true))
+	return err
+}
+
+// Members implements [peer.Registry].
+func (s *Store) Members(ctx context.Context) ([]peer.Member, error) {
+	cursor, err := s.members.Find(ctx, bson.D{})
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	var records []memberRecord
+	if err := cursor.All(ctx, &records); err != nil {
+		return nil, readFailure(err)
+	}
+	members := make([]peer.Member, len(records))
+	for i, r := range records {
+		members[i] = peer.Member{ID: r.ID, Beat: uint64(r.Beat), Address: r.Address, Digest: r.Digest, Serves: r.Serves}
+	}
+	return members, nil
+}
+
+// Leave implements [peer.Registry].
+func (s *Store) Leave(ctx context.Context, id string) error {
+	_, err := s.members.DeleteOne(ctx, bson.D{{Key: "_id", Value: id}})
+	return err
+}

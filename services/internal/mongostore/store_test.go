@@ -1,0 +1,47 @@
+package mongostore
+
+import (
+	"context"
+	"testing"
+
+	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
+	"github.com/acclaim-dev/acclaim/services/internal/storetest"
+)
+
+// harness is a store that can be opened again.
+type harness struct {
+	*Store
+	uri string
+}
+
+func mustOpen(t *testing.T, uri string) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func mustClose(t *testing.T, s *Store) {
+	t.Helper()
+	if err := s.Close(context.WithoutCancel(t.Context())); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+func newHarness(t *testing.T) *harness {
+	uri := mongotest.Start(t)
+	h := &harness{mustOpen(t, uri), uri}
+	t.Cleanup(func() { mustClose(t, h.Store) })
+	return h
+}
+
+func (h *harness) Reopen(t *testing.T) {
+	mustClose(t, h.Store)
+	h.Store = mustOpen(t, h.uri)
+}
+
+func TestConformance(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Harness { return newHarness(t) })
+}

@@ -1,0 +1,136 @@
+// Package mongotest gives tests a MongoDB database of their own: on the server
+// that ACCLAIM_TEST_MONGODB_URI names or, without it, on the MongoDB-wire server
+// of hack/mongod, which it builds once and starts for each test. A test never
+// skips: what cannot be reached or built fails it.
+//
+// Only tests may import it.
+package mongotest
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+// ServerVariable names a server to test against.
+const ServerVariable = "ACCLAIM_TEST_MONGODB_URI"
+
+// Start returns the URI of an empty database, which is gone when the test ends.
+func Start(t testing.TB) string {
+	t.Helper()
+	name := "acclaim_test_" + strings.ToLower(rand.Text())
+	if server := os.Getenv(ServerVariable); server != "" {
+		uri := inDatabase(t, server, name)
+		t.Cleanup(func() { drop(t, uri, name) })
+		return uri
+	}
+	return inDatabase(t, StartServer(t, t.TempDir()), name)
+}
+
+// inDatabase returns the URI of a database on a server.
+func inDatabase(t testing.TB, server, name string) string {
+	t.Helper()
+	uri, err := url.Parse(server)
+	if err != nil {
+		t.Fatalf("%s is not a URI", ServerVariable)
+	}
+	uri.Path = "/" + name
+	return uri.String()
+}
+
+func drop(t testing.TB, uri, name string) {
+	client, err := mongo.Connect(options.Client().ApplyURI(uri))
+	if err != nil {
+		t.Errorf("drop the database: %v", err)
+		return
+	}
+	ctx := context.WithoutCancel(t.Context())
+	if err := client.Database(name).Drop(ctx); err != nil {
+		t.Errorf("drop the database: %v", err)
+	}
+	if err := client.Disconnect(ctx); err != nil {
+		t.Errorf("disconnect: %v", err)
+	}
+}
+
+// StartServer starts the MongoDB-wire server on a folder and returns its URI. It
+// ends with the test, or with the process that runs it.
+func StartServer(t testing.TB, folder string) string {
+	t.Helper()
+	program, err := build(t.Context())
+	if err != nil {
+		t.Fatalf("build hack/mongod: %v", err)
+	}
+	server := exec.CommandContext(context.WithoutCancel(t.Context()), program, "--child", "--data", folder)
+	server.Stderr = t.Output()
+	input, err := server.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = input.Close()
+		_ = server.Wait()
+	})
+	uri, err := bufio.NewReader(output).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the MongoDB-wire server did not start: %v", err)
+	}
+	return strings.TrimSpace(uri)
+}
+
+// build returns the program of hack/mongod, made once for its sources and the
+// version of Go.
+func build(ctx context.Context) (string, error) {
+	gomod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", err
+	}
+	source := filepath.Join(filepath.Dir(strings.TrimSpace(string(gomod))), "hack", "mongod")
+	hash := sha256.New()
+	hash.Write([]byte(runtime.Version()))
+	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
+		content, err := os.ReadFile(filepath.Join(source, name))
+		if err != nil {
+			return "", err
+		}
+		hash.Write(content)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(cache, "acclaim", fmt.Sprintf("mongod-%x", hash.Sum(nil)[:8]))
+	if _, err := os.Stat(program); err == nil {
+		return program, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
+		return "", err
+	}
+	// Several may build at once; whoever is last leaves the same.
+	unfinished := program + "." + rand.Text()
+	command := exec.CommandContext(ctx, "go", "build", "-o", unfinished, ".")
+	command.Dir = source
+	if output, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, output)
+	}
+	return program, os.Rename(unfinished, program)
+}
