@@ -1,15 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/boltstore"
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/peer"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
 	"github.com/acclaim-dev/acclaim/services/ranking"
@@ -23,36 +26,50 @@ type backends struct {
 	serve func(*httpapi.Config)
 	// ready says why the process cannot serve, nil when it can.
 	ready func(context.Context) error
+	// leave tells the other processes, if there are any, to count on this one no
+	// more. What they sent before is still answered.
+	leave func(context.Context) error
 	// close drains the domains and closes the store.
 	close func(context.Context) error
 }
 
 // opener opens the backends of a process.
-type opener func(*telemetry.Metrics, stream.Options) (backends, error)
+type opener func(context.Context, *telemetry.Metrics, stream.Options) (backends, error)
 
-// openBackends returns an opener of the named services over the embedded store.
-// The sandbox service keeps nothing, so alone it opens no store.
-func openBackends(o options, names ...string) opener {
-	return func(metrics *telemetry.Metrics, shared stream.Options) (backends, error) {
-		var b backends
-		b.serve = func(*httpapi.Config) {}
-		b.ready = func(context.Context) error { return nil }
-		b.close = func(context.Context) error { return nil }
-		if slices.Equal(names, []string{sandboxService}) {
-			return b, nil
+// openBackends returns an opener of the named services for what is mounted: over
+// a database if there is one, else over the embedded store. The sandbox service
+// keeps nothing, so alone it opens neither.
+func openBackends(o options, mounts []mount, names ...string) opener {
+	return func(ctx context.Context, metrics *telemetry.Metrics, shared stream.Options) (backends, error) {
+		uri := cmp.Or(o.mongodbURI, os.Getenv(mongodbVariable))
+		switch {
+		case slices.Equal(names, []string{sandboxService}):
+			return noBackends(), nil
+		case uri != "":
+			return openDatabase(ctx, uri, o, mounts, shared, metrics, names)
 		}
-		store, err := boltstore.Open(o.dataDir)
-		if err != nil {
-			return b, fmt.Errorf("open the store: %w", err)
-		}
-		// A lock on the file keeps other processes out.
-		shared.Exclusive = true
-		d := newDomains(o, store, shared, metrics, names)
-		b.serve = d.serve
-		b.ready = func(context.Context) error { return store.Err() }
-		b.close = func(ctx context.Context) error { return errors.Join(d.close(ctx), store.Close()) }
-		return b, nil
+		return openEmbedded(o, shared, metrics, names)
 	}
+}
+
+func noBackends() backends {
+	nothing := func(context.Context) error { return nil }
+	return backends{serve: func(*httpapi.Config) {}, ready: nothing, leave: nothing, close: nothing}
+}
+
+func openEmbedded(o options, shared stream.Options, metrics *telemetry.Metrics, names []string) (backends, error) {
+	store, err := boltstore.Open(o.dataDir)
+	if err != nil {
+		return backends{}, fmt.Errorf("open the store: %w", err)
+	}
+	// A lock on the file keeps other processes out.
+	shared.Exclusive = true
+	d := newDomains(o, store, func(string) stream.Options { return shared }, metrics, names)
+	b := noBackends()
+	b.serve = d.serve
+	b.ready = func(context.Context) error { return store.Err() }
+	b.close = func(ctx context.Context) error { return errors.Join(d.close(ctx), store.Close()) }
+	return b, nil
 }
 
 // domains are the services that share a store. Those that are not served are
@@ -70,18 +87,20 @@ type store interface {
 	document.Store
 }
 
-func newDomains(o options, over store, shared stream.Options, metrics *telemetry.Metrics, names []string) *domains {
+// newDomains returns the named services over a store. optionsOf gives the engine
+// options for a kind of streams.
+func newDomains(o options, over store, optionsOf func(kind string) stream.Options, metrics *telemetry.Metrics, names []string) *domains {
 	d, clock := &domains{}, stream.SystemClock()
 	if slices.Contains(names, votingService) {
-		d.voting = voting.NewService(over, clock, shared, o.halfLife)
+		d.voting = voting.NewService(over, clock, optionsOf(voting.Kind), o.halfLife)
 		metrics.Streams(votingService, d.voting.Stats)
 	}
 	if slices.Contains(names, accumulationService) {
-		d.accumulation = accumulation.NewService(over, clock, shared)
+		d.accumulation = accumulation.NewService(over, clock, optionsOf(accumulation.Kind))
 		metrics.Streams(accumulationService, d.accumulation.Stats)
 	}
 	if slices.Contains(names, rankingService) {
-		d.ranking = ranking.NewService(over, clock, shared)
+		d.ranking = ranking.NewService(over, clock, optionsOf(ranking.Kind))
 		metrics.Streams(rankingService, d.ranking.Stats)
 	}
 	if slices.Contains(names, stateService) {
@@ -103,6 +122,21 @@ func (d *domains) serve(c *httpapi.Config) {
 	if d.documents != nil {
 		c.State = state.NewService(d.documents)
 	}
+}
+
+// engines returns what answers other processes, by kind of streams.
+func (d *domains) engines() map[string]peer.Serve {
+	engines := map[string]peer.Serve{}
+	if d.voting != nil {
+		engines[voting.Kind] = d.voting.Serve
+	}
+	if d.accumulation != nil {
+		engines[accumulation.Kind] = d.accumulation.Serve
+	}
+	if d.ranking != nil {
+		engines[ranking.Kind] = d.ranking.Serve
+	}
+	return engines
 }
 
 func (d *domains) close(ctx context.Context) error {

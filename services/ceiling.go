@@ -30,14 +30,12 @@ func newCeiling() *cobra.Command {
 	return cmd
 }
 
-func openCeiling(*telemetry.Metrics, stream.Options) (backends, error) {
-	canned, err := ceiling.New(context.Background())
-	return backends{
-		serve: func(c *httpapi.Config) {
-			c.Voting = canned.Voting()
-			c.Accumulation, c.Ranking, c.State = ceiling.Accumulation{}, ceiling.Ranking{}, ceiling.State{}
-		},
-		ready: func(context.Context) error { return nil },
-		close: func(context.Context) error { return nil },
-	}, err
+func openCeiling(ctx context.Context, _ *telemetry.Metrics, _ stream.Options) (backends, error) {
+	canned, err := ceiling.New(context.WithoutCancel(ctx))
+	b := noBackends()
+	b.serve = func(c *httpapi.Config) {
+		c.Voting = canned.Voting()
+		c.Accumulation, c.Ranking, c.State = ceiling.Accumulation{}, ceiling.Ranking{}, ceiling.State{}
+	}
+	return b, err
 }

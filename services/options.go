@@ -16,6 +16,9 @@ type options struct {
 	adminListen     string
 	dataDir         string
 	extensions      string
+	mongodbURI      string
+	peerListen      string
+	peerAdvertise   string
 	shutdownTimeout time.Duration
 	halfLife        time.Duration
 	logLevel        slog.Level
@@ -25,12 +28,18 @@ type options struct {
 	basePath    string
 }
 
+// mongodbVariable names the database where no flag does.
+const mongodbVariable = "ACCLAIM_MONGODB_URI"
+
 const extensionsFile = "config/extensions.yaml"
 
 func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address of the API; port 0 picks one")
 	f.StringVar(&o.adminListen, "admin-listen", "127.0.0.1:9090", "address of /healthz, /readyz and /metrics; port 0 picks one")
 	f.StringVar(&o.dataDir, "data-dir", "acclaim-data", "folder of the embedded store, used by one process at a time")
+	f.StringVar(&o.mongodbURI, "mongodb-uri", "", "database that replaces the embedded store and that several processes may share (default $"+mongodbVariable+")")
+	f.StringVar(&o.peerListen, "peer-listen", "127.0.0.1:0", "with --mongodb-uri, address for the other processes that share the database; port 0 picks one")
+	f.StringVar(&o.peerAdvertise, "peer-advertise", "", "address at which they reach it, as host:port (default that of --peer-listen)")
 	f.StringVar(&o.extensions, "extensions", extensionsFile, "extension registry; read again when it changes")
 	f.DurationVar(&o.shutdownTimeout, "shutdown-timeout", 25*time.Second, "how long SIGTERM waits for what was accepted")
 	f.DurationVar(&o.halfLife, "decay-half-life", voting.HalfLife, "half-life of the decayed sum in poll statistics; the same in every process")

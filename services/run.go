@@ -32,7 +32,7 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 	if err != nil {
 		return err
 	}
-	b, err := open(metrics, stream.Options{Logger: logger})
+	b, err := open(ctx, metrics, stream.Options{Logger: logger})
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 	logger.Info("draining", "timeout", o.shutdownTimeout.String())
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.shutdownTimeout)
 	defer cancel()
-	return errors.Join(err, s.public.Shutdown(limit), b.close(limit), s.admin.Close())
+	return errors.Join(err, b.leave(limit), s.public.Shutdown(limit), b.close(limit), s.admin.Close())
 }
 
 // publicHandler serves every environment under its path.

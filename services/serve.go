@@ -31,7 +31,7 @@ and, if the sample extension is registered, tokens and commands to try.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			mounts := []mount{{tenant.Production, productionPath}, {tenant.Sandbox, sandboxPath}}
-			return run(cmd.Context(), cmd.OutOrStdout(), o, mounts, openBackends(o, services()...))
+			return run(cmd.Context(), cmd.OutOrStdout(), o, mounts, openBackends(o, mounts, services()...))
 		},
 	}
 	o.register(cmd.Flags())
@@ -57,7 +57,7 @@ func newService(name string) *cobra.Command {
 				}[environment]
 			}
 			mounts := []mount{{environment, path}}
-			return run(cmd.Context(), cmd.OutOrStdout(), o, mounts, openBackends(o, name))
+			return run(cmd.Context(), cmd.OutOrStdout(), o, mounts, openBackends(o, mounts, name))
 		},
 	}
 	o.register(cmd.Flags())

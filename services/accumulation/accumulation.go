@@ -20,13 +20,17 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
+// Kind is the first element of the names of buffers' streams; the environment is
+// the second.
+const Kind = "buffer"
+
 // Buffer names an accumulation buffer. It belongs to the extension.
 type Buffer struct {
 	Environment, Extension, Name string
 }
 
 func (b Buffer) stream() string {
-	return key.Join("buffer", b.Environment, b.Extension, b.Name)
+	return key.Join(Kind, b.Environment, b.Extension, b.Name)
 }
 
 // Submission is what a caller appends. Data is a JSON object.

@@ -14,6 +14,10 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
+// Kind is the first element of the names of questions' streams; the environment
+// is the second.
+const Kind = "rank"
+
 // Question names a question. An ID that begins with "global" is shared by the
 // whole extension; any other belongs to the channel (section 2.1).
 type Question struct {
@@ -22,9 +26,9 @@ type Question struct {
 
 func (q Question) stream() string {
 	if strings.HasPrefix(q.ID, "global") {
-		return key.Join("rank", q.Environment, q.Extension, "global", q.ID)
+		return key.Join(Kind, q.Environment, q.Extension, "global", q.ID)
 	}
-	return key.Join("rank", q.Environment, q.Extension, "channel", q.Channel, q.ID)
+	return key.Join(Kind, q.Environment, q.Extension, "channel", q.Channel, q.ID)
 }
 
 // Answer is what became of a submitted answer. Original is the caller's answer

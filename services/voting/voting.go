@@ -17,6 +17,10 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/key"
 )
 
+// Kind is the first element of the names of polls' streams; the environment is
+// the second.
+const Kind = "poll"
+
 // Poll names a poll. An ID that begins with "global" is shared by the whole
 // extension; any other belongs to the channel (section 2.1).
 type Poll struct {
@@ -26,9 +30,9 @@ type Poll struct {
 // stream returns the name of the poll's stream.
 func (p Poll) stream() string {
 	if isGlobal(p.ID) {
-		return key.Join("poll", p.Environment, p.Extension, "global", p.ID)
+		return key.Join(Kind, p.Environment, p.Extension, "global", p.ID)
 	}
-	return key.Join("poll", p.Environment, p.Extension, "channel", p.Channel, p.ID)
+	return key.Join(Kind, p.Environment, p.Extension, "channel", p.Channel, p.ID)
 }
 
 func isGlobal(id string) bool { return strings.HasPrefix(id, "global") }

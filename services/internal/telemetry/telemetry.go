@@ -81,6 +81,25 @@ func (m *Metrics) Peers(count func() (alive, unreachable int)) {
 	)
 }
 
+// Database registers how many commands were sent to the database, by name.
+func (m *Metrics) Database(counts func() map[string]uint64) {
+	m.Registry.MustRegister(database{counts})
+}
+
+// database reads the counts when it is asked.
+type database struct{ counts func() map[string]uint64 }
+
+// Describe implements [prometheus.Collector].
+func (d database) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(d, ch) }
+
+// Collect implements [prometheus.Collector].
+func (d database) Collect(ch chan<- prometheus.Metric) {
+	desc := prometheus.NewDesc("acclaim_database_commands_total", "Commands sent to the database.", []string{"command"}, nil)
+	for name, n := range d.counts() {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(n), name)
+	}
+}
+
 // streams reads an engine's figures when it is asked.
 type streams struct {
 	stats  func() stream.Stats

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/accumulation"
+	"github.com/acclaim-dev/acclaim/services/internal/mongostore"
+	"github.com/acclaim-dev/acclaim/services/internal/peer"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
+	"github.com/acclaim-dev/acclaim/services/ranking"
+	"github.com/acclaim-dev/acclaim/services/voting"
+)
+
+// pingTimeout is how long the database may take to answer a readiness probe.
+const pingTimeout = time.Second
+
+// openDatabase opens the backends over a database that other processes may
+// share, and joins those.
+func openDatabase(ctx context.Context, uri string, o options, mounts []mount, shared stream.Options, metrics *telemetry.Metrics, names []string) (backends, error) {
+	store, err := mongostore.Open(ctx, uri)
+	if err != nil {
+		return backends{}, fmt.Errorf("open the database: %w", err)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.peerListen)
+	if err != nil {
+		return backends{}, errors.Join(fmt.Errorf("--peer-listen: %w", err), store.Close(ctx))
+	}
+	engines := map[string]peer.Serve{} // filled when there are some
+	node, err := peer.New(peer.Config{
+		Registry:  store,
+		Listener:  listener,
+		Advertise: o.peerAdvertise,
+		Serves:    served(mounts, names),
+		Engines:   engines,
+		Logger:    shared.Logger,
+	})
+	if err != nil {
+		return backends{}, errors.Join(fmt.Errorf("--peer-advertise: %w", err), listener.Close(), store.Close(ctx))
+	}
+	d := newDomains(o, store, func(kind string) stream.Options {
+		placed := shared
+		placed.Peers = node.Peers(kind)
+		return placed
+	}, metrics, names)
+	maps.Copy(engines, d.engines())
+	metrics.Peers(node.Count)
+	metrics.Database(store.Operations)
+	if err := node.Join(ctx); err != nil {
+		return backends{}, errors.Join(err, listener.Close(), d.close(ctx), store.Close(ctx))
+	}
+	stop := start(node, shared)
+
+	b := noBackends()
+	b.serve = d.serve
+	b.ready = func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+		defer cancel()
+		return store.Ping(ctx)
+	}
+	b.leave = node.Leave
+	b.close = func(ctx context.Context) error { return errors.Join(d.close(ctx), stop(), store.Close(ctx)) }
+	return b, nil
+}
+
+// start runs a node until stop is called.
+func start(node *peer.Node, shared stream.Options) (stop func() error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		err := node.Run(ctx)
+		if ctx.Err() == nil {
+			shared.Logger.Error("this process is cut off from its peers", "error", err)
+		}
+		ended <- err
+	}()
+	return func() error {
+		cancel()
+		return <-ended
+	}
+}
+
+// served returns the prefixes of the names of the streams that the named
+// services answer for.
+func served(mounts []mount, names []string) (prefixes []string) {
+	for service, kind := range map[string]string{
+		votingService:       voting.Kind,
+		accumulationService: accumulation.Kind,
+		rankingService:      ranking.Kind,
+	} {
+		if !slices.Contains(names, service) {
+			continue
+		}
+		for _, m := range mounts {
+			prefixes = append(prefixes, kind+"/"+string(m.environment)+"/")
+		}
+	}
+	slices.Sort(prefixes)
+	return prefixes
+}
