@@ -33,13 +33,14 @@ func TestMain(m *testing.M) {
 
 // process is a running program.
 type process struct {
-	cmd   *exec.Cmd
-	base  string
-	admin string
+	cmd    *exec.Cmd
+	base   string
+	admin  string
+	stderr *bytes.Buffer
 }
 
 // startProgram runs a command of the program until it is ready.
-func startProgram(t *testing.T, dir, command string) *process {
+func startProgram(t *testing.T, dir, command string, flags ...string) *process {
 	t.Helper()
 	binary, err := os.Executable()
 	if err != nil {
@@ -47,9 +48,10 @@ func startProgram(t *testing.T, dir, command string) *process {
 	}
 	p := &process{cmd: exec.CommandContext(t.Context(), binary, command, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
 		"--data-dir", dir, "--extensions", registryFile(), "--log-level", "error")}
+	p.cmd.Args = append(p.cmd.Args, flags...)
 	p.cmd.Env = append(os.Environ(), asProgram+"=1")
-	var stderr bytes.Buffer
-	p.cmd.Stderr = &stderr
+	p.stderr = &bytes.Buffer{}
+	p.cmd.Stderr = p.stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +61,7 @@ func startProgram(t *testing.T, dir, command string) *process {
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		t.Fatalf("no ready line: %v\n%s", err, &stderr)
+		t.Fatalf("no ready line: %v\n%s", err, p.stderr)
 	}
 	for field := range strings.FieldsSeq(line) {
 		if base, ok := strings.CutPrefix(field, "base="); ok {

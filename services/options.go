@@ -20,6 +20,7 @@ type options struct {
 	peerListen      string
 	peerAdvertise   string
 	shutdownTimeout time.Duration
+	drainDelay      time.Duration
 	halfLife        time.Duration
 	logLevel        slog.Level
 
@@ -42,6 +43,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.peerAdvertise, "peer-advertise", "", "address at which they reach it, as host:port (default that of --peer-listen)")
 	f.StringVar(&o.extensions, "extensions", extensionsFile, "extension registry; read again when it changes")
 	f.DurationVar(&o.shutdownTimeout, "shutdown-timeout", 25*time.Second, "how long SIGTERM waits for what was accepted")
+	f.DurationVar(&o.drainDelay, "drain-delay", 0, "how long SIGTERM first goes on serving while /readyz fails, for load balancers to notice")
 	f.DurationVar(&o.halfLife, "decay-half-life", voting.HalfLife, "half-life of the decayed sum in poll statistics; the same in every process")
 	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "least level that is logged to standard error: debug, info, warn or error")
 }

@@ -43,7 +43,8 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 		}
 		return b.ready(ctx)
 	}
-	public := httpapi.NewServer(publicHandler(mounts, b, directory, logger, metrics), logger)
+	handler := lastAnswers(&draining, publicHandler(mounts, b, directory, logger, metrics))
+	public := httpapi.NewServer(handler, logger)
 	admin := httpapi.NewServer(httpapi.NewAdmin(ready, metrics.Registry), logger)
 	s := &server{public: public, admin: admin, logger: logger, directory: directory}
 	if err := s.listen(ctx, o); err != nil {
@@ -57,7 +58,19 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 	logger.Info("draining", "timeout", o.shutdownTimeout.String())
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.shutdownTimeout)
 	defer cancel()
-	return errors.Join(err, b.leave(limit), s.public.Shutdown(limit), b.close(limit), s.admin.Close())
+	err = errors.Join(err, b.leave(limit), stream.SystemClock().Sleep(limit, o.drainDelay))
+	return errors.Join(err, s.public.Shutdown(limit), b.close(limit), s.admin.Close())
+}
+
+// lastAnswers tells clients, while the program drains, not to send another
+// request on their connection.
+func lastAnswers(draining *atomic.Bool, handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		handler.ServeHTTP(w, r)
+	})
 }
 
 // publicHandler serves every environment under its path.

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
+)
+
+// Several programs share a database while they are killed, replaced and paused.
+// Afterwards the history is exact: what was acknowledged is there once, what was
+// refused is not, no limit was passed and no reader missed or repeated anything.
+func TestReplicas(t *testing.T) {
+	for _, size := range []int{3, 8} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			w := &workload{
+				fleet:  startFleet(t, mongotest.Start(t), size),
+				fates:  map[string]fate{},
+				double: map[string]*[2]atomic.Int64{},
+			}
+			w.run(t, size)
+		})
+	}
+}
+
+// workload is what the clients of a fleet do, and what they know.
+type workload struct {
+	fleet *fleet
+	done  atomic.Int64 // commands
+	over  atomic.Bool
+
+	mu     sync.Mutex
+	fates  map[string]fate             // of commands, by the id they leave behind
+	double map[string]*[2]atomic.Int64 // of the multi-vote poll: accepted and unknown, by voter
+	seen   map[string]int              // by the reader of the buffer
+}
+
+const (
+	multiConfig = `{"id":"multi","config":{"totalVotesPerUser":3,"distinctOptionsPerUser":2,"votesPerOption":2}}`
+	perVoter    = 3 // votes in the multi-vote poll
+)
+
+func (w *workload) run(t *testing.T, size int) {
+	broadcaster := sign(t, "broadcaster", "B")
+	if fate, why := send(w.fleet.any(0), http.MethodPost, "/vote_config", broadcaster, multiConfig, nil); fate != stored {
+		t.Fatalf("configure: %s", why)
+	}
+	var clients sync.WaitGroup
+	for c := range 4 * size {
+		clients.Go(func() { w.client(t, c) })
+	}
+	var reader sync.WaitGroup
+	reader.Go(func() { w.read(t) })
+	w.disturb(t, size)
+	w.over.Store(true)
+	clients.Wait()
+	reader.Wait()
+	w.check(t)
+}
+
+// progress waits until the clients have done that many more commands.
+func (w *workload) progress(t *testing.T, commands int64) {
+	for target := w.done.Load() + commands; w.done.Load() < target && !t.Failed(); {
+		_, _ = send(w.fleet.any(0), http.MethodGet, "/user_info", sign(t, "viewer", "U"), "", nil)
+	}
+}
+
+func (w *workload) disturb(t *testing.T, size int) {
+	rng := rand.New(rand.NewPCG(uint64(size), 7))
+	for range 3 {
+		w.progress(t, 200)
+		w.fleet.kill(rng.IntN(size))
+		w.progress(t, 200)
+		w.fleet.replace(rng.IntN(size))
+		w.progress(t, 200)
+		paused := 1 + rng.IntN(size-1) // progress asks the first
+		w.fleet.pause(paused, func() { w.progress(t, 300) })
+	}
+	w.progress(t, 200)
+}
+
+func (w *workload) client(t *testing.T, number int) {
+	rng := rand.New(rand.NewPCG(uint64(number), 3))
+	for i := 0; !w.over.Load(); i++ {
+		id := fmt.Sprintf("U%d-%d", number, i)
+		p := w.fleet.any(rng.IntN(1 << 20))
+		header := sign(t, "viewer", id)
+		switch rng.IntN(5) {
+		case 0:
+			w.note("vote " + id)(send(p, http.MethodPost, "/vote", header, `{"value":1}`, nil))
+		case 1:
+			w.stuff(t, fmt.Sprintf("U%d-%d", number/8, i/8), p, rng.IntN(3))
+		case 2:
+			w.note("entry " + id)(send(p, http.MethodPost, "/accumulate", header, fmt.Sprintf(`{"id":%q}`, id), nil))
+		case 3:
+			patch := fmt.Sprintf(`[{"op":"add","path":"/%s","value":1}]`, id)
+			w.note("member " + id)(send(p, http.MethodPatch, "/channel_state", sign(t, "broadcaster", "B"), patch, nil))
+		case 4:
+			w.note("answer " + id)(send(p, http.MethodPost, "/rank", header, fmt.Sprintf(`{"key":"k%d"}`, i%5), nil))
+		}
+		w.done.Add(1)
+	}
+}
+
+func (w *workload) note(id string) func(fate, string) {
+	return func(f fate, _ string) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.fates[id] = f
+	}
+}
+
+// stuff votes for an identity that other clients vote for at the same time,
+// through other replicas, and more often than it may.
+func (w *workload) stuff(t *testing.T, voter string, p *process, value int) {
+	w.mu.Lock()
+	counts := w.double[voter]
+	if counts == nil {
+		counts = &[2]atomic.Int64{}
+		w.double[voter] = counts
+	}
+	w.mu.Unlock()
+	f, _ := send(p, http.MethodPost, "/vote?id=multi", sign(t, "viewer", voter), fmt.Sprintf(`{"value":%d}`, value), nil)
+	switch f {
+	case stored:
+		counts[0].Add(1)
+	case unknown:
+		counts[1].Add(1)
+	}
+}
+
+type page struct {
+	Data []struct {
+		Data struct{ ID string }
+	}
+	Latest int64
+}
+
+// read follows the buffer through changing replicas until the work is over.
+func (w *workload) read(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	w.seen = map[string]int{}
+	backend := sign(t, "backend", "")
+	for start, last := int64(0), false; !t.Failed(); {
+		var p page
+		f, _ := send(w.fleet.any(rng.IntN(1<<20)), http.MethodGet, fmt.Sprintf("/accumulate?start=%d", start), backend, "", &p)
+		if f != stored {
+			continue // of a replica that is being killed
+		}
+		for _, entry := range p.Data {
+			w.seen[entry.Data.ID]++
+		}
+		if p.Latest > 0 {
+			start = p.Latest
+		} else if last {
+			return
+		}
+		last = w.over.Load() && p.Latest == 0
+	}
+}
+
+// check compares what the clients know with what is stored, as two replicas
+// tell it.
+func (w *workload) check(t *testing.T) {
+	count := map[fate]int{}
+	for _, f := range w.fates {
+		count[f]++
+	}
+	t.Logf("%d commands were stored, %d refused, %d of unknown fate", count[stored], count[refused], count[unknown])
+	for _, p := range []*process{w.fleet.any(0), w.fleet.any(1)} {
+		known := &votes{acknowledged: map[string]bool{}, sent: map[string]bool{}}
+		state := map[string]any{}
+		if f, why := send(p, http.MethodGet, "/channel_state", sign(t, "broadcaster", "B"), "", &state); f != stored {
+			t.Fatal(why)
+		}
+		for id, f := range w.fates {
+			var kind, name string
+			_, _ = fmt.Sscan(id, &kind, &name)
+			times := -1
+			switch kind {
+			case "vote":
+				known.sent[name] = f != refused
+				known.acknowledged[name] = f == stored
+			case "entry":
+				times = w.seen[name]
+			case "member":
+				times = 0
+				if state[name] != nil {
+					times = 1
+				}
+			}
+			if times >= 0 && (f == stored && times != 1 || f == refused && times != 0 || times > 1) {
+				t.Errorf("%s, fate %d, is there %d times", id, f, times)
+			}
+		}
+		for name, ok := range known.acknowledged {
+			if !ok {
+				delete(known.acknowledged, name)
+			}
+		}
+		known.check(t, p)
+		w.checkRank(t, p)
+		w.checkMulti(t, p)
+	}
+}
+
+func (w *workload) checkRank(t *testing.T, p *process) {
+	var rank struct{ Data []struct{ Score int64 } }
+	if f, why := send(p, http.MethodGet, "/rank", sign(t, "backend", ""), "", &rank); f != stored {
+		t.Fatal(why)
+	}
+	var sum, least, most int64
+	for _, answer := range rank.Data {
+		sum += answer.Score
+	}
+	for id, f := range w.fates {
+		if id[0] == 'a' && f != refused {
+			most++
+			if f == stored {
+				least++
+			}
+		}
+	}
+	if sum < least || sum > most {
+		t.Errorf("%d answers are ranked, %d to %d were given", sum, least, most)
+	}
+}
+
+func (w *workload) checkMulti(t *testing.T, p *process) {
+	var logged logAnswer
+	if f, why := send(p, http.MethodGet, "/vote_logs?id=multi", sign(t, "backend", ""), "", &logged); f != stored {
+		t.Fatal(why)
+	}
+	times, options := map[string]int64{}, map[string]map[int64]int{}
+	for _, record := range logged.Result {
+		times[record.Opaque]++
+		if options[record.Opaque] == nil {
+			options[record.Opaque] = map[int64]int{}
+		}
+		options[record.Opaque][record.Value]++
+	}
+	for voter, counts := range w.double {
+		n, accepted, open := times[voter], counts[0].Load(), counts[1].Load()
+		if n < accepted || n > accepted+open || n > perVoter || len(options[voter]) > 2 {
+			t.Errorf("%s has %d votes for %v; %d were accepted and %d are unknown", voter, n, options[voter], accepted, open)
+		}
+		for value, n := range options[voter] {
+			if n > 2 {
+				t.Errorf("%s has %d votes for %d", voter, n, value)
+			}
+		}
+	}
+}
+
+// While every replica is replaced by another, one after the other, no request of
+// clients who ask only those that are ready fails.
+func TestRollingRestart(t *testing.T) {
+	const size = 3
+	f := startFleet(t, mongotest.Start(t), size, "--drain-delay", "500ms")
+	var clients sync.WaitGroup
+	var done atomic.Int64
+	var over atomic.Bool
+	for c := range 16 {
+		clients.Go(func() {
+			for i := c; !over.Load(); i++ {
+				header := sign(t, "viewer", fmt.Sprintf("U%d-%d", c, i))
+				if fate, why := send(f.any(i), http.MethodPost, fmt.Sprintf("/vote?id=p%d", i%20), header, `{"value":1}`, nil); fate != stored {
+					t.Errorf("a vote failed: %s", why)
+				}
+				if fate, why := send(f.any(i+1), http.MethodGet, "/vote", header, "", nil); fate != stored {
+					t.Errorf("a read failed: %s", why)
+				}
+				done.Add(1)
+			}
+		})
+	}
+	for i := range size {
+		for target := done.Load() + 200; done.Load() < target && !t.Failed(); {
+			_, _ = send(f.any(0), http.MethodGet, "/user_info", sign(t, "viewer", "U"), "", nil)
+		}
+		f.replace(i)
+	}
+	over.Store(true)
+	clients.Wait()
+}
