@@ -11,15 +11,19 @@ ARGS     ?=
 # it and of Go, and keeps it in Go's build cache.
 LINT := go tool -modfile=hack/tools/go.mod golangci-lint
 
+# Turns the API types into their methods and CRDs, the operator's markers into
+# its role.
+GENERATE := go tool -modfile=hack/tools/controller-gen/go.mod controller-gen object crd paths=./api/v1alpha1 output:crd:dir=config/crd
+
 # The race detector needs cgo. A machine without a C compiler tests without it
 # and says so; in CI that is an error.
 CC   := $(shell go env CC)
 RACE := $(if $(shell command -v $(firstword $(CC))),-race)
 
-.PHONY: help build run test lint fuzz bench fmt clean
+.PHONY: help build run test generate check-generate lint fuzz bench fmt clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## Build the program, bin/acclaim
 	go build -trimpath -o bin/acclaim ./services
@@ -32,7 +36,14 @@ ifndef RACE
 	@echo 'make test: no C compiler ($(CC)), so the race detector is off' >&2
 	@test "$${CI:-false}" != true
 endif
-	CGO_ENABLED=$(if $(RACE),1,0) go test $(RACE) ./...
+	@# Built before the tests, whose time limit it would use up on a new machine.
+	assets=$$(go run ./hack/envtest) && CGO_ENABLED=$(if $(RACE),1,0) KUBEBUILDER_ASSETS=$$assets go test $(RACE) ./...
+
+generate: ## Write what is generated from the API types: methods, CRDs, RBAC
+	$(GENERATE)
+
+check-generate: generate ## Fail when what is generated is not what is committed
+	@test -z "$$(git status --porcelain -- api config)" || { git status --short -- api config; git diff -- api config; exit 1; } >&2
 
 lint: ## Run golangci-lint; the first run builds it, which takes a minute or two
 	$(LINT) run ./...

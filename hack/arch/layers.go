@@ -32,7 +32,10 @@ services/internal/telemetry | stream                                            
 services/internal/httpapi   | fault domains stream document tenant telemetry                                 | storetest ceiling
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
 services                    | fault domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer | storetest mongotest
+api/v1alpha1                |                                                                                | assets
 hack/arch                   |                                                                                |
+hack/envtest                | assets                                                                         |
+hack/envtest/assets         |                                                                                |
 hack/bench                  |                                                                                |
 `
 
@@ -51,9 +54,9 @@ sigs.k8s.io/yaml                 | tenant
 github.com/spf13                 | services
 go.etcd.io/bbolt                 | boltstore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest
-os/exec                          | mongotest bench
+os/exec                          | mongotest bench assets
 database/sql                     |
-os                               | tenant boltstore mongotest services bench arch
+os                               | tenant boltstore mongotest services bench arch envtest assets
 testing                          | storetest mongotest
 `
 

@@ -1,0 +1,179 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Extension declares an extension of the streaming platform: its ids, its keys
+// and who administers it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=ext,categories=acclaim
+// +kubebuilder:printcolumn:name="Client",type=string,JSONPath=`.spec.clientID`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Extension struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ExtensionSpec   `json:"spec"`
+	Status ExtensionStatus `json:"status,omitempty"`
+}
+
+// ExtensionSpec is what an extension should be.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.keys) || (has(self.sandbox) && has(self.sandbox.keys))",message="an extension has a key, for production or for the sandbox"
+// +kubebuilder:validation:XValidation:rule="!has(self.appIDs) || !(self.clientID in self.appIDs)",message="the client id is not one of the app ids"
+type ExtensionSpec struct {
+	// ClientID is the extension's id on the platform.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clientID is immutable"
+	ClientID ID `json:"clientID"`
+
+	// AppIDs are further ids that mean the same extension.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	AppIDs []ID `json:"appIDs,omitempty"`
+
+	// OwnerUserID is the user id of the extension's owner.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	OwnerUserID string `json:"ownerUserID,omitempty"`
+
+	// AdminUserIDs are the user ids of those who, with the owner, may read vote logs
+	// and write the extension's state.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=128
+	AdminUserIDs []string `json:"adminUserIDs,omitempty"`
+
+	// ExternalRole is what the platform role "external" may do: nothing when left
+	// out, or the same as "backend".
+	// +optional
+	// +kubebuilder:validation:Enum=backend
+	ExternalRole string `json:"externalRole,omitempty"`
+
+	// Environment holds what is for production.
+	Environment `json:",inline"`
+
+	// Sandbox holds what is for the sandbox. Origins and limits left out are those of
+	// production; keys never are.
+	// +optional
+	Sandbox *Environment `json:"sandbox,omitempty"`
+}
+
+// ID is an id on the streaming platform.
+// +kubebuilder:validation:Pattern=`^[A-Za-z0-9._-]{1,128}$`
+// +kubebuilder:validation:MaxLength=128
+type ID string
+
+// Environment is what an extension has for one environment.
+type Environment struct {
+	// Keys sign and verify the extension's tokens. Any active one verifies, the
+	// newest active one signs; to rotate, add the new key with a time from which it
+	// is active and remove the old one when no token signed with it is left.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Keys []Key `json:"keys,omitempty"`
+
+	// AllowedOrigins are the origins whose pages may call; "*" is any. Left out, they
+	// are the platform's and localhost.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=512
+	AllowedOrigins []string `json:"allowedOrigins,omitempty"`
+
+	// Limits of the extension; what is left out is the default.
+	// +optional
+	Limits *Limits `json:"limits,omitempty"`
+}
+
+// Key is a base64-encoded secret in a Secret.
+type Key struct {
+	// SecretRef says where the key is.
+	SecretRef SecretKeyReference `json:"secretRef"`
+	// ActiveFrom is when the key comes into force; left out, it is in force.
+	// +optional
+	ActiveFrom *metav1.Time `json:"activeFrom,omitempty"`
+}
+
+// SecretKeyReference names an entry of a Secret in the same namespace.
+type SecretKeyReference struct {
+	// Name of the Secret.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// Key in the Secret's data.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key"`
+}
+
+// Limits bound what an extension may do.
+type Limits struct {
+	// IdentityRate is how often one identity may ask; left out, it is not limited.
+	// +optional
+	IdentityRate *Rate `json:"identityRate,omitempty"`
+	// ExtensionRate is how often all identities together may ask; left out, it is not
+	// limited.
+	// +optional
+	ExtensionRate *Rate `json:"extensionRate,omitempty"`
+	// DocumentBytes is the largest state or configuration document; 65536 when left out.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1048576
+	DocumentBytes *int32 `json:"documentBytes,omitempty"`
+	// BodyBytes is the largest request body; 262144 when left out.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=67108864
+	BodyBytes *int32 `json:"bodyBytes,omitempty"`
+	// AdminMapBytes is the largest body of an extension-viewer state map; 4194304 when
+	// left out.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=67108864
+	AdminMapBytes *int32 `json:"adminMapBytes,omitempty"`
+	// AccumulationEntryBytes is the largest accumulated object; 65536 when left out.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1048576
+	AccumulationEntryBytes *int32 `json:"accumulationEntryBytes,omitempty"`
+}
+
+// Rate is how often something may happen.
+type Rate struct {
+	// PerSecond is how many requests a second are allowed in the long run; 0 is no limit.
+	// +kubebuilder:validation:Minimum=0
+	PerSecond int32 `json:"perSecond"`
+	// Burst is how many are allowed at once; left out, one second's worth.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Burst *int32 `json:"burst,omitempty"`
+}
+
+// ExtensionStatus is what the operator last saw and did.
+type ExtensionStatus struct {
+	// ObservedGeneration is the generation of the spec that the rest speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Conditions are KeysValid and Ready.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ExtensionList is a list of Extensions.
+//
+// +kubebuilder:object:root=true
+type ExtensionList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Extension `json:"items"`
+}

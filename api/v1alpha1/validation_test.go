@@ -1,0 +1,219 @@
+package v1alpha1_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/acclaim-dev/acclaim/hack/envtest/assets"
+)
+
+type spec = map[string]any
+
+// sound returns, for each kind, a spec that is accepted.
+func sound(kind string) spec {
+	switch kind {
+	case "Poll":
+		return spec{"extensionRef": spec{"name": "quiz"}, "channel": "42"}
+	case "Extension":
+		return spec{"clientID": "quiz", "keys": keys(1)}
+	}
+	return spec{"image": "acclaim:1", "mongodb": spec{"name": "mongodb", "key": "uri"}}
+}
+
+func keys(n int) []any {
+	var all []any
+	for range n {
+		all = append(all, spec{"secretRef": spec{"name": "quiz", "key": "current"}})
+	}
+	return all
+}
+
+func texts(n int, text string) []any {
+	var all []any
+	for i := range n {
+		all = append(all, strings.Replace(text, "#", fmt.Sprint(i), 1))
+	}
+	return all
+}
+
+// rule is one rule of the schemas: a change of the sound spec that it accepts
+// and one that it refuses.
+type rule struct {
+	kind, name string
+	good, bad  spec
+	message    string
+}
+
+func rules() []rule {
+	service := func(s spec) spec { return spec{"services": spec{"voting": s}} }
+	return []rule{
+		{"Poll", "id length", spec{"id": strings.Repeat("é", 64)}, spec{"id": strings.Repeat("a", 65)}, "64"},
+		{"Poll", "id not empty", spec{"id": "a"}, spec{"id": ""}, "at least 1"},
+		{"Poll", "id dot", spec{"id": "a-b"}, spec{"id": "a.b"}, "must not contain '.'"},
+		{"Poll", "global prefix", spec{"id": "global-1", "global": true, "channel": nil}, spec{"id": "local", "global": true, "channel": nil}, "begins with 'global'"},
+		{"Poll", "local prefix", spec{"id": "local"}, spec{"id": "globalist"}, "begins with 'global'"},
+		{"Poll", "channel or global", spec{"channel": "1"}, spec{"channel": nil}, "either channel"},
+		{"Poll", "not channel and global", spec{"channel": "1"}, spec{"id": "global", "global": true}, "either channel"},
+		{"Poll", "distinctOptionsPerUser low", spec{"distinctOptionsPerUser": 1}, spec{"distinctOptionsPerUser": 0}, "greater than or equal to 1"},
+		{"Poll", "distinctOptionsPerUser high", spec{"distinctOptionsPerUser": 258}, spec{"distinctOptionsPerUser": 259}, "less than or equal to 258"},
+		{"Poll", "totalVotesPerUser low", spec{"totalVotesPerUser": 1}, spec{"totalVotesPerUser": 0}, "greater than or equal to 1"},
+		{"Poll", "totalVotesPerUser high", spec{"totalVotesPerUser": 1024}, spec{"totalVotesPerUser": 1025}, "less than or equal to 1024"},
+		{"Poll", "votesPerOption", spec{"votesPerOption": 1 << 40}, spec{"votesPerOption": 0}, "greater than or equal to 1"},
+		{"Poll", "prompt length", spec{"prompt": strings.Repeat("a", 256)}, spec{"prompt": strings.Repeat("a", 257)}, "256"},
+		{"Poll", "prompt bytes", spec{"prompt": strings.Repeat("é", 128)}, spec{"prompt": strings.Repeat("é", 129)}, "at most 256 bytes"},
+		{"Poll", "options number", spec{"options": texts(32, "#")}, spec{"options": texts(33, "#")}, "32"},
+		{"Poll", "option length", spec{"options": texts(1, strings.Repeat("a", 128))}, spec{"options": texts(1, strings.Repeat("a", 129))}, "128"},
+		{"Poll", "option bytes", spec{"options": texts(1, strings.Repeat("é", 64))}, spec{"options": texts(1, strings.Repeat("é", 65))}, "at most 128 bytes"},
+		{"Poll", "startsAt", spec{"startsAt": "2030-01-01T00:00:00Z"}, spec{"startsAt": "1969-12-31T23:59:59Z"}, "startsAt must be after 1970"},
+		{"Poll", "endsAt", spec{"endsAt": "2030-01-01T00:00:00+02:00"}, spec{"endsAt": "1970-01-01T00:00:00Z"}, "endsAt must be after 1970"},
+		{"Poll", "schedule", spec{"startsAt": "2030-01-01T00:00:00Z", "endsAt": "2030-01-01T00:00:00Z"}, spec{"startsAt": "2030-01-01T00:00:01Z", "endsAt": "2030-01-01T00:00:00Z"}, "startsAt must not be after endsAt"},
+		{"Poll", "voterIdentity", spec{"voterIdentity": "SharedUserID"}, spec{"voterIdentity": "Name"}, "Unsupported value"},
+		{"Poll", "deletionPolicy", spec{"deletionPolicy": "Retain"}, spec{"deletionPolicy": "Keep"}, "Unsupported value"},
+		{"Poll", "driftPolicy", spec{"driftPolicy": "Observe"}, spec{"driftPolicy": "Ignore"}, "Unsupported value"},
+		{"Poll", "userData", spec{"userData": []any{"any", spec{"json": true}}}, spec{"userData": "x", "prompt": 7}, "prompt"},
+
+		{"Extension", "client id", spec{"clientID": "a.B-9_"}, spec{"clientID": "a b"}, "clientID"},
+		{"Extension", "app id", spec{"appIDs": texts(2, "app#")}, spec{"appIDs": texts(1, "a:b")}, "appIDs"},
+		{"Extension", "app id twice", spec{"appIDs": texts(2, "app#")}, spec{"appIDs": texts(2, "app")}, "Duplicate"},
+		{"Extension", "client among app ids", spec{"appIDs": texts(1, "app")}, spec{"appIDs": texts(1, "quiz")}, "not one of the app ids"},
+		{"Extension", "admins", spec{"adminUserIDs": texts(2, "#")}, spec{"adminUserIDs": texts(1, "")}, "adminUserIDs"},
+		{"Extension", "external role", spec{"externalRole": "backend"}, spec{"externalRole": "admin"}, "Unsupported value"},
+		{"Extension", "some key", spec{"keys": nil, "sandbox": spec{"keys": keys(1)}}, spec{"keys": nil}, "has a key"},
+		{"Extension", "keys", spec{"keys": keys(16)}, spec{"keys": keys(17)}, "16"},
+		{"Extension", "document limit", spec{"limits": spec{"documentBytes": 1 << 20}}, spec{"limits": spec{"documentBytes": 1<<20 + 1}}, "1048576"},
+		{"Extension", "body limit", spec{"limits": spec{"bodyBytes": 64 << 20}}, spec{"limits": spec{"bodyBytes": 0}}, "bodyBytes"},
+		{"Extension", "rate", spec{"limits": spec{"identityRate": spec{"perSecond": 0}}}, spec{"limits": spec{"identityRate": spec{"perSecond": -1}}}, "perSecond"},
+		{"Extension", "burst", spec{"limits": spec{"extensionRate": spec{"perSecond": 1, "burst": 1}}}, spec{"limits": spec{"extensionRate": spec{"perSecond": 1, "burst": 0}}}, "burst"},
+
+		{"Backend", "environment", spec{"environment": "sandbox"}, spec{"environment": "test"}, "Unsupported value"},
+		{"Backend", "image", spec{"image": "a"}, spec{"image": ""}, "image"},
+		{"Backend", "sandbox service", spec{"environment": "sandbox", "services": spec{"sandbox": spec{}}}, spec{"services": spec{"sandbox": spec{}}}, "only a sandbox backend"},
+		{"Backend", "replicas", service(spec{"replicas": 1}), service(spec{"replicas": 0}), "replicas"},
+		{"Backend", "replicas or autoscaling", service(spec{"autoscaling": spec{"maxReplicas": 2}}), service(spec{"replicas": 2, "autoscaling": spec{"maxReplicas": 2}}), "exclude each other"},
+		{"Backend", "autoscaling", service(spec{"autoscaling": spec{"minReplicas": 3, "maxReplicas": 3}}), service(spec{"autoscaling": spec{"minReplicas": 3, "maxReplicas": 2}}), "must not exceed"},
+		{"Backend", "ingress or route", spec{"ingress": spec{"host": "a.example"}}, spec{"ingress": spec{"host": "a.example"}, "route": spec{"host": "a.example", "gateway": spec{"name": "g"}}}, "exclude each other"},
+		{"Backend", "path", spec{"ingress": spec{"host": "a.example", "path": "/a/v1"}}, spec{"ingress": spec{"host": "a.example", "path": "v1/"}}, "path"},
+	}
+}
+
+func TestSchemas(t *testing.T) {
+	ctx, c := t.Context(), newClient(t)
+	for i, r := range rules() {
+		t.Run(r.kind+"/"+r.name, func(t *testing.T) {
+			name := fmt.Sprintf("rule-%d", i)
+			if err := c.Create(ctx, object(r.kind, name, r.good)); err != nil {
+				t.Errorf("good one: %v", err)
+			}
+			refused(t, c.Create(ctx, object(r.kind, name+"-bad", r.bad)), r.message)
+		})
+	}
+}
+
+func TestNameAsID(t *testing.T) {
+	ctx, c := t.Context(), newClient(t)
+	for _, name := range []string{strings.Repeat("a", 65), "a.b"} {
+		refused(t, c.Create(ctx, object("Poll", name, nil)), "the name is the poll's id")
+		if err := c.Create(ctx, object("Poll", name, spec{"id": "short"})); err != nil {
+			t.Errorf("name %q beside an id: %v", name, err)
+		}
+	}
+}
+
+func TestImmutable(t *testing.T) {
+	ctx, c := t.Context(), newClient(t)
+	for i, test := range []struct {
+		kind           string
+		before, change spec
+		message        string
+	}{
+		{"Poll", nil, spec{"extensionRef": spec{"name": "other"}}, "extensionRef is immutable"},
+		{"Poll", nil, spec{"channel": "43"}, "channel is immutable"},
+		{"Poll", nil, spec{"id": "late"}, "id is immutable"},
+		{"Poll", spec{"id": "early"}, spec{"id": "late"}, "id is immutable"},
+		{"Poll", spec{"id": "global", "global": true, "channel": nil}, spec{"global": false, "channel": "1"}, "global is immutable"},
+		{"Extension", nil, spec{"clientID": "other"}, "clientID is immutable"},
+		{"Backend", nil, spec{"environment": "sandbox"}, "environment is immutable"},
+	} {
+		t.Run(fmt.Sprintf("%s/%s", test.kind, test.message), func(t *testing.T) {
+			o := object(test.kind, fmt.Sprintf("fixed-%d", i), test.before)
+			create(ctx, t, c, o)
+			if err := c.Update(ctx, o); err != nil {
+				t.Fatalf("update without a change: %v", err)
+			}
+			lay(o.Object["spec"].(spec), test.change)
+			refused(t, c.Update(ctx, o), test.message)
+		})
+	}
+}
+
+func newClient(t *testing.T) client.Client {
+	t.Helper()
+	c, err := client.New(start(t), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// start starts an API server with the project's CRDs for the time of the test.
+func start(t *testing.T) *rest.Config {
+	t.Helper()
+	folder, err := assets.Find(t.Context(), t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	environment := &envtest.Environment{
+		BinaryAssetsDirectory: folder,
+		CRDDirectoryPaths:     []string{"../../config/crd"},
+		ErrorIfCRDPathMissing: true,
+	}
+	config, err := environment.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := environment.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return config
+}
+
+// object returns a sound object with a change laid over its spec.
+func object(kind, name string, change spec) *unstructured.Unstructured {
+	s := sound(kind)
+	lay(s, change)
+	return &unstructured.Unstructured{Object: spec{
+		"apiVersion": "acclaim.dev/v1alpha1", "kind": kind,
+		"metadata": spec{"name": name, "namespace": "default"},
+		"spec":     s,
+	}}
+}
+
+// lay lays a change over a spec; nil removes a field.
+func lay(s, change spec) {
+	maps.Copy(s, change)
+	maps.DeleteFunc(s, func(_ string, value any) bool { return value == nil })
+}
+
+func create(ctx context.Context, t *testing.T, c client.Client, o client.Object) {
+	t.Helper()
+	if err := c.Create(ctx, o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func refused(t *testing.T, err error, message string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), message) {
+		t.Errorf("error is %v, want a refusal with %q", err, message)
+	}
+}

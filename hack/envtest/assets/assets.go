@@ -1,0 +1,153 @@
+// Package assets finds or builds the etcd and the kube-apiserver that the
+// operator is tested against. What is missing is an error, never a reason to
+// skip a test.
+//
+// Only tests and hack/envtest may import it.
+package assets
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Variable names a folder that has the programs.
+const Variable = "KUBEBUILDER_ASSETS"
+
+// program is one to build.
+type program struct {
+	name, module, pkg, linkFlags string
+}
+
+// programs returns what is built, the slower first.
+func programs() []program {
+	// Without the stamp the API server has no version, and clients that ask for one
+	// refuse it.
+	const version = "v1.36.3"
+	flags := "-s -w"
+	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		flags += fmt.Sprintf(" -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=1 -X %[1]s.gitMinor=36"+
+			" -X %[1]s.gitTreeState=clean -X %[1]s.gitCommit=module -X %[1]s.buildDate=1970-01-01T00:00:00Z", pkg, version)
+	}
+	return []program{
+		{"kube-apiserver", "apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", flags},
+		{"etcd", "etcd", "go.etcd.io/etcd/server/v3", "-s -w"},
+	}
+}
+
+// Find returns the folder that has the programs: the one that KUBEBUILDER_ASSETS
+// names, else one in the user's cache, keyed by the modules and the version of
+// Go and filled when it is not there, which takes minutes and is reported.
+func Find(ctx context.Context, report io.Writer) (string, error) {
+	if folder := os.Getenv(Variable); folder != "" {
+		return folder, complete(folder)
+	}
+	source, err := sourceFolder(ctx)
+	if err != nil {
+		return "", err
+	}
+	folder, err := cacheFolder(source)
+	if err != nil {
+		return "", err
+	}
+	if complete(folder) == nil {
+		return folder, nil
+	}
+	return folder, build(ctx, source, folder, report)
+}
+
+// complete returns an error that names what a folder does not have.
+func complete(folder string) error {
+	var missing []error
+	for _, p := range programs() {
+		if _, err := os.Stat(filepath.Join(folder, p.name)); err != nil {
+			missing = append(missing, err)
+		}
+	}
+	return errors.Join(missing...)
+}
+
+// sourceFolder returns hack/envtest of the module that the process runs in.
+func sourceFolder(ctx context.Context) (string, error) {
+	gomod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", fmt.Errorf("go env GOMOD: %w", err)
+	}
+	return filepath.Join(filepath.Dir(strings.TrimSpace(string(gomod))), "hack", "envtest"), nil
+}
+
+func cacheFolder(source string) (string, error) {
+	hash := sha256.New()
+	hash.Write([]byte(runtime.Version()))
+	for _, p := range programs() {
+		hash.Write([]byte(p.pkg + p.linkFlags))
+		for _, name := range []string{"go.mod", "go.sum"} {
+			content, err := os.ReadFile(filepath.Join(source, p.module, name))
+			if err != nil {
+				return "", err
+			}
+			hash.Write(content)
+		}
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(cache, "acclaim", fmt.Sprintf("envtest-%x", hash.Sum(nil)[:8])), nil
+}
+
+// build fills the folder. Several may build at once; whoever is last leaves the
+// same.
+func build(ctx context.Context, source, folder string, report io.Writer) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	all := programs()
+	for i, p := range all {
+		_, _ = fmt.Fprintf(report, "envtest: building %s (%d of %d) into %s, once; this takes a few minutes\n", p.name, i+1, len(all), folder)
+		began := time.Now()
+		if err := p.build(ctx, source, folder, report); err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(report, "envtest: built %s in %v\n", p.name, time.Since(began).Round(time.Second))
+	}
+	return nil
+}
+
+// build builds one program and says every half minute that it is at it.
+func (p program) build(ctx context.Context, source, folder string, report io.Writer) error {
+	ctx, done := context.WithCancel(ctx)
+	defer done()
+	go tick(ctx, p.name, report)
+	finished := filepath.Join(folder, p.name)
+	unfinished := finished + "." + rand.Text()
+	command := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-ldflags", p.linkFlags, "-o", unfinished, p.pkg)
+	command.Dir = filepath.Join(source, p.module)
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", p.name, err, output)
+	}
+	return os.Rename(unfinished, finished)
+}
+
+func tick(ctx context.Context, name string, report io.Writer) {
+	began, ticker := time.Now(), time.NewTicker(30*time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			_, _ = fmt.Fprintf(report, "envtest: still building %s, %v\n", name, time.Since(began).Round(time.Second))
+		}
+	}
+}
