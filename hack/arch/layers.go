@@ -32,6 +32,8 @@ services/internal/telemetry | stream                                            
 services/internal/httpapi   | fault domains stream document tenant telemetry                                 | storetest ceiling
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
 services                    | fault domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer | storetest mongotest
+services/votingclient       |                                                                                |
+operator/internal/controller/poll | v1alpha1 votingclient                                                    | assets
 api/v1alpha1                |                                                                                | assets
 hack/arch                   |                                                                                |
 hack/envtest                | assets                                                                         |
@@ -44,11 +46,11 @@ hack/bench                  |                                                   
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | httpapi telemetry ceiling peer services bench
+net/http                         | votingclient httpapi telemetry ceiling peer services bench poll
 github.com/gorilla/mux           | httpapi
-github.com/golang-jwt/jwt/v5     | httpapi sandbox services bench
+github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox services bench
 github.com/evanphx/json-patch/v5 | document
-github.com/prometheus            | httpapi telemetry services
+github.com/prometheus            | httpapi telemetry services poll
 github.com/fsnotify/fsnotify     | tenant
 sigs.k8s.io/yaml                 | tenant
 github.com/spf13                 | services

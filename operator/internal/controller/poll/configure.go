@@ -1,0 +1,120 @@
+package poll
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/services/votingclient"
+)
+
+// configure compares the service's configuration with the declared one and
+// does what policy says.
+func (r *Reconciler) configure(ctx context.Context, p *v1alpha1.Poll, t target) *problem {
+	want, err := declared(p)
+	if err != nil {
+		return unconfigured(v1alpha1.ReasonInvalidConfiguration, "userData: %v", err)
+	}
+	hash := hashOf(want)
+	applied := p.Status.AppliedHash
+	if applied != "" && p.Spec.DriftPolicy == v1alpha1.DriftInitOnly {
+		return nil
+	}
+	got, found, err := t.service.Config(ctx, t.poll)
+	if err != nil {
+		return r.refused(err)
+	}
+	drifted := applied == hash && !(found && visiblyEqual(want, got))
+	switch {
+	case applied == hash && !drifted:
+		return nil
+	case drifted && p.Spec.DriftPolicy == v1alpha1.DriftObserve:
+		return unconfigured(v1alpha1.ReasonDrifted, "The service holds another configuration than the declared one")
+	}
+	if err := t.service.Configure(ctx, t.poll, want); err != nil {
+		return r.refused(err)
+	}
+	if drifted {
+		r.Metrics.driftCorrected()
+		r.note(p, "DriftCorrected", "The service held another configuration; the declared one was written back")
+	}
+	p.Status.AppliedHash = hash
+	return nil
+}
+
+// refused says what an error of the service means.
+func (r *Reconciler) refused(err error) *problem {
+	r.Metrics.configurationError()
+	status := votingclient.StatusOf(err)
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		p := unconfigured(v1alpha1.ReasonNotAuthorized, "%v", err)
+		p.retry = err // a new key takes a moment to reach the service
+		return p
+	case status/100 == 4 && status != http.StatusTooManyRequests:
+		return unconfigured(v1alpha1.ReasonInvalidConfiguration, "%v", err)
+	}
+	// The message is the same for every attempt: a changing one would be a write each.
+	p := unavailable(v1alpha1.ReasonServiceUnreachable, "The voting service does not answer")
+	if status != 0 {
+		p.message = err.Error()
+	}
+	p.retry = err
+	return p
+}
+
+// declared returns the configuration that a Poll declares.
+func declared(p *v1alpha1.Poll) (votingclient.Config, error) {
+	config := votingclient.Config{
+		UserIDVoting:           p.Spec.VoterIdentity == v1alpha1.SharedUserID,
+		DistinctOptionsPerUser: p.Spec.DistinctOptionsPerUser,
+		TotalVotesPerUser:      p.Spec.TotalVotesPerUser,
+		VotesPerOption:         p.Spec.VotesPerOption,
+		Global:                 p.Spec.Global,
+		Disabled:               p.Spec.Disabled,
+		Prompt:                 p.Spec.Prompt,
+		Options:                p.Spec.Options,
+		StartsAt:               seconds(p.Spec.StartsAt),
+		EndsAt:                 seconds(p.Spec.EndsAt),
+	}
+	if p.Spec.UserData == nil {
+		return config, nil
+	}
+	var compact bytes.Buffer
+	err := json.Compact(&compact, p.Spec.UserData.Raw)
+	config.UserData = compact.Bytes()
+	return config, err
+}
+
+func seconds(t *metav1.Time) int64 {
+	if t == nil {
+		return 0
+	}
+	return t.Unix()
+}
+
+// hashOf returns a short name of a configuration, prompt and userData included.
+func hashOf(c votingclient.Config) string {
+	encoded, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // strings, integers and JSON that was compacted
+	}
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:8])
+}
+
+// visiblyEqual compares what the service returns of a configuration.
+func visiblyEqual(want, got votingclient.Config) bool {
+	sameOptions := slices.Equal(want.Options, got.Options)
+	for _, c := range []*votingclient.Config{&want, &got} {
+		c.Prompt, c.UserData, c.Options = "", nil, nil
+	}
+	return sameOptions && hashOf(want) == hashOf(got)
+}
