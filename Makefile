@@ -13,7 +13,7 @@ LINT := go tool -modfile=hack/tools/go.mod golangci-lint
 
 # Turns the API types into their methods and CRDs, the operator's markers into
 # its role.
-GENERATE := go tool -modfile=hack/tools/controller-gen/go.mod controller-gen object crd paths=./api/v1alpha1 output:crd:dir=config/crd
+GENERATE := go tool -modfile=hack/tools/controller-gen/go.mod controller-gen object crd rbac:roleName=acclaim-operator paths=./api/v1alpha1 paths=./operator/... output:crd:dir=config/crd output:rbac:dir=config/rbac
 
 # The race detector needs cgo. A machine without a C compiler tests without it
 # and says so; in CI that is an error.

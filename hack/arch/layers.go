@@ -33,6 +33,7 @@ services/internal/httpapi   | fault domains stream document tenant telemetry    
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
 services                    | fault domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer | storetest mongotest
 services/votingclient       |                                                                                |
+operator                    | v1alpha1 poll                                                                  |
 operator/internal/controller/poll | v1alpha1 votingclient                                                    | assets
 api/v1alpha1                |                                                                                | assets
 hack/arch                   |                                                                                |
@@ -46,19 +47,19 @@ hack/bench                  |                                                   
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | votingclient httpapi telemetry ceiling peer services bench poll
+net/http                         | votingclient httpapi telemetry ceiling peer services bench poll operator
 github.com/gorilla/mux           | httpapi
 github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox services bench
 github.com/evanphx/json-patch/v5 | document
-github.com/prometheus            | httpapi telemetry services poll
+github.com/prometheus            | httpapi telemetry services poll operator
 github.com/fsnotify/fsnotify     | tenant
 sigs.k8s.io/yaml                 | tenant
-github.com/spf13                 | services
+github.com/spf13                 | services operator
 go.etcd.io/bbolt                 | boltstore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest
 os/exec                          | mongotest bench assets
 database/sql                     |
-os                               | tenant boltstore mongotest services bench arch envtest assets
+os                               | tenant boltstore mongotest services bench arch envtest assets operator
 testing                          | storetest mongotest
 `
 

@@ -17,7 +17,8 @@ import (
 )
 
 func TestPoll(t *testing.T) {
-	api, base := cluster(t), startService(t)
+	_, api := cluster(t)
+	base := startService(t)
 	for name, test := range map[string]func(*world){
 		"life":               testLife,
 		"drift":              testDrift,
@@ -116,12 +117,7 @@ func testConflict(w *world) {
 	first.Spec.ID, second.Spec.ID = &id, &id
 	w.create(first)
 	w.settle(first)
-	w.now = w.now.Add(time.Second)
-	for w.create(second); second.CreationTimestamp.Equal(&first.CreationTimestamp); w.create(second) {
-		w.delete(second) // a second has to pass for one to be older
-		second = w.poll("second")
-		second.Spec.ID = &id
-	}
+	w.createYounger(second, first)
 	w.settle(second)
 	want(w, second, v1alpha1.Configured, v1alpha1.ReasonConflict)
 	w.settle(first)

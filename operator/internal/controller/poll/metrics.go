@@ -1,6 +1,14 @@
 package poll
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+)
 
 // Metrics counts what the controller did.
 type Metrics struct {
@@ -25,3 +33,39 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 
 func (m *Metrics) configurationError() { m.errors.Inc() }
 func (m *Metrics) driftCorrected()     { m.drift.Inc() }
+
+// Census counts Polls by their status when it is asked.
+type Census struct {
+	polls client.Reader
+	count *prometheus.Desc
+}
+
+// NewCensus returns a census of the Polls in a cache.
+func NewCensus(polls client.Reader) *Census {
+	return &Census{polls: polls, count: prometheus.NewDesc("acclaim_operator_polls",
+		"Polls by where they stand in their schedule and whether they are ready.", []string{"status", "ready"}, nil)}
+}
+
+// Describe names the metric.
+func (c *Census) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- c.count }
+
+// Collect counts. A cache that is not filled yet gives nothing.
+func (c *Census) Collect(collected chan<- prometheus.Metric) {
+	type group struct{ status, ready string }
+	var polls v1alpha1.PollList
+	if err := c.polls.List(context.Background(), &polls, client.UnsafeDisableDeepCopy); err != nil {
+		return
+	}
+	groups := map[group]float64{}
+	for i := range polls.Items {
+		status := &polls.Items[i].Status
+		ready := "false"
+		if meta.IsStatusConditionTrue(status.Conditions, v1alpha1.Ready) {
+			ready = "true"
+		}
+		groups[group{status.PollStatus, ready}]++
+	}
+	for g, n := range groups {
+		collected <- prometheus.MustNewConstMetric(c.count, prometheus.GaugeValue, n, g.status, g.ready)
+	}
+}

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,7 +51,7 @@ type world struct {
 }
 
 // cluster starts an API server with the CRDs and returns a client of it.
-func cluster(t *testing.T) client.WithWatch {
+func cluster(t *testing.T) (*rest.Config, client.WithWatch) {
 	t.Helper()
 	folder, err := assets.Find(t.Context(), t.Output())
 	if err != nil {
@@ -80,7 +81,7 @@ func cluster(t *testing.T) client.WithWatch {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return config, c
 }
 
 // startService builds and starts the real program and returns its base address.
@@ -177,6 +178,20 @@ func (w *world) create(o client.Object) {
 	w.t.Helper()
 	if err := w.api.Create(w.t.Context(), o); err != nil {
 		w.t.Fatal(err)
+	}
+}
+
+// createYounger creates a Poll in a later second than another was created in,
+// which is as finely as the API server tells their ages apart.
+func (w *world) createYounger(p, than *v1alpha1.Poll) {
+	w.t.Helper()
+	for {
+		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, GenerateName: "clock-"}}
+		w.create(probe)
+		if than.CreationTimestamp.Before(&probe.CreationTimestamp) {
+			w.create(p)
+			return
+		}
 	}
 }
 

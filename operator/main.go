@@ -1,0 +1,143 @@
+// Operator makes the polls that Kubernetes resources declare exist in the
+// services of Acclaim.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/controller/poll"
+)
+
+// settings are the program's flags.
+type settings struct {
+	namespaces    []string
+	leaderElect   bool
+	health        string
+	metrics       string
+	votingURL     string
+	driftInterval time.Duration
+	giveUpAfter   time.Duration
+	workers       int
+	defaultImage  string
+	mongoDBSecret string
+}
+
+func main() {
+	var s settings
+	f := pflag.CommandLine
+	f.StringSliceVar(&s.namespaces, "namespaces", nil, "namespaces to watch (default all)")
+	f.BoolVar(&s.leaderElect, "leader-elect", true, "let one of several operators work at a time")
+	f.StringVar(&s.health, "health-listen", ":8081", "address of /healthz and /readyz")
+	f.StringVar(&s.metrics, "metrics-listen", ":8080", "address of /metrics")
+	f.StringVar(&s.votingURL, "voting-url", "http://{backend}-voting.{namespace}.svc:8080/v1", "base address of a Backend's voting service")
+	f.DurationVar(&s.driftInterval, "drift-interval", time.Minute, "how often a configuration is compared with the declared one")
+	f.DurationVar(&s.giveUpAfter, "give-up-after", 5*time.Minute, "how long the deletion of a Poll waits for a service that does not answer")
+	f.IntVar(&s.workers, "workers", 8, "Polls to work on at once")
+	f.StringVar(&s.defaultImage, "default-backend-image", "", "image of the Backend created in a namespace that has Polls and no Backend (default: none is created)")
+	f.StringVar(&s.mongoDBSecret, "default-backend-mongodb-secret", "mongodb", `Secret whose entry "uri" is the address of that Backend's database`)
+	pflag.Parse()
+	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, nil)))
+	if err := run(ctrl.SetupSignalHandler(), s); err != nil {
+		fmt.Fprintf(os.Stderr, "operator: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// run works until the context is done.
+func run(ctx context.Context, s settings) error {
+	manager, err := newManager(s)
+	if err != nil {
+		return err
+	}
+	reconciler := &poll.Reconciler{
+		Client:         manager.GetClient(),
+		Recorder:       manager.GetEventRecorder("acclaim-operator"),
+		HTTP:           &http.Client{Timeout: 5 * time.Second},
+		Endpoint:       s.endpoint,
+		DefaultBackend: s.defaultBackend(),
+		Now:            time.Now,
+		DriftInterval:  s.driftInterval,
+		GiveUpAfter:    s.giveUpAfter,
+		Metrics:        poll.NewMetrics(metrics.Registry),
+	}
+	metrics.Registry.MustRegister(poll.NewCensus(manager.GetClient()))
+	if err := reconciler.Setup(ctx, manager, s.workers); err != nil {
+		return err
+	}
+	return manager.Start(ctx)
+}
+
+// The lease is in the operator's own namespace:
+//
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=acclaim-system,verbs=get;create;update
+
+func newManager(s settings) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, err
+	}
+	manager, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         cache.Options{DefaultNamespaces: s.watched()},
+		LeaderElection:                s.leaderElect,
+		LeaderElectionID:              "operator.acclaim.dev",
+		LeaderElectionReleaseOnCancel: true,
+		HealthProbeBindAddress:        s.health,
+		Metrics:                       server.Options{BindAddress: s.metrics},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := manager.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, err
+	}
+	return manager, manager.AddReadyzCheck("ping", healthz.Ping)
+}
+
+func (s settings) watched() map[string]cache.Config {
+	if len(s.namespaces) == 0 {
+		return nil
+	}
+	watched := map[string]cache.Config{}
+	for _, namespace := range s.namespaces {
+		watched[namespace] = cache.Config{}
+	}
+	return watched
+}
+
+func (s settings) endpoint(b *v1alpha1.Backend) string {
+	return strings.NewReplacer("{backend}", b.Name, "{namespace}", b.Namespace).Replace(s.votingURL)
+}
+
+func (s settings) defaultBackend() *v1alpha1.BackendSpec {
+	if s.defaultImage == "" {
+		return nil
+	}
+	return &v1alpha1.BackendSpec{
+		Image:   s.defaultImage,
+		MongoDB: v1alpha1.SecretKeyReference{Name: s.mongoDBSecret, Key: "uri"},
+	}
+}
