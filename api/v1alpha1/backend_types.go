@@ -182,7 +182,7 @@ type BackendStatus struct {
 	// ObservedGeneration is the generation of the spec that the rest speaks of.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions are Degraded and Ready.
+	// Conditions say how the Backend is.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -10,13 +10,6 @@ const (
 	ServicesAvailable = "ServicesAvailable"
 	// Configured: the poll's configuration in the service is the declared one.
 	Configured = "Configured"
-
-	// KeysValid: every key of an Extension is there and can be used.
-	KeysValid = "KeysValid"
-
-	// Degraded: a part of a Backend is not as declared and does not get there by
-	// itself.
-	Degraded = "Degraded"
 )
 
 // Reasons of ServicesAvailable.
@@ -28,8 +21,6 @@ const (
 	// ReasonBackendAmbiguous: the Poll names no Backend and the namespace has some,
 	// none of them named "default".
 	ReasonBackendAmbiguous = "BackendAmbiguous"
-	// ReasonBackendNotReady: the Backend exists and is not ready yet.
-	ReasonBackendNotReady = "BackendNotReady"
 	// ReasonServiceUnreachable: the voting service did not answer, or answered 5xx.
 	ReasonServiceUnreachable = "ServiceUnreachable"
 )
@@ -52,16 +43,4 @@ const (
 	ReasonNotAuthorized = "NotAuthorized"
 	// ReasonWaiting: the service cannot be asked yet; see ServicesAvailable.
 	ReasonWaiting = "Waiting"
-)
-
-// Reasons of KeysValid.
-const (
-	// ReasonKeysFound: all keys were found and are sound.
-	ReasonKeysFound = "KeysFound"
-	// ReasonSecretNotFound: a Secret, or the key in it, does not exist.
-	ReasonSecretNotFound = "SecretNotFound"
-	// ReasonInvalidKey: a key is not base64, or is shared by production and sandbox.
-	ReasonInvalidKey = "InvalidKey"
-	// ReasonDuplicateID: an older Extension has the same client or app id.
-	ReasonDuplicateID = "DuplicateID"
 )

@@ -162,7 +162,7 @@ type ExtensionStatus struct {
 	// ObservedGeneration is the generation of the spec that the rest speaks of.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions are KeysValid and Ready.
+	// Conditions say how the Extension is.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

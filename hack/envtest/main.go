@@ -20,9 +20,11 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	folder, err := assets.Find(ctx, os.Stderr)
+	if err == nil {
+		_, err = fmt.Fprintln(os.Stdout, folder)
+	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "envtest: %v\n", err)
 		os.Exit(1)
 	}
-	fmt.Fprintln(os.Stdout, folder)
 }

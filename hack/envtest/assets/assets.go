@@ -33,13 +33,13 @@ func programs() []program {
 	// Without the stamp the API server has no version, and clients that ask for one
 	// refuse it.
 	const version = "v1.36.3"
-	flags := "-s -w"
+	flags := []string{"-s -w"}
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
-		flags += fmt.Sprintf(" -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=1 -X %[1]s.gitMinor=36"+
-			" -X %[1]s.gitTreeState=clean -X %[1]s.gitCommit=module -X %[1]s.buildDate=1970-01-01T00:00:00Z", pkg, version)
+		flags = append(flags, fmt.Sprintf("-X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=1 -X %[1]s.gitMinor=36"+
+			" -X %[1]s.gitTreeState=clean -X %[1]s.gitCommit=module -X %[1]s.buildDate=1970-01-01T00:00:00Z", pkg, version))
 	}
 	return []program{
-		{"kube-apiserver", "apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", flags},
+		{"kube-apiserver", "apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", strings.Join(flags, " ")},
 		{"etcd", "etcd", "go.etcd.io/etcd/server/v3", "-s -w"},
 	}
 }

@@ -31,21 +31,29 @@ func (r *Reconciler) configure(ctx context.Context, p *v1alpha1.Poll, t target) 
 	if err != nil {
 		return r.refused(err)
 	}
-	drifted := applied == hash && !(found && visiblyEqual(want, got))
+	same := found && visiblyEqual(want, got)
 	switch {
-	case applied == hash && !drifted:
+	case applied != hash:
+		return r.write(ctx, p, t, want)
+	case same:
 		return nil
-	case drifted && p.Spec.DriftPolicy == v1alpha1.DriftObserve:
+	case p.Spec.DriftPolicy == v1alpha1.DriftObserve:
 		return unconfigured(v1alpha1.ReasonDrifted, "The service holds another configuration than the declared one")
 	}
+	if problem := r.write(ctx, p, t, want); problem != nil {
+		return problem
+	}
+	r.Metrics.driftCorrected()
+	r.note(p, "DriftCorrected", "The service held another configuration; the declared one was written back")
+	return nil
+}
+
+// write stores a configuration and remembers that it did.
+func (r *Reconciler) write(ctx context.Context, p *v1alpha1.Poll, t target, want votingclient.Config) *problem {
 	if err := t.service.Configure(ctx, t.poll, want); err != nil {
 		return r.refused(err)
 	}
-	if drifted {
-		r.Metrics.driftCorrected()
-		r.note(p, "DriftCorrected", "The service held another configuration; the declared one was written back")
-	}
-	p.Status.AppliedHash = hash
+	p.Status.AppliedHash = hashOf(want)
 	return nil
 }
 
