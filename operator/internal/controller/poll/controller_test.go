@@ -157,8 +157,18 @@ func testSchedule(w *world) {
 	if p.Status.Statistics == nil || len(p.Status.Statistics.Specific) != 32 {
 		w.t.Errorf("final statistics are %+v", p.Status.Statistics)
 	}
+	asked := 0
+	w.intercept = func(kind, _ string) error {
+		if kind == "http" {
+			asked++
+		}
+		return nil
+	}
 	w.settle(p)
 	wantWrites(w)
+	if asked != 1 { // for the configuration
+		w.t.Errorf("%d requests after the numbers were final", asked)
+	}
 }
 
 func testProblems(w *world) {
