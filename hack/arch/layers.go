@@ -50,7 +50,7 @@ github.com/fsnotify/fsnotify     | tenant
 sigs.k8s.io/yaml                 | tenant
 github.com/spf13                 | services
 go.etcd.io/bbolt                 | boltstore
-go.mongodb.org/mongo-driver/v2   | mongostore mongotest
+go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
 os/exec                          | mongotest bench
 database/sql                     |
 os                               | tenant boltstore mongotest services bench arch

@@ -40,6 +40,11 @@ func measure(ctx context.Context, o options) (r report, err error) {
 	if r.Cases, err = b.measureCases(ctx); err != nil {
 		return report{}, err
 	}
+	if o.replicas {
+		if r.Replicas, err = b.measureReplicas(ctx); err != nil {
+			return report{}, fmt.Errorf("replicas: %w", err)
+		}
+	}
 	if o.pollSize > 0 {
 		r.Poll, err = b.measurePoll(ctx)
 	}
@@ -119,7 +124,7 @@ func (b *bench) prepare(ctx context.Context, c benchCase, in *inputs, p *program
 			return nil, err
 		}
 	}
-	f, err := newFleet(ctx, p.address, c.connections, c.load(in))
+	f, err := newFleet(ctx, c.connections, c.load(in), p.address)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +137,7 @@ func (b *bench) prepare(ctx context.Context, c benchCase, in *inputs, p *program
 
 // fill sends exactly count requests.
 func fill(ctx context.Context, p *program, load workload, count int) error {
-	f, err := newFleet(ctx, p.address, 256, load)
+	f, err := newFleet(ctx, 256, load, p.address)
 	if err != nil {
 		return err
 	}
