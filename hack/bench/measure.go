@@ -135,6 +135,9 @@ func (b *bench) prepare(ctx context.Context, c benchCase, in *inputs, p *program
 	return &side{program: p, fleet: f}, nil
 }
 
+// fillLimit is how long filling may take.
+const fillLimit = 10 * time.Minute
+
 // fill sends exactly count requests.
 func fill(ctx context.Context, p *program, load workload, count int) error {
 	f, err := newFleet(ctx, 256, load, p.address)
@@ -142,12 +145,11 @@ func fill(ctx context.Context, p *program, load workload, count int) error {
 		return err
 	}
 	defer f.close()
-	const limit = 10 * time.Minute
-	if _, err := f.drive(ctx, limit, int64(count)); err != nil {
+	if _, err := f.drive(ctx, fillLimit, int64(count)); err != nil {
 		return err
 	}
 	if sent := f.sent.Load(); sent != int64(count) {
-		return fmt.Errorf("%d of %d requests in %s", sent, count, limit)
+		return fmt.Errorf("%d of %d requests in %s", sent, count, fillLimit)
 	}
 	return nil
 }
