@@ -30,9 +30,13 @@ func TestVerify(t *testing.T) {
 			return c
 		}, "another chunk"},
 		"snapshot of another state": {func(c []stream.Chunk, s *stream.Snapshot) []stream.Chunk {
-			s.State = append(s.State, 0)
+			s.State[0] ^= 2
 			return c
 		}, "is not the state of the log"},
+		"snapshot cut off": {func(c []stream.Chunk, s *stream.Snapshot) []stream.Chunk {
+			s.State = s.State[:1]
+			return c
+		}, "does not decode"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			chunks, snapshot := recorded(t)
@@ -42,7 +46,7 @@ func TestVerify(t *testing.T) {
 			}
 			engine := newEngine(store, stream.Options{})
 			defer mustClose(t, engine)
-			report, err := engine.Verify(t.Context(), testStream)
+			report, err := engine.Verify(t.Context(), testStream, func(a, b *ledger) bool { return *a == *b })
 			if test.want == "" {
 				if err != nil || report.Chunks != 5 || report.Entries != 5 || !report.Snapshot {
 					t.Errorf("got %+v, %v, want 5 chunks of an entry each and a snapshot", report, err)
