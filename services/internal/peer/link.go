@@ -47,7 +47,7 @@ func newLink(n *Node, m Member) *link {
 		DialContext:         (&net.Dialer{Timeout: silence / 2}).DialContext,
 		TLSHandshakeTimeout: silence / 2,
 		TLSClientConfig:     n.identity.config(func(digest []byte) bool { return bytes.Equal(digest, m.Digest) }),
-		MaxIdleConnsPerHost: 8,
+		MaxIdleConnsPerHost: 64, // lanes of all engines
 		IdleConnTimeout:     time.Minute,
 	}}}
 }
