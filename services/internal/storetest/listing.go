@@ -70,7 +70,10 @@ func listedOnceInOrder(t *testing.T, s ListingHarness) {
 func listingHoldsNothing(t *testing.T, s ListingHarness) {
 	fill(t, s, "a")
 	fill(t, s, "b")
-	for range s.Streams(t.Context(), "") {
+	for _, err := range s.Streams(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
 		fill(t, s, "c")
 		break
 	}
