@@ -31,7 +31,7 @@ services/internal/tenant    | fault                                             
 services/internal/telemetry | stream                                                                         |
 services/internal/httpapi   | fault domains stream document tenant telemetry                                 | storetest ceiling
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
-services                    | fault domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer | storetest mongotest
+services                    | fault key domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer | storetest mongotest
 hack/arch                   |                                                                                |
 hack/bench                  |                                                                                |
 `
