@@ -270,8 +270,9 @@ func (p *parcel[C, R]) takeBack() {
 // none.
 func (p *parcel[C, R]) finish(err error) {
 	for i, it := range p.items {
-		it.Value.call.err = err
-		it.Value.call.outcomes[0] = p.call.outcomes[i]
+		if it.Value.call.err = err; err == nil { // else the parcel may be under way still
+			it.Value.call.outcomes[0] = p.call.outcomes[i]
+		}
 		it.Finish()
 	}
 }
