@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -17,8 +18,25 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if err := newCommand().ExecuteContext(ctx); err != nil {
-		os.Exit(1) // cobra has printed it
+		os.Exit(statusOf(err)) // cobra has printed it
 	}
+}
+
+// exit is an error that decides the program's exit status, where that tells more
+// than that something failed.
+type exit struct {
+	status int
+	err    error
+}
+
+func (e exit) Error() string { return e.err.Error() }
+func (e exit) Unwrap() error { return e.err }
+
+func statusOf(err error) int {
+	if e, ok := errors.AsType[exit](err); ok {
+		return e.status
+	}
+	return 1
 }
 
 func newCommand() *cobra.Command {
@@ -33,7 +51,7 @@ To try it:            acclaim serve
 To get another token: acclaim token --extension sample-extension --role viewer --channel 1`,
 		SilenceUsage: true,
 	}
-	root.AddCommand(newServe(), newToken(), newCeiling())
+	root.AddCommand(newServe(), newVerify(), newToken(), newCeiling())
 	for _, s := range services() {
 		root.AddCommand(newService(s))
 	}

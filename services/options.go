@@ -37,8 +37,7 @@ const extensionsFile = "config/extensions.yaml"
 func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address of the API; port 0 picks one")
 	f.StringVar(&o.adminListen, "admin-listen", "127.0.0.1:9090", "address of /healthz, /readyz and /metrics; port 0 picks one")
-	f.StringVar(&o.dataDir, "data-dir", "acclaim-data", "folder of the embedded store, used by one process at a time")
-	f.StringVar(&o.mongodbURI, "mongodb-uri", "", "database that replaces the embedded store and that several processes may share (default $"+mongodbVariable+")")
+	o.registerStore(f)
 	f.StringVar(&o.peerListen, "peer-listen", "127.0.0.1:0", "with --mongodb-uri, address for the other processes that share the database; port 0 picks one")
 	f.StringVar(&o.peerAdvertise, "peer-advertise", "", "address at which they reach it, as host:port (default that of --peer-listen)")
 	f.StringVar(&o.extensions, "extensions", extensionsFile, "extension registry; read again when it changes")
@@ -46,6 +45,12 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.DurationVar(&o.drainDelay, "drain-delay", 0, "how long SIGTERM first goes on serving while /readyz fails, for load balancers to notice")
 	f.DurationVar(&o.halfLife, "decay-half-life", voting.HalfLife, "half-life of the decayed sum in poll statistics; the same in every process")
 	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "least level that is logged to standard error: debug, info, warn or error")
+}
+
+// registerStore adds the flags that name a store.
+func (o *options) registerStore(f *pflag.FlagSet) {
+	f.StringVar(&o.dataDir, "data-dir", "acclaim-data", "folder of the embedded store, used by one process at a time")
+	f.StringVar(&o.mongodbURI, "mongodb-uri", "", "database that replaces the embedded store and that several processes may share (default $"+mongodbVariable+")")
 }
 
 // registerSingle adds the flags of single services. The sandbox service exists

@@ -31,7 +31,7 @@ services/internal/tenant    | fault                                             
 services/internal/telemetry | stream                                                                         |
 services/internal/httpapi   | fault domains stream document tenant telemetry                                 | storetest ceiling
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
-services                    | fault domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer | storetest mongotest
+services                    | fault key domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer | storetest mongotest
 services/votingclient       |                                                                                |
 operator                    | v1alpha1 poll                                                                  |
 operator/internal/controller/poll | v1alpha1 votingclient                                                    | assets
@@ -56,7 +56,7 @@ github.com/fsnotify/fsnotify     | tenant
 sigs.k8s.io/yaml                 | tenant
 github.com/spf13                 | services operator
 go.etcd.io/bbolt                 | boltstore
-go.mongodb.org/mongo-driver/v2   | mongostore mongotest
+go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
 os/exec                          | mongotest bench assets
 database/sql                     |
 os                               | tenant boltstore mongotest services bench arch envtest assets operator

@@ -16,9 +16,10 @@ const grace = 30 * time.Second
 // fleet is a number of connections that together send one sequence of requests,
 // each connection the next one whenever it has its answer.
 type fleet struct {
-	conns []*conn
-	load  workload
-	sent  atomic.Int64
+	conns    []*conn
+	programs int // connection i goes to program i%programs
+	load     workload
+	sent     atomic.Int64
 }
 
 // sample is what one round measured. Latencies are in microseconds.
@@ -27,12 +28,14 @@ type sample struct {
 	elapsed  time.Duration
 	cpu      time.Duration // of the server; 0 where it cannot be known
 	latency  *hdrhistogram.Histogram
+	shares   []int64 // requests of each program
 }
 
-func newFleet(ctx context.Context, address string, conns int, load workload) (*fleet, error) {
-	f := &fleet{load: load}
-	for range conns {
-		c, err := dial(ctx, address)
+// newFleet connects to programs in turns.
+func newFleet(ctx context.Context, conns int, load workload, addresses ...string) (*fleet, error) {
+	f := &fleet{load: load, programs: len(addresses)}
+	for i := range conns {
+		c, err := dial(ctx, addresses[i%len(addresses)])
 		if err != nil {
 			f.close()
 			return nil, err
@@ -66,9 +69,10 @@ func (f *fleet) drive(ctx context.Context, d time.Duration, limit int64) (sample
 	if err := group.Wait(); err != nil {
 		return sample{}, err
 	}
-	s := sample{elapsed: time.Since(start), latency: newHistogram()}
-	for _, h := range latencies {
+	s := sample{elapsed: time.Since(start), latency: newHistogram(), shares: make([]int64, f.programs)}
+	for i, h := range latencies {
 		s.latency.Merge(h)
+		s.shares[i%f.programs] += h.TotalCount()
 	}
 	s.requests = s.latency.TotalCount()
 	return s, nil

@@ -29,7 +29,7 @@ func loads(t *testing.T) map[string]workload {
 
 func drive(t *testing.T, address string, load workload, requests int64) error {
 	t.Helper()
-	f, err := newFleet(t.Context(), address, testConns, load)
+	f, err := newFleet(t.Context(), testConns, load, address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestDriveEndsWithItsContext(t *testing.T) {
 	}
 	defer func() { _ = listener.Close() }()
 	ctx, cancel := context.WithCancel(t.Context())
-	f, err := newFleet(ctx, listener.Addr().String(), 2, loads(t)["one poll"])
+	f, err := newFleet(ctx, 2, loads(t)["one poll"], listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,6 +31,8 @@ type options struct {
 	pollSize int
 	cases    []string
 	dir      string
+	replicas bool
+	mongodb  string
 	json     bool
 	progress io.Writer
 }
@@ -72,6 +74,8 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&o.voters, "voters", 50_000, "`number` of distinct voters, signed in advance")
 	flags.IntVar(&o.pollSize, "poll-size", 1_000_000, "`voters` of the poll whose memory and cold start are reported; 0 leaves it out")
 	flags.StringVar(&o.dir, "dir", "", "`directory` for the data, on the disk to be measured (default the system's for temporary files)")
+	flags.BoolVar(&o.replicas, "replicas", true, "measure several programs over one database, too")
+	flags.StringVar(&o.mongodb, "mongodb-uri", os.Getenv("MONGODB_URI"), "`server` for them, whose databases acclaim_bench_* are dropped; hack/mongod when empty")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
 	selected := flags.String("cases", strings.Join(names, ","), "comma-separated `names` of the cases to run, may be empty")
 	if err := flags.Parse(args); err != nil {

@@ -40,6 +40,11 @@ func measure(ctx context.Context, o options) (r report, err error) {
 	if r.Cases, err = b.measureCases(ctx); err != nil {
 		return report{}, err
 	}
+	if o.replicas {
+		if r.Replicas, err = b.measureReplicas(ctx); err != nil {
+			return report{}, fmt.Errorf("replicas: %w", err)
+		}
+	}
 	if o.pollSize > 0 {
 		r.Poll, err = b.measurePoll(ctx)
 	}
@@ -119,7 +124,7 @@ func (b *bench) prepare(ctx context.Context, c benchCase, in *inputs, p *program
 			return nil, err
 		}
 	}
-	f, err := newFleet(ctx, p.address, c.connections, c.load(in))
+	f, err := newFleet(ctx, c.connections, c.load(in), p.address)
 	if err != nil {
 		return nil, err
 	}
@@ -130,19 +135,21 @@ func (b *bench) prepare(ctx context.Context, c benchCase, in *inputs, p *program
 	return &side{program: p, fleet: f}, nil
 }
 
+// fillLimit is how long filling may take.
+const fillLimit = 10 * time.Minute
+
 // fill sends exactly count requests.
 func fill(ctx context.Context, p *program, load workload, count int) error {
-	f, err := newFleet(ctx, p.address, 256, load)
+	f, err := newFleet(ctx, 256, load, p.address)
 	if err != nil {
 		return err
 	}
 	defer f.close()
-	const limit = 10 * time.Minute
-	if _, err := f.drive(ctx, limit, int64(count)); err != nil {
+	if _, err := f.drive(ctx, fillLimit, int64(count)); err != nil {
 		return err
 	}
 	if sent := f.sent.Load(); sent != int64(count) {
-		return fmt.Errorf("%d of %d requests in %s", sent, count, limit)
+		return fmt.Errorf("%d of %d requests in %s", sent, count, fillLimit)
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ func liveHeap(ctx context.Context, p *program) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	f, err := newFleet(ctx, p.address, 16, &reads{poll: "empty", credentials: viewers})
+	f, err := newFleet(ctx, 16, &reads{poll: "empty", credentials: viewers}, p.address)
 	if err != nil {
 		return 0, err
 	}

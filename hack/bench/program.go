@@ -39,9 +39,10 @@ func build(ctx context.Context, dir string) (string, error) {
 
 // start runs a subcommand of the binary and waits until it is ready. Its log is
 // thrown away, by the system and not by us, which costs all programs the same.
-func start(ctx context.Context, binary, subcommand, registry, data string) (*program, error) {
+func start(ctx context.Context, binary, subcommand, registry, data string, flags ...string) (*program, error) {
 	command := exec.CommandContext(ctx, binary, subcommand, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
 		"--extensions", registry, "--data-dir", data)
+	command.Args = append(command.Args, flags...)
 	command.Env = append(os.Environ(), "GOGC=100") // liveHeap rests on it
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = grace

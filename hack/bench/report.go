@@ -16,9 +16,11 @@ import (
 
 // report is everything that was measured.
 type report struct {
-	Machine machine     `json:"machine"`
-	Cases   []result    `json:"cases"`
-	Poll    *pollReport `json:"poll,omitempty"`
+	Machine machine  `json:"machine"`
+	Cases   []result `json:"cases"`
+	// Replicas is nil where they were not measured.
+	Replicas *replicasReport `json:"replicas,omitempty"`
+	Poll     *pollReport     `json:"poll,omitempty"`
 }
 
 // machine is what the absolute figures depend on.
@@ -118,6 +120,9 @@ func (r report) writeTable(w io.Writer) error {
 	fmt.Fprintf(&b, "%s %s, %d processors, fsync %.2f ms; medians; latency in ms, CPU in µs a request; every count is exact\n\n",
 		m.Go, m.Platform, m.Processors, m.SyncMicros/1e3)
 	r.writeCases(&b)
+	if r.Replicas != nil {
+		r.Replicas.write(&b)
+	}
 	if r.Poll != nil {
 		r.Poll.write(&b)
 	}

@@ -111,6 +111,12 @@ func (s *Service) Serve(ctx context.Context, request []byte) ([]byte, error) {
 	return s.engine.Serve(ctx, request)
 }
 
+// Verify replays the stream with that name and compares it with its snapshot.
+// [stream.ErrDamaged] says that it is not sound.
+func (s *Service) Verify(ctx context.Context, name string) (stream.Report, error) {
+	return s.engine.Verify(ctx, name, (*index).equal)
+}
+
 // Stats returns the figures of the engine.
 func (s *Service) Stats() stream.Stats { return s.engine.Stats() }
 

@@ -3,6 +3,7 @@ package accumulation
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"sort"
 
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
@@ -27,6 +28,10 @@ func (i *index) before(start int64) uint64 {
 	}
 	n := sort.Search(len(i.marks), func(n int) bool { return i.marks[n] > start })
 	return uint64(max(n-1, 0)) * stride
+}
+
+func (i *index) equal(o *index) bool {
+	return i.chunks == o.chunks && i.last == o.last && slices.Equal(i.marks, o.marks)
 }
 
 // add counts the entry of a chunk: entries of one chunk share their time.

@@ -2,6 +2,7 @@ package ranking
 
 import (
 	"cmp"
+	"maps"
 
 	"github.com/tidwall/btree"
 )
@@ -40,6 +41,12 @@ func before(a, b *answer) bool {
 }
 
 func (b *board) fork() *board { return &board{answers: map[string]*answer{}, base: b} }
+
+// equal reports whether everybody has given the same answers; what is ranked
+// follows from that.
+func (b *board) equal(o *board) bool {
+	return maps.EqualFunc(b.answers, o.answers, func(x, y *answer) bool { return *x == *y })
+}
 
 // current returns the identity's answer.
 func (b *board) current(identity string) (key string, ok bool) {

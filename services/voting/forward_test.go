@@ -25,6 +25,7 @@ type owner struct {
 }
 
 func (o *owner) Owner(string) stream.Peer { return o }
+func (o *owner) Rivals(string) int        { return 0 }
 func (o *owner) ID() string               { return "owner" }
 
 func (o *owner) Send(ctx context.Context, request []byte) ([]byte, error) {
@@ -171,6 +172,7 @@ type recorder struct {
 }
 
 func (r recorder) Owner(string) stream.Peer { return r }
+func (r recorder) Rivals(string) int        { return 0 }
 func (r recorder) ID() string               { return "recorder" }
 
 func (r recorder) Send(ctx context.Context, request []byte) ([]byte, error) {

@@ -107,10 +107,10 @@ func restoreTable(d *decoder) (t table) {
 		t.blocks = append(t.blocks, slices.Clone(d.bytes()))
 	}
 	t.records = make([]record, d.length(recordSize))
-	for i := range t.records {
-		b := d.take(recordSize)
+	for i, b := 0, d.take(recordSize*len(t.records)); i < len(t.records); i, b = i+1, b[recordSize:] {
+		b := (*[recordSize]byte)(b)
 		t.records[i] = record{
-			id:    binary.LittleEndian.Uint32(b),
+			id:    binary.LittleEndian.Uint32(b[:]),
 			tag:   binary.LittleEndian.Uint16(b[4:]),
 			last:  int16(binary.LittleEndian.Uint16(b[6:])),
 			value: int16(binary.LittleEndian.Uint16(b[8:])),
@@ -118,8 +118,8 @@ func restoreTable(d *decoder) (t table) {
 		}
 	}
 	t.index = make([]uint32, d.length(4))
-	for i, b := 0, d.take(4*len(t.index)); i < len(t.index); i++ {
-		t.index[i] = binary.LittleEndian.Uint32(b[4*i:])
+	for i, b := 0, d.take(4*len(t.index)); i < len(t.index); i, b = i+1, b[4:] {
+		t.index[i] = binary.LittleEndian.Uint32(b)
 	}
 	for range d.length(2) {
 		i := uint32(d.uvarint())

@@ -56,7 +56,7 @@ const (
 	// lookups is how many chunks are looked up one by one before the rest is read
 	// by a query. Most questions are whether there is any chunk, and lookups by
 	// _id are the cheapest read of every server.
-	lookups = 8
+	lookups = 32
 	// pageChunks is how many chunks the server sends at a time.
 	pageChunks = 64
 )

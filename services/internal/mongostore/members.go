@@ -16,11 +16,13 @@ type memberRecord struct {
 	Address string   `bson:"address"`
 	Digest  []byte   `bson:"digest"`
 	Serves  []string `bson:"serves"`
+
+	Unreachable []string `bson:"unreachable"`
 }
 
 // Beat implements [peer.Registry].
 func (s *Store) Beat(ctx context.Context, m peer.Member) error {
-	record := memberRecord{m.ID, int64(m.Beat), m.Address, m.Digest, m.Serves}
+	record := memberRecord{m.ID, int64(m.Beat), m.Address, m.Digest, m.Serves, m.Unreachable}
 	_, err := s.members.ReplaceOne(ctx, bson.D{{Key: "_id", Value: m.ID}}, record, options.Replace().SetUpsert(true))
 	return err
 }
@@ -37,7 +39,7 @@ func (s *Store) Members(ctx context.Context) ([]peer.Member, error) {
 	}
 	members := make([]peer.Member, len(records))
 	for i, r := range records {
-		members[i] = peer.Member{ID: r.ID, Beat: uint64(r.Beat), Address: r.Address, Digest: r.Digest, Serves: r.Serves}
+		members[i] = peer.Member{ID: r.ID, Beat: uint64(r.Beat), Address: r.Address, Digest: r.Digest, Serves: r.Serves, Unreachable: r.Unreachable}
 	}
 	return members, nil
 }

@@ -53,6 +53,11 @@ func (s *Store) put(ctx context.Context, w document.Write) error {
 	if err := s.insert(ctx, w); err != nil {
 		return err
 	}
+	return s.confirm(ctx, w)
+}
+
+// confirm makes sure that a version that was inserted was not there before.
+func (s *Store) confirm(ctx context.Context, w document.Write) error {
 	newest, err := s.versionOf(ctx, w.Key)
 	switch {
 	case err != nil:

@@ -12,6 +12,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -69,11 +70,44 @@ func drop(t testing.TB, uri, name string) {
 // ends with the test, or with the process that runs it.
 func StartServer(t testing.TB, folder string) string {
 	t.Helper()
+	s := &Server{t: t, folder: folder, address: "127.0.0.1:0"}
+	t.Cleanup(s.Stop)
+	return s.Start()
+}
+
+// Server is a MongoDB-wire server that can be stopped and started again at the
+// same address.
+type Server struct {
+	t       testing.TB
+	folder  string
+	address string
+	stop    func()
+}
+
+// NewServer returns a server that is not running yet. It ends with the test.
+func NewServer(t testing.TB) *Server {
+	t.Helper()
+	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{t: t, folder: t.TempDir(), address: free.Addr().String()}
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// Start starts the server and returns its URI.
+func (s *Server) Start() string {
+	t := s.t
+	t.Helper()
 	program, err := build(t.Context())
 	if err != nil {
 		t.Fatalf("build hack/mongod: %v", err)
 	}
-	server := exec.CommandContext(context.WithoutCancel(t.Context()), program, "--child", "--data", folder)
+	server := exec.CommandContext(context.WithoutCancel(t.Context()), program, "--child", "--data", s.folder, "--listen", s.address)
 	server.Stderr = t.Output()
 	input, err := server.StdinPipe()
 	if err != nil {
@@ -86,15 +120,23 @@ func StartServer(t testing.TB, folder string) string {
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	s.stop = func() {
 		_ = input.Close()
 		_ = server.Wait()
-	})
+	}
 	uri, err := bufio.NewReader(output).ReadString('\n')
 	if err != nil {
 		t.Fatalf("the MongoDB-wire server did not start: %v", err)
 	}
 	return strings.TrimSpace(uri)
+}
+
+// Stop stops the server if it runs.
+func (s *Server) Stop() {
+	if s.stop != nil {
+		s.stop()
+		s.stop = nil
+	}
 }
 
 // build returns the program of hack/mongod, made once for its sources and the

@@ -35,16 +35,19 @@ type link struct {
 	client *http.Client
 	// down says that the member could not be reached; a probe lifts it.
 	down atomic.Bool
+	// used says that the member was reached since the last beat.
+	used  atomic.Bool
+	alarm chan<- struct{}
 	// left says that the member is leaving and takes nothing any more.
 	left atomic.Bool
 }
 
 func newLink(n *Node, m Member) *link {
-	return &link{member: m, client: &http.Client{Transport: &http.Transport{
+	return &link{member: m, alarm: n.alarm, client: &http.Client{Transport: &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: silence / 2}).DialContext,
 		TLSHandshakeTimeout: silence / 2,
 		TLSClientConfig:     n.identity.config(func(digest []byte) bool { return bytes.Equal(digest, m.Digest) }),
-		MaxIdleConnsPerHost: 8,
+		MaxIdleConnsPerHost: 64, // lanes of all engines
 		IdleConnTimeout:     time.Minute,
 	}}}
 }
@@ -68,12 +71,16 @@ func (r route) Send(ctx context.Context, request []byte) ([]byte, error) {
 	answer, sent, err := r.send(ctx, http.MethodPost, "/"+r.kind, request)
 	switch {
 	case err == nil:
+		r.used.Store(true)
 		return answer, nil
 	case errors.Is(err, errLeaving):
 		r.left.Store(true)
 		return nil, stream.ErrNotSent
-	case ctx.Err() == nil:
-		r.down.Store(true)
+	case ctx.Err() == nil && !r.down.Swap(true):
+		select {
+		case r.alarm <- struct{}{}:
+		default:
+		}
 	}
 	if !sent {
 		return nil, fmt.Errorf("%w: %w", stream.ErrNotSent, err)
@@ -81,10 +88,14 @@ func (r route) Send(ctx context.Context, request []byte) ([]byte, error) {
 	return nil, err
 }
 
-// probe finds out whether a member that was unreachable still is.
+// probe finds out whether a member can be reached.
 func (l *link) probe(ctx context.Context) {
-	if _, _, err := l.send(ctx, http.MethodGet, "/", nil); err == nil {
-		l.down.Store(false)
+	_, _, err := l.send(ctx, http.MethodGet, "/", nil)
+	switch {
+	case errors.Is(err, errLeaving):
+		l.left.Store(true)
+	case ctx.Err() == nil:
+		l.down.Store(err != nil)
 	}
 }
 

@@ -16,6 +16,8 @@ type Member struct {
 	Address string
 	// Digest is the SHA-256 sum of its certificate.
 	Digest []byte
+	// Unreachable lists the members it cannot reach.
+	Unreachable []string
 	// Serves lists prefixes of the names of the streams that may be at home there.
 	Serves []string
 }

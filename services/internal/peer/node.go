@@ -45,6 +45,8 @@ type Node struct {
 	// registry out of turn.
 	strangers *rate.Limiter
 	reading   sync.Mutex
+	// alarm asks for a beat out of turn, when a member was found unreachable.
+	alarm chan struct{}
 }
 
 // New returns a node. Nobody knows of it before Join.
@@ -63,6 +65,7 @@ func New(config Config) (*Node, error) {
 	n := &Node{
 		config:    config,
 		identity:  self,
+		alarm:     make(chan struct{}, 1),
 		strangers: rate.NewLimiter(rate.Every(beatEvery), 5),
 		self:      Member{ID: rand.Text(), Address: config.Advertise, Digest: self.digest, Serves: config.Serves},
 	}
@@ -70,8 +73,15 @@ func New(config Config) (*Node, error) {
 	return n, nil
 }
 
-// Join makes the node known to the others and the others known to it.
-func (n *Node) Join(ctx context.Context) error { return n.beat(ctx) }
+// Join makes the node known to the others and the others known to it. Those who
+// can be reached look into the registry when they are greeted by a stranger.
+func (n *Node) Join(ctx context.Context) error {
+	if err := n.beat(ctx); err != nil {
+		return err
+	}
+	n.probe(ctx)
+	return nil
+}
 
 // Run beats, watches the others and answers them until ctx is done.
 func (n *Node) Run(ctx context.Context) error {
@@ -92,12 +102,13 @@ func (n *Node) Run(ctx context.Context) error {
 			return err
 		case err := <-failed:
 			return fmt.Errorf("peer: %w", err)
+		case <-n.alarm: // somebody should know soon
 		case <-ticker.C:
+			n.probe(ctx)
 		}
 		if err := n.beat(ctx); err != nil && ctx.Err() == nil {
 			n.config.Logger.Warn("the registry of peers cannot be reached", "error", err)
 		}
-		n.probe(ctx)
 	}
 }
 
@@ -117,6 +128,7 @@ func (n *Node) beat(ctx context.Context) error {
 	defer cancel()
 	if !n.left.Load() {
 		n.self.Beat++
+		n.self.Unreachable = n.view.Load().unreachable()
 		if err := n.config.Registry.Beat(ctx, n.self); err != nil {
 			return fmt.Errorf("peer: beat: %w", err)
 		}
@@ -148,11 +160,12 @@ func (n *Node) read(ctx context.Context) error {
 	return nil
 }
 
-// probe looks after the members that could not be reached.
+// probe finds out which members can be reached. Those that are asked all the
+// time anyway are left alone.
 func (n *Node) probe(ctx context.Context) {
 	var probes sync.WaitGroup
 	for _, k := range n.view.Load().members {
-		if k.link != nil && k.link.down.Load() {
+		if k.link != nil && !k.link.used.Swap(false) {
 			probes.Go(func() { k.link.probe(ctx) })
 		}
 	}
@@ -200,6 +213,17 @@ func (p peers) Owner(name string) stream.Peer {
 	return route{owner.link, p.kind}
 }
 
+// Rivals implements [stream.Peers]: when a stream is at home with a member that
+// another cannot reach, all that are alive are taken for rivals.
+func (p peers) Rivals(name string) int {
+	v, now := p.node.view.Load(), time.Now()
+	owner := v.owner(name, now)
+	if owner == nil || owner.link == nil && !v.avoided[owner.ID] {
+		return 0
+	}
+	return v.alive(now) - 1
+}
+
 // Count returns how many members are alive, this one included, and how many of
 // those cannot be reached.
 func (n *Node) Count() (alive, unreachable int) {
@@ -214,6 +238,24 @@ func (n *Node) Count() (alive, unreachable int) {
 		}
 	}
 	return alive, unreachable
+}
+
+func (v *view) unreachable() (ids []string) {
+	for _, k := range v.members {
+		if k.link != nil && k.link.down.Load() {
+			ids = append(ids, k.ID)
+		}
+	}
+	return ids
+}
+
+func (v *view) alive(now time.Time) (n int) {
+	for _, k := range v.members {
+		if now.Sub(k.changed) < aliveFor {
+			n++
+		}
+	}
+	return n
 }
 
 func (v *view) has(id string) bool {

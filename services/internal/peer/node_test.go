@@ -195,7 +195,8 @@ func mute(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func TestUnreachablePeer(t *testing.T) {
+// A member that cannot be reached when a node joins is not asked.
+func TestUnreachablePeerIsNotAsked(t *testing.T) {
 	closed := listen(t)
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
@@ -205,20 +206,65 @@ func TestUnreachablePeer(t *testing.T) {
 			r := newRegistry()
 			startAt(t, r, listen(t), address, saying("peer"), "poll/")
 			n := start(t, r, saying("n"))
-			owner := n.Peers(kind).Owner("poll/1")
-			if owner == nil {
-				t.Fatal("the stream is not at home with the peer")
-			}
-			if _, err := owner.Send(t.Context(), nil); !errors.Is(err, stream.ErrNotSent) {
-				t.Errorf("send: %v, want ErrNotSent", err)
-			}
-			if again := n.Peers(kind).Owner("poll/1"); again != nil {
-				t.Error("the peer is still asked")
+			if owner := n.Peers(kind).Owner("poll/1"); owner != nil {
+				t.Error("the peer is asked")
 			}
 			if alive, unreachable := n.Count(); alive != 2 || unreachable != 1 {
 				t.Errorf("%d alive, %d unreachable, want 2 and 1", alive, unreachable)
 			}
+			if rivals := n.Peers(kind).Rivals("poll/1"); rivals != 1 {
+				t.Errorf("%d rivals, want 1", rivals)
+			}
 		})
+	}
+}
+
+// Of a member that others cannot reach everyone knows that it has rivals.
+func TestAvoidedMemberHasRivals(t *testing.T) {
+	r := newRegistry()
+	closed := listen(t)
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	owner := startAt(t, r, listen(t), closed.Addr().String(), saying("owner"), "poll/")
+	n := start(t, r, saying("n"))
+	for _, node := range []*peer.Node{n, owner} { // n says what it has found, owner reads it
+		if err := node.Join(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rivals := owner.Peers(kind).Rivals("poll/1"); rivals != 1 {
+		t.Errorf("%d rivals, want 1", rivals)
+	}
+	if rivals := owner.Peers(kind).Rivals("rank/1"); rivals != 0 {
+		t.Errorf("%d rivals for what is at home nowhere, want none", rivals)
+	}
+}
+
+// A member that goes away later is found out by the first request.
+func TestPeerThatGoesAway(t *testing.T) {
+	r := newRegistry()
+	ctx, kill := context.WithCancel(t.Context())
+	gone := newNode(t, r, listen(t), "", saying("gone"), "poll/")
+	ended := make(chan error, 1)
+	go func() { ended <- gone.Run(ctx) }()
+	n := start(t, r, saying("n"))
+	owner := n.Peers(kind).Owner("poll/1")
+	if answer, err := owner.Send(t.Context(), nil); err != nil {
+		t.Fatalf("send: %q, %v", answer, err)
+	}
+	kill()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := owner.Send(t.Context(), nil); err == nil {
+		t.Error("a peer that is gone has answered")
+	}
+	if again := n.Peers(kind).Owner("poll/1"); again != nil {
+		t.Error("the peer is still asked")
+	}
+	if _, err := owner.Send(t.Context(), nil); !errors.Is(err, stream.ErrNotSent) {
+		t.Errorf("send once more: %v, want ErrNotSent", err)
 	}
 }
 
@@ -253,30 +299,30 @@ func TestLeavingNodeIsNotAsked(t *testing.T) {
 	}
 }
 
+// A process over another database has a certificate, too, and may know the
+// address, but is in another registry.
 func TestStrangersAreRefused(t *testing.T) {
 	r := newRegistry()
 	start(t, r, saying("n"), "poll/")
-	// A process over another database has a certificate, too, and knows the
-	// address, but is in another registry.
 	other := newRegistry()
 	maps.Copy(other.members, r.members)
 	stranger := start(t, other, saying("stranger"))
-	owner := stranger.Peers(kind).Owner("poll/1")
-	if answer, err := owner.Send(t.Context(), nil); err == nil {
-		t.Errorf("a stranger was answered %q", answer)
+	if owner := stranger.Peers(kind).Owner("poll/1"); owner != nil {
+		t.Error("a stranger got through")
 	}
 }
 
+// What listens at a member's address with another certificate is not it.
 func TestImpostorIsNotTrusted(t *testing.T) {
 	r := newRegistry()
 	start(t, r, saying("real"), "poll/")
 	for id, m := range r.members {
-		m.Digest = make([]byte, len(m.Digest)) // what listens there has another certificate
+		m.Digest = make([]byte, len(m.Digest))
 		r.members[id] = m
 	}
 	n := start(t, r, saying("n"))
-	if _, err := n.Peers(kind).Owner("poll/1").Send(t.Context(), []byte("secret")); !errors.Is(err, stream.ErrNotSent) {
-		t.Errorf("send to an impostor: %v, want ErrNotSent", err)
+	if owner := n.Peers(kind).Owner("poll/1"); owner != nil {
+		t.Error("an impostor is asked")
 	}
 }
 

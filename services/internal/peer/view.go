@@ -18,6 +18,7 @@ const (
 type view struct {
 	members []*known
 	digests map[string]bool // of the certificates of members, gone ones included
+	avoided map[string]bool // members that some other alive one cannot reach
 }
 
 // known is a member and the way to it.
@@ -35,7 +36,7 @@ func (v *view) next(n *Node, members []Member, now time.Time) (after *view, gone
 	for _, k := range v.members {
 		before[k.ID] = k
 	}
-	after = &view{digests: map[string]bool{}}
+	after = &view{digests: map[string]bool{}, avoided: map[string]bool{}}
 	for _, m := range members {
 		after.digests[string(m.Digest)] = true
 		old := before[m.ID]
@@ -50,6 +51,11 @@ func (v *view) next(n *Node, members []Member, now time.Time) (after *view, gone
 		}
 		if now.Sub(k.changed) >= forgetAfter {
 			gone = append(gone, m.ID)
+		}
+		if now.Sub(k.changed) < aliveFor {
+			for _, id := range m.Unreachable {
+				after.avoided[id] = true
+			}
 		}
 		after.members = append(after.members, k)
 	}

@@ -14,3 +14,7 @@ func (memory) Reopen(*testing.T) {}
 func TestMemory(t *testing.T) {
 	storetest.Run(t, func(*testing.T) storetest.Harness { return memory{storetest.NewMemory()} })
 }
+
+func TestMemoryListing(t *testing.T) {
+	storetest.RunListing(t, func(*testing.T) storetest.ListingHarness { return memory{storetest.NewMemory()} })
+}

@@ -18,7 +18,7 @@ func (l *log[S, C, E, R]) handle(ctx context.Context) error {
 	if err := l.recall(ctx); err != nil {
 		return err
 	}
-	for range l.engine.options.ConflictLimit {
+	for attempt := range l.engine.options.ConflictLimit {
 		chunk := l.decide(l.stamp())
 		if chunk.Count+len(l.groups) == 0 {
 			if news, err := l.refresh(ctx); news || err != nil {
@@ -29,12 +29,17 @@ func (l *log[S, C, E, R]) handle(ctx context.Context) error {
 			}
 			return nil
 		}
-		stored, err := l.commit(ctx, chunk)
+		// Who has lost once is nearly up to date: the next append tells sooner than
+		// a question whether there is yet another chunk.
+		last := chunk.Seq
+		if attempt == 0 {
+			last = toTheEnd
+		}
+		stored, err := l.commit(ctx, chunk, last)
 		if stored || err != nil {
 			return err
 		}
-		l.rivals = rivalCommits
-		if err := l.pace(ctx); err != nil {
+		if err := l.pace(ctx, 0); err != nil {
 			return err
 		}
 	}
@@ -89,17 +94,17 @@ func (l *log[S, C, E, R]) recall(ctx context.Context) error {
 
 // commit appends the chunk and applies whatever now follows the head. It
 // reports whether that includes the chunk; when not, and without an error,
-// another chunk has its place.
-func (l *log[S, C, E, R]) commit(ctx context.Context, chunk Chunk) (stored bool, err error) {
+// another chunk has its place and all up to the one numbered last are applied.
+func (l *log[S, C, E, R]) commit(ctx context.Context, chunk Chunk, last uint64) (stored bool, err error) {
 	pauses := settlePauses()
 	uncertain := false
 	for range l.engine.options.SettleAttempts {
-		switch err = l.engine.store.Append(ctx, chunk); {
+		switch err = l.append(ctx, chunk); {
 		case err == nil:
 			l.apply(&chunk, l.groups, l.entries)
 			return true, nil
 		case errors.Is(err, ErrConflict):
-			if stored, err = l.catchUp(ctx, chunk.ID); stored {
+			if stored, err = l.catchUp(ctx, chunk.ID, last); stored {
 				return true, nil // an earlier attempt, of whose success nobody told
 			}
 			if err == nil {
@@ -118,6 +123,15 @@ func (l *log[S, C, E, R]) commit(ctx context.Context, chunk Chunk) (stored bool,
 	}
 	l.engine.stats.unsettled.Add(1)
 	return false, fault.Wrap(fault.Uncertain, err, "the outcome of an append is unknown")
+}
+
+// append stores the chunk and notes how long that took.
+func (l *log[S, C, E, R]) append(ctx context.Context, chunk Chunk) error {
+	clock := l.engine.clock
+	began := clock.Now()
+	err := l.engine.store.Append(ctx, chunk)
+	l.took = clock.Now().Sub(began)
+	return err
 }
 
 // notStored reports whether a failed append is certain to have stored nothing.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"iter"
 	"sync"
 	"sync/atomic"
@@ -36,10 +37,11 @@ type Engine[S, C, E, R any] struct {
 
 	// floors are what is known of the heads of streams at home elsewhere.
 	floors *lru.Cache[string, uint64]
+	seed   maphash.Seed // of the choice among the lanes to a peer
 
 	mu       sync.Mutex
 	closed   bool
-	lanes    map[string]*lane[C, R] // by Peer.ID
+	lanes    map[laneKey]*lane[C, R]
 	resident *simplelru.LRU[string, *log[S, C, E, R]]
 	bytes    int64
 }
@@ -67,7 +69,8 @@ func New[S, C, E, R any](rules Rules[S, C, E, R], store Store, clock Clock, opti
 		cancel:   cancel,
 		saving:   make(chan struct{}, 1),
 		floors:   floors,
-		lanes:    map[string]*lane[C, R]{},
+		lanes:    map[laneKey]*lane[C, R]{},
+		seed:     maphash.MakeSeed(),
 		resident: resident,
 	}
 }

@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"runtime"
 	"slices"
 
@@ -11,10 +12,17 @@ import (
 )
 
 // lane is where what is to be passed to one peer waits while the request before
-// is under way: one request at a time, for all streams that are at home there.
+// is under way. A stream always takes the same of the lanes to a peer, so that
+// its commands stay together; different streams do not all wait for the slowest.
 type lane[C, R any] struct {
+	key   laneKey
 	peer  Peer
 	queue batch.Queue[*passed[C, R]]
+}
+
+type laneKey struct {
+	peer   string // its ID
+	number uint64
 }
 
 // passed is a call on its way to another process. Its call has one outcome.
@@ -37,6 +45,8 @@ type parcel[C, R any] struct {
 const (
 	lanePass    = 512       // calls in one request
 	parcelBytes = 512 << 10 // of commands for one stream, unless one alone is larger
+	// laneWidth is how many requests may be under way to one peer.
+	laneWidth = 16
 	// floorsKept is for how many streams of other processes it is remembered how
 	// far their logs had come.
 	floorsKept = 1 << 16
@@ -83,7 +93,7 @@ func (e *Engine[S, C, E, R]) pass(ctx context.Context, peer Peer, name string, c
 
 	p := &passed[C, R]{name: name, call: c}
 	it := batch.NewItem(p)
-	l := e.lane(peer)
+	l := e.lane(peer, name)
 	if l.queue.Push(it) {
 		e.work.Go(func() { e.carry(l) })
 	}
@@ -95,14 +105,15 @@ func (e *Engine[S, C, E, R]) pass(ctx context.Context, peer Peer, name string, c
 	}
 }
 
-// lane returns the lane to a peer.
-func (e *Engine[S, C, E, R]) lane(peer Peer) *lane[C, R] {
+// lane returns the lane of a stream to a peer.
+func (e *Engine[S, C, E, R]) lane(peer Peer, name string) *lane[C, R] {
+	key := laneKey{peer.ID(), maphash.String(e.seed, name) % laneWidth}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	l, ok := e.lanes[peer.ID()]
+	l, ok := e.lanes[key]
 	if !ok {
-		l = &lane[C, R]{peer: peer}
-		e.lanes[peer.ID()] = l
+		l = &lane[C, R]{key: key, peer: peer}
+		e.lanes[key] = l
 	}
 	return l
 }
@@ -115,7 +126,7 @@ func (e *Engine[S, C, E, R]) carry(l *lane[C, R]) {
 		if len(taken) == 0 {
 			// Whoever still pushes to this lane starts its worker anew.
 			e.mu.Lock()
-			delete(e.lanes, l.peer.ID())
+			delete(e.lanes, l.key)
 			e.mu.Unlock()
 			return
 		}
@@ -259,8 +270,9 @@ func (p *parcel[C, R]) takeBack() {
 // none.
 func (p *parcel[C, R]) finish(err error) {
 	for i, it := range p.items {
-		it.Value.call.err = err
-		it.Value.call.outcomes[0] = p.call.outcomes[i]
+		if it.Value.call.err = err; err == nil { // else the parcel may be under way still
+			it.Value.call.outcomes[0] = p.call.outcomes[i]
+		}
 		it.Finish()
 	}
 }

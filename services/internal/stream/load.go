@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"fmt"
+	"math"
 )
 
 // load reads the stream into memory unless it is there: its snapshot, when
@@ -16,7 +17,7 @@ func (l *log[S, C, E, R]) load(ctx context.Context) error {
 		return unread(err)
 	}
 	l.tail.Store(0)
-	if _, err := l.follow(ctx, ChunkID{}, timer); err != nil {
+	if _, err := l.follow(ctx, ChunkID{}, toTheEnd, timer); err != nil {
 		return unread(err)
 	}
 	l.measure()
@@ -31,6 +32,9 @@ func (l *log[S, C, E, R]) restore(ctx context.Context, timer *loadTimer) error {
 	rules := l.engine.rules
 	l.state, l.head = rules.New(), Head{}
 	l.memory.forget(0)
+	if fresh, err := l.fresh(ctx); fresh || err != nil {
+		return err
+	}
 	snapshot, ok, err := l.engine.store.LoadSnapshot(ctx, l.name)
 	if err != nil || !ok || snapshot.Format != rules.SnapshotFormat() {
 		return err
@@ -57,6 +61,15 @@ func (l *log[S, C, E, R]) restore(ctx context.Context, timer *loadTimer) error {
 		ErrDamaged, l.name, snapshot.Head.Seq)
 }
 
+// fresh reports whether the stream has no chunk yet, as most that are asked for
+// the first time: then there is no snapshot to look for either.
+func (l *log[S, C, E, R]) fresh(ctx context.Context) (bool, error) {
+	for _, err := range l.engine.store.Chunks(ctx, l.name, 0) {
+		return false, err
+	}
+	return true, nil
+}
+
 // refresh applies the chunks that other engines have appended, and reports
 // whether there were any.
 func (l *log[S, C, E, R]) refresh(ctx context.Context) (news bool, err error) {
@@ -64,21 +77,24 @@ func (l *log[S, C, E, R]) refresh(ctx context.Context) (news bool, err error) {
 		return false, nil
 	}
 	before := l.head.Seq
-	_, err = l.catchUp(ctx, ChunkID{})
+	_, err = l.catchUp(ctx, ChunkID{}, toTheEnd)
 	return l.head.Seq > before, err
 }
 
-// catchUp applies every chunk after the head and reports whether one of them
-// has the given id.
-func (l *log[S, C, E, R]) catchUp(ctx context.Context, own ChunkID) (found bool, err error) {
-	found, err = l.follow(ctx, own, nil)
+// toTheEnd is for reading all there is.
+const toTheEnd = math.MaxUint64
+
+// catchUp applies the chunks after the head, up to the one numbered last, and
+// reports whether one of them has the given id.
+func (l *log[S, C, E, R]) catchUp(ctx context.Context, own ChunkID, last uint64) (found bool, err error) {
+	found, err = l.follow(ctx, own, last, nil)
 	if err != nil {
 		return found, unread(err)
 	}
 	return found, nil
 }
 
-func (l *log[S, C, E, R]) follow(ctx context.Context, own ChunkID, timer *loadTimer) (found bool, err error) {
+func (l *log[S, C, E, R]) follow(ctx context.Context, own ChunkID, last uint64, timer *loadTimer) (found bool, err error) {
 	var entries []E
 	for chunk, err := range l.engine.store.Chunks(ctx, l.name, l.head.Seq) {
 		timer.reading()
@@ -101,7 +117,13 @@ func (l *log[S, C, E, R]) follow(ctx context.Context, own ChunkID, timer *loadTi
 		}
 		l.apply(&chunk, groups, entries)
 		found = found || (own != ChunkID{} && chunk.ID == own)
+		if timer == nil && chunk.ID != own {
+			l.rivals = rivalCommits
+		}
 		timer.rebuilding()
+		if l.head.Seq >= last {
+			break
+		}
 	}
 	return found, nil
 }

@@ -38,7 +38,8 @@ type log[S, C, E, R any] struct {
 	entries []E
 	groups  []membership // of the chunk being committed
 	memory  memory
-	rivals  int // commits to pace because another engine appends too
+	rivals  int           // commits to pace because another engine appends too
+	took    time.Duration // of the last append
 }
 
 // current reports whether the resident state needs no question to the store.
@@ -86,7 +87,7 @@ func (l *log[S, C, E, R]) work() {
 	for {
 		err := l.load(ctx)
 		if err == nil {
-			err = l.pace(ctx)
+			err = l.pace(ctx, l.courtesy())
 		}
 		// Callers that are about to submit join this batch. On a busy machine it so
 		// holds what would else have made several; on an idle one this costs nothing.
@@ -121,17 +122,11 @@ func (l *log[S, C, E, R]) answer(err error) {
 // then waits clockWait and is stamped as early as it may be, so that the wall
 // clock gains on the stream until it has caught up. With Options.Ties there is
 // nothing to wait for while the clock goes forward.
-//
-// While another engine appends to the stream too, the wait is longer and drawn
-// at random: the winner of a race always has a head start on the next one, and
-// would starve the others.
-func (l *log[S, C, E, R]) pace(ctx context.Context) error {
+// courtesy comes on top.
+func (l *log[S, C, E, R]) pace(ctx context.Context, courtesy time.Duration) error {
 	clock := l.engine.clock
 	wait := min(time.UnixMilli(l.earliest()).Sub(clock.Now()), clockWait)
-	if l.rivals > 0 {
-		l.rivals--
-		wait = max(wait, 0) + l.engine.random.upTo(rivalWait)
-	}
+	wait = max(wait, 0) + courtesy
 	if wait <= 0 {
 		return nil
 	}
@@ -139,6 +134,27 @@ func (l *log[S, C, E, R]) pace(ctx context.Context) error {
 		return fault.Wrap(fault.Unavailable, err, "shutting down")
 	}
 	return nil
+}
+
+// courtesy returns how long the next commit leaves the others a chance: for a
+// while after somebody else's chunk was seen, or when the peers say so. The winner
+// of a race has a head start on the next one and would starve the others. So it
+// waits until each of them can have had its turn, as long as its own took, give or
+// take some; who has lost tries again at once.
+func (l *log[S, C, E, R]) courtesy() time.Duration {
+	others := 0
+	if peers := l.engine.options.Peers; peers != nil {
+		others = peers.Rivals(l.name)
+	}
+	if l.rivals > 0 {
+		l.rivals--
+		others = max(others, 1)
+	}
+	if others == 0 {
+		return 0
+	}
+	turn := time.Duration(others) * min(max(l.took, minTurn), maxTurn)
+	return turn + l.engine.random.upTo(2*turn)
 }
 
 // stamp returns the time of the next chunk in Unix milliseconds.
@@ -156,7 +172,8 @@ func (l *log[S, C, E, R]) earliest() int64 {
 
 const (
 	clockWait = 5 * time.Millisecond
-	rivalWait = 4 * time.Millisecond
-	// rivalCommits is how many commits after a lost race are paced.
+	minTurn   = 2 * time.Millisecond
+	maxTurn   = 25 * time.Millisecond
+	// rivalCommits is how many commits are paced after somebody else's was seen.
 	rivalCommits = 16
 )

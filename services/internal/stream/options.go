@@ -35,7 +35,7 @@ type Options struct {
 	// from 5 milliseconds to 1 second.
 	SettleAttempts int
 	// ConflictLimit is how many lost races in a row a batch survives before its
-	// callers are refused with fault.Unavailable, 64 when 0.
+	// callers are refused with fault.Unavailable, 300 when 0.
 	ConflictLimit int
 	// GroupMemory is how many groups of other processes a resident stream
 	// remembers, 1,024 when 0: those of a second or so of the busiest stream. Those
@@ -56,7 +56,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.PayloadLimit, 1<<20)
 	setDefault(&o.SnapshotTail, 256<<10)
 	setDefault(&o.SettleAttempts, 8)
-	setDefault(&o.ConflictLimit, 64)
+	setDefault(&o.ConflictLimit, 300)
 	setDefault(&o.GroupMemory, 1_024)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -13,6 +13,9 @@ type Peers interface {
 	// Owner returns the process at which a stream is at home, and nil when that is
 	// this one or one that cannot be reached now.
 	Owner(name string) Peer
+	// Rivals returns how many other processes probably append to a stream, too,
+	// because one of them cannot reach the one at which it is at home.
+	Rivals(name string) int
 }
 
 // Peer is another process.

@@ -38,22 +38,19 @@ func (e *Engine[S, C, E, R]) serveGroup(ctx context.Context, frame []byte) ([]by
 	if err != nil {
 		return nil, err
 	}
-	status := byte(groupDone)
 	err = e.run(ctx, name, c)
 	switch {
+	case err == nil:
+		return e.encodeOutcomes(answerHeader(groupDone, c.head), c.outcomes), nil
 	case errors.Is(err, errStale):
-		status = groupStale
+		return answerHeader(groupStale, c.head), nil
 	case errors.Is(err, errClosed):
-		status = groupClosed
-	case err != nil:
-		status = groupFailed
+		return answerHeader(groupClosed, 0), nil
 	}
-	answer := binary.AppendUvarint([]byte{status}, c.head)
-	switch status {
-	case groupDone:
-		return e.encodeOutcomes(answer, c.outcomes), nil
-	case groupFailed:
-		return appendFault(answer, err), nil
-	}
-	return answer, nil
+	// The call may be under way still, so nothing of it is looked at.
+	return appendFault(answerHeader(groupFailed, 0), err), nil
+}
+
+func answerHeader(status byte, head uint64) []byte {
+	return binary.AppendUvarint([]byte{status}, head)
 }

@@ -48,6 +48,8 @@ func (v *view) Owner(string) stream.Peer {
 	return &link{view: v, to: owner}
 }
 
+func (v *view) Rivals(string) int { return max(0, v.roll(4)-1) }
+
 // link is the way from one node to another.
 type link struct {
 	view *view

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+)
+
+// verification is what verify found.
+type verification struct {
+	Kinds    map[string]*found `json:"kinds"` // poll, buffer, rank, document
+	Problems []problem         `json:"problems"`
+}
+
+// found is what there is of a kind.
+type found struct {
+	Streams   int    `json:"streams"` // or documents
+	Chunks    uint64 `json:"chunks"`
+	Entries   uint64 `json:"entries"`
+	Bytes     uint64 `json:"bytes"`
+	Snapshots int    `json:"snapshots"`
+	Problems  int    `json:"problems"`
+}
+
+type problem struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+func newVerification() *verification {
+	return &verification{Kinds: map[string]*found{}, Problems: []problem{}}
+}
+
+func (v *verification) kind(name string) *found {
+	kind, _, _ := strings.Cut(name, "/")
+	if v.Kinds[kind] == nil {
+		v.Kinds[kind] = &found{}
+	}
+	return v.Kinds[kind]
+}
+
+func (v *verification) problem(name string, err error) {
+	v.kind(name).Problems++
+	v.Problems = append(v.Problems, problem{readable(name), err.Error()})
+}
+
+// stream replays a stream. An error means that it could not be read.
+func (v *verification) stream(ctx context.Context, replays map[string]replay, name string) error {
+	kind, _, _ := strings.Cut(name, "/")
+	f := v.kind(name)
+	f.Streams++
+	replay, ok := replays[kind]
+	if !ok {
+		v.problem(name, errors.New("nobody knows streams of this kind"))
+		return nil
+	}
+	report, err := replay(ctx, name)
+	f.Chunks, f.Entries, f.Bytes = f.Chunks+report.Chunks, f.Entries+report.Entries, f.Bytes+report.Bytes
+	if report.Snapshot {
+		f.Snapshots++
+	}
+	return v.judge(name, err)
+}
+
+// document reads a document.
+func (v *verification) document(ctx context.Context, documents document.Store, name string) error {
+	f := v.kind(name)
+	f.Streams++
+	read, err := documents.Get(ctx, name)
+	if err != nil {
+		return v.judge(name, err)
+	}
+	f.Entries, f.Bytes = f.Entries+read[0].Version, f.Bytes+uint64(len(read[0].Body))
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(read[0].Body, &object); err != nil || object == nil {
+		v.problem(name, errors.New("the document is not a JSON object"))
+	}
+	return nil
+}
+
+// judge tells damage, which is a finding, from a failure to read.
+func (v *verification) judge(name string, err error) error {
+	if errors.Is(err, stream.ErrDamaged) {
+		v.problem(name, err)
+		return nil
+	}
+	return err
+}
+
+func (v *verification) write(w io.Writer) error {
+	var b strings.Builder
+	columns := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(columns, "kind\tnumber\tchunks\tentries\tbytes\tsnapshots\tproblems\t")
+	for _, kind := range slices.Sorted(maps.Keys(v.Kinds)) {
+		f := v.Kinds[kind]
+		fmt.Fprintf(columns, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", kind, f.Streams, f.Chunks, f.Entries, f.Bytes, f.Snapshots, f.Problems)
+	}
+	_ = columns.Flush() // a strings.Builder takes everything
+	for _, p := range v.Problems {
+		fmt.Fprintf(&b, "\n%s\n  %s\n", p.Name, p.Reason)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

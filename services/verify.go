@@ -1,0 +1,168 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/acclaim-dev/acclaim/services/accumulation"
+	"github.com/acclaim-dev/acclaim/services/internal/boltstore"
+	"github.com/acclaim-dev/acclaim/services/internal/key"
+	"github.com/acclaim-dev/acclaim/services/internal/mongostore"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/ranking"
+	"github.com/acclaim-dev/acclaim/services/voting"
+)
+
+// Exit statuses of verify.
+const (
+	statusProblems   = 1
+	statusUnreadable = 2
+)
+
+func newVerify() *cobra.Command {
+	var o options
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Check everything that is stored",
+		Long: `Verify replays every log from nothing and checks its sequence numbers, its hash
+chain, its times and its entries, that each snapshot is the state of the log it
+was taken from, and that every document is a JSON object.
+
+It exits with 0 when all is sound, with 1 when it found problems, which it
+names, and with 2 when the store could not be read. The embedded store must not
+be in use; a database may be.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := verify(cmd.Context(), o, cmd.ErrOrStderr())
+			if err != nil {
+				return exit{statusUnreadable, err}
+			}
+			if asJSON {
+				err = json.NewEncoder(cmd.OutOrStdout()).Encode(r)
+			} else {
+				err = r.write(cmd.OutOrStdout())
+			}
+			if n := len(r.Problems); n > 0 && err == nil {
+				err = exit{statusProblems, fmt.Errorf("problems found: %d", n)}
+			}
+			return err
+		},
+	}
+	o.registerStore(cmd.Flags())
+	cmd.Flags().DurationVar(&o.halfLife, "decay-half-life", voting.HalfLife, "that of the processes that wrote the store")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// archive is a store whose content can be listed.
+type archive interface {
+	store
+	Streams(ctx context.Context, prefix string) iter.Seq2[string, error]
+	Keys(ctx context.Context, prefix string) iter.Seq2[string, error]
+}
+
+// openArchive opens the store that the flags name, which must exist.
+func openArchive(ctx context.Context, o options) (a archive, closeIt func() error, err error) {
+	if uri := cmp.Or(o.mongodbURI, os.Getenv(mongodbVariable)); uri != "" {
+		db, err := mongostore.Open(ctx, uri)
+		if err != nil {
+			return nil, nil, fmt.Errorf("open the database: %w", err)
+		}
+		return db, func() error { return db.Close(context.WithoutCancel(ctx)) }, nil
+	}
+	if _, err := os.Stat(o.dataDir); err != nil {
+		return nil, nil, fmt.Errorf("--data-dir: %w", err)
+	}
+	file, err := boltstore.Open(o.dataDir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the store: %w", err)
+	}
+	return file, file.Close, nil
+}
+
+func verify(ctx context.Context, o options, progress io.Writer) (r *verification, err error) {
+	a, closeIt, err := openArchive(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, closeIt()) }()
+	streams, err := collect(a.Streams(ctx, ""))
+	if err != nil {
+		return nil, err
+	}
+	documents, err := collect(a.Keys(ctx, ""))
+	if err != nil {
+		return nil, err
+	}
+	bar := newBar(progress, len(streams)+len(documents))
+	r = newVerification()
+	replays := replaysOf(a, o.halfLife)
+	for _, name := range streams {
+		if err := r.stream(ctx, replays, name); err != nil {
+			return nil, err
+		}
+		_ = bar.Add(1)
+	}
+	for _, name := range documents {
+		if err := r.document(ctx, a, name); err != nil {
+			return nil, err
+		}
+		_ = bar.Add(1)
+	}
+	return r, bar.Finish()
+}
+
+func collect(names iter.Seq2[string, error]) (all []string, err error) {
+	for name, err := range names {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, name)
+	}
+	return all, nil
+}
+
+// newBar returns a progress bar that is seen on a terminal only.
+func newBar(w io.Writer, steps int) *progressbar.ProgressBar {
+	file, ok := w.(*os.File)
+	return progressbar.NewOptions(steps,
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetDescription("replaying"),
+		progressbar.OptionShowCount(),
+		progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetVisibility(ok && term.IsTerminal(int(file.Fd()))))
+}
+
+// replay checks one stream of a kind.
+type replay func(ctx context.Context, name string) (stream.Report, error)
+
+func replaysOf(a archive, halfLife time.Duration) map[string]replay {
+	clock, options := stream.SystemClock(), stream.Options{}
+	return map[string]replay{
+		voting.Kind:       voting.NewService(a, clock, options, halfLife).Verify,
+		accumulation.Kind: accumulation.NewService(a, clock, options).Verify,
+		ranking.Kind:      ranking.NewService(a, clock, options).Verify,
+	}
+}
+
+// readable turns a name into something to look for in a log or a registry.
+func readable(name string) string {
+	parts, err := key.Split(name)
+	if err != nil {
+		return name
+	}
+	return strings.Join(parts, " / ")
+}
