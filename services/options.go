@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"log/slog"
 	"time"
 
@@ -45,6 +46,13 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.DurationVar(&o.drainDelay, "drain-delay", 0, "how long SIGTERM first goes on serving while /readyz fails, for load balancers to notice")
 	f.DurationVar(&o.halfLife, "decay-half-life", voting.HalfLife, "half-life of the decayed sum in poll statistics; the same in every process")
 	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "least level that is logged to standard error: debug, info, warn or error")
+}
+
+func (o *options) checkHalfLife() error {
+	if o.halfLife < time.Millisecond {
+		return errors.New("--decay-half-life must be at least 1ms")
+	}
+	return nil
 }
 
 // registerStore adds the flags that name a store.

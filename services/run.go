@@ -23,8 +23,8 @@ import (
 
 // run serves until ctx is done, then drains. It writes the ready line to out.
 func run(ctx context.Context, out io.Writer, o options, mounts []mount, open opener) error {
-	if o.halfLife < time.Millisecond {
-		return errors.New("--decay-half-life must be at least 1ms")
+	if err := o.checkHalfLife(); err != nil {
+		return err
 	}
 	logger := telemetry.NewLogger(os.Stderr, o.logLevel)
 	metrics := telemetry.NewMetrics()

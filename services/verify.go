@@ -42,13 +42,13 @@ chain, its times and its entries, that each snapshot is the state of the log it
 was taken from, and that every document is a JSON object.
 
 It exits with 0 when all is sound, with 1 when it found problems, which it
-names, and with 2 when the store could not be read. The embedded store must not
-be in use; a database may be.`,
-		Args: cobra.NoArgs,
+names, and with 2 when the store could not be read or the report not be written.
+The embedded store must not be in use; a database may be.`,
+		Args: func(cmd *cobra.Command, args []string) error { return unreadable(cobra.NoArgs(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := verify(cmd.Context(), o, cmd.ErrOrStderr())
 			if err != nil {
-				return exit{statusUnreadable, err}
+				return unreadable(err)
 			}
 			if asJSON {
 				err = json.NewEncoder(cmd.OutOrStdout()).Encode(r)
@@ -56,15 +56,24 @@ be in use; a database may be.`,
 				err = r.write(cmd.OutOrStdout())
 			}
 			if n := len(r.Problems); n > 0 && err == nil {
-				err = exit{statusProblems, fmt.Errorf("problems found: %d", n)}
+				return exit{statusProblems, fmt.Errorf("problems found: %d", n)}
 			}
-			return err
+			return unreadable(err)
 		},
 	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return unreadable(err) })
 	o.registerStore(cmd.Flags())
 	cmd.Flags().DurationVar(&o.halfLife, "decay-half-life", voting.HalfLife, "that of the processes that wrote the store")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// unreadable keeps a failure to check apart from a check that failed.
+func unreadable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return exit{statusUnreadable, err}
 }
 
 // archive is a store whose content can be listed.
@@ -83,10 +92,7 @@ func openArchive(ctx context.Context, o options) (a archive, closeIt func() erro
 		}
 		return db, func() error { return db.Close(context.WithoutCancel(ctx)) }, nil
 	}
-	if _, err := os.Stat(o.dataDir); err != nil {
-		return nil, nil, fmt.Errorf("--data-dir: %w", err)
-	}
-	file, err := boltstore.Open(o.dataDir)
+	file, err := boltstore.OpenExisting(o.dataDir)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the store: %w", err)
 	}
@@ -94,6 +100,9 @@ func openArchive(ctx context.Context, o options) (a archive, closeIt func() erro
 }
 
 func verify(ctx context.Context, o options, progress io.Writer) (r *verification, err error) {
+	if err := o.checkHalfLife(); err != nil {
+		return nil, err
+	}
 	a, closeIt, err := openArchive(ctx, o)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,7 +15,12 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	mongooptions "go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/acclaim-dev/acclaim/services/accumulation"
+	"github.com/acclaim-dev/acclaim/services/internal/boltstore"
+	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
 // fillStore lets a program store some of everything, and ends it.
@@ -104,16 +110,76 @@ func TestVerifyFindsAChangedChunk(t *testing.T) {
 	}
 }
 
+// Each sort of damage in the embedded store is named, and hides no other.
+func TestVerifyNamesEveryProblem(t *testing.T) {
+	dir := t.TempDir()
+	fillStore(t, dir)
+	damage(t, dir)
+	out, status := runVerify(t, "--data-dir", dir)
+	if status != statusProblems {
+		t.Errorf("status %d", status)
+	}
+	for _, want := range []string{
+		"\npoll / production / sample-extension / channel / 1 / default\n  ", "chunk 3 does not continue chunk 2",
+		"\nbuffer / ", "the snapshot was taken at chunk 9, the log ends at 1",
+		"\nodd / stream\n  nobody knows streams of this kind\n",
+		"\nodd / document\n  the document is not a JSON object\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "\nrank / ") {
+		t.Errorf("a sound stream is named in\n%s", out)
+	}
+}
+
+// damage stores what no program would.
+func damage(t *testing.T, dir string) {
+	t.Helper()
+	s, err := boltstore.OpenExisting(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams, err := collect(s.Streams(t.Context(), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range streams {
+		switch {
+		case strings.HasPrefix(name, voting.Kind+"/"):
+			err = errors.Join(err, s.Append(t.Context(), stream.Chunk{Stream: name, Seq: 3, At: math.MaxInt64}))
+		case strings.HasPrefix(name, accumulation.Kind+"/"):
+			snapshot := stream.Snapshot{Head: stream.Head{Seq: 9}, Format: 1}
+			err = errors.Join(err, s.SaveSnapshot(t.Context(), name, snapshot))
+		}
+	}
+	err = errors.Join(err,
+		s.Append(t.Context(), stream.Chunk{Stream: "odd/stream", Seq: 1}),
+		s.Put(t.Context(), document.Write{Key: "odd/document", Body: []byte("[]")}),
+		s.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestVerifyOfWhatCannotBeRead(t *testing.T) {
-	used := t.TempDir()
+	used, empty := t.TempDir(), t.TempDir()
 	startProgram(t, used, "serve")
-	missing := filepath.Join(t.TempDir(), "nowhere")
-	for name, dir := range map[string]string{"in use": used, "missing": missing} {
-		if out, status := runVerify(t, "--data-dir", dir); status != statusUnreadable {
+	missing := filepath.Join(empty, "nowhere")
+	for name, flags := range map[string][]string{
+		"in use":   {"--data-dir", used},
+		"missing":  {"--data-dir", missing},
+		"no store": {"--data-dir", empty},
+		"flag":     {"--nonsense"},
+		"decay":    {"--data-dir", used, "--decay-half-life", "0"},
+		"argument": {"--data-dir", empty, "nonsense"},
+	} {
+		if out, status := runVerify(t, flags...); status != statusUnreadable {
 			t.Errorf("%s: status %d\n%s", name, status, out)
 		}
 	}
-	if _, err := os.Stat(missing); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("verify has made a store: %v", err)
+	if made, err := os.ReadDir(empty); err != nil || len(made) != 0 {
+		t.Errorf("verify has made %v, %v", made, err)
 	}
 }

@@ -24,7 +24,12 @@
 // of the project imports bbolt.
 package boltstore
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+)
 
 // Store keeps streams and documents in a directory. It implements
 // [stream.Store] and [document.Store] and is safe for concurrent use.
@@ -65,6 +70,15 @@ func defaultLimits() limits {
 // once when another process has it open. The error says what is wrong with
 // which file, and what to do.
 func Open(dir string) (*Store, error) { return open(dir, defaultLimits()) }
+
+// OpenExisting is Open for a directory that holds a store already: it creates
+// nothing, so that a mistyped name is an error and not an empty store.
+func OpenExisting(dir string) (*Store, error) {
+	if _, err := os.Stat(filepath.Join(dir, fileName)); err != nil {
+		return nil, fmt.Errorf("%s holds no store: %w", dir, err)
+	}
+	return Open(dir)
+}
 
 func open(dir string, limits limits) (*Store, error) {
 	db, err := openDatabase(dir)
