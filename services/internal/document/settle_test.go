@@ -2,6 +2,8 @@ package document_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
@@ -192,4 +194,41 @@ func TestUnknownOutcomeOfSeveral(t *testing.T) {
 	}
 	wantStored(t, store, "a", 3, `{"second":1,"theirs":1}`)
 	wantStored(t, store, "b", 4, `{"second":1,"x":2}`)
+}
+
+// What a store without transactions has begun is completed, unless another took
+// the rest.
+func TestIncompleteWrites(t *testing.T) {
+	incomplete := fmt.Errorf("a connection broke: %w", document.ErrIncomplete)
+	for name, test := range map[string]struct {
+		answers []error // of the store; afterwards it writes
+		intrude string
+		kind    fault.Kind
+		puts    int64
+	}{
+		"completed":        {[]error{incomplete, errLost, fault.New(fault.Unavailable, "away")}, "", 0, 4},
+		"overtaken":        {[]error{incomplete, document.ErrPartial}, "", fault.Uncertain, 2},
+		"first overtaken":  {[]error{incomplete, document.ErrConflict}, "a", 0, 3},
+		"second overtaken": {slices.Repeat([]error{incomplete, document.ErrConflict}, 5), "b", fault.Uncertain, 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := newFaulty()
+			store.put = func(_ context.Context, n int64, put func() error) error {
+				if int(n) > len(test.answers) {
+					return put()
+				}
+				if n == 1 && test.intrude != "" {
+					store.intrude(t, test.intrude, `{"theirs":1}`)
+				}
+				return test.answers[n-1]
+			}
+			err := newService(store).EditAll(t.Context(), []document.Edit{edit(t, "a", `{"mine":1}`), edit(t, "b", `{"mine":1}`)})
+			if err != nil || test.kind != 0 {
+				wantKind(t, err, test.kind)
+			}
+			if n := store.puts.Load(); n != test.puts {
+				t.Errorf("%d writes, want %d", n, test.puts)
+			}
+		})
+	}
 }

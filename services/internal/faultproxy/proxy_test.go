@@ -34,7 +34,7 @@ func startServer(t *testing.T) (address string, got <-chan string) {
 }
 
 func serve(conn net.Conn, names chan<- string) {
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // it may be reset
 	for n := uint32(1000); ; n++ {
 		m, err := receive(conn)
 		if err != nil {
@@ -66,11 +66,12 @@ func request(id uint32, name string) []byte {
 func nameIn(m []byte) string { return string(m[26 : 26+slices.Index(m[26:], 0)]) }
 
 func receive(conn io.Reader) ([]byte, error) {
-	m := make([]byte, 4)
-	if _, err := io.ReadFull(conn, m); err != nil {
+	var length [4]byte
+	if _, err := io.ReadFull(conn, length[:]); err != nil {
 		return nil, err
 	}
-	m = append(m, make([]byte, binary.LittleEndian.Uint32(m)-4)...)
+	m := make([]byte, binary.LittleEndian.Uint32(length[:]))
+	copy(m, length[:])
 	_, err := io.ReadFull(conn, m[4:])
 	return m, err
 }
@@ -82,7 +83,7 @@ func exchange(t *testing.T, address, name string) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // it may be reset
 	for id := range uint32(2) { // the second shows that no answer is left over
 		if _, err := conn.Write(request(id, name)); err != nil {
 			return err

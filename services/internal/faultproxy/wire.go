@@ -30,7 +30,8 @@ func readMessage(r io.Reader) (message, error) {
 	if length < headerBytes || length > maxMessageBytes {
 		return nil, errNoMessage
 	}
-	m := append(header, make([]byte, length-headerBytes)...)
+	m := make(message, length)
+	copy(m, header)
 	_, err := io.ReadFull(r, m[headerBytes:])
 	return m, err
 }
