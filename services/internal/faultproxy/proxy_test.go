@@ -84,7 +84,7 @@ func exchange(t *testing.T, address, name string) error {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }() // it may be reset
-	for id := range uint32(2) { // the second shows that no answer is left over
+	for id := range uint32(2) {         // the second shows that no answer is left over
 		if _, err := conn.Write(request(id, name)); err != nil {
 			return err
 		}
