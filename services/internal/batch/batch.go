@@ -77,6 +77,19 @@ func (q *Queue[T]) Return(items []*Item[T]) {
 	q.waiting = slices.Insert(q.waiting, 0, items...)
 }
 
+// Clear removes and returns the items that nobody has taken. Only the worker calls
+// it, and goes on as it was.
+func (q *Queue[T]) Clear() []*Item[T] {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	waiting := q.waiting
+	for _, item := range waiting {
+		item.taken = true
+	}
+	q.waiting = nil
+	return waiting
+}
+
 // Withdraw removes an item that nobody has taken and says whether it did. The
 // worker never sees a withdrawn item.
 func (q *Queue[T]) Withdraw(item *Item[T]) bool {

@@ -117,12 +117,24 @@ func (l *log[S, C, E, R]) commit(ctx context.Context, chunk Chunk, last uint64) 
 		case !uncertain:
 			return false, err
 		}
+		if notStored(err) {
+			l.refuseWaiting(err)
+		}
 		if l.engine.clock.Sleep(ctx, pauses.NextBackOff()) != nil {
 			break
 		}
 	}
 	l.engine.stats.unsettled.Add(1)
 	return false, fault.Wrap(fault.Uncertain, err, "the outcome of an append is unknown")
+}
+
+// refuseWaiting answers those who wait behind a chunk whose fate cannot be known
+// while the store is away. That may take long, and they need not.
+func (l *log[S, C, E, R]) refuseWaiting(err error) {
+	for _, it := range l.queue.Clear() {
+		it.Value.err = fault.Wrap(fault.Unavailable, err, "the store is away")
+		it.Finish()
+	}
 }
 
 // append stores the chunk and notes how long that took.
