@@ -106,6 +106,13 @@ func (q *Queue[T]) Withdraw(item *Item[T]) bool {
 	return true
 }
 
+// Len returns how many items wait.
+func (q *Queue[T]) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
+}
+
 // Idle reports whether nothing waits and nobody works on the queue.
 func (q *Queue[T]) Idle() bool {
 	q.mu.Lock()

@@ -142,7 +142,7 @@ func (l *log[S, C, E, R]) append(ctx context.Context, chunk Chunk) error {
 	clock := l.engine.clock
 	began := clock.Now()
 	err := l.engine.store.Append(ctx, chunk)
-	l.took = clock.Now().Sub(began)
+	l.took.Store(int64(clock.Now().Sub(began)))
 	return err
 }
 
