@@ -77,8 +77,8 @@ func (q *Queue[T]) Return(items []*Item[T]) {
 	q.waiting = slices.Insert(q.waiting, 0, items...)
 }
 
-// Clear removes and returns the items that nobody has taken. Only the worker calls
-// it, and goes on as it was.
+// Clear removes and returns the items that nobody has taken, and leaves the worker,
+// if there is one, as it is: it will find nothing and end.
 func (q *Queue[T]) Clear() []*Item[T] {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -41,6 +41,7 @@ func (s *Service) complete(ctx context.Context, writes []Write, cause error) err
 		case errors.Is(err, ErrConflict) && s.look(ctx, writes[:1]) == lost:
 			return ErrConflict
 		}
+		s.refuseWaiting(writes, err)
 		if s.clock.Sleep(ctx, pauses.NextBackOff()) != nil {
 			break
 		}
@@ -78,6 +79,24 @@ func (s *Service) settle(ctx context.Context, writes []Write, cause error) error
 	return fault.Wrap(fault.Uncertain, cause, "It is not known whether the document was written")
 }
 
+// refuseWaiting answers those whose edits wait behind writes of unknown fate, if
+// err says that the store is away. To find out may take long, and they need not
+// wait for it. The caller has the turn of the documents.
+func (s *Service) refuseWaiting(writes []Write, err error) {
+	if !notStored(err) {
+		return
+	}
+	for _, w := range writes {
+		s.mu.Lock()
+		l := s.lanes[w.Key]
+		s.mu.Unlock()
+		for _, it := range l.queue.Clear() {
+			it.Value.err = fault.Wrap(fault.Unavailable, err, "The documents are away")
+			it.Finish()
+		}
+	}
+}
+
 // trace is what reading back tells of writes that are stored all or none.
 type trace int
 
@@ -97,6 +116,7 @@ func (s *Service) look(ctx context.Context, writes []Write) trace {
 	}
 	documents, err := s.store.Get(ctx, keys...)
 	if err != nil {
+		s.refuseWaiting(writes, err)
 		return unknown
 	}
 	var open, taken, passed int

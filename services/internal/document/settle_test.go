@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -231,4 +232,24 @@ func TestIncompleteWrites(t *testing.T) {
 			}
 		})
 	}
+}
+
+// While the store is away nobody waits behind a write of unknown fate.
+func TestThoseWhoWaitAreRefusedWhileTheStoreIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty()
+		service, gate := held(t, store)
+		behind := start(t.Context(), t, service, edit(t, "k", `{"second":true}`))
+		synctest.Wait()
+		asked := make(chan error)
+		store.get = func(context.Context) error { return <-asked }
+		gate <- errLost
+		asked <- fault.New(fault.Unavailable, "away")
+		wantKind(t, (<-behind).err, fault.Unavailable)
+		asked <- nil // it is back, and has nothing
+		gate <- nil
+		synctest.Wait()
+		store.get = func(context.Context) error { return nil }
+		wantStored(t, store, "k", 1, `{"first":true}`)
+	})
 }
