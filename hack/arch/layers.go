@@ -20,8 +20,9 @@ services/internal/document  | fault batch                                       
 services/internal/storetest | fault stream document                                                          |
 services/internal/boltstore | fault stream document                                                          | storetest
 services/internal/peer      | stream                                                                         |
-services/internal/mongostore | fault stream document peer                                                    | storetest mongotest
-services/internal/mongotest |                                                                                |
+services/internal/mongostore | fault stream document peer                                                    | storetest mongotest faultproxy
+services/internal/faultproxy |                                                                               |
+services/internal/mongotest | faultproxy                                                                     |
 services/voting             | fault key stream                                                               | storetest
 services/accumulation       | fault key stream                                                               | storetest
 services/ranking            | fault key stream                                                               | storetest
@@ -31,7 +32,7 @@ services/internal/tenant    | fault                                             
 services/internal/telemetry | stream                                                                         |
 services/internal/httpapi   | fault domains stream document tenant telemetry                                 | storetest ceiling
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
-services                    | fault key domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer | storetest mongotest
+services                    | fault key domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer | storetest mongotest faultproxy
 services/votingclient       |                                                                                |
 operator                    | v1alpha1 poll                                                                  |
 operator/internal/controller/poll | v1alpha1 votingclient                                                    | assets
