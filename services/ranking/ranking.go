@@ -7,6 +7,7 @@ package ranking
 
 import (
 	"context"
+	"math"
 	"strings"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -85,6 +86,12 @@ func (s *Service) Top(ctx context.Context, q Question, limit int) ([]Score, erro
 		return nil, fault.New(fault.Invalid, "Malformed limit parameter")
 	}
 	answer, err := s.engine.View(ctx, q.Stream(), command{top: limit})
+	return answer.top, err
+}
+
+// All is Top without a limit, for a service without Options.Peers.
+func (s *Service) All(ctx context.Context, q Question) ([]Score, error) {
+	answer, err := s.engine.View(ctx, q.Stream(), command{top: math.MaxInt})
 	return answer.top, err
 }
 

@@ -79,7 +79,7 @@ func readable(entry Entry, encoded []byte) any {
 		return readableVoted{readableVote, e.voter.OpaqueID, e.voter.UserID, e.byUser, e.replace, int64(e.value), int64(e.times)}
 	case configured:
 		d := &decoder{buf: encoded[1:]}
-		return readableConfigured{readableConfig, d.bytes()} // as it is stored
+		return readableConfigured{readableConfig, d.bytes()}
 	case modified:
 		return readableModified{readableModifier, e.user, e.add}
 	}
@@ -106,7 +106,11 @@ func (Readable) AppendReadable(buf, object []byte) ([]byte, error) {
 		voter := Voter{OpaqueID: in.Opaque, UserID: in.Identifier}
 		buf = voted{voter, in.ByUser, in.Replace, int16(in.Value), uint16(in.Count)}.append(buf)
 	case readableConfig:
-		buf = appendBytes(append(buf, kindConfigured), []byte(in.Config))
+		config, err := decodeConfig(in.Config)
+		if err != nil {
+			return nil, err
+		}
+		buf = configured{config}.append(buf)
 	case readableModifier:
 		buf = modified{in.User, in.Add}.append(buf)
 	case readableReset:

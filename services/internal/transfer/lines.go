@@ -1,0 +1,53 @@
+package transfer
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// lines reads a file line by line. What it returns is good until the next call.
+type lines struct {
+	in     *bufio.Reader
+	long   []byte // a line that does not fit the reader's buffer
+	number int    // of the last line, from 1
+}
+
+func newLines(r io.Reader) *lines { return &lines{in: bufio.NewReaderSize(r, 256<<10)} }
+
+// next returns the next line without its end, and io.EOF when there is none.
+func (l *lines) next() ([]byte, error) {
+	l.number++
+	l.long = l.long[:0]
+	for {
+		part, err := l.in.ReadSlice('\n')
+		if err == nil && len(l.long) == 0 {
+			return bytes.TrimRight(part, "\r\n"), nil
+		}
+		l.long = append(l.long, part...)
+		switch {
+		case len(l.long) > maxLine:
+			return nil, fmt.Errorf("%w: line %d is longer than %d bytes", ErrFile, l.number, maxLine)
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && len(l.long) > 0, err == nil:
+			return bytes.TrimRight(l.long, "\r\n"), nil
+		}
+		return nil, err
+	}
+}
+
+// sniff says what a file is instead of an export.
+func sniff(line []byte) error {
+	switch {
+	case len(line) == 0:
+		return fmt.Errorf("%w: it is empty", ErrFile)
+	case bytes.HasPrefix(line, []byte{0x1f, 0x8b}):
+		return fmt.Errorf("%w: it is compressed by gzip, unpack it first", ErrFile)
+	case line[0] != '{':
+		return fmt.Errorf("%w: it is not JSON Lines; CSV is for spreadsheets and is not read back", ErrFile)
+	}
+	return nil
+}
