@@ -3,6 +3,7 @@ package accumulation_test
 import (
 	"encoding/binary"
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
@@ -23,7 +24,7 @@ func TestReadableEntriesComeBack(t *testing.T) {
 		{"", "", "", "{}"},
 	} {
 		want := encode(fields...)
-		value, rest, err := codec.Readable(append(want[:len(want):len(want)], 7))
+		value, rest, err := codec.Readable(append(slices.Clip(want), 7))
 		if err != nil || len(rest) != 1 {
 			t.Fatalf("%q: %v, rest %d", fields, err, len(rest))
 		}

@@ -2,6 +2,7 @@ package ranking
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 )
 
@@ -9,7 +10,7 @@ func TestReadableEntriesComeBack(t *testing.T) {
 	codec := Readable{}
 	for _, e := range []entry{{identity: "U1", key: "tea <é>"}, {clear: true}, {identity: "U1"}} {
 		want := rules{}.AppendEntry(nil, e)
-		value, rest, err := codec.Readable(append(want[:len(want):len(want)], 7))
+		value, rest, err := codec.Readable(append(slices.Clip(want), 7))
 		if err != nil || len(rest) != 1 {
 			t.Fatalf("%+v: %v, rest %d", e, err, len(rest))
 		}

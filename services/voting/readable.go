@@ -38,8 +38,12 @@ const (
 	readableReset    = "reset"
 )
 
+// An object has the member "entry" and those of one of the three types below.
+type readableEntry struct {
+	Entry string `json:"entry"`
+}
+
 type readableVoted struct {
-	Entry      string `json:"entry"`
 	Opaque     string `json:"opaque"`
 	Identifier string `json:"identifier"`
 	ByUser     bool   `json:"userIDVoting"`
@@ -49,18 +53,12 @@ type readableVoted struct {
 }
 
 type readableConfigured struct {
-	Entry  string          `json:"entry"`
 	Config json.RawMessage `json:"config"`
 }
 
 type readableModified struct {
-	Entry string `json:"entry"`
-	User  string `json:"user"`
-	Add   int64  `json:"add"`
-}
-
-type readableRemoved struct {
-	Entry string `json:"entry"`
+	User string `json:"user"`
+	Add  int64  `json:"add"`
 }
 
 // Readable implements [stream.EntryCodec].
@@ -76,23 +74,35 @@ func (Readable) Readable(encoded []byte) (any, []byte, error) {
 func readable(entry Entry, encoded []byte) any {
 	switch e := entry.(type) {
 	case voted:
-		return readableVoted{readableVote, e.voter.OpaqueID, e.voter.UserID, e.byUser, e.replace, int64(e.value), int64(e.times)}
+		return struct {
+			readableEntry
+			readableVoted
+		}{
+			readableEntry{readableVote},
+			readableVoted{e.voter.OpaqueID, e.voter.UserID, e.byUser, e.replace, int64(e.value), int64(e.times)},
+		}
 	case configured:
 		d := &decoder{buf: encoded[1:]}
-		return readableConfigured{readableConfig, d.bytes()}
+		return struct {
+			readableEntry
+			readableConfigured
+		}{readableEntry{readableConfig}, readableConfigured{d.bytes()}}
 	case modified:
-		return readableModified{readableModifier, e.user, e.add}
+		return struct {
+			readableEntry
+			readableModified
+		}{readableEntry{readableModifier}, readableModified{e.user, e.add}}
 	}
-	return readableRemoved{readableReset}
+	return readableEntry{readableReset}
 }
 
 // AppendReadable implements [stream.EntryCodec].
 func (Readable) AppendReadable(buf, object []byte) ([]byte, error) {
 	var in struct {
+		readableEntry
 		readableVoted
 		readableConfigured
 		readableModified
-		Entry string `json:"entry"` // in place of theirs
 	}
 	if err := json.Unmarshal(object, &in); err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 
@@ -159,15 +160,10 @@ func contentOf(t *testing.T, m *storetest.Memory, prefixes ...string) content {
 	t.Helper()
 	c := content{map[string][]stream.Chunk{}, map[string]document.Document{}}
 	for _, prefix := range prefixes {
-		for name := range m.Streams(t.Context(), prefix) {
-			for chunk, err := range m.Chunks(t.Context(), name, 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				c.Streams[name] = append(c.Streams[name], chunk)
-			}
+		for _, name := range listed(t, m.Streams(t.Context(), prefix)) {
+			c.Streams[name] = listed(t, m.Chunks(t.Context(), name, 0))
 		}
-		for name := range m.Keys(t.Context(), prefix) {
+		for _, name := range listed(t, m.Keys(t.Context(), prefix)) {
 			found, err := m.Get(t.Context(), name)
 			if err != nil {
 				t.Fatal(err)
@@ -177,6 +173,18 @@ func contentOf(t *testing.T, m *storetest.Memory, prefixes ...string) content {
 		}
 	}
 	return c
+}
+
+// listed returns what a store yields.
+func listed[T any](t testing.TB, listing iter.Seq2[T, error]) (all []T) {
+	t.Helper()
+	for one, err := range listing {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 func wantSame(t *testing.T, want, got content) {
