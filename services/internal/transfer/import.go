@@ -48,9 +48,6 @@ func Import(ctx context.Context, r io.Reader, store Target) (Result, error) {
 func read(ctx context.Context, in *lines, c *checker, b *batch) error {
 	for {
 		line, err := in.next()
-		if in.number == 1 && (err == nil || errors.Is(err, io.EOF)) {
-			err = sniff(line)
-		}
 		if errors.Is(err, io.EOF) {
 			break
 		}

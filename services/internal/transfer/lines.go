@@ -3,6 +3,7 @@ package transfer
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,9 +18,26 @@ type lines struct {
 
 func newLines(r io.Reader) *lines { return &lines{in: bufio.NewReaderSize(r, 256<<10)} }
 
-// next returns the next line without its end, and io.EOF when there is none.
+// next returns the next line without its end, and io.EOF when there is none or
+// only the beginning of one.
 func (l *lines) next() ([]byte, error) {
 	l.number++
+	line, err := l.read()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if l.number == 1 {
+		return line, sniff(line)
+	}
+	if err != nil && json.Valid(line) {
+		return line, nil // it was whole
+	}
+	return line, err
+}
+
+// read returns what there is up to the next line feed, with io.EOF where that is
+// the end of the file.
+func (l *lines) read() ([]byte, error) {
 	l.long = l.long[:0]
 	for {
 		part, err := l.in.ReadSlice('\n')
@@ -27,15 +45,12 @@ func (l *lines) next() ([]byte, error) {
 			return bytes.TrimRight(part, "\r\n"), nil
 		}
 		l.long = append(l.long, part...)
-		switch {
-		case len(l.long) > maxLine:
+		if len(l.long) > maxLine {
 			return nil, fmt.Errorf("%w: line %d is longer than %d bytes", ErrFile, l.number, maxLine)
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case errors.Is(err, io.EOF) && len(l.long) > 0, err == nil:
-			return bytes.TrimRight(l.long, "\r\n"), nil
 		}
-		return nil, err
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return bytes.TrimRight(l.long, "\r\n"), err
+		}
 	}
 }
 
