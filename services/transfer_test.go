@@ -248,39 +248,57 @@ func longExport(t *testing.T, chunks int) string {
 
 // An import that is killed, again and again, is completed by the last.
 func TestKilledImportIsCompleted(t *testing.T) {
-	const chunks = 6_000
-	file, dir := longExport(t, chunks), t.TempDir()
+	for name, c := range map[string]struct {
+		chunks int
+		shares []int // percent of the file that is read
+		store  []string
+	}{
+		"embedded": {6_000, []int{40, 70, 99}, []string{"--data-dir", t.TempDir()}},
+		"database": {2_000, []int{99}, []string{"--mongodb-uri", mongotest.Start(t)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := longExport(t, c.chunks)
+			for _, share := range c.shares {
+				killImport(t, file[:len(file)*share/100], c.store)
+			}
+			out := mustImport(t, file, c.store...)
+			var rest int
+			_, err := fmt.Sscanf(out[strings.Index(out, "stored"):], "stored    chunks: %d", &rest)
+			if err != nil || rest == 0 || rest > c.chunks*3/4 {
+				t.Errorf("the last import stored %d chunks, %v\n%s", rest, err, out)
+			}
+			if again := mustExport(t, c.store...); again != file {
+				t.Error("the export of what was stored differs")
+			}
+		})
+	}
+}
+
+// killImport kills an import when it has read a part of a file, but for what fits
+// into a pipe.
+func killImport(t *testing.T, part string, store []string) {
+	t.Helper()
 	binary, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, share := range []int{40, 70, 99} {
-		killed := exec.CommandContext(context.WithoutCancel(t.Context()), binary, "import", "--data-dir", dir, "-")
-		killed.Env = append(os.Environ(), asProgram+"=1")
-		in, err := killed.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := killed.Start(); err != nil {
-			t.Fatal(err)
-		}
-		// What the pipe takes was read before, but for what fits into it.
-		if _, err := io.WriteString(in, file[:len(file)*share/100]); err != nil {
-			t.Fatal(err)
-		}
-		if err := killed.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_ = killed.Wait() // it was killed
+	killed := exec.CommandContext(context.WithoutCancel(t.Context()), binary, append([]string{"import", "-"}, store...)...)
+	killed.Env = append(os.Environ(), asProgram+"=1")
+	in, err := killed.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	out := mustImport(t, file, "--data-dir", dir)
-	var rest int
-	if _, err := fmt.Sscanf(out[strings.Index(out, "stored"):], "stored    chunks: %d", &rest); err != nil || rest == 0 || rest > chunks/2 {
-		t.Errorf("the last import stored %d chunks, %v\n%s", rest, err, out)
+	if err := killed.Start(); err != nil {
+		t.Fatal(err)
 	}
-	if again := mustExport(t, "--data-dir", dir); again != file {
-		t.Error("the export of what was stored differs")
+	if _, err := io.WriteString(in, part); err != nil {
+		t.Fatal(err)
 	}
+	if err := killed.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = killed.Wait() // it was killed
 }
 
 func TestExportAndImportThatFail(t *testing.T) {

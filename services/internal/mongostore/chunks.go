@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -59,6 +60,9 @@ const (
 	lookups = 32
 	// pageChunks is how many chunks the server sends at a time.
 	pageChunks = 64
+	// listingTimeout is how long the server may gather names, for which it goes
+	// through all records: longer than any other operation.
+	listingTimeout = 10 * time.Minute
 )
 
 // Chunks implements [stream.Store].
@@ -143,7 +147,9 @@ func (s *Store) Streams(ctx context.Context, prefix string) iter.Seq2[string, er
 // order.
 func distinct(ctx context.Context, c *mongo.Collection, field, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		cursor, err := c.Aggregate(ctx, mongo.Pipeline{
+		patient, cancel := context.WithTimeout(ctx, listingTimeout)
+		defer cancel()
+		cursor, err := c.Aggregate(patient, mongo.Pipeline{
 			{{Key: "$match", Value: bson.D{{Key: field, Value: bson.D{
 				{Key: "$gte", Value: prefix}, {Key: "$lt", Value: prefix + "\U0010FFFF"},
 			}}}}},
