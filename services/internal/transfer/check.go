@@ -131,12 +131,13 @@ func (c *checker) nextChunk(line []byte) (item, error) {
 	if err != nil {
 		return item{}, err
 	}
-	if !slices.Equal(head.Sum[:], r.Sum) {
-		return item{}, fmt.Errorf("%s chunk %d was changed: its digest is %x and should be %x", name, chunk.Seq, head.Sum, []byte(r.Sum))
+	sum := chunk.Sum()
+	if !slices.Equal(sum[:], r.Sum) {
+		return item{}, fmt.Errorf("%s chunk %d was changed: its digest is %x and should be %x", name, chunk.Seq, sum, []byte(r.Sum))
 	}
 	c.head = head
 	c.entries += uint64(chunk.Count)
-	c.chunk(head.Sum, chunk.Count)
+	c.chunk(sum, chunk.Count)
 	return item{chunk: &chunk}, nil
 }
 

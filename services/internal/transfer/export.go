@@ -133,7 +133,7 @@ func (x *exporter) stream(ctx context.Context, kind, name string) error {
 			return err
 		}
 		r.Record = recordChunk
-		if err := x.chunk(r, &chunk, head.Sum); err != nil {
+		if err := x.chunk(r, &chunk); err != nil {
 			return err
 		}
 	}
@@ -143,7 +143,8 @@ func (x *exporter) stream(ctx context.Context, kind, name string) error {
 }
 
 // chunk writes a chunk in the most readable way that is exact.
-func (x *exporter) chunk(of streamRecord, c *stream.Chunk, sum stream.Digest) error {
+func (x *exporter) chunk(of streamRecord, c *stream.Chunk) error {
+	sum := c.Sum()
 	groups, entries, err := c.Content(streamKinds()[of.Kind].codec)
 	if err != nil {
 		return err
