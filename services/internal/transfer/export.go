@@ -137,6 +137,9 @@ func (x *exporter) stream(ctx context.Context, kind, name string) error {
 			return err
 		}
 	}
+	if head.Seq == 0 {
+		return fmt.Errorf("%w: %s has no first chunk", stream.ErrDamaged, name)
+	}
 	x.totals.Streams++
 	r.Record = recordEnd
 	return x.write(endRecord{r, head.Seq, x.totals.Entries - before, head.Sum[:]})

@@ -33,8 +33,9 @@ type Result struct {
 }
 
 // Import stores what Export wrote. It replaces nothing: what is in the store
-// already is left alone if it is the same, else the error is ErrOther. Nobody may
-// write anything of the export's scope meanwhile.
+// already is left alone if it is the same, else the error is ErrOther. Chunks of a
+// batch are stored in no order: until an import has succeeded streams may have gaps,
+// and nobody else may write anything of the export's scope.
 //
 // The error is ErrFile where the file is not whole or was changed. What it says
 // up to there may be stored then, whatever the error, and a repetition with the

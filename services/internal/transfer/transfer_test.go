@@ -112,12 +112,13 @@ func TestImportMindsWhatIsSaidNotHow(t *testing.T) {
 
 func TestExportOfDamage(t *testing.T) {
 	name := "poll/production/x/channel/1/default"
-	for what, m := range map[string]*storetest.Memory{
-		"gap":          storetest.NewMemoryOf(stream.Chunk{Stream: name, Seq: 2}),
-		"broken chain": storetest.NewMemoryOf(stream.Chunk{Stream: name, Seq: 1, Prev: stream.Digest{1}}),
-		"time":         storetest.NewMemoryOf(stream.Chunk{Stream: name, Seq: 1, At: -1, Payload: []byte{0}}),
-		"payload":      storetest.NewMemoryOf(stream.Chunk{Stream: name, Seq: 1, Payload: []byte{0}, Count: 1}),
-		"stream name":  storetest.NewMemoryOf(stream.Chunk{Stream: "poll/production/x/odd", Seq: 1, Payload: []byte{0}}),
+	for what, m := range map[string]transfer.Source{
+		"hidden by a gap": &gapped{Memory: storetest.NewMemoryOf(stream.Chunk{Stream: name, Seq: 2})},
+		"gap":             storetest.NewMemoryOf(stream.Chunk{Stream: name, Seq: 2}),
+		"broken chain":    storetest.NewMemoryOf(stream.Chunk{Stream: name, Seq: 1, Prev: stream.Digest{1}}),
+		"time":            storetest.NewMemoryOf(stream.Chunk{Stream: name, Seq: 1, At: -1, Payload: []byte{0}}),
+		"payload":         storetest.NewMemoryOf(stream.Chunk{Stream: name, Seq: 1, Payload: []byte{0}, Count: 1}),
+		"stream name":     storetest.NewMemoryOf(stream.Chunk{Stream: "poll/production/x/odd", Seq: 1, Payload: []byte{0}}),
 		"document name": func() *storetest.Memory {
 			m := storetest.NewMemory()
 			if err := m.Put(t.Context(), document.Write{Key: "document/production/x/a b", Body: []byte("{}")}); err != nil {
