@@ -9,10 +9,10 @@ import (
 )
 
 // newBar returns a progress bar that is seen on a terminal only.
-func newBar(w io.Writer, steps int) *progressbar.ProgressBar {
+func newBar(w io.Writer, steps int, doing string) *progressbar.ProgressBar {
 	return progressbar.NewOptions(steps,
 		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetDescription("replaying"),
+		progressbar.OptionSetDescription(doing),
 		progressbar.OptionShowCount(),
 		progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetVisibility(isTerminal(w)))

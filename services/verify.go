@@ -128,7 +128,7 @@ func replayAll(ctx context.Context, a archive, halfLife time.Duration, progress 
 		}
 		documents = append(documents, some...)
 	}
-	bar := newBar(progress, len(streams)+len(documents))
+	bar := newBar(progress, len(streams)+len(documents), "replaying")
 	r, replays := newVerification(), replaysOf(a, halfLife)
 	for _, name := range streams {
 		if err := r.stream(ctx, replays, name); err != nil {

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
-	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
@@ -141,22 +140,5 @@ func (m *Memory) Put(ctx context.Context, writes ...document.Write) error {
 	for _, w := range writes {
 		m.documents[w.Key] = document.Document{Version: w.Expect + 1, ID: w.ID, Body: w.Body}
 	}
-	return nil
-}
-
-// Restore implements [Restorer].
-func (m *Memory) Restore(ctx context.Context, key string, d document.Document) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if d.Version == 0 {
-		return fault.New(fault.Invalid, "a document begins with version 1")
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.documents[key].Version > 0 {
-		return document.ErrConflict
-	}
-	m.documents[key] = d
 	return nil
 }
