@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -60,6 +61,9 @@ const (
 	// pageChunks is how many chunks the server sends at a time, or fewer if they
 	// are large: an answer ends at 16 MiB.
 	pageChunks = 1000
+	// listingTimeout is how long the server may gather names, for which it goes
+	// through all records: longer than any other operation.
+	listingTimeout = 10 * time.Minute
 )
 
 // Chunks implements [stream.Store]. Nothing is open on the server or timed by the
@@ -184,6 +188,8 @@ func distinct(ctx context.Context, c *mongo.Collection, field, prefix string) it
 }
 
 func pageOf(ctx context.Context, c *mongo.Collection, field string, from bson.E, before string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, listingTimeout)
+	defer cancel()
 	cursor, err := c.Aggregate(ctx, mongo.Pipeline{
 		{{Key: "$match", Value: bson.D{{Key: field, Value: bson.D{from, {Key: "$lt", Value: before}}}}}},
 		{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$" + field}}}},

@@ -43,7 +43,10 @@ func (s *Store) one(ctx context.Context, c *mongo.Collection, filter bson.D, int
 // Get implements [document.Store].
 func (s *Store) Get(ctx context.Context, keys ...string) ([]document.Document, error) {
 	found := make([]document.Document, len(keys))
-	if len(keys) == 1 {
+	switch len(keys) {
+	case 0:
+		return found, nil
+	case 1:
 		var err error
 		found[0], err = s.newest(ctx, keys[0])
 		return found, err

@@ -174,12 +174,7 @@ func (l *log[S, C, E, R]) stamp() int64 {
 }
 
 // earliest returns the least time that the next chunk may have.
-func (l *log[S, C, E, R]) earliest() int64 {
-	if l.engine.options.Ties {
-		return l.head.At
-	}
-	return l.head.At + 1
-}
+func (l *log[S, C, E, R]) earliest() int64 { return l.head.earliest(l.engine.options.Ties) }
 
 const (
 	patience  = 4 * time.Second
