@@ -34,6 +34,7 @@ services/internal/ceiling   | fault domains stream document tenant telemetry htt
 services                    | fault key domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer | storetest mongotest
 services/votingclient       |                                                                                |
 operator                    | v1alpha1 poll                                                                  |
+operator/internal/desired   | v1alpha1                                                                       |
 operator/internal/controller/poll | v1alpha1 votingclient                                                    | assets
 api/v1alpha1                |                                                                                | assets
 hack/arch                   |                                                                                |
@@ -65,4 +66,4 @@ testing                          | storetest mongotest
 
 // timeless lists the packages that may not ask the machine for the time: it is
 // an argument there, so that a replay gives what the first run gave.
-const timeless = "domains fault key batch document"
+const timeless = "domains fault key batch document desired"
