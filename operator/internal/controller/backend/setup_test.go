@@ -11,14 +11,13 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
 
@@ -26,38 +25,46 @@ import (
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/backend"
 )
 
-// asOperator returns what a user may ask who has the operator's role and no other.
-func asOperator(ctx context.Context, c client.Client) *rest.Config {
+// asOperator applies manifests of the operator's rights and returns what its
+// ServiceAccount may ask. What has no namespace goes into the given one.
+func asOperator(ctx context.Context, c client.Client, namespace string, manifests ...string) *rest.Config {
 	GinkgoHelper()
-	manifests, err := os.ReadFile("../../../../config/rbac/role.yaml")
-	Expect(err).NotTo(HaveOccurred())
-	var role rbacv1.ClusterRole
-	Expect(yaml.UnmarshalStrict([]byte(strings.Split(string(manifests), "\n---\n")[0]), &role)).To(Succeed())
-	Expect(c.Create(ctx, &role)).To(Succeed())
-	Expect(c.Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "operator"}},
-	})).To(Succeed())
-	user, err := cluster.AddUser(envtest.User{Name: "operator"}, cluster.Config)
-	Expect(err).NotTo(HaveOccurred())
-	return user.Config()
+	for _, manifest := range manifests {
+		content, err := os.ReadFile("../../../../config/rbac/" + manifest)
+		Expect(err).NotTo(HaveOccurred())
+		for document := range strings.SplitSeq(string(content), "\n---\n") {
+			var o unstructured.Unstructured
+			Expect(yaml.Unmarshal([]byte(document), &o.Object)).To(Succeed())
+			if o.GetNamespace() == "" {
+				o.SetNamespace(namespace) // ignored where it has no place
+			}
+			applied := client.ApplyConfigurationFromUnstructured(&o)
+			Expect(c.Apply(ctx, applied, client.FieldOwner("kubectl"))).To(Succeed(), manifest)
+			if strings.HasSuffix(manifest, "binding.yaml") {
+				DeferCleanup(func(ctx context.Context) { Expect(c.Delete(ctx, &o)).To(Succeed()) })
+			}
+		}
+	}
+	config := rest.CopyConfig(cluster.Config)
+	config.Impersonate.UserName = "system:serviceaccount:acclaim-system:acclaim-operator"
+	return config
 }
 
 // The controller runs as the program does, with the rights that the role gives:
 // nothing below asks it to reconcile, so what comes true does so because the
 // right things are watched.
-var _ = It("watches what it rests on, with the rights of its role", func(ctx context.Context) {
+var _ = DescribeTable("watches what it rests on, with the rights it is given", func(ctx context.Context, binding string) {
 	installGatewayAPI(ctx)
 	w := newWorld(ctx, func(s *v1alpha1.BackendSpec) {
 		s.Services.Voting = &v1alpha1.Service{Autoscaling: &v1alpha1.Autoscaling{MaxReplicas: 9}}
 		s.Route = &v1alpha1.Route{Gateway: v1alpha1.ObjectReference{Name: "public"}, Host: "quiz.example"}
 	})
 	Expect(w.Delete(ctx, w.secret("mongodb", "", ""))).To(Succeed())
-	manager, err := ctrl.NewManager(asOperator(ctx, w), ctrl.Options{
-		Scheme:  newScheme(),
-		Metrics: server.Options{BindAddress: "0"},
-		Client:  client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+	manager, err := ctrl.NewManager(asOperator(ctx, w, w.backend.Namespace, "namespace.yaml", "role.yaml", "service_account.yaml", binding), ctrl.Options{
+		Scheme:     newScheme(),
+		Metrics:    server.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)}, // there is one in each spec
+		Client:     client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		Cache: cache.Options{
 			ByObject:          backend.Cached(),
 			DefaultNamespaces: map[string]cache.Config{w.backend.Namespace: {}},
@@ -129,7 +136,10 @@ var _ = It("watches what it rests on, with the rights of its role", func(ctx con
 		err := w.List(ctx, &events, client.InNamespace(w.backend.Namespace))
 		return events.Items, err
 	}, "30s").Should(ContainElement(HaveField("Reason", v1alpha1.ReasonRolledOut)))
-})
+},
+	Entry("in the cluster", "cluster_role_binding.yaml"),
+	Entry("in a namespace", "namespaced/role_binding.yaml"),
+)
 
 // eventually waits until a condition has a reason.
 func (w *world) eventually(ctx context.Context, kind, reason string) {
