@@ -23,7 +23,7 @@ type Reconciler struct {
 	// Client reads and writes resources. It may read from a cache that holds only
 	// objects with the operator's label; see Cached.
 	Client client.Client
-	// Live reads what the cache does not hold.
+	// Live reads what a cache does not hold: Secrets, and whose a name is.
 	Live client.Reader
 	// Recorder takes Events.
 	Recorder events.EventRecorder

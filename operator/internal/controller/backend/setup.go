@@ -52,7 +52,7 @@ func (r *Reconciler) Setup(manager ctrl.Manager) error {
 	b := ctrl.NewControllerManagedBy(manager).
 		For(&v1alpha1.Backend{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(ofPod)).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSecret))
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSecret))
 	for _, k := range kinds() {
 		if k.name == desired.HTTPRouteKind {
 			gvk := k.groupVersionKind()
