@@ -3,6 +3,7 @@ package desired_test
 import (
 	"flag"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -169,5 +170,36 @@ func TestPods(t *testing.T) {
 	b.CreationTimestamp, b.ResourceVersion = metav1.Now(), "7"
 	if diff := cmp.Diff(before, encode(t, desired.Backend(b, "one"))); diff != "" {
 		t.Errorf("rests on more than the spec:\n%s", diff)
+	}
+}
+
+// TestArguments asks the real program what it thinks of what a pod tells it.
+func TestArguments(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "acclaim")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../../services")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	b := load(t, "everything")
+	b.Spec.Services.Ranking = nil
+	for _, r := range desired.Backend(b, "").Rollouts {
+		c := r.Deployment.Spec.Template.Spec.Containers[0]
+		// Flags are read before help is given.
+		help, err := exec.CommandContext(t.Context(), program, append(c.Args, "--help")...).CombinedOutput()
+		if err != nil {
+			t.Errorf("%s refuses its arguments: %v\n%s", r.Service, err, help)
+			continue
+		}
+		told := []string{*c.LivenessProbe.HTTPGet.Path, *c.ReadinessProbe.HTTPGet.Path}
+		for _, variable := range c.Env {
+			if *variable.Name != "POD_IP" { // the arguments have that one
+				told = append(told, *variable.Name)
+			}
+		}
+		for _, word := range told {
+			if !strings.Contains(string(help), word) {
+				t.Errorf("%s does not know %s", r.Service, word)
+			}
+		}
 	}
 }

@@ -111,7 +111,7 @@ func connect(c *corev1ac.ContainerApplyConfiguration, b *v1alpha1.Backend) {
 		corev1ac.EnvVar().WithName("POD_IP").WithValueFrom(corev1ac.EnvVarSource().WithFieldRef(ip)))
 	c.WithArgs(
 		fmt.Sprintf("--peer-listen=:%d", peerPort),
-		fmt.Sprintf("--peer-advertise=$(POD_IP):%d", peerPort))
+		"--peer-advertise=$(POD_IP)") // with that port, also where the IP is of version 6
 	c.WithPorts(port("peer", peerPort))
 }
 
