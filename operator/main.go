@@ -95,11 +95,9 @@ func run(ctx context.Context, s settings) error {
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=acclaim-system,verbs=get;create;update
 
 func newManager(s settings) (ctrl.Manager, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, err
-		}
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
 	}
 	config, err := ctrl.GetConfig()
 	if err != nil {
@@ -122,6 +120,11 @@ func newManager(s settings) (ctrl.Manager, error) {
 		return nil, err
 	}
 	return manager, manager.AddReadyzCheck("ping", healthz.Ping)
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
 }
 
 func (s settings) watched() map[string]cache.Config {

@@ -33,7 +33,7 @@ services/internal/httpapi   | fault domains stream document tenant telemetry    
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
 services                    | fault key domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer | storetest mongotest
 services/votingclient       |                                                                                |
-operator                    | v1alpha1 backend poll desired                                                  |
+operator                    | v1alpha1 backend poll desired                                                  | assets
 operator/internal/desired   | v1alpha1                                                                       |
 operator/internal/controller/backend | v1alpha1 desired                                                      | assets
 operator/internal/controller/poll | v1alpha1 votingclient                                                    | assets

@@ -36,12 +36,16 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Cached says what a manager's cache should hold of the kinds that Backends
-// consist of: the operator's own objects, not all of the cluster's.
+// consist of: the operator's own objects, not all of the cluster's. HTTPRoutes
+// are not among them, for a cache cannot be asked to hold what a cluster may not
+// know.
 func Cached() map[client.Object]cache.ByObject {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{desired.OperatorLabel: desired.Operator})}
 	held := map[client.Object]cache.ByObject{&corev1.Pod{}: ours}
 	for _, k := range kinds() {
-		held[k.object] = ours
+		if k.name != desired.HTTPRouteKind {
+			held[k.object] = ours
+		}
 	}
 	return held
 }

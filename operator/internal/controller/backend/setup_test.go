@@ -53,11 +53,15 @@ func asOperator(ctx context.Context, c client.Client, namespace string, manifest
 // The controller runs as the program does, with the rights that the role gives:
 // nothing below asks it to reconcile, so what comes true does so because the
 // right things are watched.
-var _ = DescribeTable("watches what it rests on, with the rights it is given", func(ctx context.Context, binding string) {
-	installGatewayAPI(ctx)
+var _ = DescribeTable("watches what it rests on, with the rights it is given", func(ctx context.Context, binding string, gateway bool) {
+	if gateway {
+		installGatewayAPI(ctx)
+	}
 	w := newWorld(ctx, func(s *v1alpha1.BackendSpec) {
 		s.Services.Voting = &v1alpha1.Service{Autoscaling: &v1alpha1.Autoscaling{MaxReplicas: 9}}
-		s.Route = &v1alpha1.Route{Gateway: v1alpha1.ObjectReference{Name: "public"}, Host: "quiz.example"}
+		if gateway {
+			s.Route = &v1alpha1.Route{Gateway: v1alpha1.ObjectReference{Name: "public"}, Host: "quiz.example"}
+		}
 	})
 	Expect(w.Delete(ctx, w.secret("mongodb", "", ""))).To(Succeed())
 	manager, err := ctrl.NewManager(asOperator(ctx, w, w.backend.Namespace, "namespace.yaml", "role.yaml", "service_account.yaml", binding), ctrl.Options{
@@ -105,11 +109,14 @@ var _ = DescribeTable("watches what it rests on, with the rights it is given", f
 	}
 	w.eventually(ctx, v1alpha1.Ready, v1alpha1.ReasonRolledOut)
 
-	for _, o := range []client.Object{
+	owned := []client.Object{
 		&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: w.named("default-voting")},
 		&corev1.Service{ObjectMeta: w.named("default-state")},
-		route(w.backend.Namespace, "default"),
-	} {
+	}
+	if gateway {
+		owned = append(owned, route(w.backend.Namespace, "default"))
+	}
+	for _, o := range owned {
 		w.load(ctx, o)
 		uid := o.GetUID()
 		Expect(w.Delete(ctx, o)).To(Succeed())
@@ -137,8 +144,8 @@ var _ = DescribeTable("watches what it rests on, with the rights it is given", f
 		return events.Items, err
 	}, "30s").Should(ContainElement(HaveField("Reason", v1alpha1.ReasonRolledOut)))
 },
-	Entry("in the cluster", "cluster_role_binding.yaml"),
-	Entry("in a namespace", "namespaced/role_binding.yaml"),
+	Entry("in the cluster, which has the Gateway API", "cluster_role_binding.yaml", true),
+	Entry("in a namespace of one that does not", "namespaced/role_binding.yaml", false),
 )
 
 // eventually waits until a condition has a reason.
