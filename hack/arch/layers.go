@@ -35,7 +35,9 @@ services/internal/httpapi   | fault domains stream document tenant telemetry    
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
 services                    | fault key domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer transfer | storetest mongotest faultproxy
 services/votingclient       |                                                                                |
-operator                    | v1alpha1 poll                                                                  |
+operator                    | v1alpha1 backend poll desired                                                  | assets
+operator/internal/desired   | v1alpha1                                                                       |
+operator/internal/controller/backend | v1alpha1 desired                                                      | assets
 operator/internal/controller/poll | v1alpha1 votingclient                                                    | assets
 api/v1alpha1                |                                                                                | assets
 hack/arch                   |                                                                                |
@@ -49,11 +51,11 @@ hack/bench                  |                                                   
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | votingclient httpapi telemetry ceiling peer services bench poll operator
+net/http                         | votingclient httpapi telemetry ceiling peer services bench poll backend operator
 github.com/gorilla/mux           | httpapi
 github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox services bench
 github.com/evanphx/json-patch/v5 | document
-github.com/prometheus            | httpapi telemetry services poll operator
+github.com/prometheus            | httpapi telemetry services poll backend operator
 github.com/fsnotify/fsnotify     | tenant
 sigs.k8s.io/yaml                 | tenant
 github.com/spf13                 | services operator
@@ -67,4 +69,4 @@ testing                          | storetest mongotest
 
 // timeless lists the packages that may not ask the machine for the time: it is
 // an argument there, so that a replay gives what the first run gave.
-const timeless = "domains fault key batch document"
+const timeless = "domains fault key batch document desired"
