@@ -35,6 +35,8 @@ services                    | fault key domains stream document tenant telemetry
 services/votingclient       |                                                                                |
 operator                    | v1alpha1 poll                                                                  |
 operator/internal/controller/poll | v1alpha1 votingclient                                                    | assets
+operator/internal/registry  | v1alpha1                                                                       |
+operator/internal/secrets   |                                                                                |
 api/v1alpha1                |                                                                                | assets
 hack/arch                   |                                                                                |
 hack/envtest                | assets                                                                         |
@@ -53,7 +55,7 @@ github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox services bench
 github.com/evanphx/json-patch/v5 | document
 github.com/prometheus            | httpapi telemetry services poll operator
 github.com/fsnotify/fsnotify     | tenant
-sigs.k8s.io/yaml                 | tenant
+sigs.k8s.io/yaml                 | tenant registry
 github.com/spf13                 | services operator
 go.etcd.io/bbolt                 | boltstore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
