@@ -1,5 +1,5 @@
 // Operator makes the polls that Kubernetes resources declare exist in the
-// services of Acclaim.
+// services of Acclaim, and gives these the extensions that resources declare.
 package main
 
 import (
@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/controller/extension"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/poll"
 )
 
@@ -49,7 +50,7 @@ func main() {
 	f.StringVar(&s.votingURL, "voting-url", "http://{backend}-voting.{namespace}.svc:8080/v1", "base address of a Backend's voting service")
 	f.DurationVar(&s.driftInterval, "drift-interval", time.Minute, "how often a configuration is compared with the declared one")
 	f.DurationVar(&s.giveUpAfter, "give-up-after", 5*time.Minute, "how long the deletion of a Poll waits for a service that does not answer")
-	f.IntVar(&s.workers, "workers", 8, "Polls to work on at once")
+	f.IntVar(&s.workers, "workers", 8, "Polls, and namespaces of Extensions, to work on at once")
 	f.StringVar(&s.defaultImage, "default-backend-image", "", "image of the Backend created in a namespace that has Polls and no Backend (default: none is created)")
 	f.StringVar(&s.mongoDBSecret, "default-backend-mongodb-secret", "mongodb", `Secret whose entry "uri" is the address of that Backend's database`)
 	pflag.Parse()
@@ -66,7 +67,7 @@ func run(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	reconciler := &poll.Reconciler{
+	polls := &poll.Reconciler{
 		Client:         manager.GetClient(),
 		Recorder:       manager.GetEventRecorder("acclaim-operator"),
 		HTTP:           &http.Client{Timeout: 5 * time.Second},
@@ -77,8 +78,16 @@ func run(ctx context.Context, s settings) error {
 		GiveUpAfter:    s.giveUpAfter,
 		Metrics:        poll.NewMetrics(metrics.Registry),
 	}
-	metrics.Registry.MustRegister(poll.NewCensus(manager.GetClient()))
-	if err := reconciler.Setup(ctx, manager, s.workers); err != nil {
+	metrics.Registry.MustRegister(poll.NewCensus(manager.GetClient()), extension.NewCensus(manager.GetClient()))
+	if err := polls.Setup(ctx, manager, s.workers); err != nil {
+		return err
+	}
+	extensions := &extension.Reconciler{
+		Client:   manager.GetClient(),
+		Recorder: manager.GetEventRecorder("acclaim-operator"),
+		Now:      time.Now,
+	}
+	if err := extensions.Setup(ctx, manager, s.workers); err != nil {
 		return err
 	}
 	return manager.Start(ctx)

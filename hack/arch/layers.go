@@ -33,8 +33,9 @@ services/internal/httpapi   | fault domains stream document tenant telemetry    
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
 services                    | fault key domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer | storetest mongotest
 services/votingclient       |                                                                                |
-operator                    | v1alpha1 poll                                                                  |
-operator/internal/controller/poll | v1alpha1 votingclient                                                    | assets
+operator                    | v1alpha1 poll extension                                                        |
+operator/internal/controller/poll | v1alpha1 votingclient registry secrets                                   | assets
+operator/internal/controller/extension | v1alpha1 registry secrets                                           | assets poll votingclient
 operator/internal/registry  | v1alpha1                                                                       |
 operator/internal/secrets   |                                                                                |
 api/v1alpha1                |                                                                                | assets
@@ -53,7 +54,7 @@ net/http                         | votingclient httpapi telemetry ceiling peer s
 github.com/gorilla/mux           | httpapi
 github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox services bench
 github.com/evanphx/json-patch/v5 | document
-github.com/prometheus            | httpapi telemetry services poll operator
+github.com/prometheus            | httpapi telemetry services poll extension operator
 github.com/fsnotify/fsnotify     | tenant
 sigs.k8s.io/yaml                 | tenant registry
 github.com/spf13                 | services operator
