@@ -47,9 +47,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	registries := registry.New(n.extensions, n.secrets)
-	served, publishErr := r.publish(ctx, n.backends, registries.Files)
+	served, refused, err := r.publish(ctx, n.backends, registries.Files)
+	if err != nil {
+		return ctrl.Result{}, err // trying again may get rid of it: there is nothing to report yet
+	}
 	reportErr := r.report(ctx, n.extensions, registries.Findings, served)
-	if err := errors.Join(publishErr, reportErr); err != nil {
+	if err := errors.Join(refused, reportErr); err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: r.next(registries.Findings)}, nil

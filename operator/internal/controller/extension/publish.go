@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,10 +39,10 @@ type service struct {
 }
 
 // publish writes the registry of every Backend that does not have it. It returns
-// the environments that have a Backend. A registry that cannot be written leaves
-// the others alone, and its services with the last one.
-func (r *Reconciler) publish(ctx context.Context, backends []v1alpha1.Backend, files map[registry.Environment][]byte) (map[registry.Environment]service, error) {
-	served, failed := map[registry.Environment]service{}, []error{}
+// the environments that have a Backend, and what was refused. A registry that
+// cannot be written leaves the others alone, and its services with the last one.
+func (r *Reconciler) publish(ctx context.Context, backends []v1alpha1.Backend, files map[registry.Environment][]byte) (served map[registry.Environment]service, refused, err error) {
+	served = map[registry.Environment]service{}
 	for i := range backends {
 		b := &backends[i]
 		if !b.DeletionTimestamp.IsZero() {
@@ -49,13 +50,18 @@ func (r *Reconciler) publish(ctx context.Context, backends []v1alpha1.Backend, f
 		}
 		environment := registry.Environment(b.Spec.Environment)
 		outcome := served[environment]
-		if err := r.write(ctx, b, files[environment]); err != nil {
-			outcome.refused = refusal(b, err)
-			failed = append(failed, fmt.Errorf("registry of Backend %s: %w", b.Name, err))
+		if failure := r.write(ctx, b, files[environment]); failure != nil {
+			failure = fmt.Errorf("the registry of Backend %q could not be written: %w", b.Name, failure)
+			if isRefusal(failure) {
+				outcome.refused = failure.Error()
+				refused = errors.Join(refused, failure)
+			} else {
+				err = errors.Join(err, failure)
+			}
 		}
 		served[environment] = outcome
 	}
-	return served, errors.Join(failed...)
+	return served, refused, err
 }
 
 // write applies a Backend's registry unless it is there as it should be.
@@ -82,12 +88,17 @@ func (r *Reconciler) write(ctx context.Context, b *v1alpha1.Backend, file []byte
 	return err
 }
 
-// refusal says for people why a registry was not written. The text is the same
-// for every attempt: a changing one would be a write each.
-func refusal(b *v1alpha1.Backend, err error) string {
-	cause := "the API server does not answer"
-	if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
-		cause = err.Error()
+// isRefusal reports whether an error is the API server's last word, so that the
+// same request would have the same answer.
+func isRefusal(err error) bool {
+	answer, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok {
+		return false
 	}
-	return fmt.Sprintf("The registry of Backend %q could not be written: %s", b.Name, cause)
+	switch code := answer.Status().Code; code {
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+		return false
+	default:
+		return code/100 == 4
+	}
 }
