@@ -170,9 +170,7 @@ var _ = Describe("Keys", func() {
 		create(ctx, w.secret("old"), quiz, w.backend("default", "production"))
 		Eventually(func() []string { return w.registryIfAny(ctx, "default")["quiz"] }).Should(Equal([]string{"old"}))
 		quick, slow = w.startPod(ctx, "default"), w.startPod(ctx, "default")
-		p = &v1alpha1.Poll{ObjectMeta: w.named("favourite"), Spec: v1alpha1.PollSpec{
-			ExtensionRef: v1alpha1.ObjectReference{Name: "quiz"}, Channel: "1", Options: []string{"this", "that"},
-		}}
+		p = w.poll("favourite")
 		create(ctx, p)
 		Eventually(polled(ctx, p)).Should(have(v1alpha1.Ready, v1alpha1.ReasonInSync))
 	})

@@ -81,6 +81,13 @@ func inSandbox(e *v1alpha1.Extension, keys ...v1alpha1.Key) *v1alpha1.Extension 
 	return e
 }
 
+// poll returns a Poll of the Extension "quiz".
+func (w *world) poll(name string) *v1alpha1.Poll {
+	return &v1alpha1.Poll{ObjectMeta: w.named(name), Spec: v1alpha1.PollSpec{
+		ExtensionRef: v1alpha1.ObjectReference{Name: "quiz"}, Channel: "1", Options: []string{"this", "that"},
+	}}
+}
+
 func (w *world) backend(name, environment string) *v1alpha1.Backend {
 	return &v1alpha1.Backend{ObjectMeta: w.named(name), Spec: v1alpha1.BackendSpec{
 		Environment: environment, Image: "acclaim:test", MongoDB: v1alpha1.SecretKeyReference{Name: "mongodb", Key: "uri"},
