@@ -201,11 +201,11 @@ func TestNew(t *testing.T) {
 		},
 		"the older has the client id": {
 			extensions: []v1alpha1.Extension{
-				named("young", 1, both(production(key("new")), func(s *v1alpha1.ExtensionSpec) { s.ClientID = "id" })),
-				named("old", 0, both(production(key("old")), func(s *v1alpha1.ExtensionSpec) { s.ClientID = "id" })),
+				named("a-young", 1, both(production(key("new")), func(s *v1alpha1.ExtensionSpec) { s.ClientID = "id" })),
+				named("z-old", 0, both(production(key("old")), func(s *v1alpha1.ExtensionSpec) { s.ClientID = "id" })),
 			},
 			production: keys{"id": "old"},
-			wrong:      map[string]string{"young": "Conflict"},
+			wrong:      map[string]string{"a-young": "Conflict"},
 		},
 		"of one age, the lesser uid": {
 			extensions: []v1alpha1.Extension{

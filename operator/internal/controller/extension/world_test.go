@@ -31,8 +31,8 @@ type world struct {
 	recorder   *events.FakeRecorder
 	now        time.Time
 	// intercept, when set, is asked before every request of the reconciler, with its
-	// verb and what it is about.
-	intercept func(verb string, about any) error
+	// verb, what it is about and, where it gets one object, that one's name.
+	intercept func(verb string, about any, name string) error
 	writes    []string // of the reconciler
 }
 
@@ -222,9 +222,9 @@ func (w *world) events() []string {
 }
 
 // ask notes writes and lets the spec fail a request.
-func (w *world) ask(verb string, about any, write bool) error {
+func (w *world) ask(verb string, about any, name string, write bool) error {
 	if w.intercept != nil {
-		if err := w.intercept(verb, about); err != nil {
+		if err := w.intercept(verb, about, name); err != nil {
 			return err
 		}
 	}
@@ -238,25 +238,25 @@ func (w *world) ask(verb string, about any, write bool) error {
 func (w *world) watched() client.Client {
 	return interceptor.NewClient(api, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-			if err := w.ask("get", o, false); err != nil {
+			if err := w.ask("get", o, key.Name, false); err != nil {
 				return err
 			}
 			return c.Get(ctx, key, o, opts...)
 		},
 		List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
-			if err := w.ask("list", l, false); err != nil {
+			if err := w.ask("list", l, "", false); err != nil {
 				return err
 			}
 			return c.List(ctx, l, opts...)
 		},
 		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			if err := w.ask("apply", o, true); err != nil {
+			if err := w.ask("apply", o, "", true); err != nil {
 				return err
 			}
 			return c.Apply(ctx, o, opts...)
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
-			if err := w.ask("patch", o, true); err != nil {
+			if err := w.ask("patch", o, "", true); err != nil {
 				return err
 			}
 			return c.SubResource(sub).Patch(ctx, o, patch, opts...)
