@@ -2,7 +2,9 @@ package extension_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -33,7 +36,9 @@ const window = 10 * time.Second
 func (w *world) start(endpoint func() string) ctrl.Manager {
 	GinkgoHelper()
 	skip := true
-	manager, err := ctrl.NewManager(config, ctrl.Options{
+	counted := rest.CopyConfig(config)
+	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{w, next} })
+	manager, err := ctrl.NewManager(counted, ctrl.Options{
 		Scheme:     api.Scheme(),
 		Metrics:    server.Options{BindAddress: "0"},
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{w.namespace: {}}},
@@ -61,6 +66,30 @@ func (w *world) start(endpoint func() string) ctrl.Manager {
 		Expect(<-stopped).To(Succeed())
 	})
 	return manager
+}
+
+// counter counts the Secrets whose contents the controllers read, by name; lists
+// and watches have none.
+type counter struct {
+	w    *world
+	next http.RoundTripper
+}
+
+// RoundTrip counts and passes on.
+func (c counter) RoundTrip(r *http.Request) (*http.Response, error) {
+	_, name, ok := strings.Cut(r.URL.Path, "/secrets")
+	if ok && r.Method == http.MethodGet && !strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata") {
+		c.w.mu.Lock()
+		c.w.reads[strings.TrimPrefix(name, "/")]++
+		c.w.mu.Unlock()
+	}
+	return c.next.RoundTrip(r)
+}
+
+func (w *world) secretsRead() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.reads)
 }
 
 // ask asks a pod for a poll with a token signed with a key and returns the status

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -34,11 +35,14 @@ type world struct {
 	// verb, what it is about and, where it gets one object, that one's name.
 	intercept func(verb string, about any, name string) error
 	writes    []string // of the reconciler
+
+	mu    sync.Mutex
+	reads map[string]int // of Secrets by controllers that were started
 }
 
 func newWorld(ctx context.Context) *world {
 	GinkgoHelper()
-	w := &world{now: time.Now().Truncate(time.Second), recorder: events.NewFakeRecorder(1000)}
+	w := &world{now: time.Now().Truncate(time.Second), recorder: events.NewFakeRecorder(1000), reads: map[string]int{"": 0}}
 	w.reconciler = &extension.Reconciler{Client: w.watched(), Recorder: w.recorder, Now: func() time.Time { return w.now }}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "extension-"}}
 	Expect(api.Create(ctx, namespace)).To(Succeed())
