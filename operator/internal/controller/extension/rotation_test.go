@@ -32,8 +32,8 @@ import (
 const window = 10 * time.Second
 
 // start runs the operator's controllers for the world's namespace as the program
-// does. Polls are looked after ten times a second, at what endpoint returns.
-func (w *world) start(endpoint func() string) ctrl.Manager {
+// does. Polls are looked after ten times a second, in the pod that serves.
+func (w *world) start() ctrl.Manager {
 	GinkgoHelper()
 	skip := true
 	counted := rest.CopyConfig(config)
@@ -52,7 +52,7 @@ func (w *world) start(endpoint func() string) ctrl.Manager {
 		Client:        manager.GetClient(),
 		Recorder:      events.NewFakeRecorder(10_000),
 		HTTP:          &http.Client{Timeout: 5 * time.Second},
-		Endpoint:      func(*v1alpha1.Backend) string { return endpoint() },
+		Endpoint:      func(*v1alpha1.Backend) string { return w.endpoint() },
 		Now:           time.Now,
 		DriftInterval: 100 * time.Millisecond,
 		GiveUpAfter:   time.Minute,
@@ -66,6 +66,13 @@ func (w *world) start(endpoint func() string) ctrl.Manager {
 		Expect(<-stopped).To(Succeed())
 	})
 	return manager
+}
+
+func (w *world) endpoint() string {
+	if p := w.serving.Load(); p != nil {
+		return p.base
+	}
+	return "http://127.0.0.1:1" // where nothing listens
 }
 
 // counter counts the Secrets whose contents the controllers read, by name; lists
@@ -194,11 +201,12 @@ var _ = Describe("Keys", func() {
 	)
 	BeforeEach(func(ctx context.Context) {
 		w = newWorld(ctx)
-		w.start(func() string { return slow.base })
+		w.start()
 		quiz = w.extension("quiz", key("old"))
 		create(ctx, w.secret("old"), quiz, w.backend("default", "production"))
 		Eventually(func() []string { return w.registryIfAny(ctx, "default")["quiz"] }).Should(Equal([]string{"old"}))
 		quick, slow = w.startPod(ctx, "default"), w.startPod(ctx, "default")
+		w.serving.Store(slow)
 		p = w.poll("favourite")
 		create(ctx, p)
 		Eventually(polled(ctx, p)).Should(have(v1alpha1.Ready, v1alpha1.ReasonInSync))

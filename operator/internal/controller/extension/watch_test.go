@@ -22,7 +22,6 @@ var _ = Describe("What is watched", func() {
 		w       *world
 		manager ctrl.Manager
 		quiz    *v1alpha1.Extension
-		service *pod
 	)
 	stored := func(ctx context.Context) func() keys {
 		return func() keys { return w.registryIfAny(ctx, "default") }
@@ -32,7 +31,7 @@ var _ = Describe("What is watched", func() {
 	}
 	BeforeEach(func(ctx context.Context) {
 		w = newWorld(ctx)
-		manager = w.start(func() string { return service.base })
+		manager = w.start()
 		quiz = w.extension("quiz", key("old"))
 		create(ctx, w.secret("old"), quiz, w.backend("default", "production"))
 		Eventually(stored(ctx)).Should(Equal(keys{"quiz": {"old"}}))
@@ -101,7 +100,8 @@ var _ = Describe("What is watched", func() {
 	})
 
 	It("lets an Extension go while Polls refer to it, and come back", func(ctx context.Context) {
-		service = w.startPod(ctx, "default")
+		service := w.startPod(ctx, "default")
+		w.serving.Store(service)
 		p := w.poll("favourite")
 		create(ctx, p)
 		Eventually(polled(ctx, p)).Should(have(v1alpha1.Ready, v1alpha1.ReasonInSync))

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -35,6 +36,8 @@ type world struct {
 	// verb, what it is about and, where it gets one object, that one's name.
 	intercept func(verb string, about any, name string) error
 	writes    []string // of the reconciler
+
+	serving atomic.Pointer[pod] // whom a Poll controller that was started asks
 
 	mu    sync.Mutex
 	reads map[string]int // of Secrets by controllers that were started
