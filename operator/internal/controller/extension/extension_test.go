@@ -1,7 +1,9 @@
 package extension_test
 
 import (
+	"bytes"
 	"context"
+	"os"
 	"strings"
 	"time"
 
@@ -9,7 +11,9 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/extension"
@@ -190,6 +194,22 @@ var _ = Describe("An Extension", func() {
 		Expect(api.Delete(ctx, last)).To(Succeed())
 		w.settle(ctx)
 		Expect(told(ctx, tooMuch)).To(have(v1alpha1.Ready, v1alpha1.ReasonRegistered))
+	})
+
+	It("as in the samples is ready", func(ctx context.Context) {
+		sample, err := os.ReadFile("../../../../config/samples/extension.yaml")
+		Expect(err).NotTo(HaveOccurred())
+		for document := range bytes.SplitSeq(sample, []byte("\n---\n")) {
+			var o unstructured.Unstructured
+			Expect(yaml.UnmarshalStrict(document, &o.Object)).To(Succeed())
+			o.SetNamespace(w.namespace)
+			create(ctx, &o)
+		}
+		create(ctx, w.backend("default", "production"), w.backend("dev", "sandbox"))
+		w.settle(ctx)
+		e := &v1alpha1.Extension{ObjectMeta: w.named("sample-quiz")}
+		Expect(told(ctx, e)).To(have(v1alpha1.Ready, v1alpha1.ReasonRegistered))
+		Expect(w.registry(ctx, "dev")).To(Equal(keys{"sample-quiz": {"sample-quiz-sandbox-secret"}}))
 	})
 
 	It("is nothing to a Backend that is going, nor to a namespace that is", func(ctx context.Context) {
