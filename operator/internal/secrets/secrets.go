@@ -38,18 +38,19 @@ func New(cached client.Client, live client.Reader) *Client {
 	return &Client{Client: cached, live: live, contents: contents}
 }
 
-// Get reads an object.
+// Get reads an object. A Secret that is new may not have been seen by the watch
+// yet, so the API server has the last word on one that is not there.
 func (c *Client) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
 	secret, ok := o.(*corev1.Secret)
 	if !ok {
 		return c.Client.Get(ctx, key, o, options...)
 	}
 	metadata := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}}
-	if err := c.Client.Get(ctx, key, &metadata, options...); err != nil {
-		c.contents.Remove(key)
-		return err
+	seen := c.Client.Get(ctx, key, &metadata, options...)
+	if client.IgnoreNotFound(seen) != nil {
+		return seen
 	}
-	if known, ok := c.contents.Get(key); ok && known.ResourceVersion == metadata.ResourceVersion {
+	if known, ok := c.contents.Get(key); ok && seen == nil && known.ResourceVersion == metadata.ResourceVersion {
 		known.DeepCopyInto(secret)
 		return nil
 	}

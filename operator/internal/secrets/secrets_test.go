@@ -28,10 +28,14 @@ func TestClient(t *testing.T) {
 		}
 		return c.Get(ctx, key, o, options...)
 	}})
-	// The cache has metadata alone.
+	// The cache has metadata alone, and may be behind.
+	behind := false
 	cached := interceptor.NewClient(api, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
 		if _, whole := o.(*corev1.Secret); whole {
 			t.Error("a whole Secret is asked of the cache")
+		}
+		if behind {
+			return apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
 		}
 		return c.Get(ctx, key, o, options...)
 	}})
@@ -45,6 +49,9 @@ func TestClient(t *testing.T) {
 		got.Data["key"][0] = '?' // is the caller's own
 	}
 
+	behind = true
+	read("one", 1)
+	behind = false
 	read("one", 1)
 	read("one", 1)
 	stored.Data["key"] = []byte("two")
@@ -61,11 +68,11 @@ func TestClient(t *testing.T) {
 	if err := api.Delete(ctx, stored); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Get(ctx, where, &corev1.Secret{}); !apierrors.IsNotFound(err) || reads != 3 {
-		t.Errorf("error is %v after %d reads, want not found without one", err, reads)
+	if err := c.Get(ctx, where, &corev1.Secret{}); !apierrors.IsNotFound(err) || reads != 4 {
+		t.Errorf("error is %v after %d reads, want not found after 4", err, reads)
 	}
 	var other corev1.ConfigMap
-	if err := c.Get(ctx, where, &other); !apierrors.IsNotFound(err) || reads != 3 {
+	if err := c.Get(ctx, where, &other); !apierrors.IsNotFound(err) || reads != 4 {
 		t.Errorf("a ConfigMap: %v after %d live reads", err, reads)
 	}
 }

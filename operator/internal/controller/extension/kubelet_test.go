@@ -44,7 +44,7 @@ func (w *world) startPod(ctx context.Context, backend string) *pod {
 	Expect(os.Symlink(filepath.Join("..data", extension.RegistryKey), path)).To(Succeed())
 
 	out := gbytes.NewBuffer()
-	session, err := gexec.Start(exec.Command(program, "voting", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+	session, err := gexec.Start(exec.CommandContext(context.WithoutCancel(ctx), program, "voting", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
 		"--data-dir", GinkgoT().TempDir(), "--extensions", path), out, p.log)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { session.Kill().Wait() })

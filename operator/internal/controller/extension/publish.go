@@ -25,7 +25,9 @@ const FieldOwner = "acclaim-operator"
 const RegistryKey = "extensions.yaml"
 
 // RegistryName returns the name of a Backend's registry Secret.
-func RegistryName(backend string) string { return backend + "-registry" }
+func RegistryName(backend string) string { return backend + registrySuffix }
+
+const registrySuffix = "-registry"
 
 // The label of what the operator writes.
 const (

@@ -3,6 +3,7 @@ package extension
 import (
 	"context"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -54,9 +55,10 @@ func namespaceOf(o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace()}}}
 }
 
-// ofSecret returns the namespace of a Secret that holds keys or a registry.
+// ofSecret returns the namespace of a Secret that holds keys or a registry, or
+// stands in the way of one.
 func (r *Reconciler) ofSecret(ctx context.Context, o client.Object) []reconcile.Request {
-	if o.GetLabels()[managedBy] == manager {
+	if strings.HasSuffix(o.GetName(), registrySuffix) {
 		return namespaceOf(o)
 	}
 	var extensions v1alpha1.ExtensionList
