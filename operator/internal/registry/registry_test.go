@@ -346,3 +346,13 @@ func TestDecodeKey(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkNew(b *testing.B) {
+	var extensions []v1alpha1.Extension
+	for i := range 1000 {
+		extensions = append(extensions, named(fmt.Sprintf("extension-%04d", i), i, both(production(key("old"), from(key("new"), time.Hour)), sandbox(key("other")))))
+	}
+	for b.Loop() {
+		registry.New(extensions, secrets())
+	}
+}

@@ -30,6 +30,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// Now tells the time.
 	Now func() time.Time
+
+	memory memory
 }
 
 // namespace is what there is in a namespace.
@@ -51,7 +53,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err // trying again may get rid of it: there is nothing to report yet
 	}
-	reportErr := r.report(ctx, n.extensions, registries.Findings, served)
+	reportErr := r.report(ctx, request.Namespace, n.extensions, registries.Findings, served)
 	if err := errors.Join(refused, reportErr); err != nil {
 		return ctrl.Result{}, err
 	}

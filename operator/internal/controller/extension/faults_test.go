@@ -58,6 +58,40 @@ var _ = Describe("The API server", func() {
 		Entry("because of a conflict", conflict()),
 	)
 
+	It("may be ahead of the cache, which makes for no second write and no second Event", func(ctx context.Context) {
+		w := newWorld(ctx)
+		e := w.extension("quiz", key("a"))
+		create(ctx, w.secret(), e, w.backend("default", "production"))
+		load(ctx, e)
+		unseen := *e.DeepCopy()
+		w.cached = []v1alpha1.Extension{unseen}
+		w.settle(ctx)
+		Expect(w.writes).To(HaveLen(2), "the registry and the status")
+		Expect(w.events()).To(Equal([]string{"Warning KeyNotFound"}))
+		load(ctx, e)
+		first := *e.DeepCopy()
+
+		change(ctx, w.secret(), func(s *corev1.Secret) { s.Data = w.secret("a").Data })
+		w.settle(ctx)
+		Expect(w.writes).To(HaveLen(2), "the registry and the status")
+		Expect(w.events()).To(Equal([]string{"Normal Registered"}))
+		for _, behind := range []v1alpha1.Extension{unseen, first} {
+			w.cached = []v1alpha1.Extension{behind}
+			w.settle(ctx)
+			Expect(w.writes).To(BeEmpty())
+		}
+
+		By("catching up with what somebody else did to the status")
+		change(ctx, e, func(e *v1alpha1.Extension) { e.Annotations = map[string]string{"a": "b"} })
+		e.Status.Conditions = nil
+		Expect(api.Status().Update(ctx, e)).To(Succeed())
+		w.cached = nil
+		w.settle(ctx)
+		Expect(w.writes).To(HaveLen(1))
+		Expect(told(ctx, e)).To(have(v1alpha1.Ready, v1alpha1.ReasonRegistered))
+		Expect(w.events()).To(Equal([]string{"Normal Registered"}))
+	})
+
 	It("keeps the registry as it is when a Secret cannot be asked for", func(ctx context.Context) {
 		w := newWorld(ctx)
 		e := w.extension("quiz", key("a"))

@@ -19,12 +19,17 @@ import (
 	"github.com/acclaim-dev/acclaim/operator/internal/registry"
 )
 
-// report tells every Extension how it fared. One that cannot be told leaves the
-// others alone.
-func (r *Reconciler) report(ctx context.Context, extensions []v1alpha1.Extension, findings map[string]*registry.Finding, served map[registry.Environment]service) error {
+// report tells every Extension of a namespace how it fared. One that cannot be
+// told leaves the others alone.
+func (r *Reconciler) report(ctx context.Context, namespace string, extensions []v1alpha1.Extension, findings map[string]*registry.Finding, served map[registry.Environment]service) error {
+	past, present := r.memory.of(namespace), statuses{}
 	var failed []error
 	for i := range extensions {
 		before := &extensions[i]
+		version := before.ResourceVersion
+		if past.recall(before) {
+			present[before.UID] = past[before.UID]
+		}
 		e := before.DeepCopy()
 		r.setConditions(e, findings[e.Name], served)
 		if equality.Semantic.DeepEqual(before.Status, e.Status) {
@@ -34,8 +39,10 @@ func (r *Reconciler) report(ctx context.Context, extensions []v1alpha1.Extension
 			failed = append(failed, client.IgnoreNotFound(err))
 			continue
 		}
+		present[e.UID] = present[e.UID].then(e, version)
 		r.announce(before, e)
 	}
+	r.memory.keep(namespace, present)
 	return errors.Join(failed...)
 }
 

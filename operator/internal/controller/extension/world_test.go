@@ -36,6 +36,9 @@ type world struct {
 	// verb, what it is about and, where it gets one object, that one's name.
 	intercept func(verb string, about any, name string) error
 	writes    []string // of the reconciler
+	// cached, when set, are the Extensions that the reconciler sees: a cache that is
+	// behind.
+	cached []v1alpha1.Extension
 
 	serving atomic.Pointer[pod] // whom a Poll controller that was started asks
 
@@ -253,6 +256,12 @@ func (w *world) watched() client.Client {
 		List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
 			if err := w.ask("list", l, "", false); err != nil {
 				return err
+			}
+			if extensions, ok := l.(*v1alpha1.ExtensionList); ok && w.cached != nil {
+				for _, e := range w.cached {
+					extensions.Items = append(extensions.Items, *e.DeepCopy())
+				}
+				return nil
 			}
 			return c.List(ctx, l, opts...)
 		},
