@@ -20,7 +20,7 @@ import (
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/extension"
 )
 
-// pod is a voting service that runs as in a pod: it reads its registry from a
+// pod is a service that runs as in a pod: it reads its registry from a
 // mounted Secret, which the kubelet brings up to date in its own time.
 type pod struct {
 	base string // address of the service
@@ -33,8 +33,9 @@ type pod struct {
 	waiting []byte // what a held pod is to get
 }
 
-// startPod mounts a Backend's registry and starts a service that reads it.
-func (w *world) startPod(ctx context.Context, backend string) *pod {
+// startPod mounts a Backend's registry and starts a service that reads it: the
+// program with the given command.
+func (w *world) startPod(ctx context.Context, backend string, command ...string) *pod {
 	GinkgoHelper()
 	p := &pod{folder: GinkgoT().TempDir(), log: gbytes.NewBuffer()}
 	secret := &corev1.Secret{ObjectMeta: w.named(extension.RegistryName(backend))}
@@ -44,8 +45,8 @@ func (w *world) startPod(ctx context.Context, backend string) *pod {
 	Expect(os.Symlink(filepath.Join("..data", extension.RegistryKey), path)).To(Succeed())
 
 	out := gbytes.NewBuffer()
-	session, err := gexec.Start(exec.CommandContext(context.WithoutCancel(ctx), program, "voting", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
-		"--data-dir", GinkgoT().TempDir(), "--extensions", path), out, p.log)
+	session, err := gexec.Start(exec.CommandContext(context.WithoutCancel(ctx), program, append(command, "--listen", "127.0.0.1:0",
+		"--admin-listen", "127.0.0.1:0", "--data-dir", GinkgoT().TempDir(), "--extensions", path)...), out, p.log)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { session.Kill().Wait() })
 	Eventually(out).Should(gbytes.Say("ready base=.*\n"))
@@ -129,6 +130,22 @@ func (p *pod) mount(file []byte) {
 	Expect(os.WriteFile(filepath.Join(p.folder, version, extension.RegistryKey), file, 0o600)).To(Succeed())
 	Expect(os.Symlink(version, filepath.Join(p.folder, "..data_tmp"))).To(Succeed())
 	Expect(os.Rename(filepath.Join(p.folder, "..data_tmp"), filepath.Join(p.folder, "..data"))).To(Succeed())
+}
+
+// spread makes a change of the registry that reaches the first pod at once and
+// the others when that one has put it in force.
+func spread(by func(), first *pod, others ...*pod) {
+	GinkgoHelper()
+	for _, p := range others {
+		p.hold()
+	}
+	by()
+	first.reloaded()
+	for _, p := range others {
+		Eventually(p.isBehind).Should(BeTrue())
+		p.release()
+		p.reloaded()
+	}
 }
 
 // reloaded waits until the service has put another registry in force.

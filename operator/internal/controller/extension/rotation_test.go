@@ -110,29 +110,41 @@ func ask(ctx context.Context, p *pod, key string) int {
 	return http.StatusOK
 }
 
-// caller asks pods with one key until it is stopped, and counts answers by status.
+// caller asks until it is stopped, and counts answers by status.
 type caller struct {
+	ctx     context.Context
 	stop    context.CancelFunc
 	group   sync.WaitGroup
 	mu      sync.Mutex
 	answers map[int]int
 }
 
+// call asks pods with one key.
 func call(key string, pods ...*pod) *caller {
-	ctx, stop := context.WithCancel(context.Background())
-	c := &caller{stop: stop, answers: map[int]int{}}
-	DeferCleanup(func() { c.finish() })
+	c := newCaller()
 	for _, p := range pods {
-		c.group.Go(func() {
-			ticker := time.NewTicker(5 * time.Millisecond)
-			defer ticker.Stop()
-			for ctx.Err() == nil {
-				c.count(ask(context.WithoutCancel(ctx), p, key))
-				<-ticker.C
-			}
-		})
+		c.repeat(func(ctx context.Context) int { return ask(ctx, p, key) })
 	}
 	return c
+}
+
+func newCaller() *caller {
+	ctx, stop := context.WithCancel(context.Background())
+	c := &caller{ctx: ctx, stop: stop, answers: map[int]int{}}
+	DeferCleanup(func() { c.finish() })
+	return c
+}
+
+// repeat asks again and again.
+func (c *caller) repeat(ask func(context.Context) int) {
+	c.group.Go(func() {
+		ticker := time.NewTicker(5 * time.Millisecond)
+		defer ticker.Stop()
+		for c.ctx.Err() == nil {
+			c.count(ask(context.WithoutCancel(c.ctx)))
+			<-ticker.C
+		}
+	})
 }
 
 func (c *caller) count(status int) {
@@ -205,7 +217,7 @@ var _ = Describe("Keys", func() {
 		quiz = w.extension("quiz", key("old"))
 		create(ctx, w.secret("old"), quiz, w.backend("default", "production"))
 		Eventually(func() []string { return w.registryIfAny(ctx, "default")["quiz"] }).Should(Equal([]string{"old"}))
-		quick, slow = w.startPod(ctx, "default"), w.startPod(ctx, "default")
+		quick, slow = w.startPod(ctx, "default", "voting"), w.startPod(ctx, "default", "voting")
 		w.serving.Store(slow)
 		p = w.poll("favourite")
 		create(ctx, p)
@@ -217,14 +229,11 @@ var _ = Describe("Keys", func() {
 		withOld := call("old", quick, slow)
 
 		By("adding the new key, active when every pod has it")
-		slow.hold()
 		at := time.Now().Add(window).Truncate(time.Second)
 		change(ctx, w.secret(), func(s *corev1.Secret) { s.Data["new"] = w.secret("new").Data["new"] })
-		change(ctx, quiz, func(e *v1alpha1.Extension) { e.Spec.Keys = append(e.Spec.Keys, activeFrom(key("new"), at)) })
-		quick.reloaded()
-		Eventually(slow.isBehind).Should(BeTrue())
-		slow.release()
-		slow.reloaded()
+		spread(func() {
+			change(ctx, quiz, func(e *v1alpha1.Extension) { e.Spec.Keys = append(e.Spec.Keys, activeFrom(key("new"), at)) })
+		}, quick, slow)
 		Expect(time.Now()).To(BeTemporally("<", at), "this machine is too slow for the window")
 		Expect(ask(ctx, slow, "new")).To(Equal(http.StatusUnauthorized), "of a key that is not active yet")
 
@@ -239,12 +248,9 @@ var _ = Describe("Keys", func() {
 		By("removing the old key when nobody uses it any more")
 		Expect(withOld.finish()).To(HaveLen(1))
 		Expect(withOld.answers[http.StatusOK]).To(BeNumerically(">", 100))
-		slow.hold()
-		change(ctx, quiz, func(e *v1alpha1.Extension) { e.Spec.Keys = e.Spec.Keys[1:] })
-		quick.reloaded()
-		Eventually(slow.isBehind).Should(BeTrue())
-		slow.release()
-		slow.reloaded()
+		spread(func() {
+			change(ctx, quiz, func(e *v1alpha1.Extension) { e.Spec.Keys = e.Spec.Keys[1:] })
+		}, quick, slow)
 		before := withNew.good()
 		Eventually(withNew.good).Should(BeNumerically(">", before+100))
 		Expect(withNew.finish()).To(HaveLen(1))

@@ -100,7 +100,7 @@ var _ = Describe("What is watched", func() {
 	})
 
 	It("lets an Extension go while Polls refer to it, and come back", func(ctx context.Context) {
-		service := w.startPod(ctx, "default")
+		service := w.startPod(ctx, "default", "voting")
 		w.serving.Store(service)
 		p := w.poll("favourite")
 		create(ctx, p)
