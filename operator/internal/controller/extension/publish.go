@@ -18,8 +18,11 @@ import (
 	"github.com/acclaim-dev/acclaim/operator/internal/registry"
 )
 
-// FieldOwner owns what the operator writes.
+// FieldOwner owns what the operator writes, and is the value of the label that
+// says so.
 const FieldOwner = "acclaim-operator"
+
+const managedBy = "app.kubernetes.io/managed-by"
 
 // RegistryKey is the entry of a registry Secret that holds the file.
 const RegistryKey = "extensions.yaml"
@@ -28,12 +31,6 @@ const RegistryKey = "extensions.yaml"
 func RegistryName(backend string) string { return backend + registrySuffix }
 
 const registrySuffix = "-registry"
-
-// The label of what the operator writes.
-const (
-	managedBy = "app.kubernetes.io/managed-by"
-	manager   = "acclaim-operator"
-)
 
 // service is how the Backends of one environment were given their registries.
 type service struct {
@@ -73,14 +70,14 @@ func (r *Reconciler) write(ctx context.Context, b *v1alpha1.Backend, file []byte
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	if err == nil && bytes.Equal(current.Data[RegistryKey], file) && metav1.IsControlledBy(&current, b) && current.Labels[managedBy] == manager {
+	if err == nil && bytes.Equal(current.Data[RegistryKey], file) && metav1.IsControlledBy(&current, b) && current.Labels[managedBy] == FieldOwner {
 		return nil
 	}
 	owner := metav1ac.OwnerReference().
 		WithAPIVersion(v1alpha1.Group + "/" + v1alpha1.Version).WithKind("Backend").
 		WithName(b.Name).WithUID(b.UID).WithController(true)
 	secret := corev1ac.Secret(RegistryName(b.Name), b.Namespace).
-		WithLabels(map[string]string{managedBy: manager}).
+		WithLabels(map[string]string{managedBy: FieldOwner}).
 		WithOwnerReferences(owner).
 		WithData(map[string][]byte{RegistryKey: file})
 	err = r.Client.Apply(ctx, secret, client.FieldOwner(FieldOwner), client.ForceOwnership)
