@@ -1,5 +1,5 @@
 // Operator rolls out the services of Acclaim that Kubernetes resources declare,
-// and makes the declared polls exist in them.
+// gives them the declared extensions and makes the declared polls exist in them.
 package main
 
 import (
@@ -25,6 +25,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/backend"
+	"github.com/acclaim-dev/acclaim/operator/internal/controller/extension"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/poll"
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 )
@@ -53,7 +54,7 @@ func main() {
 	f.StringVar(&s.votingURL, "voting-url", "http://{backend}-voting.{namespace}.svc:8080{path}", "base address of a Backend's voting service")
 	f.DurationVar(&s.driftInterval, "drift-interval", time.Minute, "how often a configuration is compared with the declared one")
 	f.DurationVar(&s.giveUpAfter, "give-up-after", 5*time.Minute, "how long the deletion of a Poll waits for a service that does not answer")
-	f.IntVar(&s.workers, "workers", 8, "Polls to work on at once")
+	f.IntVar(&s.workers, "workers", 8, "Polls, and namespaces of Extensions, to work on at once")
 	f.StringVar(&s.defaultImage, "default-backend-image", "", "image of the Backend created in a namespace that has Polls and no Backend (default: none is created)")
 	f.StringVar(&s.mongoDBSecret, "default-backend-mongodb-secret", "mongodb", `Secret whose entry "uri" is the address of that Backend's database`)
 	pflag.Parse()
@@ -83,8 +84,12 @@ func run(ctx context.Context, s settings) error {
 		GiveUpAfter:    s.giveUpAfter,
 		Metrics:        poll.NewMetrics(metrics.Registry),
 	}
-	metrics.Registry.MustRegister(poll.NewCensus(manager.GetClient()), backend.NewCensus(manager.GetClient()))
-	if err := errors.Join(backends.Setup(manager), polls.Setup(ctx, manager, s.workers)); err != nil {
+	extensions := &extension.Reconciler{Client: manager.GetClient(), Recorder: recorder, Now: time.Now}
+	metrics.Registry.MustRegister(
+		poll.NewCensus(manager.GetClient()), extension.NewCensus(manager.GetClient()), backend.NewCensus(manager.GetClient()))
+	if err := errors.Join(
+		backends.Setup(manager), extensions.Setup(ctx, manager, s.workers), polls.Setup(ctx, manager, s.workers),
+	); err != nil {
 		return err
 	}
 	return manager.Start(ctx)

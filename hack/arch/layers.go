@@ -35,10 +35,13 @@ services/internal/httpapi   | fault domains stream document tenant telemetry    
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
 services                    | fault key domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer transfer | storetest mongotest faultproxy
 services/votingclient       |                                                                                |
-operator                    | v1alpha1 backend poll desired                                                  | assets
+operator                    | v1alpha1 backend extension poll desired                                        | assets
 operator/internal/desired   | v1alpha1                                                                       |
+operator/internal/registry  | v1alpha1                                                                       |
+operator/internal/secrets   |                                                                                |
 operator/internal/controller/backend | v1alpha1 desired                                                      | assets
-operator/internal/controller/poll | v1alpha1 votingclient                                                    | assets
+operator/internal/controller/extension | v1alpha1 registry secrets                                           | assets poll votingclient
+operator/internal/controller/poll | v1alpha1 votingclient registry secrets                                   | assets
 api/v1alpha1                |                                                                                | assets
 hack/arch                   |                                                                                |
 hack/envtest                | assets                                                                         |
@@ -51,13 +54,13 @@ hack/bench                  |                                                   
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | votingclient httpapi telemetry ceiling peer services bench poll backend operator
+net/http                         | votingclient httpapi telemetry ceiling peer services bench poll backend extension operator
 github.com/gorilla/mux           | httpapi
 github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox services bench
 github.com/evanphx/json-patch/v5 | document
-github.com/prometheus            | httpapi telemetry services poll backend operator
+github.com/prometheus            | httpapi telemetry services poll backend extension operator
 github.com/fsnotify/fsnotify     | tenant
-sigs.k8s.io/yaml                 | tenant
+sigs.k8s.io/yaml                 | tenant registry
 github.com/spf13                 | services operator
 go.etcd.io/bbolt                 | boltstore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
