@@ -2,6 +2,7 @@ package mongostore
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
@@ -30,8 +31,18 @@ func mustClose(t *testing.T, s *Store) {
 	}
 }
 
+// patient is for tests of what is stored and not of how soon: a busy machine may
+// take its time.
+func patient(uri string) string {
+	options := "timeoutMS=60000&serverSelectionTimeoutMS=60000"
+	if strings.Contains(uri, "?") {
+		return uri + "&" + options
+	}
+	return uri + "?" + options
+}
+
 func newHarness(t *testing.T) *harness {
-	uri := mongotest.Start(t)
+	uri := patient(mongotest.Start(t))
 	h := &harness{mustOpen(t, uri), uri}
 	t.Cleanup(func() { mustClose(t, h.Store) })
 	return h
