@@ -41,8 +41,10 @@ func patient(uri string) string {
 	return uri + "?" + options
 }
 
-func newHarness(t *testing.T) *harness {
-	uri := patient(mongotest.Start(t))
+func newHarness(t *testing.T) *harness { return harnessOf(t, mongotest.Start(t)) }
+
+func harnessOf(t *testing.T, uri string) *harness {
+	uri = patient(uri)
 	h := &harness{mustOpen(t, uri), uri}
 	t.Cleanup(func() { mustClose(t, h.Store) })
 	return h
@@ -62,8 +64,6 @@ func TestConformance(t *testing.T) {
 func TestConformanceThroughProxy(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
 		_, uri := mongotest.Through(t, mongotest.Start(t))
-		h := &harness{mustOpen(t, uri), uri}
-		t.Cleanup(func() { mustClose(t, h.Store) })
-		return h
+		return harnessOf(t, uri)
 	})
 }
