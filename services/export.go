@@ -114,6 +114,10 @@ func (f *exportFlags) run(ctx context.Context, out, progress io.Writer) (err err
 	if err = errors.Join(bar.Finish(), err, to.keepIf(err == nil)); err != nil {
 		return err
 	}
+	if totals == (transfer.Totals{}) {
+		_, err = fmt.Fprintf(progress, "nothing of that is stored of the extension %s\n", f.scope.Extension)
+		return err
+	}
 	_, err = fmt.Fprintf(progress, "exported %s\n", sentence(totals))
 	return err
 }

@@ -318,6 +318,7 @@ func TestExportAndImportThatFail(t *testing.T) {
 		want   string
 	}{
 		"damaged":          {"", of(damaged), statusProblems, "chunk 3 does not continue chunk 2"},
+		"nothing stored":   {"", []string{"export", "--data-dir", dir, "--extension", "mistyped"}, 0, "nothing of that is stored"},
 		"no extension":     {"", []string{"export", "--data-dir", dir}, statusUnreadable, "--extension"},
 		"no store":         {"", of(missing), statusUnreadable, "nowhere"},
 		"kind":             {"", of(dir, "--kind", "vote"), statusUnreadable, "votes, accumulations"},
