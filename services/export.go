@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/acclaim-dev/acclaim/services/internal/boltstore"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/internal/transfer"
@@ -95,7 +94,7 @@ func (f *exportFlags) run(ctx context.Context, out, progress io.Writer) (err err
 	if err := f.complete(); err != nil {
 		return err
 	}
-	a, closeIt, err := openArchive(ctx, f.options, boltstore.OpenExisting)
+	a, closeIt, err := openArchive(ctx, f.options)
 	if err != nil {
 		return err
 	}
@@ -113,6 +112,10 @@ func (f *exportFlags) run(ctx context.Context, out, progress io.Writer) (err err
 	}
 	totals, err := transfer.Export(ctx, a, f.scope, w)
 	if err = errors.Join(bar.Finish(), err, to.keepIf(err == nil)); err != nil {
+		return err
+	}
+	if totals == (transfer.Totals{}) {
+		_, err = fmt.Fprintf(progress, "nothing of that is stored of the extension %s\n", f.scope.Extension)
 		return err
 	}
 	_, err = fmt.Fprintf(progress, "exported %s\n", sentence(totals))

@@ -60,7 +60,7 @@ func importFile(ctx context.Context, o options, name string, cmd *cobra.Command)
 		return err
 	}
 	defer func() { _ = in.Close() }() // it was only read
-	a, closeIt, err := openArchive(ctx, o, boltstore.Open)
+	a, closeIt, err := archiveOf(ctx, o, boltstore.Open)
 	if err != nil {
 		return err
 	}

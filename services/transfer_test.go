@@ -24,8 +24,8 @@ import (
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
-// runCommand returns what a command prints and with what status it would exit.
-func runCommand(t *testing.T, input io.Reader, args ...string) (out, problem string, status int) {
+// runTransfer returns what a command prints and with what status it would exit.
+func runTransfer(t *testing.T, input io.Reader, args ...string) (out, problem string, status int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	command := newCommand()
@@ -42,7 +42,7 @@ func runCommand(t *testing.T, input io.Reader, args ...string) (out, problem str
 // mustExport returns an export of the sample extension.
 func mustExport(t *testing.T, store ...string) string {
 	t.Helper()
-	out, problem, status := runCommand(t, nil, append([]string{"export", "--extension", sampleExtension}, store...)...)
+	out, problem, status := runTransfer(t, nil, append([]string{"export", "--extension", sampleExtension}, store...)...)
 	if status != 0 {
 		t.Fatalf("export: status %d\n%s", status, problem)
 	}
@@ -51,7 +51,7 @@ func mustExport(t *testing.T, store ...string) string {
 
 func mustImport(t *testing.T, file string, store ...string) string {
 	t.Helper()
-	out, problem, status := runCommand(t, strings.NewReader(file), append([]string{"import", "-"}, store...)...)
+	out, problem, status := runTransfer(t, strings.NewReader(file), append([]string{"import", "-"}, store...)...)
 	if status != 0 {
 		t.Fatalf("import: status %d\n%s%s", status, out, problem)
 	}
@@ -106,8 +106,8 @@ func use(t *testing.T, p *process) {
 	}
 }
 
-// answers returns what a program answers, entity tags included.
-func answers(t *testing.T, p *process) map[string]string {
+// allAnswers returns what a program answers, entity tags included.
+func allAnswers(t *testing.T, p *process) map[string]string {
 	t.Helper()
 	all, now := map[string]string{}, regexp.MustCompile(`"server_time":\d+`)
 	ask := func(path string) string {
@@ -160,7 +160,7 @@ func TestExportAndImport(t *testing.T) {
 	database := []string{"--mongodb-uri", mongotest.Start(t)}
 	p := startProgram(t, first, "serve")
 	use(t, p)
-	want := answers(t, p)
+	want := allAnswers(t, p)
 	p.end(t)
 
 	file := mustExport(t, "--data-dir", first)
@@ -186,7 +186,7 @@ func TestExportAndImport(t *testing.T) {
 			t.Errorf("verify: status %d\n%s", status, out)
 		}
 		p := startProgram(t, t.TempDir(), "serve", store...)
-		if diff := cmp.Diff(want, answers(t, p)); diff != "" {
+		if diff := cmp.Diff(want, allAnswers(t, p)); diff != "" {
 			t.Errorf("answers of %s (-first +imported):\n%s", store, diff)
 		}
 		use(t, p) // it goes on
@@ -318,6 +318,7 @@ func TestExportAndImportThatFail(t *testing.T) {
 		want   string
 	}{
 		"damaged":          {"", of(damaged), statusProblems, "chunk 3 does not continue chunk 2"},
+		"nothing stored":   {"", []string{"export", "--data-dir", dir, "--extension", "mistyped"}, 0, "nothing of that is stored"},
 		"no extension":     {"", []string{"export", "--data-dir", dir}, statusUnreadable, "--extension"},
 		"no store":         {"", of(missing), statusUnreadable, "nowhere"},
 		"kind":             {"", of(dir, "--kind", "vote"), statusUnreadable, "votes, accumulations"},
@@ -338,7 +339,7 @@ func TestExportAndImportThatFail(t *testing.T) {
 		"store goes on":    {file, []string{"import", "--data-dir", damaged, "-"}, statusProblems, "goes on with chunk 3"},
 		"CSV is not taken": {"a,b\n", []string{"import", "--data-dir", t.TempDir(), "-"}, statusProblems, "CSV"},
 	} {
-		if out, problem, status := runCommand(t, strings.NewReader(c.input), c.args...); status != c.status || !strings.Contains(problem, c.want) {
+		if out, problem, status := runTransfer(t, strings.NewReader(c.input), c.args...); status != c.status || !strings.Contains(problem, c.want) {
 			t.Errorf("%s: status %d, want %d and %q\n%s%s", name, status, c.status, c.want, out, problem)
 		}
 	}
@@ -355,7 +356,7 @@ func TestExportIntoAFile(t *testing.T) {
 	damage(t, damaged)
 	want, target := mustExport(t, "--data-dir", dir), filepath.Join(folder, "x.jsonl")
 	into := func(store, name string) int {
-		_, _, status := runCommand(t, nil, "export", "--data-dir", store, "--extension", sampleExtension, "-o", name)
+		_, _, status := runTransfer(t, nil, "export", "--data-dir", store, "--extension", sampleExtension, "-o", name)
 		return status
 	}
 	for range 2 {
@@ -405,7 +406,7 @@ func TestExportAsCSV(t *testing.T) {
 		"rankings":      "\nproduction," + sampleExtension + ",1,default,1,tea,1\n",
 		"documents":     ",state/channel/1,1,\"{\"\"a\"\":1}\"\n",
 	} {
-		out, problem, status := runCommand(t, nil, "export", "--data-dir", dir, "--extension", sampleExtension, "--kind", kind, "--format", "csv")
+		out, problem, status := runTransfer(t, nil, "export", "--data-dir", dir, "--extension", sampleExtension, "--kind", kind, "--format", "csv")
 		if status != 0 || !strings.Contains(out, want) {
 			t.Errorf("%s: status %d, want %q\n%s%s", kind, status, want, out, problem)
 		}

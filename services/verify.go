@@ -84,9 +84,14 @@ type archive interface {
 	Restore(ctx context.Context, key string, d document.Document) error
 }
 
-// openArchive opens the store that the flags name. The embedded one is opened by
+// openArchive opens the store that the flags name, which must exist.
+func openArchive(ctx context.Context, o options) (a archive, closeIt func() error, err error) {
+	return archiveOf(ctx, o, boltstore.OpenExisting)
+}
+
+// archiveOf opens the store that the flags name. The embedded one is opened by
 // openFile, which decides whether it must exist.
-func openArchive(ctx context.Context, o options, openFile func(dir string) (*boltstore.Store, error)) (a archive, closeIt func() error, err error) {
+func archiveOf(ctx context.Context, o options, openFile func(dir string) (*boltstore.Store, error)) (a archive, closeIt func() error, err error) {
 	if uri := cmp.Or(o.mongodbURI, os.Getenv(mongodbVariable)); uri != "" {
 		db, err := mongostore.Open(ctx, uri)
 		if err != nil {
@@ -105,7 +110,7 @@ func verify(ctx context.Context, o options, progress io.Writer) (r *verification
 	if err := o.checkHalfLife(); err != nil {
 		return nil, err
 	}
-	a, closeIt, err := openArchive(ctx, o, boltstore.OpenExisting)
+	a, closeIt, err := openArchive(ctx, o)
 	if err != nil {
 		return nil, err
 	}

@@ -16,10 +16,9 @@ import (
 // Source is a store that can be exported. Its listings are ascending and hold
 // nothing locked between two names.
 type Source interface {
+	stream.Store // of which nothing is asked that writes
 	Streams(ctx context.Context, prefix string) iter.Seq2[string, error]
 	Keys(ctx context.Context, prefix string) iter.Seq2[string, error]
-	Chunks(ctx context.Context, stream string, after uint64) iter.Seq2[stream.Chunk, error]
-	LoadSnapshot(ctx context.Context, stream string) (snapshot stream.Snapshot, ok bool, err error)
 	Get(ctx context.Context, keys ...string) ([]document.Document, error)
 }
 

@@ -7,13 +7,11 @@ import (
 	"io"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
 // Target is a store that an export can be brought into.
 type Target interface {
 	Source
-	Append(ctx context.Context, chunk stream.Chunk) error
 	// Restore stores a document as it was elsewhere, its version and write id
 	// included, or returns [document.ErrConflict] where one was ever written.
 	Restore(ctx context.Context, key string, d document.Document) error
