@@ -18,20 +18,20 @@ const (
 	// ReasonRollingOut: new pods of a service are not all ready yet, and old ones are
 	// not all gone. The services after it wait.
 	ReasonRollingOut = "RollingOut"
+	// ReasonRegistryMissing: the Secret with the extension registry does not exist yet,
+	// and new pods wait for it.
+	ReasonRegistryMissing = "RegistryMissing"
 	// ReasonNoReadyPods: a service has no pod that serves.
 	ReasonNoReadyPods = "NoReadyPods"
 	// ReasonHealthy: nothing is known to be wrong.
 	ReasonHealthy = "Healthy"
 )
 
-// Reasons of Degraded. The first group holds back new pods, so that what runs
-// goes on as it is.
+// Reasons of Degraded.
 const (
 	// ReasonMongoDBSecretMissing: the Secret, or the entry in it, that has the URI of
-	// the database does not exist.
+	// the database does not exist. What runs goes on as it is.
 	ReasonMongoDBSecretMissing = "MongoDBSecretMissing"
-	// ReasonRegistryMissing: the Secret with the extension registry does not exist.
-	ReasonRegistryMissing = "RegistryMissing"
 	// ReasonNameTaken: an object that the Backend needs exists and is somebody else's.
 	ReasonNameTaken = "NameTaken"
 	// ReasonObjectRefused: the API server refused an object; the message is its own.

@@ -24,6 +24,12 @@ type plan struct {
 	remove []id
 	// standings are those of the services, in the order of their rollout.
 	standings []standing
+	// unknown: it will be known in a moment how a service stands, whose Deployment
+	// was changed and has not been looked at.
+	unknown bool
+	// awaited is what new pods cannot do without and is on its way, nil when there is
+	// nothing.
+	awaited *trouble
 	// trouble is what a person should know of, nil when there is nothing.
 	trouble *trouble
 }
@@ -35,15 +41,17 @@ type standing struct {
 	serves bool
 	// settled: the pods are those declared, as many as declared, and ready.
 	settled bool
-	// waits: the service is held back until those before it are settled.
+	// waits: new pods are held back until the services before are settled.
 	waits bool
+	// replacing: there are old pods still.
+	replacing bool
 	// ready pods of those declared.
 	ready, declared int32
 }
 
 // decide says what is to be done. It reads and writes nothing.
 func decide(w *world) (plan, error) {
-	p := plan{trouble: diagnose(w), remove: unwanted(w)}
+	p := plan{remove: unwanted(w), awaited: registrySecret(w), trouble: diagnose(w)}
 	for _, o := range w.want.Objects {
 		if o.Kind == desired.HTTPRouteKind && !w.routes {
 			continue
@@ -74,29 +82,49 @@ func decide(w *world) (plan, error) {
 func (p *plan) roll(w *world, r desired.Rollout, open bool) (standing, error) {
 	have := w.deployment(r)
 	s := stand(r, have)
-	if have == nil {
-		if r.Start != nil {
-			r.Deployment.Spec.WithReplicas(*r.Start)
-		}
-		s.settled, s.waits = false, !open
-	} else {
-		applied, err := appsv1ac.ExtractDeployment(have, FieldOwner)
-		switch {
-		case err != nil:
-			return standing{}, fmt.Errorf("read what was applied to Deployment %s: %w", have.Name, err)
-		case equality.Semantic.DeepEqual(r.Deployment, applied):
-			return s, nil
-		}
-		newPods := applied.Spec == nil || !equality.Semantic.DeepEqual(r.Deployment.Spec.Template, applied.Spec.Template)
-		s.settled, s.waits = s.settled && !newPods, newPods && !open
-		if r.Start != nil && applied.Spec != nil && applied.Spec.Replicas != nil {
-			p.handOver = append(p.handOver, have)
-		}
+	d, err := differ(r, have)
+	switch {
+	case err != nil:
+		return standing{}, err
+	case !d.any:
+		p.unknown = p.unknown || !observed(have)
+		return s, nil
+	case have == nil && r.Start != nil:
+		r.Deployment.Spec.WithReplicas(*r.Start)
+	case d.number:
+		p.handOver = append(p.handOver, have)
 	}
+	s.settled = s.settled && !d.pods
+	s.waits = d.pods && !open
+	s.replacing = s.replacing || d.pods && have != nil
 	if !s.waits {
 		p.apply = append(p.apply, desired.Object{Kind: "Deployment", Name: *r.Deployment.Name, Config: r.Deployment})
 	}
 	return s, nil
+}
+
+// difference is in what a stored Deployment differs from the one that is wanted.
+type difference struct {
+	any  bool
+	pods bool // so that they are replaced
+	// number: it says how many pods there are, which is no longer for it to say.
+	number bool
+}
+
+func differ(r desired.Rollout, have *appsv1.Deployment) (difference, error) {
+	if have == nil {
+		return difference{any: true, pods: true}, nil
+	}
+	applied, err := appsv1ac.ExtractDeployment(have, FieldOwner)
+	if err != nil {
+		return difference{}, fmt.Errorf("read what was applied to Deployment %s: %w", have.Name, err)
+	}
+	spec := cmp.Or(applied.Spec, appsv1ac.DeploymentSpec())
+	return difference{
+		any:    !equality.Semantic.DeepEqual(r.Deployment, applied),
+		pods:   !equality.Semantic.DeepEqual(r.Deployment.Spec.Template, spec.Template),
+		number: r.Start != nil && spec.Replicas != nil,
+	}, nil
 }
 
 // stand reads the standing of a service from its Deployment's status. Pods that
@@ -114,10 +142,13 @@ func stand(r desired.Rollout, have *appsv1.Deployment) standing {
 	}
 	status := have.Status
 	s.ready, s.serves = status.AvailableReplicas, status.AvailableReplicas > 0
-	s.settled = status.ObservedGeneration >= have.Generation &&
-		status.UpdatedReplicas == status.Replicas && status.AvailableReplicas >= s.declared
+	s.replacing = status.UpdatedReplicas != status.Replicas
+	s.settled = observed(have) && !s.replacing && status.AvailableReplicas >= s.declared
 	return s
 }
+
+// observed says whether a Deployment's status is about its spec as it is.
+func observed(d *appsv1.Deployment) bool { return d.Status.ObservedGeneration >= d.Generation }
 
 // unchanged says whether applying an object would change nothing.
 func unchanged(w *world, o desired.Object) (bool, error) {

@@ -83,11 +83,7 @@ var _ = Describe("Objects", func() {
 		Expect(spec.NodeSelector).To(BeEmpty())
 		Expect(spec.Tolerations).To(BeEmpty())
 		Expect(spec.ImagePullSecrets).To(BeEmpty())
-		var events []string
-		for len(w.recorder.Events) > 0 {
-			events = append(events, <-w.recorder.Events)
-		}
-		Expect(events).To(ContainElement("Normal Removed Ingress default is no longer declared"))
+		Expect(w.events()).To(ContainElement("Normal Removed Ingress default is no longer declared"))
 	})
 
 	It("are compared with what the API server makes of them", func(ctx context.Context) {

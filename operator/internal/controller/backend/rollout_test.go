@@ -60,6 +60,8 @@ var _ = Describe("Rolling out", func() {
 		w.settle(ctx)
 		before := map[string]string{"voting": "acclaim:2", "accumulation": "acclaim:1", "ranking": "acclaim:1", "state": "acclaim:1"}
 		Expect(w.images(ctx)).To(Equal(before))
+		Expect(w.condition(v1alpha1.Reconciling)).To(
+			HaveField("Message", "voting replaces its pods; new pods wait in accumulation, ranking, state"))
 
 		p := w.pod(ctx, "voting", corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
 			Name: "voting", Image: "acclaim:2",
@@ -104,28 +106,28 @@ var _ = Describe("Rolling out", func() {
 		Expect(hash("state")).To(Equal(hash("voting")))
 	})
 
-	It("leaves everything as it is while a Secret is missing", func(ctx context.Context) {
-		for _, test := range []struct{ name, key, reason string }{
-			{"mongodb", "uri", v1alpha1.ReasonMongoDBSecretMissing},
-			{"default-registry", desired.RegistryKey, v1alpha1.ReasonRegistryMissing},
-		} {
-			w := newWorld(ctx, nil)
-			w.rollOut(ctx)
-			Expect(w.Delete(ctx, w.secret(test.name, "", ""))).To(Succeed())
-			w.change(ctx, func(s *v1alpha1.BackendSpec) { s.Image = "acclaim:2" })
+	DescribeTable("leaves everything as it is while a Secret is missing", func(ctx context.Context, name, key, reason string, degraded metav1.ConditionStatus) {
+		w := newWorld(ctx, nil)
+		w.rollOut(ctx)
+		Expect(w.Delete(ctx, w.secret(name, "", ""))).To(Succeed())
+		w.change(ctx, func(s *v1alpha1.BackendSpec) { s.Image = "acclaim:2" })
+		missing := func() {
 			w.settle(ctx)
-			Expect(w.expectDegraded(test.reason)).To(ContainSubstring(test.name))
+			Expect(w.condition(v1alpha1.Ready)).To(And(HaveField("Reason", reason), HaveField("Message", ContainSubstring(name))))
+			Expect(w.condition(v1alpha1.Degraded)).To(HaveField("Status", degraded))
 			Expect(w.condition(v1alpha1.Available)).To(HaveField("Status", metav1.ConditionTrue))
 			Expect(w.images(ctx)).To(HaveEach("acclaim:1"))
-
-			w.create(ctx, w.secret(test.name, "other", "value"))
-			w.settle(ctx)
-			w.expectDegraded(test.reason)
-			Expect(w.Update(ctx, w.secret(test.name, test.key, "value"))).To(Succeed())
-			w.rollOut(ctx)
-			Expect(w.images(ctx)).To(HaveEach("acclaim:2"))
 		}
-	})
+		missing()
+		w.create(ctx, w.secret(name, "other", "value"))
+		missing()
+		Expect(w.Update(ctx, w.secret(name, key, "value"))).To(Succeed())
+		w.rollOut(ctx)
+		Expect(w.images(ctx)).To(HaveEach("acclaim:2"))
+	},
+		Entry("with the database's address", "mongodb", "uri", v1alpha1.ReasonMongoDBSecretMissing, metav1.ConditionTrue),
+		Entry("with the registry, which the operator makes", "default-registry", desired.RegistryKey, v1alpha1.ReasonRegistryMissing, metav1.ConditionFalse),
+	)
 })
 
 var _ = Describe("Autoscaling", func() {
@@ -156,9 +158,12 @@ var _ = Describe("Autoscaling", func() {
 		w.rollOut(ctx)
 		w.settle(ctx)
 		scale(ctx, w, 6)
+		w.settle(ctx) // before the Deployment controller has seen it
+		w.expectReady()
 		w.play(ctx, "voting", 3, 0)
 		w.settle(ctx)
 		w.expectReady()
+		Expect(w.events()).To(HaveLen(2), "RollingOut and RolledOut, at the beginning")
 	})
 
 	It("takes over from a fixed number, and back, without a dip", func(ctx context.Context) {

@@ -95,6 +95,7 @@ var _ = DescribeTable("watches what it rests on, with the rights it is given", f
 		w.eventually(ctx, v1alpha1.Reconciling, v1alpha1.ReasonRollingOut)
 		Eventually(ctx, func() map[string]string { return w.images(ctx) }, "30s").Should(HaveKey(service))
 		if service == "voting" {
+			Eventually(ctx, func() error { return w.tell(ctx, service, 0, 0) }, "30s").Should(Succeed())
 			p := w.pod(ctx, service, waiting("ErrImagePull", "not found"))
 			w.eventually(ctx, v1alpha1.Degraded, v1alpha1.ReasonImagePullBackOff)
 			Expect(w.Delete(ctx, p, client.GracePeriodSeconds(0))).To(Succeed())

@@ -14,14 +14,19 @@ import (
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
 
-// report writes the status once, if it changed, and an Event if Ready did.
+// report writes the status once, if it changed, and an Event if Ready did. What
+// will be known with the next event is not guessed at: an autoscaler that adds
+// pods would otherwise make Ready turn twice.
 func (r *Reconciler) report(ctx context.Context, b *v1alpha1.Backend, p plan, refusal *trouble) error {
+	if p.unknown && refusal == nil {
+		return nil
+	}
 	before := b.DeepCopy()
 	found := p.trouble
 	if found == nil {
 		found = refusal
 	}
-	setConditions(b, p.standings, found)
+	setConditions(b, p, found)
 	if equality.Semantic.DeepEqual(before.Status, b.Status) {
 		return nil
 	}
@@ -33,8 +38,8 @@ func (r *Reconciler) report(ctx context.Context, b *v1alpha1.Backend, p plan, re
 }
 
 // setConditions says how things stand. Ready is derived from the others.
-func setConditions(b *v1alpha1.Backend, standings []standing, found *trouble) {
-	available, reconciling, degraded := availability(standings), progress(standings), health(found)
+func setConditions(b *v1alpha1.Backend, p plan, found *trouble) {
+	available, reconciling, degraded := availability(p.standings), progress(p), health(found)
 	ready := metav1.Condition{Type: v1alpha1.Ready, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRolledOut}
 	for _, c := range []metav1.Condition{degraded, reconciling} {
 		if c.Status == metav1.ConditionTrue {
@@ -64,12 +69,19 @@ func availability(standings []standing) metav1.Condition {
 	return c
 }
 
-func progress(standings []standing) metav1.Condition {
+func progress(p plan) metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.Reconciling, Status: metav1.ConditionTrue}
+	if p.awaited != nil {
+		c.Reason, c.Message = p.awaited.reason, p.awaited.message
+		return c
+	}
 	var parts, waiting []string
-	for _, s := range standings {
+	for _, s := range p.standings {
 		switch {
 		case s.waits:
 			waiting = append(waiting, s.service)
+		case s.replacing:
+			parts = append(parts, s.service+" replaces its pods")
 		case !s.settled:
 			parts = append(parts, fmt.Sprintf("%s has %d of %d pods ready", s.service, min(s.ready, s.declared), s.declared))
 		}
@@ -77,9 +89,9 @@ func progress(standings []standing) metav1.Condition {
 	if len(waiting) > 0 {
 		parts = append(parts, "new pods wait in "+strings.Join(waiting, ", "))
 	}
-	c := metav1.Condition{Type: v1alpha1.Reconciling, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRolledOut}
-	if len(parts) > 0 {
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonRollingOut, strings.Join(parts, "; ")
+	c.Reason, c.Message = v1alpha1.ReasonRollingOut, strings.Join(parts, "; ")
+	if len(parts) == 0 {
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonRolledOut
 	}
 	return c
 }
@@ -103,7 +115,7 @@ func (r *Reconciler) announce(before, after *v1alpha1.Backend) {
 	switch {
 	case is.Status == metav1.ConditionTrue:
 		message = "Everything that is declared runs"
-	case is.Reason != v1alpha1.ReasonRollingOut:
+	case meta.IsStatusConditionTrue(after.Status.Conditions, v1alpha1.Degraded):
 		kind = corev1.EventTypeWarning
 	}
 	r.Recorder.Eventf(after, nil, kind, is.Reason, "Reconcile", "%s", message)

@@ -34,10 +34,8 @@ func troubled(reason, format string, args ...any) *trouble {
 // come before what follows from them. Messages are the same as long as nothing
 // changes: kubelets alternate between ways to say one thing.
 func diagnose(w *world) *trouble {
-	for _, check := range []func(*world) *trouble{databaseSecret, registrySecret} {
-		if t := check(w); t != nil {
-			return t
-		}
+	if t := databaseSecret(w); t != nil {
+		return t
 	}
 	for _, r := range w.want.Rollouts {
 		for _, check := range []func([]corev1.Pod) *trouble{imagePull, notCreated, databaseUnreachable, crashLoop, unschedulable} {
@@ -62,6 +60,7 @@ func databaseSecret(w *world) *trouble {
 	return troubled(v1alpha1.ReasonMongoDBSecretMissing, "Secret %q with an entry %q, the URI of the database, does not exist", ref.Name, ref.Key)
 }
 
+// registrySecret is no trouble: a new Backend has none for a moment.
 func registrySecret(w *world) *trouble {
 	if w.registry {
 		return nil

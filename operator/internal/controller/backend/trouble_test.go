@@ -51,6 +51,7 @@ var _ = DescribeTable("Degraded says what is wrong with a pod",
 	func(ctx context.Context, reason, message string, statuses ...corev1.PodStatus) {
 		w := newWorld(ctx, nil)
 		w.settle(ctx)
+		w.play(ctx, "voting", 0, 0)
 		p := w.pod(ctx, "voting", corev1.PodStatus{})
 		for i, status := range statuses {
 			p.Status = status
@@ -98,6 +99,7 @@ var _ = DescribeTable("a pod that is no trouble",
 	func(ctx context.Context, status corev1.PodStatus) {
 		w := newWorld(ctx, nil)
 		w.settle(ctx)
+		w.play(ctx, "voting", 0, 0)
 		w.pod(ctx, "voting", status)
 		w.settle(ctx)
 		Expect(w.condition(v1alpha1.Degraded)).To(HaveField("Status", metav1.ConditionFalse))
@@ -143,6 +145,7 @@ var _ = DescribeTable("Degraded says what is wrong with a Deployment",
 var _ = It("looks at the pods of its own only", func(ctx context.Context) {
 	w := newWorld(ctx, nil)
 	w.settle(ctx)
+	w.play(ctx, "voting", 0, 0)
 	p := w.pod(ctx, "voting", waiting("ErrImagePull", "not found"))
 	p.Labels = map[string]string{"app.kubernetes.io/instance": "default"}
 	Expect(w.Update(ctx, p)).To(Succeed())

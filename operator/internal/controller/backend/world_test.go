@@ -188,7 +188,8 @@ func (w *world) rollOut(ctx context.Context) {
 	GinkgoHelper()
 	for range 20 {
 		Expect(w.reconcile(ctx)).To(Succeed())
-		if meta.IsStatusConditionTrue(w.backend.Status.Conditions, v1alpha1.Ready) {
+		current := w.backend.Status.ObservedGeneration == w.backend.Generation
+		if current && meta.IsStatusConditionTrue(w.backend.Status.Conditions, v1alpha1.Ready) {
 			w.expectReady()
 			return
 		}
@@ -239,6 +240,15 @@ func (r *requests) RoundTrip(q *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return answer, failed
+}
+
+// events returns those since it was called last.
+func (w *world) events() []string {
+	var all []string
+	for len(w.recorder.Events) > 0 {
+		all = append(all, <-w.recorder.Events)
+	}
+	return all
 }
 
 func namesOf(list client.ObjectList) []string {
