@@ -301,7 +301,7 @@ func TestFull(t *testing.T) {
 	large := func(i, size int) v1alpha1.Extension {
 		return named(fmt.Sprintf("extension-%03d", i), i, both(production(key("old")), sandbox(key("new")), func(s *v1alpha1.ExtensionSpec) { s.OwnerUserID = strings.Repeat("1", size) }))
 	}
-	const size = 10_000
+	const size = 100_000
 	room := registry.MaxBytes - len("extensions:\n")
 	each := len(registry.New([]v1alpha1.Extension{large(0, size)}, secrets()).Files[registry.Production]) - len("extensions:\n")
 	for i := range room / each {

@@ -36,7 +36,7 @@ const window = 10 * time.Second
 func (w *world) start() ctrl.Manager {
 	GinkgoHelper()
 	skip := true
-	counted := rest.CopyConfig(config)
+	counted := rest.CopyConfig(operator)
 	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{w, next} })
 	manager, err := ctrl.NewManager(counted, ctrl.Options{
 		Scheme:     api.Scheme(),

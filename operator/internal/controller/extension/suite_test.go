@@ -1,18 +1,23 @@
 package extension_test
 
 import (
+	"bytes"
 	"context"
+	"os"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gexec"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/hack/envtest/assets"
@@ -25,12 +30,12 @@ func TestExtension(t *testing.T) {
 	RunSpecs(t, "Extension")
 }
 
-// What all specs share: an API server with the CRDs, an undisturbed client of it
-// and the program of the services.
+// What all specs share: an API server with the CRDs, an undisturbed client of it,
+// what the operator may, and the program of the services.
 var (
-	config  *rest.Config
-	api     client.WithWatch
-	program string
+	api      client.WithWatch
+	operator *rest.Config
+	program  string
 )
 
 var _ = BeforeSuite(func(ctx context.Context) {
@@ -41,7 +46,7 @@ var _ = BeforeSuite(func(ctx context.Context) {
 		CRDDirectoryPaths:     []string{"../../../../config/crd"},
 		ErrorIfCRDPathMissing: true,
 	}
-	config, err = environment.Start()
+	config, err := environment.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(environment.Stop)
 
@@ -51,7 +56,29 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	api, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 
+	operator = asOperator(ctx, environment, config)
 	program, err = gexec.Build("github.com/acclaim-dev/acclaim/services")
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(gexec.CleanupBuildArtifacts)
 })
+
+// asOperator returns a configuration for one who may what config/rbac/role.yaml
+// says, and no more.
+func asOperator(ctx context.Context, environment *envtest.Environment, config *rest.Config) *rest.Config {
+	GinkgoHelper()
+	content, err := os.ReadFile("../../../../config/rbac/role.yaml")
+	Expect(err).NotTo(HaveOccurred())
+	var role rbacv1.ClusterRole
+	Expect(yaml.Unmarshal(bytes.Split(content, []byte("\n---\n"))[0], &role)).To(Succeed())
+	Expect(role.Rules).NotTo(BeEmpty())
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "operator"}},
+	}
+	Expect(api.Create(ctx, &role)).To(Succeed())
+	Expect(api.Create(ctx, binding)).To(Succeed())
+	user, err := environment.AddUser(envtest.User{Name: "operator"}, config)
+	Expect(err).NotTo(HaveOccurred())
+	return user.Config()
+}

@@ -246,7 +246,10 @@ func (w *world) ask(verb string, about any, name string, write bool) error {
 
 // watched returns a client with every request shown to ask first.
 func (w *world) watched() client.Client {
-	return interceptor.NewClient(api, interceptor.Funcs{
+	GinkgoHelper()
+	c, err := client.NewWithWatch(operator, client.Options{Scheme: api.Scheme()})
+	Expect(err).NotTo(HaveOccurred())
+	return interceptor.NewClient(c, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			if err := w.ask("get", o, key.Name, false); err != nil {
 				return err
