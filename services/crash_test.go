@@ -61,6 +61,8 @@ func startProgram(t *testing.T, dir, command string, flags ...string) *process {
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
+		_ = p.cmd.Process.Kill() // if it lives at all
+		_ = p.cmd.Wait()
 		t.Fatalf("no ready line: %v\n%s", err, p.stderr)
 	}
 	for field := range strings.FieldsSeq(line) {

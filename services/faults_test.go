@@ -14,7 +14,7 @@ import (
 // twice, late and in drops remain exact, whatever they make of it.
 func TestFaultyNetwork(t *testing.T) {
 	const size = 2
-	uri := mongotest.Start(t)
+	uri := mongotest.Patient(mongotest.Start(t))
 	var uris []string
 	var networks []*network
 	for i := range size {

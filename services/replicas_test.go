@@ -17,7 +17,7 @@ import (
 func TestReplicas(t *testing.T) {
 	for _, size := range []int{3, 8} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			w := newWorkload(startFleet(t, []string{mongotest.Start(t)}, size))
+			w := newWorkload(startFleet(t, []string{mongotest.Patient(mongotest.Start(t))}, size))
 			w.run(t, 4*size, func() { w.disturb(t, size) })
 			w.check(t)
 		})
@@ -270,7 +270,7 @@ func (w *workload) checkMulti(t *testing.T, p *process) {
 // clients who ask only those that are ready fails.
 func TestRollingRestart(t *testing.T) {
 	const size = 3
-	f := startFleet(t, []string{mongotest.Start(t)}, size, "--drain-delay", "500ms")
+	f := startFleet(t, []string{mongotest.Patient(mongotest.Start(t))}, size, "--drain-delay", "500ms")
 	var clients sync.WaitGroup
 	var done atomic.Int64
 	var over atomic.Bool

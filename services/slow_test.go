@@ -19,9 +19,9 @@ import (
 // at all, what was accepted is stored within a few more answers, and that is what
 // the log holds.
 func TestDatabaseSlow(t *testing.T) {
-	const votes, fewest = 6000, 1500 // sent, and refused at least
+	const votes, fewest = crowdSize * crowdEach, 500 // sent, and refused at least
 	proxy, uri := mongotest.Through(t, mongotest.Start(t))
-	p := startProgram(t, t.TempDir(), "serve", "--mongodb-uri", uri+"&timeoutMS=300000")
+	p := startProgram(t, t.TempDir(), "serve", "--mongodb-uri", mongotest.Patient(uri))
 	viewer := sign(t, "viewer", "U")
 
 	proxy.Inject(func(string) faultproxy.Action { return faultproxy.Action{Delay: time.Second + time.Second/2} })
@@ -38,13 +38,13 @@ func TestDatabaseSlow(t *testing.T) {
 		return faultproxy.Action{}
 	})
 
-	c := newCrowd(p)
+	c := gather(t, p, viewer)
 	var all sync.WaitGroup
 	shed := make(chan struct{}, votes)
 	var accepted, refusals atomic.Int64
-	for range votes {
+	for i := range votes {
 		all.Go(func() {
-			status, retry, err := c.post(t.Context(), "/vote", viewer, `{"value":1}`)
+			status, retry, err := c.vote(t.Context(), i)
 			switch {
 			case err == nil && status == http.StatusOK:
 				accepted.Add(1)
@@ -79,25 +79,43 @@ func TestDatabaseSlow(t *testing.T) {
 	}
 }
 
-// crowd is many clients over few connections.
+// crowd is many clients of one identity over few connections.
 type crowd struct {
-	base   string
-	client http.Client
+	url, header string
+	clients     []*http.Client // each has one connection
 }
 
-func newCrowd(p *process) *crowd {
-	var protocols http.Protocols
-	protocols.SetUnencryptedHTTP2(true)
-	return &crowd{p.base, http.Client{Transport: &http.Transport{Protocols: &protocols}}}
+const (
+	crowdSize = 16
+	crowdEach = 240 // requests at a time on a connection, which takes 250
+)
+
+// gather opens the connections of a crowd.
+func gather(t *testing.T, p *process, header string) *crowd {
+	t.Helper()
+	c := &crowd{url: p.base + "/vote", header: header}
+	for range crowdSize {
+		var protocols http.Protocols
+		protocols.SetUnencryptedHTTP2(true)
+		c.clients = append(c.clients, &http.Client{Transport: &http.Transport{Protocols: &protocols}})
+		if status, _, err := c.send(t.Context(), len(c.clients)-1, http.MethodGet, ""); err != nil || status != http.StatusOK {
+			t.Fatalf("status %d, %v", status, err)
+		}
+	}
+	return c
 }
 
-func (c *crowd) post(ctx context.Context, path, header, body string) (status int, retryAfter string, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, strings.NewReader(body))
+func (c *crowd) vote(ctx context.Context, i int) (status int, retryAfter string, err error) {
+	return c.send(ctx, i, http.MethodPost, `{"value":1}`)
+}
+
+func (c *crowd) send(ctx context.Context, i int, method, body string) (status int, retryAfter string, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.url, strings.NewReader(body))
 	if err != nil {
 		return 0, "", err
 	}
-	req.Header.Set("Authorization", header)
-	res, err := c.client.Do(req)
+	req.Header.Set("Authorization", c.header)
+	res, err := c.clients[i%len(c.clients)].Do(req)
 	if err != nil {
 		return 0, "", err
 	}

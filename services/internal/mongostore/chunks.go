@@ -114,7 +114,7 @@ func (s *Store) page(ctx context.Context, name string, after uint64) (records []
 		return nil, unavailable(err)
 	}
 	defer func() { _ = cursor.Close(context.WithoutCancel(ctx)) }()
-	for cursor.RemainingBatchLength() > 0 && cursor.Next(ctx) {
+	for (len(records) == 0 || cursor.RemainingBatchLength() > 0) && cursor.Next(ctx) {
 		var record chunkRecord
 		if err := cursor.Decode(&record); err != nil {
 			return nil, readFailure(err)

@@ -100,6 +100,9 @@ func TestRepeatedInsertIsNoConflict(t *testing.T) {
 		}
 		return faultproxy.Action{}
 	})
+	if err := s.SaveSnapshot(t.Context(), "s", stream.Snapshot{State: []byte("state")}); err != nil {
+		t.Errorf("snapshot: %v", err)
+	}
 	for name, writes := range map[string][]document.Write{
 		"one":     {version("d", 0)},
 		"several": {version("a", 0), version("b", 0), version("c", 0)},

@@ -2,7 +2,6 @@ package mongostore
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
@@ -31,20 +30,8 @@ func mustClose(t *testing.T, s *Store) {
 	}
 }
 
-// patient is for tests of what is stored and not of how soon: a busy machine may
-// take its time.
-func patient(uri string) string {
-	options := "timeoutMS=60000&serverSelectionTimeoutMS=60000"
-	if strings.Contains(uri, "?") {
-		return uri + "&" + options
-	}
-	return uri + "?" + options
-}
-
-func newHarness(t *testing.T) *harness { return harnessOf(t, mongotest.Start(t)) }
-
-func harnessOf(t *testing.T, uri string) *harness {
-	uri = patient(uri)
+func newHarness(t *testing.T) *harness {
+	uri := mongotest.Patient(mongotest.Start(t))
 	h := &harness{mustOpen(t, uri), uri}
 	t.Cleanup(func() { mustClose(t, h.Store) })
 	return h
@@ -63,7 +50,9 @@ func TestConformance(t *testing.T) {
 // is the faults' doing and not the proxy's.
 func TestConformanceThroughProxy(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
-		_, uri := mongotest.Through(t, mongotest.Start(t))
-		return harnessOf(t, uri)
+		_, uri := mongotest.Through(t, mongotest.Patient(mongotest.Start(t)))
+		h := &harness{mustOpen(t, uri), uri}
+		t.Cleanup(func() { mustClose(t, h.Store) })
+		return h
 	})
 }

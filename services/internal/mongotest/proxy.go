@@ -30,6 +30,16 @@ func Through(t testing.TB, uri string) (*faultproxy.Proxy, string) {
 	return proxy, uri + "?directConnection=true"
 }
 
+// Patient returns a URI with time-outs that no machine is too slow for, for tests
+// that are not about them.
+func Patient(uri string) string {
+	separator := "?"
+	if strings.Contains(uri, "?") {
+		separator = "&"
+	}
+	return uri + separator + "timeoutMS=120000&serverSelectionTimeoutMS=120000&connectTimeoutMS=120000"
+}
+
 // split cuts a URI at its hosts. What follows them begins with a slash.
 func split(uri string) (head, hosts, tail string) {
 	begin := strings.Index(uri, "://") + len("://")
