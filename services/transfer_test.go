@@ -201,7 +201,7 @@ func TestExportAndImport(t *testing.T) {
 // run is whole, and what it says is kept.
 func TestExportOfAFleet(t *testing.T) {
 	uri, dir := mongotest.Start(t), t.TempDir()
-	f := startFleet(t, uri, 2)
+	f := startFleet(t, []string{uri}, 2)
 	file := ""
 	for i := 0; !strings.Contains(file, `"groups":[`); i++ {
 		for voter := range 40 {

@@ -25,14 +25,15 @@ func (s *Store) Restore(ctx context.Context, key string, d document.Document) er
 type restoration entry
 
 func (r restoration) stage(b *batch) error {
-	version, err := b.version(r.key)
+	version, _, err := b.head(r.key)
 	if err != nil {
 		return err
 	}
 	if version > 0 {
 		return document.ErrConflict
 	}
-	b.put(entry(r))
+	owner, version := headOf(r.key, r.record)
+	b.put(entry(r), owner, version)
 	return nil
 }
 

@@ -19,7 +19,7 @@ func TestRestore(t *testing.T) {
 // is told.
 func TestRestoreNoticesAFirstWrite(t *testing.T) {
 	s := newHarness(t)
-	if err := s.insert(t.Context(), document.Write{Key: "d", Expect: 3, Body: []byte("{}")}); err != nil {
+	if err := s.insert(t.Context(), document.Write{Key: "d", Expect: 3, Body: []byte("{}")}, mark{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Put(t.Context(), document.Write{Key: "d", Body: []byte("{}")}); err != nil {

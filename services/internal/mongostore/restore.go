@@ -32,7 +32,8 @@ func (s *Store) Restore(ctx context.Context, key string, d document.Document) er
 	case newest > 0:
 		return document.ErrConflict
 	}
-	err := s.insert(ctx, document.Write{Key: key, Expect: d.Version - 1, ID: d.ID, Body: d.Body})
+	restored := document.Write{Key: key, Expect: d.Version - 1, ID: d.ID, Body: d.Body}
+	err := s.insert(ctx, restored, markOf([]document.Write{restored}))
 	if err != nil || d.Version == 1 {
 		return err
 	}
@@ -41,7 +42,8 @@ func (s *Store) Restore(ctx context.Context, key string, d document.Document) er
 
 // claim takes the place of version 1 for a document that was restored.
 func (s *Store) claim(ctx context.Context, key string, d document.Document) error {
-	if err := s.insert(ctx, document.Write{Key: key, ID: d.ID, Body: []byte("{}")}); err != nil {
+	placeholder := document.Write{Key: key, ID: d.ID, Body: []byte("{}")}
+	if err := s.insert(ctx, placeholder, markOf([]document.Write{placeholder})); err != nil {
 		return fmt.Errorf("%s was restored at version %d while it was written: %w", key, d.Version, unknown(err))
 	}
 	return nil
