@@ -33,8 +33,10 @@ services/internal/httpapi   | fault domains stream document tenant telemetry    
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
 services                    | fault key domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer | storetest mongotest
 services/votingclient       |                                                                                |
+services/votingtest         | voting stream tenant telemetry httpapi boltstore                               |
 operator                    | v1alpha1 poll                                                                  |
-operator/internal/controller/poll | v1alpha1 votingclient                                                    | assets
+operator/internal/controller/poll | v1alpha1 votingclient                                                    | testcluster votingtest
+operator/internal/testcluster | v1alpha1 assets                                                              |
 api/v1alpha1                |                                                                                | assets
 hack/arch                   |                                                                                |
 hack/envtest                | assets                                                                         |
@@ -47,19 +49,19 @@ hack/bench                  |                                                   
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | votingclient httpapi telemetry ceiling peer services bench poll operator
+net/http                         | votingclient votingtest httpapi telemetry ceiling peer services bench poll testcluster operator
 github.com/gorilla/mux           | httpapi
 github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox services bench
 github.com/evanphx/json-patch/v5 | document
 github.com/prometheus            | httpapi telemetry services poll operator
 github.com/fsnotify/fsnotify     | tenant
-sigs.k8s.io/yaml                 | tenant
+sigs.k8s.io/yaml                 | tenant testcluster
 github.com/spf13                 | services operator
 go.etcd.io/bbolt                 | boltstore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
 os/exec                          | mongotest bench assets
 database/sql                     |
-os                               | tenant boltstore mongotest services bench arch envtest assets operator
+os                               | tenant boltstore mongotest services bench arch envtest assets testcluster operator
 testing                          | storetest mongotest
 `
 
