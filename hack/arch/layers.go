@@ -42,6 +42,7 @@ hack/arch                   |                                                   
 hack/envtest                | assets                                                                         |
 hack/envtest/assets         |                                                                                |
 hack/bench                  |                                                                                |
+hack/scale                  | v1alpha1 assets                                                                |
 `
 
 // owners lists what only some packages may import outside their tests, packages
@@ -49,19 +50,19 @@ hack/bench                  |                                                   
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | votingclient votingtest httpapi telemetry ceiling peer services bench poll testcluster operator
+net/http                         | votingclient votingtest httpapi telemetry ceiling peer services bench scale poll testcluster operator
 github.com/gorilla/mux           | httpapi
 github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox services bench
 github.com/evanphx/json-patch/v5 | document
-github.com/prometheus            | httpapi telemetry services poll operator
+github.com/prometheus            | httpapi telemetry services poll operator scale
 github.com/fsnotify/fsnotify     | tenant
 sigs.k8s.io/yaml                 | tenant testcluster
-github.com/spf13                 | services operator
+github.com/spf13                 | services operator scale
 go.etcd.io/bbolt                 | boltstore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
-os/exec                          | mongotest bench assets
+os/exec                          | mongotest bench scale assets
 database/sql                     |
-os                               | tenant boltstore mongotest services bench arch envtest assets testcluster operator
+os                               | tenant boltstore mongotest services bench scale arch envtest assets testcluster operator
 testing                          | storetest mongotest
 `
 
