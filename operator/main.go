@@ -69,7 +69,7 @@ func run(ctx context.Context, s settings) error {
 	reconciler := &poll.Reconciler{
 		Client:         manager.GetClient(),
 		Recorder:       manager.GetEventRecorder("acclaim-operator"),
-		HTTP:           &http.Client{Timeout: 5 * time.Second},
+		HTTP:           s.httpClient(),
 		Endpoint:       s.endpoint,
 		DefaultBackend: s.defaultBackend(),
 		Now:            time.Now,
@@ -126,6 +126,14 @@ func (s settings) watched() map[string]cache.Config {
 		watched[namespace] = cache.Config{}
 	}
 	return watched
+}
+
+// httpClient returns the client of voting services. It keeps a connection for
+// each worker, most of which ask the same service.
+func (s settings) httpClient() *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = s.workers
+	return &http.Client{Transport: transport, Timeout: 5 * time.Second}
 }
 
 func (s settings) endpoint(b *v1alpha1.Backend) string {

@@ -2,6 +2,7 @@ package poll_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -126,7 +127,7 @@ var _ = Describe("The schedule of a Poll", func() {
 })
 
 // vote votes as a viewer does.
-func (w *world) vote(ctx SpecContext, p *v1alpha1.Poll, viewer string, value int) {
+func (w *world) vote(ctx context.Context, p *v1alpha1.Poll, viewer string, value int) {
 	GinkgoHelper()
 	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
 		"exp": w.clock.moving().Add(time.Minute).Unix(), "role": "viewer", "channel_id": p.Spec.Channel, "opaque_user_id": viewer,
