@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/breaker"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/poll"
 )
 
@@ -133,7 +134,7 @@ func (s settings) watched() map[string]cache.Config {
 func (s settings) httpClient() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = s.workers
-	return &http.Client{Transport: transport, Timeout: 5 * time.Second}
+	return &http.Client{Transport: breaker.Over(transport), Timeout: 5 * time.Second}
 }
 
 func (s settings) endpoint(b *v1alpha1.Backend) string {

@@ -34,7 +34,8 @@ services/internal/ceiling   | fault domains stream document tenant telemetry htt
 services                    | fault key domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer | storetest mongotest
 services/votingclient       |                                                                                |
 services/votingtest         | voting stream tenant telemetry httpapi boltstore                               |
-operator                    | v1alpha1 poll                                                                  |
+operator                    | v1alpha1 poll breaker                                                          |
+operator/internal/breaker   |                                                                                |
 operator/internal/controller/poll | v1alpha1 votingclient                                                    | testcluster votingtest
 operator/internal/testcluster | v1alpha1 assets                                                              |
 api/v1alpha1                |                                                                                | assets
@@ -50,7 +51,7 @@ hack/scale                  | v1alpha1 assets                                   
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | votingclient votingtest httpapi telemetry ceiling peer services bench scale poll testcluster operator
+net/http                         | votingclient votingtest httpapi telemetry ceiling peer services bench scale poll testcluster breaker operator
 github.com/gorilla/mux           | httpapi
 github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox services bench
 github.com/evanphx/json-patch/v5 | document

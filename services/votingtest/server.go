@@ -24,13 +24,15 @@ import (
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
+const anyPort = "127.0.0.1:0"
+
 // Server is a voting service that can be stopped and started again, with the
 // same address and what it stored.
 type Server struct {
 	dir      string
 	now      func() time.Time
 	registry atomic.Pointer[tenant.Registry]
-	address  string // host:port, once it was started
+	address  string // host:port, from the first start on
 
 	http   *http.Server
 	domain *voting.Service
@@ -40,7 +42,7 @@ type Server struct {
 // New returns a service that is not started, with a store in dir and a clock
 // that moves on by itself. It knows no extension.
 func New(dir string, now func() time.Time) (*Server, error) {
-	s := &Server{dir: dir, now: now, address: "127.0.0.1:0"}
+	s := &Server{dir: dir, now: now, address: anyPort}
 	return s, s.SetKeys(nil)
 }
 
@@ -84,7 +86,9 @@ func (s *Server) Start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.address = listener.Addr().String()
+	if s.address == anyPort {
+		s.address = listener.Addr().String()
+	}
 	if s.store, err = boltstore.Open(s.dir); err != nil {
 		return errors.Join(err, listener.Close())
 	}

@@ -26,7 +26,7 @@ func TestPoll(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	SetDefaultEventuallyTimeout(time.Minute)
+	SetDefaultEventuallyTimeout(2 * time.Minute)
 	SetDefaultEventuallyPollingInterval(10 * time.Millisecond)
 	ctrl.SetLogger(GinkgoLogr)
 	ctx, stop := context.WithCancel(context.Background())

@@ -142,7 +142,9 @@ func choose(p *v1alpha1.Poll, backends []v1alpha1.Backend) *v1alpha1.Backend {
 	return nil
 }
 
-// keys returns the active keys of an Extension that can be used, the newest first.
+// keys returns the active keys of an Extension that can be used, the oldest
+// first: while keys are exchanged it is the one that every pod of the service
+// knows.
 func (r *Reconciler) keys(ctx context.Context, extension *v1alpha1.Extension, environment string) ([][]byte, *problem, error) {
 	declared := extension.Spec.Keys
 	if environment == "sandbox" {
@@ -152,7 +154,7 @@ func (r *Reconciler) keys(ctx context.Context, extension *v1alpha1.Extension, en
 		}
 	}
 	active := slices.DeleteFunc(slices.Clone(declared), func(k v1alpha1.Key) bool { return activeFrom(k).After(r.Now()) })
-	slices.SortStableFunc(active, func(a, b v1alpha1.Key) int { return activeFrom(b).Compare(activeFrom(a)) })
+	slices.SortStableFunc(active, func(a, b v1alpha1.Key) int { return activeFrom(a).Compare(activeFrom(b)) })
 	var usable [][]byte
 	for _, key := range active {
 		value, err := r.secret(ctx, extension.Namespace, key.SecretRef)
