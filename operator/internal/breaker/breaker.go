@@ -47,7 +47,7 @@ func (t *Transport) server(host string) *gobreaker.CircuitBreaker[*http.Response
 	defer t.mu.Unlock()
 	server, known := t.servers[host]
 	if !known {
-		server = gobreaker.NewCircuitBreaker[*http.Response](gobreaker.Settings{
+		server = gobreaker.NewCircuitBreaker[*http.Response](gobreaker.Settings{ //nolint:bodyclose // it makes no request
 			Timeout:     pause,
 			ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= patience },
 		})
