@@ -123,10 +123,6 @@ func measureResync(ctx context.Context, w *world, ready *readiness, r *report) e
 	if err := w.stopOperator(); err != nil {
 		return err
 	}
-	apiBefore, err := w.apiRequests(ctx)
-	if err != nil {
-		return err
-	}
 	votingBefore, err := w.votingRequests(ctx)
 	if err != nil {
 		return err
@@ -139,15 +135,14 @@ func measureResync(ctx context.Context, w *world, ready *readiness, r *report) e
 		return err
 	}
 	r.resync = time.Since(began)
-	api, err := w.apiRequests(ctx)
-	if err != nil {
+	if r.resyncAPI, err = w.operatorWrites(ctx); err != nil {
 		return err
 	}
 	voting, err := w.votingRequests(ctx)
 	if err != nil {
 		return err
 	}
-	r.resyncAPI, r.resyncVoting = api.since(apiBefore).only(isWrite), voting.since(votingBefore)
+	r.resyncVoting = voting.since(votingBefore)
 	if r.resyncResident, r.resyncPeak, err = w.operator.memory(); err != nil {
 		return err
 	}

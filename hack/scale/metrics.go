@@ -86,8 +86,8 @@ func count(family *dto.MetricFamily, by []string, having map[string]string) coun
 	return c
 }
 
-// apiRequests returns how many requests the API server answered, by verb and
-// resource, those it makes to itself left out.
+// apiRequests returns how many requests about Polls and Events the API server
+// answered, by verb and resource.
 func (w *world) apiRequests(ctx context.Context) (counts, error) {
 	config := w.environment.Config
 	c, err := httpClientFor(config)
@@ -101,7 +101,7 @@ func (w *world) apiRequests(ctx context.Context) (counts, error) {
 	all := count(families["apiserver_request_total"], []string{"verb", "resource", "subresource"}, nil)
 	return all.only(func(what string) bool {
 		fields := strings.Fields(what)
-		return len(fields) > 1 && slices.Contains([]string{"polls", "extensions", "backends", "secrets", "events"}, fields[1])
+		return len(fields) > 1 && slices.Contains([]string{"polls", "events"}, fields[1])
 	}), nil
 }
 
@@ -113,6 +113,16 @@ func (w *world) votingRequests(ctx context.Context) (counts, error) {
 		return nil, err
 	}
 	return count(families["acclaim_http_request_duration_seconds"], []string{"method", "route"}, nil), nil
+}
+
+// operatorWrites returns how many requests other than GET the operator sent to
+// the API server since it was started, by method.
+func (w *world) operatorWrites(ctx context.Context) (counts, error) {
+	families, err := scrape(ctx, http.DefaultClient, w.admin)
+	if err != nil {
+		return nil, err
+	}
+	return count(families["rest_client_requests_total"], []string{"method"}, nil).only(isWrite), nil
 }
 
 // reconciles returns how often the operator looked at a Poll and how many still

@@ -96,12 +96,13 @@ func (r *Reconciler) sync(ctx context.Context, p *v1alpha1.Poll) error {
 	return nil
 }
 
-// report writes the status once, if it changed, and an Event if Ready did.
+// report writes the status once, if it changed, and an Event if Ready did. What
+// rests on a Poll that the cache was late with is refused, and done again.
 func (r *Reconciler) report(ctx context.Context, before, p *v1alpha1.Poll) error {
 	if equality.Semantic.DeepEqual(before.Status, p.Status) {
 		return nil
 	}
-	if err := r.Client.Status().Patch(ctx, p, client.MergeFrom(before)); err != nil {
+	if err := r.Client.Status().Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	r.announce(before, p)

@@ -1,11 +1,14 @@
 package poll_test
 
 import (
+	"context"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/services/votingclient"
@@ -85,6 +88,19 @@ var _ = Describe("The life of a Poll", func() {
 		}, func(*votingclient.Config) {}),
 	)
 
+	It("does not act for good upon what a late cache shows", func(ctx SpecContext) {
+		w.create(ctx, w.backend("default"), p)
+		w.settle(ctx, p)
+		late := p.DeepCopy()
+		late.Status = v1alpha1.PollStatus{}
+		change(ctx, w, p, func(p *v1alpha1.Poll) { p.Labels = map[string]string{"some": "edit"} })
+		w.reconciler.Client = lateCache{w.reconciler.Client, late}
+		_, err := w.reconcile(ctx, p)
+		Expect(apierrors.IsConflict(err)).To(BeTrue(), "which lets it be tried again")
+		Expect(w.noted()).To(BeEmpty())
+		Expect(p).To(beReady())
+	})
+
 	It("follows an edit, of what the service does not return too", func(ctx SpecContext) {
 		w.create(ctx, w.backend("default"), p)
 		w.settle(ctx, p)
@@ -136,3 +152,17 @@ var _ = Describe("The life of a Poll", func() {
 		Expect(w.noted()).To(ConsistOf(HavePrefix("Normal InSync")))
 	})
 })
+
+// lateCache shows a Poll as it was.
+type lateCache struct {
+	client.Client
+	poll *v1alpha1.Poll
+}
+
+func (c lateCache) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	if p, ok := o.(*v1alpha1.Poll); ok {
+		c.poll.DeepCopyInto(p)
+		return nil
+	}
+	return c.Client.Get(ctx, key, o, options...)
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -39,7 +40,7 @@ func (w *world) run() (operator ctrl.Manager, stop func()) {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	r := *w.reconciler
-	r.Client, r.Now = manager.GetClient(), w.clock.moving
+	r.Client, r.Now, r.Recorder = manager.GetClient(), w.clock.moving, manager.GetEventRecorder("acclaim-operator")
 	ctx, cancel := context.WithCancel(context.Background())
 	Expect(r.Setup(ctx, manager, 4)).To(Succeed())
 	done := make(chan error, 1)
@@ -157,6 +158,25 @@ var _ = Describe("The operator as it runs", func() {
 				acclaim_operator_polls{reason="InSync",status="active"} 1
 			`))
 		}).Should(Succeed())
+	})
+
+	It("writes an Event when a Poll is not ready, and when it is at last", func(ctx SpecContext) {
+		p := w.poll("event")
+		w.delete(ctx, w.extension())
+		w.create(ctx, p)
+		w.run()
+		w.eventually(ctx, p, haveReason(v1alpha1.Ready, v1alpha1.ReasonExtensionNotFound))
+		w.create(ctx, w.extension())
+		w.eventually(ctx, p, beReady())
+		Eventually(func(g Gomega) {
+			var all eventsv1.EventList
+			g.Expect(w.api.List(ctx, &all, client.InNamespace(w.namespace))).To(Succeed())
+			var seen []string
+			for _, e := range all.Items {
+				seen = append(seen, e.Type+" "+e.Reason+" "+e.Regarding.Name)
+			}
+			g.Expect(seen).To(ConsistOf("Warning ExtensionNotFound event", "Normal InSync event"))
+		}).WithContext(ctx).Should(Succeed())
 	})
 
 	It("keeps what others write to a Poll meanwhile", func(ctx SpecContext) {
