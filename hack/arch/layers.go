@@ -32,7 +32,7 @@ services/internal/telemetry | stream                                            
 services/internal/httpapi   | fault domains stream document tenant telemetry                                 | storetest ceiling
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
 services                    | fault key domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer | storetest mongotest
-services/votingclient       |                                                                                |
+services/votingclient       |                                                                                | votingtest
 services/votingtest         | voting stream tenant telemetry httpapi boltstore                               |
 operator                    | v1alpha1 poll breaker                                                          |
 operator/internal/breaker   |                                                                                |
