@@ -76,6 +76,9 @@ func measureCreation(ctx context.Context, w *world, ready *readiness, r *report)
 	if r.reconciles, _, err = w.reconciles(ctx); err != nil {
 		return err
 	}
+	if r.cpu, err = w.cpu(ctx); err != nil {
+		return err
+	}
 	r.resident, r.peak, err = w.operator.memory()
 	return err
 }
@@ -143,6 +146,9 @@ func measureResync(ctx context.Context, w *world, ready *readiness, r *report) e
 		return err
 	}
 	r.resyncVoting = voting.since(votingBefore)
+	if r.resyncCPU, err = w.cpu(ctx); err != nil {
+		return err
+	}
 	if r.resyncResident, r.resyncPeak, err = w.operator.memory(); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -136,6 +137,16 @@ func (w *world) reconciles(ctx context.Context) (done, waiting float64, err erro
 	waiting = count(families["workqueue_depth"], nil, map[string]string{"controller": "poll"}).sum() +
 		count(families["controller_runtime_active_workers"], nil, map[string]string{"controller": "poll"}).sum()
 	return done, waiting, nil
+}
+
+// cpu returns the processor time that the operator has used since it was started.
+func (w *world) cpu(ctx context.Context) (time.Duration, error) {
+	families, err := scrape(ctx, http.DefaultClient, w.admin)
+	if err != nil {
+		return 0, err
+	}
+	seconds := count(families["process_cpu_seconds_total"], nil, nil).sum()
+	return time.Duration(seconds * float64(time.Second)).Round(10 * time.Millisecond), nil
 }
 
 // isWrite says whether a verb changes something.

@@ -15,6 +15,7 @@ type report struct {
 	declared, allReady time.Duration
 	api, voting        counts // requests until all were ready
 	reconciles         float64
+	cpu                time.Duration
 	resident, peak     int64
 
 	idle, busy []time.Duration // how long new Polls took to be ready, sorted
@@ -23,7 +24,7 @@ type report struct {
 		reconciles float64
 	}
 
-	resync                     time.Duration
+	resync, resyncCPU          time.Duration
 	resyncAPI, resyncVoting    counts
 	resyncResident, resyncPeak int64
 }
@@ -44,11 +45,12 @@ func (r report) write(out io.Writer) error {
 	fmt.Fprintf(t, "  of these writes\t%.0f\t%.3f each\n", r.api.only(isWrite).sum(), r.api.only(isWrite).sum()/float64(r.polls))
 	fmt.Fprintln(t, "requests to the voting service")
 	per(r.voting)
+	fmt.Fprintf(t, "the operator's CPU time\t%v\t%.2f ms each\n", r.cpu, float64(r.cpu.Microseconds())/1000/float64(r.polls))
 	fmt.Fprintf(t, "the operator's memory\t%d MiB\tat most %d MiB\n", r.resident>>20, r.peak>>20)
 	fmt.Fprintf(t, "a new Poll is ready in\t%s\n", spread(r.idle))
 	fmt.Fprintf(t, "while the Backend changed\t%s\t%.0f Polls looked at for it\n", spread(r.woken.latency), r.woken.reconciles)
 	fmt.Fprintf(t, "while all are looked at\t%s\n", spread(r.busy))
-	fmt.Fprintf(t, "all looked at again in\t%v\t%d MiB, at most %d MiB\n", r.resync.Round(time.Millisecond), r.resyncResident>>20, r.resyncPeak>>20)
+	fmt.Fprintf(t, "all looked at again in\t%v\t%v of CPU time, %d MiB, at most %d MiB\n", r.resync.Round(time.Millisecond), r.resyncCPU, r.resyncResident>>20, r.resyncPeak>>20)
 	fmt.Fprintf(t, "  writes to the API server\t%.0f\n", r.resyncAPI.sum())
 	fmt.Fprintf(t, "  writes to the voting service\t%.0f\tof %.0f requests\n", r.resyncVoting.only(isWrite).sum(), r.resyncVoting.sum())
 	return t.Flush()

@@ -77,12 +77,15 @@ func (w *world) several(n int) (all []*v1alpha1.Poll) {
 
 var _ = Describe("The operator as it runs", func() {
 	var w *world
-	BeforeEach(func(ctx SpecContext) { w = newWorld(ctx) })
+	BeforeEach(func(ctx SpecContext) {
+		w = newWorld(ctx)
+		w.reconciler.DriftInterval = 24 * time.Hour // nothing comes true by waiting
+	})
 
 	It("follows what a Poll rests on", func(ctx SpecContext) {
 		p := w.poll("watched")
 		w.delete(ctx, w.secret())
-		w.reconciler.DefaultBackend, w.reconciler.DriftInterval = nil, 24*time.Hour
+		w.reconciler.DefaultBackend = nil
 		w.run()
 		w.create(ctx, p)
 		w.eventually(ctx, p, haveReason(v1alpha1.Ready, v1alpha1.ReasonBackendNotFound))
@@ -101,12 +104,12 @@ var _ = Describe("The operator as it runs", func() {
 		w.eventually(ctx, p, haveReason(v1alpha1.Ready, v1alpha1.ReasonBackendNotFound))
 	})
 
-	It("tries again when a Backend turned ready", func(ctx SpecContext) {
+	It("looks again at a Poll that is not ready when its Backend turned ready", func(ctx SpecContext) {
 		p, b := w.poll("waiting"), w.backend("default")
-		w.wire.Cut(toVoting(refuse))
+		w.wire.Cut(toVoting(answer(http.StatusBadRequest))) // which is not tried again by itself
 		w.create(ctx, b, p)
 		w.run()
-		w.eventually(ctx, p, haveReason(v1alpha1.Ready, v1alpha1.ReasonServiceUnreachable))
+		w.eventually(ctx, p, haveReason(v1alpha1.Ready, v1alpha1.ReasonInvalidConfiguration))
 		w.wire.Cut(nil)
 		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.Ready, Status: metav1.ConditionTrue, Reason: "Serving"})
 		Expect(w.api.Status().Update(ctx, b)).To(Succeed())
