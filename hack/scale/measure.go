@@ -3,22 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/rest"
-	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
-
-func httpClientFor(config *rest.Config) (*http.Client, error) { return rest.HTTPClientFor(config) }
 
 // measure takes the world through all phases.
 func measure(ctx context.Context, w *world) (r report, err error) {
@@ -43,11 +35,7 @@ func measure(ctx context.Context, w *world) (r report, err error) {
 // measureCreation declares all Polls and waits until they are ready.
 func measureCreation(ctx context.Context, w *world, ready *readiness, r *report) error {
 	w.say("declaring %d Polls of %d Extensions", w.polls, w.extensions)
-	apiBefore, err := w.apiRequests(ctx)
-	if err != nil {
-		return err
-	}
-	votingBefore, err := w.votingRequests(ctx)
+	before, err := w.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -63,23 +51,9 @@ func measureCreation(ctx context.Context, w *world, ready *readiness, r *report)
 	if err := w.quiet(ctx, 0); err != nil {
 		return err
 	}
-	api, err := w.apiRequests(ctx)
-	if err != nil {
-		return err
-	}
-	voting, err := w.votingRequests(ctx)
-	if err != nil {
-		return err
-	}
-	r.api, r.voting = api.since(apiBefore), voting.since(votingBefore)
-	delete(r.api, "POST polls") // our own
-	if r.reconciles, _, err = w.reconciles(ctx); err != nil {
-		return err
-	}
-	if r.cpu, err = w.cpu(ctx); err != nil {
-		return err
-	}
-	r.resident, r.peak, err = w.operator.memory()
+	after, err := w.read(ctx)
+	r.created = after.since(before)
+	delete(r.created.api, "POST polls") // our own
 	return err
 }
 
@@ -96,7 +70,7 @@ func measureWake(ctx context.Context, w *world, ready *readiness, r *report) err
 	if err := w.quiet(ctx, 0); err != nil {
 		return err
 	}
-	before, _, err := w.reconciles(ctx)
+	before, err := w.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -114,8 +88,8 @@ func measureWake(ctx context.Context, w *world, ready *readiness, r *report) err
 	if err := w.quiet(ctx, 0); err != nil {
 		return err
 	}
-	after, _, err := w.reconciles(ctx)
-	r.woken.reconciles = after - before - float64(w.probes)
+	after, err := w.read(ctx)
+	r.woken.looks = after.looks - before.looks - float64(w.probes)
 	return err
 }
 
@@ -123,40 +97,24 @@ func measureWake(ctx context.Context, w *world, ready *readiness, r *report) err
 // what it writes. Then it does so again and declares new Polls meanwhile.
 func measureResync(ctx context.Context, w *world, ready *readiness, r *report) error {
 	w.say("starting the operator anew")
-	if err := w.stopOperator(); err != nil {
-		return err
-	}
-	votingBefore, err := w.votingRequests(ctx)
+	before, err := w.votingRequests(ctx)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	if err := w.startOperator(ctx); err != nil {
+	if err := w.restartOperator(ctx); err != nil {
 		return err
 	}
 	if err := w.quiet(ctx, w.polls+2*w.probes); err != nil {
 		return err
 	}
 	r.resync = time.Since(began)
-	if r.resyncAPI, err = w.operatorWrites(ctx); err != nil {
+	if r.resynced, err = w.read(ctx); err != nil {
 		return err
 	}
-	voting, err := w.votingRequests(ctx)
-	if err != nil {
-		return err
-	}
-	r.resyncVoting = voting.since(votingBefore)
-	if r.resyncCPU, err = w.cpu(ctx); err != nil {
-		return err
-	}
-	if r.resyncResident, r.resyncPeak, err = w.operator.memory(); err != nil {
-		return err
-	}
+	r.resynced.voting = r.resynced.voting.since(before)
 	w.say("starting the operator anew, and declaring %d more one by one meanwhile", w.probes)
-	if err := w.stopOperator(); err != nil {
-		return err
-	}
-	if err := w.startOperator(ctx); err != nil {
+	if err := w.restartOperator(ctx); err != nil {
 		return err
 	}
 	r.busy, err = w.probe(ctx, ready, "busy")
@@ -168,7 +126,7 @@ func measureResync(ctx context.Context, w *world, ready *readiness, r *report) e
 func (w *world) quiet(ctx context.Context, atLeast int) error {
 	idle := 0
 	return w.until(ctx, func() (bool, error) {
-		done, waiting, err := w.reconciles(ctx)
+		done, waiting, err := w.looks(ctx)
 		if err != nil || done < float64(atLeast) || waiting > 0 {
 			idle = 0
 			return false, err
@@ -214,87 +172,4 @@ func (w *world) probe(ctx context.Context, ready *readiness, name string) ([]tim
 	}
 	slices.Sort(took)
 	return took, nil
-}
-
-// readiness is which Polls are ready, as a watch tells.
-type readiness struct {
-	mu      sync.Mutex
-	names   map[string]bool
-	changed chan struct{} // closed and replaced when names grew
-}
-
-// watchReady follows the Polls until ctx is done.
-func (w *world) watchReady(ctx context.Context) (*readiness, error) {
-	r := &readiness{names: map[string]bool{}, changed: make(chan struct{})}
-	follower, err := cache.New(w.environment.Config, cache.Options{Scheme: w.api.Scheme()})
-	if err != nil {
-		return nil, err
-	}
-	informer, err := follower.GetInformer(ctx, &v1alpha1.Poll{}, cache.BlockUntilSynced(false))
-	if err != nil {
-		return nil, err
-	}
-	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    r.see,
-		UpdateFunc: func(_, o any) { r.see(o) },
-	})
-	go func() { _ = follower.Start(ctx) }() // it ends with ctx
-	return r, err
-}
-
-func (r *readiness) see(o any) {
-	p := o.(*v1alpha1.Poll)
-	if meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.Ready) {
-		r.update(func() { r.names[p.Name] = true })
-	}
-}
-
-func (r *readiness) update(by func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	by()
-	close(r.changed)
-	r.changed = make(chan struct{})
-}
-
-func (r *readiness) state(name string) (n int, ready bool, changed chan struct{}) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.names), r.names[name], r.changed
-}
-
-// await waits until n Polls are ready.
-func (r *readiness) await(ctx context.Context, bar interface{ Set(int) error }, n int) error {
-	for {
-		got, _, changed := r.state("")
-		_ = bar.Set(got)
-		if got >= n {
-			return nil
-		}
-		if err := awaitChange(ctx, changed); err != nil {
-			return err
-		}
-	}
-}
-
-// awaitOne waits until the Poll of that name is ready.
-func (r *readiness) awaitOne(ctx context.Context, name string) error {
-	for {
-		_, ready, changed := r.state(name)
-		if ready {
-			return nil
-		}
-		if err := awaitChange(ctx, changed); err != nil {
-			return err
-		}
-	}
-}
-
-func awaitChange(ctx context.Context, changed <-chan struct{}) error {
-	select {
-	case <-changed:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

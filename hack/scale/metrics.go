@@ -12,6 +12,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	"k8s.io/client-go/rest"
 )
 
 // counts are how often something happened, by what it was.
@@ -87,11 +88,50 @@ func count(family *dto.MetricFamily, by []string, having map[string]string) coun
 	return c
 }
 
-// apiRequests returns how many requests about Polls and Events the API server
-// answered, by verb and resource.
+// reading is what the servers and the operator tell at one time, since each was
+// started.
+type reading struct {
+	api     counts // requests to the API server about Polls and Events, by verb and resource
+	voting  counts // requests to the voting service, by method and route
+	written counts // requests of the operator to the API server that change something, by method
+	looks   float64
+	cpu     time.Duration
+	// resident is what the operator holds in memory, peak the most it held, in bytes.
+	resident, peak int64
+}
+
+// since returns what was added since an earlier reading, and memory as it is.
+func (r reading) since(before reading) reading {
+	r.api, r.voting, r.written = r.api.since(before.api), r.voting.since(before.voting), r.written.since(before.written)
+	r.looks -= before.looks
+	r.cpu -= before.cpu
+	return r
+}
+
+func (w *world) read(ctx context.Context) (r reading, err error) {
+	if r.api, err = w.apiRequests(ctx); err != nil {
+		return r, err
+	}
+	if r.voting, err = w.votingRequests(ctx); err != nil {
+		return r, err
+	}
+	families, err := scrape(ctx, http.DefaultClient, w.admin)
+	if err != nil {
+		return r, err
+	}
+	r.written = count(families["rest_client_requests_total"], []string{"method"}, nil).only(isWrite)
+	seconds := count(families["process_cpu_seconds_total"], nil, nil).sum()
+	r.cpu = time.Duration(seconds * float64(time.Second)).Round(10 * time.Millisecond)
+	if r.looks, _, err = w.looks(ctx); err != nil {
+		return r, err
+	}
+	r.resident, r.peak, err = w.operator.memory()
+	return r, err
+}
+
 func (w *world) apiRequests(ctx context.Context) (counts, error) {
 	config := w.environment.Config
-	c, err := httpClientFor(config)
+	c, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +146,6 @@ func (w *world) apiRequests(ctx context.Context) (counts, error) {
 	}), nil
 }
 
-// votingRequests returns how many requests the voting service answered, by
-// method and route.
 func (w *world) votingRequests(ctx context.Context) (counts, error) {
 	families, err := scrape(ctx, http.DefaultClient, w.votingAdmin)
 	if err != nil {
@@ -116,37 +154,17 @@ func (w *world) votingRequests(ctx context.Context) (counts, error) {
 	return count(families["acclaim_http_request_duration_seconds"], []string{"method", "route"}, nil), nil
 }
 
-// operatorWrites returns how many requests other than GET the operator sent to
-// the API server since it was started, by method.
-func (w *world) operatorWrites(ctx context.Context) (counts, error) {
-	families, err := scrape(ctx, http.DefaultClient, w.admin)
-	if err != nil {
-		return nil, err
-	}
-	return count(families["rest_client_requests_total"], []string{"method"}, nil).only(isWrite), nil
-}
-
-// reconciles returns how often the operator looked at a Poll and how many still
-// wait for it.
-func (w *world) reconciles(ctx context.Context) (done, waiting float64, err error) {
+// looks returns how often the operator looked at a Poll and how many still wait
+// for it.
+func (w *world) looks(ctx context.Context) (done, waiting float64, err error) {
 	families, err := scrape(ctx, http.DefaultClient, w.admin)
 	if err != nil {
 		return 0, 0, err
 	}
-	done = count(families["controller_runtime_reconcile_total"], nil, map[string]string{"controller": "poll"}).sum()
-	waiting = count(families["workqueue_depth"], nil, map[string]string{"controller": "poll"}).sum() +
-		count(families["controller_runtime_active_workers"], nil, map[string]string{"controller": "poll"}).sum()
-	return done, waiting, nil
-}
-
-// cpu returns the processor time that the operator has used since it was started.
-func (w *world) cpu(ctx context.Context) (time.Duration, error) {
-	families, err := scrape(ctx, http.DefaultClient, w.admin)
-	if err != nil {
-		return 0, err
+	of := func(name string) float64 {
+		return count(families[name], nil, map[string]string{"controller": "poll"}).sum()
 	}
-	seconds := count(families["process_cpu_seconds_total"], nil, nil).sum()
-	return time.Duration(seconds * float64(time.Second)).Round(10 * time.Millisecond), nil
+	return of("controller_runtime_reconcile_total"), of("workqueue_depth") + of("controller_runtime_active_workers"), nil
 }
 
 // isWrite says whether a verb changes something.

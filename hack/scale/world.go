@@ -200,10 +200,13 @@ func (w *world) startOperator(ctx context.Context) error {
 	})
 }
 
-func (w *world) stopOperator() error {
+func (w *world) restartOperator(ctx context.Context) error {
 	operator := w.operator
 	w.operator = process{}
-	return operator.stop()
+	if err := operator.stop(); err != nil {
+		return err
+	}
+	return w.startOperator(ctx)
 }
 
 // until waits until a condition holds.
