@@ -162,6 +162,20 @@ var _ = Describe("The key of an Extension", func() {
 		Expect(p).To(beBecause(v1alpha1.Configured, v1alpha1.ReasonNoKey))
 	})
 
+	It("is that of the Backend's environment", func(ctx SpecContext) {
+		b := w.backend("sandbox")
+		b.Spec.Environment = "sandbox"
+		inSandbox := w.poll("sandbox", func(s *v1alpha1.PollSpec) { s.BackendRef = &v1alpha1.ObjectReference{Name: "sandbox"} })
+		w.create(ctx, b, inSandbox)
+		w.settle(ctx, inSandbox)
+		Expect(inSandbox).To(beBecause(v1alpha1.Configured, v1alpha1.ReasonNoKey))
+		change(ctx, w, w.extension(), func(e *v1alpha1.Extension) {
+			e.Spec.Sandbox = &v1alpha1.Environment{Keys: e.Spec.Keys}
+		})
+		w.settle(ctx, inSandbox)
+		Expect(inSandbox).To(beReady())
+	})
+
 	It("is missed with its Extension", func(ctx SpecContext) {
 		w.delete(ctx, w.extension())
 		w.settle(ctx, p)
