@@ -76,6 +76,7 @@ func environmentRules() []rule {
 		kept := func(d string) spec { return spec{"retention": spec{kind: d}} }
 		all = append(all,
 			rule{"Extension", kind + " low", kept("1h"), kept("59m59s"), "from 1h to 87600h"},
+			rule{"Extension", kind + " for ever", kept("0s"), kept("-1h"), "from 1h to 87600h"},
 			rule{"Extension", kind + " high", kept("87600h"), kept("87600h1s"), "from 1h to 87600h"},
 			rule{"Extension", kind + " duration", kept("90h30m"), kept("3 days"), kind})
 	}

@@ -106,24 +106,26 @@ type Environment struct {
 // +kubebuilder:validation:XValidation:rule="!self.contains('[') || isIP(self.substring(self.indexOf('[') + 1, self.indexOf(']')))",message="what an origin has in brackets is an IPv6 address"
 type Origin string
 
-// Retention is how long data is kept before it is deleted, as durations of 1h
-// to 87600h (10 years), such as 720h.
+// Retention is how long data is kept: durations such as 720h, from 1h to 87600h
+// (10 years), or 0s for ever.
 type Retention struct {
-	// Logs is how long vote logs are kept.
+	// Logs is the age after which accepted votes leave the logs of polls.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="logs must be from 1h to 87600h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="logs must be 0s or from 1h to 87600h"
 	Logs *metav1.Duration `json:"logs,omitempty"`
-	// Buffers is how long accumulated objects are kept.
+	// Buffers is the age after which entries leave accumulation buffers.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="buffers must be from 1h to 87600h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="buffers must be 0s or from 1h to 87600h"
 	Buffers *metav1.Duration `json:"buffers,omitempty"`
-	// Rankings is how long rankings are kept.
+	// Rankings is the age after which submitted answers leave the logs of questions. Who
+	// holds which answer now stays.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="rankings must be from 1h to 87600h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="rankings must be 0s or from 1h to 87600h"
 	Rankings *metav1.Duration `json:"rankings,omitempty"`
-	// Snapshots is how long snapshots are kept.
+	// Snapshots is how long a poll, buffer or question is unused before its snapshot is
+	// deleted.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="snapshots must be from 1h to 87600h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="snapshots must be 0s or from 1h to 87600h"
 	Snapshots *metav1.Duration `json:"snapshots,omitempty"`
 }
 

@@ -121,10 +121,10 @@ func TestRetention(t *testing.T) {
 	kept := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
 	r := registry.New([]v1alpha1.Extension{named("one", 0, func(s *v1alpha1.ExtensionSpec) {
 		s.Keys = []v1alpha1.Key{key("old")}
-		s.Retention = &v1alpha1.Retention{Logs: kept(720 * time.Hour), Buffers: kept(time.Hour), Rankings: kept(90 * time.Minute), Snapshots: kept(2 * time.Hour)}
+		s.Retention = &v1alpha1.Retention{Logs: kept(720 * time.Hour), Buffers: kept(time.Hour), Rankings: kept(90 * time.Minute), Snapshots: kept(0)}
 	})}, secrets())
 	got := clients(t, r.Files[registry.Production])["one"]["retention"]
-	want := map[string]any{"logs": "720h0m0s", "buffers": "1h0m0s", "rankings": "1h30m0s", "snapshots": "2h0m0s"}
+	want := map[string]any{"logs": "720h0m0s", "buffers": "1h0m0s", "rankings": "1h30m0s", "snapshots": "0s"}
 	if diff := cmp.Diff(any(want), got); diff != "" {
 		t.Errorf("retention (-want +got):\n%s", diff)
 	}
