@@ -27,8 +27,9 @@ const scalingOwner = FieldOwner + "-autoscaling"
 // does not keep the others back; the first refusal is returned.
 func (r *Reconciler) carryOut(ctx context.Context, w *world, p plan) (*trouble, error) {
 	for _, d := range p.handOver {
+		// Not forced: where the autoscaler has changed the number meanwhile, it is its own.
 		number := appsv1ac.Deployment(d.Name, d.Namespace).WithSpec(appsv1ac.DeploymentSpec().WithReplicas(*d.Spec.Replicas))
-		if err := r.Client.Apply(ctx, number, client.FieldOwner(scalingOwner), client.ForceOwnership); err != nil {
+		if err := r.Client.Apply(ctx, number, client.FieldOwner(scalingOwner)); err != nil {
 			return nil, err
 		}
 	}

@@ -2,6 +2,7 @@ package backend_test
 
 import (
 	"context"
+	"net/http"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -148,6 +149,24 @@ var _ = Describe("Autoscaling", func() {
 			w.settle(ctx)
 			Expect(w.deployment(ctx, "voting").Spec.Replicas).To(HaveValue(Equal(replicas)))
 		}
+	})
+
+	It("never undoes what the autoscaler did a moment ago", func(ctx context.Context) {
+		w := newWorld(ctx, scaled)
+		Expect(w.reconcile(ctx)).To(Succeed())
+		hands := 0
+		w.requests.fail = func() (error, bool) {
+			if w.requests.method == http.MethodPatch {
+				if hands++; hands == 1 {
+					scale(ctx, w, 7) // after the Deployment was read
+				}
+			}
+			return nil, false
+		}
+		Expect(w.reconcile(ctx)).NotTo(Succeed())
+		w.requests.fail = nil
+		w.settle(ctx)
+		Expect(w.deployment(ctx, "voting").Spec.Replicas).To(HaveValue(BeEquivalentTo(7)))
 	})
 
 	It("stays ready while pods are added", func(ctx context.Context) {

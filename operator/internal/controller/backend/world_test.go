@@ -222,6 +222,7 @@ func (w *world) pod(ctx context.Context, service string, status corev1.PodStatus
 type requests struct {
 	next   http.RoundTripper
 	writes []string
+	method string // of the request at hand
 	// fail is asked before each request when it is set. lost lets the request pass
 	// and loses the answer.
 	fail func() (err error, lost bool)
@@ -231,6 +232,7 @@ type requests struct {
 func (r *requests) RoundTrip(q *http.Request) (*http.Response, error) {
 	var err error
 	var lost bool
+	r.method = q.Method
 	if r.fail != nil {
 		err, lost = r.fail()
 	}
