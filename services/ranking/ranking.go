@@ -104,6 +104,12 @@ func (s *Service) Verify(ctx context.Context, name string) (stream.Report, error
 	return s.engine.Verify(ctx, name, (*board).equal)
 }
 
+// Erase gives a viewer random names in the stream with that name, as
+// [stream.Engine.Erase] does.
+func (s *Service) Erase(ctx context.Context, name string, viewer stream.Viewer) (stream.Erased, error) {
+	return s.engine.Erase(ctx, name, viewer)
+}
+
 // Stats returns the figures of the engine.
 func (s *Service) Stats() stream.Stats { return s.engine.Stats() }
 

@@ -74,6 +74,28 @@ func (s *Store) SaveSnapshot(ctx context.Context, name string, snapshot stream.S
 	return s.deleteParts(ctx, name, m.generation)
 }
 
+// DeleteSnapshot implements [stream.Store].
+func (s *Store) DeleteSnapshot(ctx context.Context, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	unlock, err := s.lockSnapshots(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, ok, err := s.manifest(name); ok || err != nil {
+		if err != nil {
+			return err
+		}
+		if err := s.writer.submit(ctx, deleted(snapshotsBucket, [][]byte{[]byte(name)})); err != nil {
+			return err
+		}
+	}
+	const none = 0 // generations begin with 1
+	return s.deleteParts(ctx, name, none)
+}
+
 func (s *Store) saveParts(ctx context.Context, name string, generation uint64, state []byte) error {
 	for n := uint32(0); len(state) > 0; n++ {
 		size := min(s.limits.part, len(state))

@@ -47,4 +47,9 @@ type Store interface {
 	// not at the version its write expects. Keys are distinct. The caller does
 	// not change the bodies afterwards.
 	Put(ctx context.Context, writes ...Write) error
+
+	// Delete makes the document at key one that was never written, its older
+	// versions included. A write that is under way meanwhile may come after it, if
+	// what it expects was there when it began.
+	Delete(ctx context.Context, key string) error
 }

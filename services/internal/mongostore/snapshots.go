@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
@@ -76,6 +77,19 @@ func (s *Store) forgetBefore(ctx context.Context, name string, id bson.ObjectID)
 	}
 	_, err = s.parts.DeleteMany(ctx, bson.D{{Key: "stream", Value: name}, {Key: "snapshot", Value: older}})
 	return err
+}
+
+// DeleteSnapshot implements [stream.Store].
+func (s *Store) DeleteSnapshot(ctx context.Context, name string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, c := range []*mongo.Collection{s.snapshots, s.parts} {
+		if _, err := c.DeleteMany(ctx, bson.D{{Key: "stream", Value: name}}); err != nil {
+			return written(err)
+		}
+	}
+	return nil
 }
 
 // LoadSnapshot implements [stream.Store].

@@ -223,6 +223,11 @@ func cancelledStoresNothing(t *testing.T, s Harness) {
 	attempts := map[string]func() error{
 		"append": func() error { return s.Append(cancelled, newChunk("s", 1, 0, 10)) },
 		"put":    func() error { return s.Put(cancelled, document.Write{Key: "d", Body: []byte("{}")}) },
+		"replace": func() error {
+			return s.Replace(cancelled, newChunk("other", 1, 1, 10), digestOf(newChunk("other", 1, 0, 10)))
+		},
+		"forget": func() error { return s.DeleteSnapshot(cancelled, "other") },
+		"delete": func() error { return s.Delete(cancelled, "d") },
 		"save":   func() error { return s.SaveSnapshot(cancelled, "s", stream.Snapshot{State: []byte("state")}) },
 		"get":    func() error { _, err := s.Get(cancelled, "d"); return err },
 		"load":   func() error { _, _, err := s.LoadSnapshot(cancelled, "s"); return err },
@@ -241,6 +246,7 @@ func cancelledStoresNothing(t *testing.T, s Harness) {
 	}
 	s.Reopen(t)
 	wantChunks(t, s, "s", 0)
+	wantChunks(t, s, "other", 0, newChunk("other", 1, 0, 10))
 	wantDocuments(t, s, []string{"d"}, document.Document{})
 	wantNoSnapshot(t, s, "s")
 }

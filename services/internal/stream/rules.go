@@ -45,6 +45,15 @@ type Rules[S, C, E, R any] interface {
 	// entry may alias buf.
 	DecodeEntry(buf []byte) (e E, rest []byte, err error)
 
+	// Identities returns the ids of viewers that e holds.
+	Identities(e E) []string
+
+	// Redact returns e with each id of a viewer in it as name gives it. drop says to
+	// leave out, too, whatever the viewer was free to write there. What others see in
+	// a state does not depend on how its viewers are called: entries that are named
+	// anew, each viewer by a name that is nobody else's, add up to the same.
+	Redact(e E, name func(id string) string, drop bool) E
+
 	// AppendCommand and DecodeCommand carry commands and queries from one process
 	// to another of the same version, in the way of AppendEntry and DecodeEntry.
 	AppendCommand(buf []byte, c C) []byte

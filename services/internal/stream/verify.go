@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -10,65 +11,114 @@ type Report struct {
 	Chunks  uint64
 	Entries uint64
 	Bytes   uint64 // of the chunks' payloads
+	// Redacted counts the chunks from which an erasure has taken ids.
+	Redacted uint64
 	// Snapshot tells that there is a snapshot of the present format, which was
 	// compared with the log.
 	Snapshot bool
 }
 
+// ErrUnfinished marks a stream in which an erasure was begun and not finished.
+var ErrUnfinished = errors.New("stream: an erasure is not finished")
+
+// audit is what Verify knows of a stream between two chunks.
+type audit[S, C, E, R any] struct {
+	*log[S, C, E, R]
+	report   Report
+	snapshot uint64 // the chunk it was taken at
+	// seal is over the redacted chunks so far. broken says that the last seal is
+	// another, or that a chunk after it is redacted.
+	seal   Digest
+	broken bool
+	// open is the chunk with the notice of an erasure that is not finished, 0 when
+	// there is none.
+	open uint64
+	// unlike is why the snapshot is not the state of the log.
+	unlike error
+}
+
 // Verify replays a stream from nothing and checks what the engine checks when
-// it loads one, and that the snapshot is the state of the log at its head. What
-// that means is for equal to say: encodings may differ by the order of a map or
-// the seed of a hash table where states do not. The error is [ErrDamaged] if the stream is not sound, and any other if it could not be
-// read; the report then covers what came before. It keeps one chunk and the
-// state in memory, and nothing resident in the engine.
+// it loads one, that redacted chunks are what the erasures made of them, and that
+// the snapshot is the state of the log at its head. What that means is for equal to
+// say: encodings may differ by the order of a map or the seed of a hash table where
+// states do not. A snapshot from before an erasure, which no engine uses, is not
+// compared. The error is [ErrDamaged] if the stream is not sound, [ErrUnfinished]
+// if an erasure has to be repeated, and any other if it could not be read; the
+// report then covers what came before. It keeps one chunk and the state in memory,
+// and nothing resident in the engine.
 func (e *Engine[S, C, E, R]) Verify(ctx context.Context, name string, equal func(restored, folded S) bool) (Report, error) {
-	var report Report
+	a := &audit[S, C, E, R]{log: &log[S, C, E, R]{engine: e, name: name, state: e.rules.New()}}
 	snapshot, ok, err := e.store.LoadSnapshot(ctx, name)
 	if err != nil {
-		return report, err
+		return a.report, err
 	}
-	report.Snapshot = ok && snapshot.Format == e.rules.SnapshotFormat()
-	l := &log[S, C, E, R]{engine: e, name: name, state: e.rules.New()}
+	a.snapshot = snapshot.Head.Seq
+	a.report.Snapshot = ok && snapshot.Format == e.rules.SnapshotFormat()
 	for chunk, err := range e.store.Chunks(ctx, name, 0) {
 		if err != nil {
-			return report, err
+			return a.report, err
 		}
-		if err := l.replay(&chunk, &report); err != nil {
-			return report, err
+		if err := a.replay(&chunk); err != nil {
+			return a.report, err
 		}
-		if report.Snapshot && chunk.Seq == snapshot.Head.Seq {
-			if err := l.compare(&snapshot, equal); err != nil {
-				return report, err
-			}
+		if a.report.Snapshot && chunk.Seq == snapshot.Head.Seq {
+			a.unlike = a.compare(&snapshot, equal)
 		}
 	}
-	if report.Snapshot && snapshot.Head.Seq-1 >= l.head.Seq {
-		return report, fmt.Errorf("%w: %s: the snapshot was taken at chunk %d, the log ends at %d",
-			ErrDamaged, name, snapshot.Head.Seq, l.head.Seq)
+	if a.report.Snapshot && snapshot.Head.Seq-1 >= a.head.Seq {
+		a.unlike = fmt.Errorf("%w: %s: the snapshot was taken at chunk %d, the log ends at %d",
+			ErrDamaged, name, snapshot.Head.Seq, a.head.Seq)
 	}
-	return report, nil
+	return a.report, a.verdict()
 }
 
 // replay checks the next chunk and applies it.
-func (l *log[S, C, E, R]) replay(chunk *Chunk, report *Report) error {
-	if err := l.check(chunk); err != nil {
+func (a *audit[S, C, E, R]) replay(chunk *Chunk) error {
+	if err := a.check(chunk); err != nil {
 		return err
 	}
-	_, encoded, err := splitPayload(chunk)
+	_, notice, entries, err := a.engine.unpack(chunk, nil)
 	if err != nil {
 		return err
 	}
-	for entry, err := range l.engine.decode(chunk, encoded) {
-		if err != nil {
-			return err
-		}
-		l.engine.rules.Apply(l.state, chunk.At, entry)
-		report.Entries++
+	for _, entry := range entries {
+		a.engine.rules.Apply(a.state, chunk.At, entry)
 	}
-	l.head = Head{Seq: chunk.Seq, At: chunk.At, Sum: chunk.Sum()}
-	report.Chunks++
-	report.Bytes += uint64(len(chunk.Payload))
+	a.head = chunk.head()
+	a.report.Chunks++
+	a.report.Entries += uint64(len(entries))
+	a.report.Bytes += uint64(len(chunk.Payload))
+	if chunk.redacted() {
+		a.report.Redacted++
+		a.seal, a.broken = a.seal.sealing(chunk), true
+	}
+	a.note(chunk, notice)
 	return nil
+}
+
+// note notes what a notice says of the chunks before it.
+func (a *audit[S, C, E, R]) note(chunk *Chunk, n *notice) {
+	switch {
+	case n == nil:
+	case n.kind == noticeSealed:
+		a.broken = n.seal != a.seal
+	case n.kind == noticeBegun:
+		a.open = chunk.Seq
+	}
+	if n.renames() && a.snapshot < chunk.Seq {
+		a.unlike, a.report.Snapshot = nil, false
+	}
+}
+
+// verdict returns what is wrong with the stream as a whole.
+func (a *audit[S, C, E, R]) verdict() error {
+	switch {
+	case a.open > 0:
+		return fmt.Errorf("%w: %s: that begun with chunk %d; erase again", ErrUnfinished, a.name, a.open)
+	case a.broken:
+		return fmt.Errorf("%w: %s: the redacted chunks are not what the erasures made of them", ErrDamaged, a.name)
+	}
+	return a.unlike
 }
 
 // compare checks a snapshot against the state at its head.
