@@ -45,7 +45,7 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 	}
 	handler := lastAnswers(&draining, publicHandler(mounts, b, directory, logger, metrics))
 	public := httpapi.NewServer(handler, logger)
-	admin := httpapi.NewServer(httpapi.NewAdmin(ready, metrics.Registry), logger)
+	admin := httpapi.NewServer(httpapi.NewAdmin(ready, metrics.Registry, eraseHandler(b, directory, logger)), logger)
 	s := &server{public: public, admin: admin, logger: logger, directory: directory}
 	if err := s.listen(ctx, o); err != nil {
 		return errors.Join(err, b.close(ctx))
@@ -92,6 +92,21 @@ func publicHandler(mounts []mount, b backends, directory *tenant.Directory, logg
 		all = append(all, httpapi.Mount{API: httpapi.New(config), Prefixes: []string{m.path + "/e", m.path}})
 	}
 	return httpapi.NewHandler(all...)
+}
+
+// eraseHandler erases viewers from what the process stores, if it stores anything.
+func eraseHandler(b backends, directory *tenant.Directory, logger *slog.Logger) http.Handler {
+	if b.eraser == nil {
+		return nil
+	}
+	return httpapi.NewErase(directory.Registry, time.Now, func(ctx context.Context, extension string, viewer stream.Viewer) (any, error) {
+		logger.Info("erasing a viewer", "extension", extension)
+		report, err := b.eraser.erase(ctx, extension, viewer, func(int) {})
+		if err != nil {
+			logger.Error("a viewer was not erased; erasing again goes on", "extension", extension, "error", err)
+		}
+		return report, err
+	})
 }
 
 // server is the two listeners of a process and what watches its registry.

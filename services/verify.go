@@ -39,7 +39,8 @@ func newVerify() *cobra.Command {
 		Short: "Check everything that is stored",
 		Long: `Verify replays every log from nothing and checks its sequence numbers, its hash
 chain, its times and its entries, that each snapshot is the state of the log it
-was taken from, and that every document is a JSON object.
+was taken from, and that every document is a JSON object. Chunks from which a
+viewer was erased are checked to be what the erasure made of them.
 
 It exits with 0 when all is sound, with 1 when it found problems, which it
 names, and with 2 when the store could not be read or the report not be written.
@@ -116,7 +117,7 @@ func verify(ctx context.Context, o options, progress io.Writer) (r *verification
 	if err != nil {
 		return nil, err
 	}
-	bar := newBar(progress, len(streams)+len(documents))
+	bar := newBar(progress, len(streams)+len(documents), "replaying")
 	r = newVerification()
 	replays := replaysOf(a, o.halfLife)
 	for _, name := range streams {
@@ -145,11 +146,11 @@ func collect(names iter.Seq2[string, error]) (all []string, err error) {
 }
 
 // newBar returns a progress bar that is seen on a terminal only.
-func newBar(w io.Writer, steps int) *progressbar.ProgressBar {
+func newBar(w io.Writer, steps int, doing string) *progressbar.ProgressBar {
 	file, ok := w.(*os.File)
 	return progressbar.NewOptions(steps,
 		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetDescription("replaying"),
+		progressbar.OptionSetDescription(doing),
 		progressbar.OptionShowCount(),
 		progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetVisibility(ok && term.IsTerminal(int(file.Fd()))))

@@ -1,6 +1,9 @@
 package stream
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // heard is a notice and where it stands.
 type heard struct {
@@ -73,12 +76,7 @@ func (e *Engine[S, C, E, R]) rename(entry E, seq uint64, notices []heard) E {
 
 // concerns reports whether an entry is one of the viewer whom a notice is about.
 func (e *Engine[S, C, E, R]) concerns(n *notice, entry E) bool {
-	for _, id := range e.rules.Identities(entry) {
-		if n.knows(id) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.rules.Identities(entry), n.knows)
 }
 
 // replaceBy makes the state that of a fresh log. A snapshot of it is due, whatever
