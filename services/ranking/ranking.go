@@ -8,6 +8,7 @@ package ranking
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/key"
@@ -108,6 +109,12 @@ func (s *Service) Verify(ctx context.Context, name string) (stream.Report, error
 // [stream.Engine.Erase] does.
 func (s *Service) Erase(ctx context.Context, name string, viewer stream.Viewer) (stream.Erased, error) {
 	return s.engine.Erase(ctx, name, viewer)
+}
+
+// Trim takes the entries from before a time out of the stream with that name, as
+// [stream.Engine.Trim] does.
+func (s *Service) Trim(ctx context.Context, name string, before time.Time) (stream.Trimmed, error) {
+	return s.engine.Trim(ctx, name, before)
 }
 
 // Stats returns the figures of the engine.

@@ -116,6 +116,14 @@ func (rules) Redact(e entry, name func(string) string, _ bool) entry {
 	return e
 }
 
+func (rules) Rename(b *board, name func(string) string) *board {
+	renamed := newBoard()
+	for identity, a := range b.answers {
+		renamed.set(name(identity), a.key)
+	}
+	return renamed
+}
+
 func (r rules) AppendSnapshot(buf []byte, b *board) []byte {
 	for identity, a := range b.answers {
 		buf = r.AppendEntry(buf, entry{identity: identity, key: a.key})

@@ -69,6 +69,17 @@ func checkRedaction(t *testing.T, p *poll, names map[string]string) {
 		}
 		p.Apply(fold, l.at, e)
 	}
+	checkRenamed(t, p, names, fold, renamed, rename)
+	again, err := p.RestoreSnapshot(p.AppendSnapshot(nil, p.state))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkRenamed(t, p, names, p.Rename(again, rename), renamed, rename)
+}
+
+// checkRenamed compares a state under other names with that of the poll.
+func checkRenamed(t *testing.T, p *poll, names map[string]string, fold *State, renamed func(Voter) Voter, rename func(string) string) {
+	t.Helper()
 	for _, v := range scriptVoters {
 		before, after := Tally{p.state.Statistics(), p.state.known(v)}, Tally{fold.Statistics(), fold.known(renamed(v))}
 		if diff := cmp.Diff(string(before.AppendJSON(nil)), string(after.AppendJSON(nil))); diff != "" {

@@ -57,6 +57,19 @@ func (r rules) Redact(e Entry, name func(string) string, _ bool) Entry {
 	return e
 }
 
+func (r rules) Rename(s *State, name func(string) string) *State {
+	renamed := newState(s.halfLife)
+	renamed.config, renamed.tally, renamed.decay, renamed.used = s.config, s.tally, s.decay, s.used
+	for i := range s.voters.table.records {
+		id := s.voters.table.identity(i)
+		renamed.voters.table.set(name(id), s.voters.table.get(id))
+	}
+	for id, total := range s.modifiers.total {
+		renamed.modifiers.set(name(id), total)
+	}
+	return renamed
+}
+
 func (r rules) AppendCommand(buf []byte, c Command) []byte { return c.append(buf) }
 
 func (r rules) DecodeCommand(buf []byte) (Command, []byte, error) {

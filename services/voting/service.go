@@ -86,6 +86,12 @@ func (s *Service) Erase(ctx context.Context, name string, viewer stream.Viewer) 
 	return s.engine.Erase(ctx, name, viewer)
 }
 
+// Trim takes the entries from before a time out of the stream with that name, as
+// [stream.Engine.Trim] does.
+func (s *Service) Trim(ctx context.Context, name string, before time.Time) (stream.Trimmed, error) {
+	return s.engine.Trim(ctx, name, before)
+}
+
 // Stats returns the figures of the engine.
 func (s *Service) Stats() stream.Stats { return s.engine.Stats() }
 

@@ -92,6 +92,17 @@
 // again deletes it. A process that keeps the stream in memory forgets the ids when
 // it is next asked about the stream, or drops it.
 //
+// # Trimming
+//
+//  12. A stream can be trimmed up to a chunk: from then on it is the fold of a base,
+//     which is the state after that chunk, and of the chunks that follow. A trim is
+//     begun, sealed and closed like an erasure, and is one of them in 11: so the base is
+//     of chunks in which nothing is half done, an erasure finds it there, and the seal
+//     covers it. The base takes the place of chunk 1, in one write, and only then do the
+//     other chunks become husks. No chunk is ever taken away: a husk keeps its place, so
+//     that an engine that has slept cannot append there, its link, and its groups.
+//     Whoever meets a husk begins again, at the base.
+//
 // The package knows no domain: [Rules] are handed to it. It has no clock but
 // [Clock] and no goroutine that [Engine.Close] does not wait for. It imports
 // nothing of the project but fault and batch.

@@ -194,9 +194,16 @@ func TestEraseMeetsALateSnapshot(t *testing.T) {
 	}
 	erase(t, engine, "viewer-1")
 	wantErased(t, store, testStream, "viewer-1")
+	if _, err := engine.Do(t.Context(), testStream, post{id: 9, amount: 1, who: "viewer-2"}); err != nil {
+		t.Fatal(err)
+	}
+	trim(t, engine, after(t, store, 9))
+	late() // where even the notice of the erasure is gone
+	erase(t, engine, "viewer-1")
+	wantErased(t, store, testStream, "viewer-1")
 	late()
 	fresh := newEngine(store, stream.Options{})
-	if given(t, fresh, "viewer-1") != 0 || sum(t, fresh) != 12 {
+	if given(t, fresh, "viewer-1") != 0 || sum(t, fresh) != 13 {
 		t.Error("the late snapshot was used")
 	}
 	mustClose(t, fresh)

@@ -68,6 +68,15 @@ func (ledgerRules) Redact(e post, name func(string) string, _ bool) post {
 	return e
 }
 
+func (ledgerRules) Rename(s *ledger, name func(string) string) *ledger {
+	given := map[string]int64{}
+	for who, amount := range s.given {
+		given[name(who)] = amount
+	}
+	s.given = given
+	return s
+}
+
 func (ledgerRules) Answer(s *ledger, c post, result int64) int64 {
 	switch {
 	case c == sumQuery:

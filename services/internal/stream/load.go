@@ -115,7 +115,7 @@ func (l *log[S, C, E, R]) follow(ctx context.Context, own ChunkID, last uint64, 
 		if timer == nil && !mine {
 			l.rivals = rivalCommits
 		}
-		if notice.renames() {
+		if notice.renames() || notice.empties() {
 			again, err := l.refold(ctx, own)
 			return found || again, err
 		}

@@ -1,24 +1,29 @@
 package stream
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 )
 
-// notice is what a chunk without entries says about an erasure, in the place where
-// entries would be.
+// notice is what a chunk without entries says about an erasure or a trim, in the
+// place where entries would be.
 type notice struct {
 	kind byte
-	// names are, of a notice that begins an erasure, the ids to be replaced and by
-	// what; the ids are empty once the notice itself is redacted.
+	// names are, of an erasure, the ids to be replaced and by what; the ids are empty
+	// once the notice itself is redacted.
 	names []naming
 	// drop says to leave out what the viewer has submitted, too.
 	drop bool
-	// seal is, of a notice that seals an erasure, the digest over all redacted chunks
-	// before it.
+	// until is, of a trim, the last chunk that goes.
+	until uint64
+	// seal is the digest over all redacted chunks before a seal.
 	seal Digest
+	// base is what a trim has left of the chunks up to its head.
+	base Snapshot
 }
 
 // naming gives a viewer's id another name.
@@ -26,14 +31,26 @@ type naming struct{ id, name string }
 
 // The kinds of notices.
 const (
-	noticeBegun    = iota + 1 // names an id: the erasure may not be finished
-	noticeRedacted            // was of the first kind; the erasure is finished
+	noticeErasing  = iota + 1 // names an id: the erasure may not be finished
+	noticeErased              // was of the kind before; the erasure is finished
 	noticeSealed              // the chunks before are redacted
+	noticeTrimming            // begins a trim that may not be finished
+	noticeTrimmed             // was of the kind before; the trim is finished
+	noticeBase                // in place of chunk 1: the state after the chunks that went
+	noticeHusk                // in place of any other of them
 )
+
+func (n *notice) is(kind byte) bool { return n != nil && n.kind == kind }
+
+// opens reports whether the notice begins what may not be finished.
+func (n *notice) opens() bool { return n.is(noticeErasing) || n.is(noticeTrimming) }
 
 // renames reports whether chunks before the notice are about other names than they
 // were before it.
-func (n *notice) renames() bool { return n != nil && n.kind != noticeSealed }
+func (n *notice) renames() bool { return n.is(noticeErasing) || n.is(noticeErased) }
+
+// empties reports whether the chunk is one whose entries a trim has taken.
+func (n *notice) empties() bool { return n.is(noticeBase) || n.is(noticeHusk) }
 
 // knows reports whether the erasure is about the viewer with an id, before or after
 // it was replaced.
@@ -56,20 +73,35 @@ func (n *notice) rename(id string) string {
 	return id
 }
 
-// redact returns the notice without the ids.
-func (n *notice) redact() *notice {
-	redacted := &notice{kind: noticeRedacted, drop: n.drop}
-	for _, n := range n.names {
-		redacted.names = append(redacted.names, naming{name: n.name})
-	}
-	return redacted
+// equal reports whether two notices begin the same.
+func (n *notice) equal(o *notice) bool {
+	return n.kind == o.kind && n.until == o.until && slices.Equal(n.names, o.names)
 }
 
-// payload returns the payload of a chunk that holds the notice.
-func (n *notice) payload() []byte {
-	buf := append([]byte(noGroups), n.kind)
-	if n.kind == noticeSealed {
+// close returns the notice as it is when what it begins is finished.
+func (n *notice) close() *notice {
+	closed := &notice{kind: n.kind + 1, drop: n.drop, until: n.until}
+	for _, n := range n.names {
+		closed.names = append(closed.names, naming{name: n.name})
+	}
+	return closed
+}
+
+// payload returns the payload of a chunk that holds the notice and no groups.
+func (n *notice) payload() []byte { return n.append([]byte(noGroups)) }
+
+// append appends the encoding of the notice.
+func (n *notice) append(buf []byte) []byte {
+	buf = append(buf, n.kind)
+	switch n.kind {
+	case noticeSealed:
 		return append(buf, n.seal[:]...)
+	case noticeTrimming, noticeTrimmed:
+		return binary.BigEndian.AppendUint64(buf, n.until)
+	case noticeBase:
+		return n.appendBase(buf)
+	case noticeHusk:
+		return buf
 	}
 	drop := byte(0)
 	if n.drop {
@@ -82,6 +114,15 @@ func (n *notice) payload() []byte {
 	return buf
 }
 
+func (n *notice) appendBase(buf []byte) []byte {
+	head := n.base.Head
+	buf = binary.BigEndian.AppendUint64(buf, head.Seq)
+	buf = binary.BigEndian.AppendUint64(buf, uint64(head.At))
+	buf = append(buf, head.Sum[:]...)
+	buf = binary.BigEndian.AppendUint32(buf, n.base.Format)
+	return append(buf, n.base.State...)
+}
+
 // noticeIn returns the notice that a chunk holds behind its groups, nil when it
 // holds none.
 func noticeIn(chunk *Chunk, encoded []byte) (*notice, error) {
@@ -89,8 +130,8 @@ func noticeIn(chunk *Chunk, encoded []byte) (*notice, error) {
 		return nil, nil
 	}
 	n, err := decodeNotice(encoded)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s chunk %d: %w", ErrDamaged, chunk.Stream, chunk.Seq, err)
+	if err != nil || n.is(noticeBase) && chunk.Seq != 1 {
+		return nil, fmt.Errorf("%w: %s chunk %d: %w", ErrDamaged, chunk.Stream, chunk.Seq, cmp.Or(err, errNotice))
 	}
 	return n, nil
 }
@@ -100,26 +141,56 @@ var errNotice = errors.New("stream: a notice of an erasure makes no sense")
 func decodeNotice(encoded []byte) (*notice, error) {
 	n := &notice{kind: encoded[0]}
 	rest := encoded[1:]
-	switch {
-	case n.kind == noticeSealed && len(rest) == len(n.seal):
-		copy(n.seal[:], rest)
-		return n, nil
-	case n.kind != noticeBegun && n.kind != noticeRedacted, len(rest) == 0:
-		return nil, errNotice
+	switch n.kind {
+	case noticeErasing, noticeErased:
+		return n, n.cutNames(rest)
+	case noticeSealed:
+		if copy(n.seal[:], rest) == len(rest) && len(rest) == len(n.seal) {
+			return n, nil
+		}
+	case noticeTrimming, noticeTrimmed:
+		if len(rest) == 8 {
+			n.until = binary.BigEndian.Uint64(rest)
+			return n, nil
+		}
+	case noticeBase:
+		return n, n.cutBase(rest)
+	case noticeHusk:
+		if len(rest) == 0 {
+			return n, nil
+		}
+	}
+	return nil, errNotice
+}
+
+func (n *notice) cutNames(rest []byte) (err error) {
+	if len(rest) == 0 {
+		return errNotice
 	}
 	n.drop, rest = rest[0] != 0, rest[1:]
 	for len(rest) > 0 {
 		var id, name []byte
-		var err error
 		if id, rest, err = cutFramed(rest); err != nil {
-			return nil, err
+			return errNotice
 		}
 		if name, rest, err = cutFramed(rest); err != nil {
-			return nil, err
+			return errNotice
 		}
 		n.names = append(n.names, naming{string(id), string(name)})
 	}
-	return n, nil
+	return nil
+}
+
+func (n *notice) cutBase(rest []byte) error {
+	if len(rest) < 8+8+len(Digest{})+4 {
+		return errNotice
+	}
+	head := &n.base.Head
+	head.Seq, rest = binary.BigEndian.Uint64(rest), rest[8:]
+	head.At, rest = int64(binary.BigEndian.Uint64(rest)), rest[8:]
+	rest = rest[copy(head.Sum[:], rest):]
+	n.base.Format, n.base.State = binary.BigEndian.Uint32(rest), slices.Clone(rest[4:])
+	return nil
 }
 
 // sealing adds redacted chunks to a seal, in their order.

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"slices"
 )
 
@@ -12,18 +13,20 @@ type heard struct {
 }
 
 // refold makes the state the fold of the log from its beginning, because a notice
-// after the head gives other names to what is in it. It reports whether a chunk of
-// the given attempt was among what it read. The state that readers see stays the old
-// one until the new one is whole.
+// after the head gives other names to what is in it, or because a trim has taken what
+// follows the head. It reports whether a chunk of the given attempt was among what it
+// read. The state that readers see stays the old one until the new one is whole.
 func (l *log[S, C, E, R]) refold(ctx context.Context, own ChunkID) (found bool, err error) {
 	var notices []heard
 	for {
 		before := len(notices)
 		fresh := &log[S, C, E, R]{engine: l.engine, name: l.name, state: l.engine.rules.New()}
-		if found, notices, err = fresh.foldAll(ctx, own, notices); err != nil {
+		found, notices, err = fresh.foldAll(ctx, own, notices)
+		switch {
+		case errors.Is(err, errTrimmed):
+		case err != nil:
 			return false, err
-		}
-		if len(notices) == before {
+		case len(notices) == before:
 			l.replaceBy(fresh)
 			return found, nil
 		}
@@ -34,31 +37,18 @@ func (l *log[S, C, E, R]) refold(ctx context.Context, own ChunkID) (found bool, 
 // follow. When it meets others it reads on only to learn of all there are: what was
 // folded until then is under other names than it should be.
 func (l *log[S, C, E, R]) foldAll(ctx context.Context, own ChunkID, notices []heard) (found bool, all []heard, err error) {
-	known := len(notices)
-	var entries []E
-	for chunk, err := range l.engine.store.Chunks(ctx, l.name, 0) {
+	for chunk, err := range l.engine.present(ctx, l.name, 0) {
 		if err != nil {
-			return false, nil, err
+			return false, notices, err
 		}
-		if err := l.check(&chunk); err != nil {
-			return false, nil, err
-		}
-		groups, n, read, err := l.engine.unpack(&chunk, entries[:0])
+		n, err := l.take(&chunk, notices)
 		if err != nil {
-			return false, nil, err
+			return false, notices, err
 		}
 		found = found || own != ChunkID{} && chunk.by(own)
 		if n.renames() && (len(notices) == 0 || chunk.Seq > notices[len(notices)-1].seq) {
 			notices = append(notices, heard{chunk.Seq, n})
 		}
-		if entries = read; len(notices) > known {
-			l.head = chunk.head()
-			continue
-		}
-		for i := range entries {
-			entries[i] = l.engine.rename(entries[i], chunk.Seq, notices)
-		}
-		l.apply(&chunk, groups, entries)
 	}
 	return found, notices, nil
 }
@@ -67,7 +57,7 @@ func (l *log[S, C, E, R]) foldAll(ctx context.Context, own ChunkID, notices []he
 // finished erasure there is nothing left to do.
 func (e *Engine[S, C, E, R]) rename(entry E, seq uint64, notices []heard) E {
 	for _, n := range notices {
-		if n.seq > seq && n.kind == noticeBegun && e.concerns(n.notice, entry) {
+		if n.seq > seq && n.is(noticeErasing) && e.concerns(n.notice, entry) {
 			entry = e.rules.Redact(entry, n.rename, n.drop)
 		}
 	}

@@ -11,15 +11,20 @@ type Report struct {
 	Chunks  uint64
 	Entries uint64
 	Bytes   uint64 // of the chunks' payloads
-	// Redacted counts the chunks from which an erasure has taken ids.
+	// Redacted counts the chunks from which an erasure has taken ids, notices of
+	// erasures and trims included.
 	Redacted uint64
+	// Trimmed is how many chunks a trim has taken the entries of: a base stands for
+	// them, and they are not replayed.
+	Trimmed uint64
 	// Snapshot tells that there is a snapshot of the present format, which was
 	// compared with the log.
 	Snapshot bool
 }
 
-// ErrUnfinished marks a stream in which an erasure was begun and not finished.
-var ErrUnfinished = errors.New("stream: an erasure is not finished")
+// ErrUnfinished marks a stream in which an erasure or a trim was begun and not
+// finished.
+var ErrUnfinished = errors.New("stream: an erasure or a trim is not finished")
 
 // audit is what Verify knows of a stream between two chunks.
 type audit[S, C, E, R any] struct {
@@ -30,8 +35,7 @@ type audit[S, C, E, R any] struct {
 	// another, or that a chunk after it is redacted.
 	seal   Digest
 	broken bool
-	// open is the chunk with the notice of an erasure that is not finished, 0 when
-	// there is none.
+	// open is the chunk with the notice of what is not finished, 0 when there is none.
 	open uint64
 	// unlike is why the snapshot is not the state of the log.
 	unlike error
@@ -43,7 +47,7 @@ type audit[S, C, E, R any] struct {
 // say: encodings may differ by the order of a map or the seed of a hash table where
 // states do not. A snapshot from before an erasure, which no engine uses, is not
 // compared. The error is [ErrDamaged] if the stream is not sound, [ErrUnfinished]
-// if an erasure has to be repeated, and any other if it could not be read; the
+// if an erasure or trim has to be repeated, and any other if it could not be read; the
 // report then covers what came before. It keeps one chunk and the state in memory,
 // and nothing resident in the engine.
 func (e *Engine[S, C, E, R]) Verify(ctx context.Context, name string, equal func(restored, folded S) bool) (Report, error) {
@@ -54,7 +58,7 @@ func (e *Engine[S, C, E, R]) Verify(ctx context.Context, name string, equal func
 	}
 	a.snapshot = snapshot.Head.Seq
 	a.report.Snapshot = ok && snapshot.Format == e.rules.SnapshotFormat()
-	for chunk, err := range e.store.Chunks(ctx, name, 0) {
+	for chunk, err := range e.present(ctx, name, 0) {
 		if err != nil {
 			return a.report, err
 		}
@@ -74,49 +78,43 @@ func (e *Engine[S, C, E, R]) Verify(ctx context.Context, name string, equal func
 
 // replay checks the next chunk and applies it.
 func (a *audit[S, C, E, R]) replay(chunk *Chunk) error {
-	if err := a.check(chunk); err != nil {
-		return err
+	n, err := a.take(chunk, nil)
+	if errors.Is(err, errTrimmed) {
+		return fmt.Errorf("%w: %s: chunk %d is trimmed and no base stands for it", ErrDamaged, a.name, chunk.Seq)
 	}
-	_, notice, entries, err := a.engine.unpack(chunk, nil)
 	if err != nil {
 		return err
 	}
-	for _, entry := range entries {
-		a.engine.rules.Apply(a.state, chunk.At, entry)
-	}
-	a.head = chunk.head()
 	a.report.Chunks++
-	a.report.Entries += uint64(len(entries))
+	a.report.Entries += uint64(chunk.Count)
 	a.report.Bytes += uint64(len(chunk.Payload))
 	if chunk.redacted() {
-		a.report.Redacted++
 		a.seal, a.broken = a.seal.sealing(chunk), true
 	}
-	a.note(chunk, notice)
-	return nil
-}
-
-// note notes what a notice says of the chunks before it.
-func (a *audit[S, C, E, R]) note(chunk *Chunk, n *notice) {
 	switch {
-	case n == nil:
-	case n.kind == noticeSealed:
+	case n.is(noticeSealed):
 		a.broken = n.seal != a.seal
-	case n.kind == noticeBegun:
+	case n.is(noticeBase):
+		a.report.Trimmed = a.head.Seq
+	case n.opens():
 		a.open = chunk.Seq
 	}
-	if n.renames() && a.snapshot < chunk.Seq {
+	if chunk.redacted() && !n.is(noticeBase) {
+		a.report.Redacted++
+	}
+	if n.renames() && a.snapshot < chunk.Seq || n.is(noticeBase) && a.snapshot <= a.head.Seq {
 		a.unlike, a.report.Snapshot = nil, false
 	}
+	return nil
 }
 
 // verdict returns what is wrong with the stream as a whole.
 func (a *audit[S, C, E, R]) verdict() error {
 	switch {
 	case a.open > 0:
-		return fmt.Errorf("%w: %s: that begun with chunk %d; erase again", ErrUnfinished, a.name, a.open)
+		return fmt.Errorf("%w: %s: that begun with chunk %d; erasing again finishes it", ErrUnfinished, a.name, a.open)
 	case a.broken:
-		return fmt.Errorf("%w: %s: the redacted chunks are not what the erasures made of them", ErrDamaged, a.name)
+		return fmt.Errorf("%w: %s: the redacted chunks are not what erasures and trims made of them", ErrDamaged, a.name)
 	}
 	return a.unlike
 }
