@@ -46,7 +46,11 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 	handler := lastAnswers(&draining, publicHandler(mounts, b, directory, logger, metrics))
 	public := httpapi.NewServer(handler, logger)
 	admin := httpapi.NewServer(httpapi.NewAdmin(ready, metrics.Registry, eraseHandler(b, directory, logger)), logger)
-	s := &server{public: public, admin: admin, logger: logger, directory: directory}
+	s := &server{public: public, admin: admin, logger: logger, directory: directory, keeper: b.keeper}
+	if k := b.keeper; k != nil {
+		k.registry, k.logger = directory.Registry, logger
+		metrics.Retention(k.counts)
+	}
 	if err := s.listen(ctx, o); err != nil {
 		return errors.Join(err, b.close(ctx))
 	}
@@ -109,12 +113,14 @@ func eraseHandler(b backends, directory *tenant.Directory, logger *slog.Logger) 
 	})
 }
 
-// server is the two listeners of a process and what watches its registry.
+// server is the two listeners of a process, what watches its registry and what keeps
+// its store.
 type server struct {
 	public, admin                 *http.Server
 	publicListener, adminListener net.Listener
 	logger                        *slog.Logger
 	directory                     *tenant.Directory
+	keeper                        *keeper
 }
 
 func (s *server) listen(ctx context.Context, o options) (err error) {
@@ -141,6 +147,9 @@ func (s *server) serve(ctx context.Context) error {
 	watching, stop := context.WithCancel(ctx)
 	var group errgroup.Group
 	group.Go(func() error { return s.directory.Watch(watching, s.reloaded) })
+	if s.keeper != nil {
+		group.Go(func() error { s.keeper.run(watching); return nil })
+	}
 
 	var err error
 	select {

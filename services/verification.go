@@ -27,7 +27,8 @@ type found struct {
 	Chunks    uint64 `json:"chunks"`
 	Entries   uint64 `json:"entries"`
 	Bytes     uint64 `json:"bytes"`
-	Redacted  uint64 `json:"redacted"` // chunks from which a viewer was erased
+	Redacted  uint64 `json:"redacted"` // chunks that an erasure or a trim has changed
+	Trimmed   uint64 `json:"trimmed"`  // chunks that are too old to be kept and not replayed
 	Snapshots int    `json:"snapshots"`
 	Problems  int    `json:"problems"`
 }
@@ -66,7 +67,7 @@ func (v *verification) stream(ctx context.Context, replays map[string]replay, na
 	}
 	report, err := replay(ctx, name)
 	f.Chunks, f.Entries, f.Bytes = f.Chunks+report.Chunks, f.Entries+report.Entries, f.Bytes+report.Bytes
-	f.Redacted += report.Redacted
+	f.Redacted, f.Trimmed = f.Redacted+report.Redacted, f.Trimmed+report.Trimmed
 	if report.Snapshot {
 		f.Snapshots++
 	}
@@ -102,11 +103,11 @@ func (v *verification) judge(name string, err error) error {
 func (v *verification) write(w io.Writer) error {
 	var b strings.Builder
 	columns := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(columns, "kind\tnumber\tchunks\tentries\tbytes\tredacted\tsnapshots\tproblems\t")
+	fmt.Fprintln(columns, "kind\tnumber\tchunks\tentries\tbytes\tredacted\ttrimmed\tsnapshots\tproblems\t")
 	for _, kind := range slices.Sorted(maps.Keys(v.Kinds)) {
 		f := v.Kinds[kind]
-		fmt.Fprintf(columns, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n",
-			kind, f.Streams, f.Chunks, f.Entries, f.Bytes, f.Redacted, f.Snapshots, f.Problems)
+		fmt.Fprintf(columns, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n",
+			kind, f.Streams, f.Chunks, f.Entries, f.Bytes, f.Redacted, f.Trimmed, f.Snapshots, f.Problems)
 	}
 	_ = columns.Flush() // a strings.Builder takes everything
 	writeProblems(&b, v.Problems)

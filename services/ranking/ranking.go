@@ -117,6 +117,17 @@ func (s *Service) Trim(ctx context.Context, name string, before time.Time) (stre
 	return s.engine.Trim(ctx, name, before)
 }
 
+// Trimmable reports whether Trim has something to do.
+func (s *Service) Trimmable(ctx context.Context, name string, before time.Time) (bool, error) {
+	return s.engine.Trimmable(ctx, name, before)
+}
+
+// DropSnapshot deletes the snapshot of the stream with that name if nothing was
+// appended since a time.
+func (s *Service) DropSnapshot(ctx context.Context, name string, before time.Time) (bool, error) {
+	return s.engine.DropSnapshot(ctx, name, before)
+}
+
 // Stats returns the figures of the engine.
 func (s *Service) Stats() stream.Stats { return s.engine.Stats() }
 

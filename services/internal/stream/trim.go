@@ -55,6 +55,65 @@ func (e *Engine[S, C, E, R]) Trim(ctx context.Context, name string, before time.
 	return report, nil
 }
 
+// Trimmable reports whether the oldest entries of a stream are from before a time, or
+// a trim of it seems to have been cut off. It reads a few chunks only, and does not see
+// where nothing but the last steps of a trim are left to be done.
+func (e *Engine[S, C, E, R]) Trimmable(ctx context.Context, name string, before time.Time) (bool, error) {
+	for chunk, err := range e.present(ctx, name, 0) {
+		if err != nil {
+			return false, unread(err)
+		}
+		if chunk.Count > 0 {
+			return chunk.At < before.UnixMilli(), nil
+		}
+		base, err := baseIn(&chunk)
+		if err != nil {
+			return false, err
+		}
+		if base == nil || base.base.Head.Seq == 1 {
+			continue
+		}
+		if whole, err := e.isHusk(ctx, name, base.base.Head.Seq); !whole || err != nil {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// isHusk reports whether a chunk is one whose entries a trim has taken.
+func (e *Engine[S, C, E, R]) isHusk(ctx context.Context, name string, seq uint64) (bool, error) {
+	for chunk, err := range e.store.Chunks(ctx, name, seq-1) {
+		if err != nil {
+			return false, unread(err)
+		}
+		_, encoded, err := splitPayload(&chunk)
+		if err != nil {
+			return false, err
+		}
+		n, err := noticeIn(&chunk, encoded)
+		return n.is(noticeHusk), err
+	}
+	return false, nil
+}
+
+// DropSnapshot deletes the snapshot of a stream to which nothing was appended since a
+// time, and reports whether there was one.
+func (e *Engine[S, C, E, R]) DropSnapshot(ctx context.Context, name string, before time.Time) (bool, error) {
+	snapshot, ok, err := e.store.LoadSnapshot(ctx, name)
+	if err != nil || !ok || snapshot.Head.At >= before.UnixMilli() {
+		return false, err
+	}
+	for chunk, err := range e.store.Chunks(ctx, name, snapshot.Head.Seq) {
+		if err != nil {
+			return false, unread(err)
+		}
+		if chunk.Count > 0 && chunk.At >= before.UnixMilli() { // trims do not count
+			return false, nil
+		}
+	}
+	return true, e.store.DeleteSnapshot(ctx, name)
+}
+
 // fits reports whether there is something to finish, or something to trim whose
 // state may be put in the place of a chunk.
 func (x *redactor[S, C, E, R]) fits(ctx context.Context) (bool, error) {
