@@ -103,10 +103,7 @@ func (l *log[S, C, E, R]) follow(ctx context.Context, own ChunkID, last uint64, 
 		if err != nil {
 			return found, err
 		}
-		if err := l.check(&chunk); err != nil {
-			return found, err
-		}
-		groups, notice, read, err := l.engine.unpack(&chunk, entries[:0])
+		groups, notice, read, err := l.next(&chunk, entries[:0])
 		if err != nil {
 			return found, err
 		}
@@ -127,6 +124,14 @@ func (l *log[S, C, E, R]) follow(ctx context.Context, own ChunkID, last uint64, 
 		}
 	}
 	return found, nil
+}
+
+// next returns what a chunk holds that follows the head.
+func (l *log[S, C, E, R]) next(chunk *Chunk, entries []E) ([]membership, *notice, []E, error) {
+	if err := l.check(chunk); err != nil {
+		return nil, nil, nil, err
+	}
+	return l.engine.unpack(chunk, entries)
 }
 
 // check makes sure that chunk follows the head.

@@ -67,10 +67,7 @@ func (x *redactor[S, C, E, R]) read(ctx context.Context) error {
 		if err != nil {
 			return unread(err)
 		}
-		if err := x.log.check(&chunk); err != nil {
-			return err
-		}
-		_, n, entries, err := x.engine.unpack(&chunk, nil)
+		_, n, entries, err := x.log.next(&chunk, nil)
 		if err != nil {
 			return err
 		}

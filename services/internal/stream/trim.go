@@ -149,10 +149,7 @@ func (e *Engine[S, C, E, R]) baseAt(ctx context.Context, name string, until uint
 // take applies the next chunk to a state that nobody else sees, the notices known
 // that follow. The error is errTrimmed if its entries are gone.
 func (l *log[S, C, E, R]) take(chunk *Chunk, notices []heard) (*notice, error) {
-	if err := l.check(chunk); err != nil {
-		return nil, err
-	}
-	groups, n, entries, err := l.engine.unpack(chunk, nil)
+	groups, n, entries, err := l.next(chunk, nil)
 	switch {
 	case err != nil:
 		return nil, err

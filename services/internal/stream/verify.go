@@ -88,6 +88,15 @@ func (a *audit[S, C, E, R]) replay(chunk *Chunk) error {
 	a.report.Chunks++
 	a.report.Entries += uint64(chunk.Count)
 	a.report.Bytes += uint64(len(chunk.Payload))
+	a.note(chunk, n)
+	if n.renames() && a.snapshot < chunk.Seq || n.is(noticeBase) && a.snapshot <= a.head.Seq {
+		a.unlike, a.report.Snapshot = nil, false
+	}
+	return nil
+}
+
+// note notes what a chunk says of those that are redacted.
+func (a *audit[S, C, E, R]) note(chunk *Chunk, n *notice) {
 	if chunk.redacted() {
 		a.seal, a.broken = a.seal.sealing(chunk), true
 	}
@@ -102,10 +111,6 @@ func (a *audit[S, C, E, R]) replay(chunk *Chunk) error {
 	if chunk.redacted() && !n.is(noticeBase) {
 		a.report.Redacted++
 	}
-	if n.renames() && a.snapshot < chunk.Seq || n.is(noticeBase) && a.snapshot <= a.head.Seq {
-		a.unlike, a.report.Snapshot = nil, false
-	}
-	return nil
 }
 
 // verdict returns what is wrong with the stream as a whole.
