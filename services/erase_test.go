@@ -272,7 +272,7 @@ func TestEraseInARunningProgram(t *testing.T) {
 // one of them, by the other, and by the command.
 func TestEraseWhileVotesArrive(t *testing.T) {
 	uri := mongotest.Start(t)
-	f := startFleet(t, uri, 2)
+	f := startFleet(t, []string{mongotest.Patient(uri)}, 2)
 	populate(t, f.any(0))
 	before := answers(t, f.any(1))
 	const voters, rounds = 8, 12
@@ -297,7 +297,7 @@ func TestEraseWhileVotesArrive(t *testing.T) {
 			}
 		})
 	}
-	if out, status := runCommand(t, "erase", "--mongodb-uri", uri, "--extension", sampleExtension,
+	if out, status := runCommand(t, "erase", "--mongodb-uri", mongotest.Patient(uri), "--extension", sampleExtension,
 		"--opaque", leavingOpaque, "--user", leavingUser); status != 0 {
 		t.Errorf("status %d\n%s", status, out)
 	}

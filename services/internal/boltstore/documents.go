@@ -29,7 +29,7 @@ type replacement []entry
 
 func (r replacement) stage(b *batch) error {
 	for _, e := range r {
-		version, err := b.version(e.key)
+		version, _, err := b.head(e.key)
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,8 @@ func (r replacement) stage(b *batch) error {
 		}
 	}
 	for _, e := range r {
-		b.put(e)
+		owner, version := headOf(e.key, e.record)
+		b.put(e, owner, version)
 	}
 	return nil
 }
@@ -63,9 +64,9 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 type removal entry
 
 func (r removal) stage(b *batch) error {
-	version, err := b.version(r.key)
+	version, _, err := b.head(r.key)
 	if err == nil && version > 0 {
-		b.put(entry(r))
+		b.put(entry(r), r.key, 0)
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 
@@ -76,7 +77,7 @@ func (s *Store) SaveSnapshot(ctx context.Context, name string, snapshot stream.S
 
 // DeleteSnapshot implements [stream.Store].
 func (s *Store) DeleteSnapshot(ctx context.Context, name string) error {
-	if err := checkName(name); err != nil {
+	if err := cmp.Or(ctx.Err(), checkName(name)); err != nil {
 		return err
 	}
 	unlock, err := s.lockSnapshots(ctx)
@@ -84,10 +85,11 @@ func (s *Store) DeleteSnapshot(ctx context.Context, name string) error {
 		return err
 	}
 	defer unlock()
-	if _, ok, err := s.manifest(name); ok || err != nil {
-		if err != nil {
-			return err
-		}
+	_, ok, err := s.manifest(name)
+	if err != nil {
+		return err
+	}
+	if ok {
 		if err := s.writer.submit(ctx, deleted(snapshotsBucket, [][]byte{[]byte(name)})); err != nil {
 			return err
 		}
@@ -197,15 +199,10 @@ func storedState(tx *bbolt.Tx, name string, m manifest) (state []byte, ok bool) 
 	return state, xxhash.Sum64(state) == m.sum
 }
 
-// change is an operation that the journal has no part in.
+// change is an operation on the database, in which the journal has no part.
 type change struct {
 	apply func(tx *bbolt.Tx) error
 	bytes int
-}
-
-func (c change) stage(b *batch) error {
-	b.direct = append(b.direct, c.apply)
-	return nil
 }
 
 func (c change) size() int { return c.bytes }

@@ -26,10 +26,18 @@ func (s *Store) Append(ctx context.Context, chunk stream.Chunk) error {
 type insertion entry
 
 func (i insertion) stage(b *batch) error {
-	if b.holds(i.key) {
-		return stream.ErrConflict
+	owner, seq := headOf(i.key, i.record)
+	head, known, err := b.head(owner)
+	if err != nil {
+		return err
 	}
-	b.put(entry(i))
+	// Most often seq is past everything there is, which takes no look at the records.
+	if !known || seq <= head {
+		if held, err := b.holds(i.key); held || err != nil {
+			return cmp.Or(err, stream.ErrConflict)
+		}
+	}
+	b.put(entry(i), owner, max(head, seq))
 	return nil
 }
 
@@ -52,12 +60,9 @@ type redaction struct {
 }
 
 func (r redaction) stage(b *batch) error {
-	record, ok := b.recent(r.key)
-	if !ok {
-		record = bucket(b.tx, recordsBucket).Get([]byte(r.key))
-	}
-	if record == nil {
-		return stream.ErrConflict
+	record, err := b.record(r.key)
+	if err != nil || record == nil {
+		return cmp.Or(err, stream.ErrConflict)
 	}
 	chunk, err := decodeChunk(r.stream, r.key, record)
 	if err != nil {
@@ -67,8 +72,12 @@ func (r redaction) stage(b *batch) error {
 	case r.sum:
 		return nil
 	case r.expectSum:
-		b.put(r.entry)
-		return nil
+		owner, _ := headOf(r.key, r.entry.record)
+		head, _, err := b.head(owner)
+		if err == nil {
+			b.put(r.entry, owner, head)
+		}
+		return err
 	}
 	return stream.ErrConflict
 }

@@ -44,6 +44,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		"ChunksComeBackAsWritten":    chunksComeBackAsWritten,
 		"SecondChunkConflicts":       secondChunkConflicts,
 		"OrderIsThatOfSeq":           orderIsThatOfSeq,
+		"LateChunksHideNoOther":      lateChunksHideNoOther,
 		"AppendRaceHasOneWinner":     appendRaceHasOneWinner,
 		"LongStreamIsReadInOrder":    longStreamIsReadInOrder,
 		"LargeChunks":                largeChunks,

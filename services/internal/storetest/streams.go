@@ -59,6 +59,26 @@ func orderIsThatOfSeq(t *testing.T, s Harness) {
 	wantChunks(t, s, "s", 0, chunks...)
 }
 
+// lateChunksHideNoOther: one that comes before others leaves those where they are.
+func lateChunksHideNoOther(t *testing.T, s Harness) {
+	var chunks []stream.Chunk
+	for _, seq := range []uint64{1, 5, 9, 3} {
+		chunks = append(chunks, newChunk("s", seq, 0, 10))
+		add(t, s, chunks[len(chunks)-1])
+	}
+	for _, taken := range chunks {
+		if err := s.Append(t.Context(), newChunk("s", taken.Seq, 1, 10)); !errors.Is(err, stream.ErrConflict) {
+			t.Errorf("second chunk %d: %v, want ErrConflict", taken.Seq, err)
+		}
+		replace(t, s, redaction(taken, 1, 10), taken)
+	}
+	for _, taken := range chunks {
+		if err := s.Append(t.Context(), newChunk("s", taken.Seq, 2, 10)); !errors.Is(err, stream.ErrConflict) {
+			t.Errorf("second chunk %d after its redaction: %v, want ErrConflict", taken.Seq, err)
+		}
+	}
+}
+
 func appendRaceHasOneWinner(t *testing.T, s Harness) {
 	const writers, last = 8, 60
 	var winners [last + 1]atomic.Int64
