@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -114,28 +113,11 @@ func anonymous(v any) any {
 	return v
 }
 
-// runCommand returns what a command prints and with what status it would exit.
-func runCommand(t *testing.T, args ...string) (out string, status int) {
+// runErase returns all that the command prints and with what status it would exit.
+func runErase(t *testing.T, args ...string) (out string, status int) {
 	t.Helper()
-	var buf, errs bytes.Buffer
-	command := newCommand()
-	command.SetOut(&buf)
-	command.SetErr(&errs)
-	command.SetArgs(args)
-	if err := command.ExecuteContext(t.Context()); err != nil {
-		status = statusOf(err)
-	}
-	return buf.String() + errs.String(), status
-}
-
-func stop(t *testing.T, p *process) {
-	t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	out, problem, status := runTransfer(t, nil, append([]string{"erase", "--extension", sampleExtension}, args...)...)
+	return out + problem, status
 }
 
 // wantGone makes sure that nobody tells anything of the viewer, that all else is
@@ -165,18 +147,18 @@ func TestEraseEmbedded(t *testing.T) {
 	p := startProgram(t, dir, "serve")
 	populate(t, p)
 	before := answers(t, p)
-	if _, status := runCommand(t, "erase", "--data-dir", dir, "--extension", sampleExtension, "--user", leavingUser); status != statusUnreadable {
+	if _, status := runErase(t, "--data-dir", dir, "--user", leavingUser); status != statusUnreadable {
 		t.Errorf("the store is in use, the status is %d", status)
 	}
-	stop(t, p)
+	p.end(t)
 	if !holds(t, dir, leavingOpaque) || !holds(t, dir, leavingUser) {
 		t.Fatal("the ids are not there to begin with")
 	}
-	out, status := runCommand(t, "erase", "--data-dir", dir, "--extension", sampleExtension, "--opaque", leavingOpaque)
+	out, status := runErase(t, "--data-dir", dir, "--opaque", leavingOpaque)
 	if status != 0 || !strings.Contains(out, `"`+leavingUser+`"`) {
 		t.Errorf("status %d, want the other id named\n%s", status, out)
 	}
-	out, status = runCommand(t, "erase", "--data-dir", dir, "--extension", sampleExtension, "--opaque", leavingOpaque, "--user", leavingUser)
+	out, status = runErase(t, "--data-dir", dir, "--opaque", leavingOpaque, "--user", leavingUser)
 	if status != 0 {
 		t.Errorf("status %d\n%s", status, out)
 	}
@@ -261,7 +243,7 @@ func TestEraseInARunningProgram(t *testing.T) {
 		t.Errorf("status %d, %s", status, answer)
 	}
 	wantGone(t, p, before)
-	stop(t, p)
+	p.end(t)
 	if out, status := runVerify(t, "--data-dir", dir); status != 0 {
 		t.Errorf("verify: status %d\n%s", status, out)
 	}
@@ -297,7 +279,7 @@ func TestEraseWhileVotesArrive(t *testing.T) {
 			}
 		})
 	}
-	if out, status := runCommand(t, "erase", "--mongodb-uri", mongotest.Patient(uri), "--extension", sampleExtension,
+	if out, status := runErase(t, "--mongodb-uri", mongotest.Patient(uri),
 		"--opaque", leavingOpaque, "--user", leavingUser); status != 0 {
 		t.Errorf("status %d\n%s", status, out)
 	}

@@ -221,6 +221,43 @@ extensions:
 	a.wantSound()
 }
 
+// What was trimmed and redacted goes into another store as it is.
+func TestRetentionIsExported(t *testing.T) {
+	a := newAged(t, `extensions: [{clientID: forgetful, secrets: [{value: aA==}], retention: {logs: 1h, buffers: 1h}}]`)
+	a.use(0, 3)
+	a.clock.pass(2 * time.Hour)
+	a.use(3, 5)
+	a.must(a.k.pass(t.Context(), true))
+	e := newEraser(a.store, a.d, voting.HalfLife)
+	_, err := e.erase(t.Context(), agedExtension(0), stream.Viewer{IDs: []string{"viewer-1", "viewer-4"}}, func(int) {})
+	a.must(err)
+	before := a.figures()
+	a.close()
+	file, problem, status := runTransfer(t, nil, "export", "--extension", agedExtension(0), "--data-dir", a.dir)
+	if status != 0 || strings.Contains(file, "viewer-1") || strings.Contains(file, "viewer-4") || !strings.Contains(file, "viewer-3") {
+		t.Errorf("export: status %d, %s\n%s", status, problem, file)
+	}
+	a.dir = t.TempDir()
+	if _, problem, status := runTransfer(t, strings.NewReader(file), "import", "-", "--data-dir", a.dir); status != 0 {
+		t.Errorf("import: status %d, %s", status, problem)
+	}
+	a.open()
+	if diff := cmp.Diff(before[:2], a.figures()[:2]); diff != "" {
+		t.Errorf("the figures have changed (-before +after):\n%s", diff)
+	}
+	a.wantSound()
+	if again, _, _ := runTransferOf(a); again != file {
+		t.Error("the export of what was imported is another")
+	}
+}
+
+// runTransferOf exports what a store holds, which is closed meanwhile.
+func runTransferOf(a *aged) (out, problem string, status int) {
+	a.close()
+	defer a.open()
+	return runTransfer(a.T, nil, "export", "--extension", agedExtension(0), "--data-dir", a.dir)
+}
+
 // wantSound verifies the whole store.
 func (a *aged) wantSound() {
 	a.Helper()
