@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +16,8 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/boltstore"
+	"github.com/acclaim-dev/acclaim/services/internal/mongostore"
+	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/ranking"
@@ -295,4 +300,63 @@ func (c *cancelling) Trimmable(ctx context.Context, name string, before time.Tim
 		c.cancel()
 	}
 	return c.trimmer.Trimmable(ctx, name, before)
+}
+
+// Two programs share a database; votes arrive at both while two keepers take out all
+// that is there. Nothing that was counted is lost or counted again.
+func TestRetentionWhileVotesArrive(t *testing.T) {
+	uri := mongotest.Patient(mongotest.Start(t))
+	f := startFleet(t, []string{uri}, 2)
+	const voters, rounds = 6, 20
+	var all sync.WaitGroup
+	for v := range voters {
+		all.Go(func() {
+			for i := range rounds { // each votes twice, the second time instead of the first
+				header := signViewer(t, fmt.Sprintf("U-%d-%d", v, i/2), "")
+				if f, why := send(f.any(v+i), http.MethodPost, "/vote", header, `{"value":1}`, nil); f != stored {
+					t.Errorf("a vote failed: %s", why)
+				}
+			}
+		})
+	}
+	parsed, err := tenant.Parse([]byte(`extensions: [{clientID: sample-extension, secrets: [{value: aA==}], retention: {logs: 1h}}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trimmed atomic.Uint64
+	for range 2 {
+		all.Go(func() {
+			store, err := mongostore.Open(t.Context(), uri)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			d := &domains{voting: voting.NewService(store, stream.SystemClock(), stream.Options{}, voting.HalfLife)}
+			k := newKeeper(store, d, &stepClock{now: time.Now().Add(2 * time.Hour)})
+			k.registry, k.logger = func() *tenant.Registry { return parsed }, slog.New(slog.DiscardHandler)
+			for range 4 {
+				if err := k.pass(t.Context(), true); err != nil {
+					t.Error(err)
+				}
+			}
+			chunks, _, _ := k.counts()
+			trimmed.Add(chunks)
+			if err := errors.Join(d.close(t.Context()), store.Close(context.WithoutCancel(t.Context()))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for i := range 2 {
+		var tally struct{ Count int }
+		if f, why := send(f.any(i), http.MethodGet, "/vote", sign(t, "backend", ""), "", &tally); f != stored || tally.Count != voters*rounds/2 {
+			t.Errorf("%d votes are counted, want %d %s", tally.Count, voters*rounds/2, why)
+		}
+	}
+	if trimmed.Load() == 0 {
+		t.Error("nothing was trimmed")
+	}
+	if out, status := runVerify(t, "--mongodb-uri", uri); status != 0 {
+		t.Errorf("verify: status %d\n%s", status, out)
+	}
 }
