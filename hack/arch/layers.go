@@ -34,19 +34,23 @@ services/internal/telemetry | stream                                            
 services/internal/httpapi   | fault domains stream document tenant telemetry                                 | storetest ceiling
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
 services                    | fault key domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer transfer | storetest mongotest faultproxy
-services/votingclient       |                                                                                |
-operator                    | v1alpha1 backend extension poll desired                                        | assets
+services/votingclient       |                                                                                | votingtest
+services/votingtest         | voting stream tenant telemetry httpapi boltstore                               |
+operator                    | v1alpha1 backend extension poll desired breaker                                | assets
+operator/internal/breaker   |                                                                                |
+operator/internal/testcluster | v1alpha1 assets                                                              |
 operator/internal/desired   | v1alpha1                                                                       |
 operator/internal/registry  | v1alpha1                                                                       |
 operator/internal/secrets   |                                                                                |
-operator/internal/controller/backend | v1alpha1 desired                                                      | assets
-operator/internal/controller/extension | v1alpha1 registry secrets                                           | assets poll votingclient
-operator/internal/controller/poll | v1alpha1 votingclient registry secrets                                   | assets
+operator/internal/controller/backend | v1alpha1 desired secrets                                              | assets
+operator/internal/controller/extension | v1alpha1 desired registry secrets                                   | assets poll votingclient
+operator/internal/controller/poll | v1alpha1 votingclient registry secrets                                   | testcluster votingtest
 api/v1alpha1                |                                                                                | assets
 hack/arch                   |                                                                                |
 hack/envtest                | assets                                                                         |
 hack/envtest/assets         |                                                                                |
 hack/bench                  |                                                                                |
+hack/scale                  | v1alpha1 assets                                                                |
 `
 
 // owners lists what only some packages may import outside their tests, packages
@@ -54,19 +58,19 @@ hack/bench                  |                                                   
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | votingclient httpapi telemetry ceiling peer services bench poll backend extension operator
+net/http                         | votingclient votingtest httpapi telemetry ceiling peer services bench scale poll backend extension testcluster breaker operator
 github.com/gorilla/mux           | httpapi
 github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox services bench
 github.com/evanphx/json-patch/v5 | document
-github.com/prometheus            | httpapi telemetry services poll backend extension operator
+github.com/prometheus            | httpapi telemetry services poll backend extension operator scale
 github.com/fsnotify/fsnotify     | tenant
-sigs.k8s.io/yaml                 | tenant registry
-github.com/spf13                 | services operator
+sigs.k8s.io/yaml                 | tenant registry testcluster
+github.com/spf13                 | services operator scale
 go.etcd.io/bbolt                 | boltstore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
-os/exec                          | mongotest bench assets
+os/exec                          | mongotest bench scale assets
 database/sql                     |
-os                               | tenant boltstore mongotest services bench arch envtest assets operator
+os                               | tenant boltstore mongotest services bench scale arch envtest assets testcluster operator
 testing                          | storetest mongotest
 `
 
