@@ -26,6 +26,10 @@ type backends struct {
 	serve func(*httpapi.Config)
 	// ready says why the process cannot serve, nil when it can.
 	ready func(context.Context) error
+	// eraser erases viewers; nil where nothing is stored.
+	eraser *eraser
+	// keeper takes out what is too old; nil where nothing is stored.
+	keeper *keeper
 	// leave tells the other processes, if there are any, to count on this one no
 	// more. What they sent before is still answered.
 	leave func(context.Context) error
@@ -67,6 +71,7 @@ func openEmbedded(o options, shared stream.Options, metrics *telemetry.Metrics, 
 	d := newDomains(o, store, func(string) stream.Options { return shared }, metrics, names)
 	b := noBackends()
 	b.serve = d.serve
+	b.eraser, b.keeper = newEraser(store, d, o.halfLife), newKeeper(store, d, stream.SystemClock())
 	b.ready = func(context.Context) error { return store.Err() }
 	b.close = func(ctx context.Context) error { return errors.Join(d.close(ctx), store.Close()) }
 	return b, nil

@@ -59,6 +59,7 @@ func openDatabase(ctx context.Context, uri string, o options, mounts []mount, sh
 
 	b := noBackends()
 	b.serve = d.serve
+	b.eraser, b.keeper = newEraser(store, d, o.halfLife), newKeeper(store, d, stream.SystemClock())
 	b.ready = func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 		defer cancel()

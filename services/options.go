@@ -37,7 +37,7 @@ const extensionsFile = "config/extensions.yaml"
 
 func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address of the API; port 0 picks one")
-	f.StringVar(&o.adminListen, "admin-listen", "127.0.0.1:9090", "address of /healthz, /readyz and /metrics; port 0 picks one")
+	f.StringVar(&o.adminListen, "admin-listen", "127.0.0.1:9090", "address of /healthz, /readyz, /metrics and /erase; port 0 picks one")
 	o.registerStore(f)
 	f.StringVar(&o.peerListen, "peer-listen", "127.0.0.1:0", "with --mongodb-uri, address for the other processes that share the database; port 0 picks one")
 	f.StringVar(&o.peerAdvertise, "peer-advertise", "", "address at which they reach it, as host:port or as an IP with the port of --peer-listen (default that of --peer-listen)")

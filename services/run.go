@@ -45,8 +45,12 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 	}
 	handler := lastAnswers(&draining, publicHandler(mounts, b, directory, logger, metrics))
 	public := httpapi.NewServer(handler, logger)
-	admin := httpapi.NewServer(httpapi.NewAdmin(ready, metrics.Registry), logger)
-	s := &server{public: public, admin: admin, logger: logger, directory: directory}
+	admin := httpapi.NewServer(httpapi.NewAdmin(ready, metrics.Registry, eraseHandler(b, directory, logger)), logger)
+	s := &server{public: public, admin: admin, logger: logger, directory: directory, keeper: b.keeper}
+	if k := b.keeper; k != nil {
+		k.registry, k.logger = directory.Registry, logger
+		metrics.Retention(k.counts)
+	}
 	if err := s.listen(ctx, o); err != nil {
 		return errors.Join(err, b.close(ctx))
 	}
@@ -94,12 +98,29 @@ func publicHandler(mounts []mount, b backends, directory *tenant.Directory, logg
 	return httpapi.NewHandler(all...)
 }
 
-// server is the two listeners of a process and what watches its registry.
+// eraseHandler erases viewers from what the process stores, if it stores anything.
+func eraseHandler(b backends, directory *tenant.Directory, logger *slog.Logger) http.Handler {
+	if b.eraser == nil {
+		return nil
+	}
+	return httpapi.NewErase(directory.Registry, time.Now, func(ctx context.Context, extension string, viewer stream.Viewer) (any, error) {
+		logger.Info("erasing a viewer", "extension", extension)
+		report, err := b.eraser.erase(ctx, extension, viewer, func(int) {})
+		if err != nil {
+			logger.Error("a viewer was not erased; erasing again goes on", "extension", extension, "error", err)
+		}
+		return report, err
+	})
+}
+
+// server is the two listeners of a process, what watches its registry and what keeps
+// its store.
 type server struct {
 	public, admin                 *http.Server
 	publicListener, adminListener net.Listener
 	logger                        *slog.Logger
 	directory                     *tenant.Directory
+	keeper                        *keeper
 }
 
 func (s *server) listen(ctx context.Context, o options) (err error) {
@@ -126,6 +147,9 @@ func (s *server) serve(ctx context.Context) error {
 	watching, stop := context.WithCancel(ctx)
 	var group errgroup.Group
 	group.Go(func() error { return s.directory.Watch(watching, s.reloaded) })
+	if s.keeper != nil {
+		group.Go(func() error { s.keeper.run(watching); return nil })
+	}
 
 	var err error
 	select {

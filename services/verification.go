@@ -27,6 +27,8 @@ type found struct {
 	Chunks    uint64 `json:"chunks"`
 	Entries   uint64 `json:"entries"`
 	Bytes     uint64 `json:"bytes"`
+	Redacted  uint64 `json:"redacted"` // chunks that an erasure or a trim has changed
+	Trimmed   uint64 `json:"trimmed"`  // chunks that are too old to be kept and not replayed
 	Snapshots int    `json:"snapshots"`
 	Problems  int    `json:"problems"`
 }
@@ -65,6 +67,7 @@ func (v *verification) stream(ctx context.Context, replays map[string]replay, na
 	}
 	report, err := replay(ctx, name)
 	f.Chunks, f.Entries, f.Bytes = f.Chunks+report.Chunks, f.Entries+report.Entries, f.Bytes+report.Bytes
+	f.Redacted, f.Trimmed = f.Redacted+report.Redacted, f.Trimmed+report.Trimmed
 	if report.Snapshot {
 		f.Snapshots++
 	}
@@ -87,9 +90,10 @@ func (v *verification) document(ctx context.Context, documents document.Store, n
 	return nil
 }
 
-// judge tells damage, which is a finding, from a failure to read.
+// judge tells damage and what was left unfinished, which are findings, from a
+// failure to read.
 func (v *verification) judge(name string, err error) error {
-	if errors.Is(err, stream.ErrDamaged) {
+	if errors.Is(err, stream.ErrDamaged) || errors.Is(err, stream.ErrUnfinished) {
 		v.problem(name, err)
 		return nil
 	}
@@ -99,15 +103,20 @@ func (v *verification) judge(name string, err error) error {
 func (v *verification) write(w io.Writer) error {
 	var b strings.Builder
 	columns := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(columns, "kind\tnumber\tchunks\tentries\tbytes\tsnapshots\tproblems\t")
+	fmt.Fprintln(columns, "kind\tnumber\tchunks\tentries\tbytes\tredacted\ttrimmed\tsnapshots\tproblems\t")
 	for _, kind := range slices.Sorted(maps.Keys(v.Kinds)) {
 		f := v.Kinds[kind]
-		fmt.Fprintf(columns, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", kind, f.Streams, f.Chunks, f.Entries, f.Bytes, f.Snapshots, f.Problems)
+		fmt.Fprintf(columns, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n",
+			kind, f.Streams, f.Chunks, f.Entries, f.Bytes, f.Redacted, f.Trimmed, f.Snapshots, f.Problems)
 	}
 	_ = columns.Flush() // a strings.Builder takes everything
-	for _, p := range v.Problems {
-		fmt.Fprintf(&b, "\n%s\n  %s\n", p.Name, p.Reason)
-	}
+	writeProblems(&b, v.Problems)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func writeProblems(b *strings.Builder, problems []problem) {
+	for _, p := range problems {
+		fmt.Fprintf(b, "\n%s\n  %s\n", p.Name, p.Reason)
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/key"
@@ -116,6 +117,29 @@ func (s *Service) Serve(ctx context.Context, request []byte) ([]byte, error) {
 // [stream.ErrDamaged] says that it is not sound.
 func (s *Service) Verify(ctx context.Context, name string) (stream.Report, error) {
 	return s.engine.Verify(ctx, name, (*index).equal)
+}
+
+// Erase gives a viewer random names in the stream with that name, as
+// [stream.Engine.Erase] does.
+func (s *Service) Erase(ctx context.Context, name string, viewer stream.Viewer) (stream.Erased, error) {
+	return s.engine.Erase(ctx, name, viewer)
+}
+
+// Trim takes the entries from before a time out of the stream with that name, as
+// [stream.Engine.Trim] does.
+func (s *Service) Trim(ctx context.Context, name string, before time.Time) (stream.Trimmed, error) {
+	return s.engine.Trim(ctx, name, before)
+}
+
+// Trimmable reports whether Trim has something to do.
+func (s *Service) Trimmable(ctx context.Context, name string, before time.Time) (bool, error) {
+	return s.engine.Trimmable(ctx, name, before)
+}
+
+// DropSnapshot deletes the snapshot of the stream with that name if nothing was
+// appended since a time.
+func (s *Service) DropSnapshot(ctx context.Context, name string, before time.Time) (bool, error) {
+	return s.engine.DropSnapshot(ctx, name, before)
 }
 
 // Stats returns the figures of the engine.

@@ -104,6 +104,20 @@ func (rules) DecodeEntry(buf []byte) (s Submission, rest []byte, err error) {
 	}, buf, nil
 }
 
+func (rules) Identities(s Submission) []string { return []string{s.OpaqueID, s.UserID} }
+
+// Redact drops the data: an empty object takes its place.
+func (rules) Redact(s Submission, name func(string) string, drop bool) Submission {
+	s.OpaqueID, s.UserID = name(s.OpaqueID), name(s.UserID)
+	if drop {
+		s.Data = []byte("{}")
+	}
+	return s
+}
+
+// Rename changes nothing: an index knows nobody.
+func (rules) Rename(i *index, _ func(string) string) *index { return i }
+
 // AppendCommand writes a query as its start and a submission as an entry.
 func (r rules) AppendCommand(buf []byte, c command) []byte {
 	if c.query {

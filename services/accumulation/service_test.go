@@ -118,3 +118,47 @@ func TestPagesAreCapped(t *testing.T) {
 		t.Errorf("behind many entries of other channels: %v", found)
 	}
 }
+
+// A viewer who is erased leaves the entries, under another name, or not even what is
+// in them. Cursors stay what they are.
+func TestErase(t *testing.T) {
+	for _, drop := range []bool{false, true} {
+		store := storetest.NewMemory()
+		s := newService(t, store)
+		b := accumulation.Buffer{Environment: "production", Extension: "x", Name: "b"}
+		for _, opaque := range []string{"U1", "U2", "U1"} {
+			submission := accumulation.Submission{ChannelID: "1", OpaqueID: opaque, UserID: "7", Data: []byte(`{"of":"` + opaque + `"}`)}
+			if err := s.Append(t.Context(), b, submission); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := all(t, s, b)
+		erased, err := s.Erase(t.Context(), "buffer/production/x/b", stream.Viewer{IDs: []string{"U1"}, DropData: drop})
+		if err != nil || erased.Entries != 2 || len(erased.Linked) != 1 || erased.Linked[0] != "7" {
+			t.Errorf("erased %+v, %v", erased, err)
+		}
+		for i, entry := range all(t, s, b) {
+			was := before[i]
+			if was.OpaqueID == "U1" {
+				if entry.OpaqueID == "U1" || entry.OpaqueID == "" || drop != (string(entry.Data) == "{}") {
+					t.Errorf("entry %d is %+v", i, entry)
+				}
+				was.OpaqueID, was.Data = entry.OpaqueID, entry.Data
+			}
+			if diff := cmp.Diff(was, entry); diff != "" {
+				t.Errorf("entry %d (-before +after):\n%s", i, diff)
+			}
+		}
+	}
+}
+
+func all(t *testing.T, s *accumulation.Service, b accumulation.Buffer) (entries []accumulation.Entry) {
+	t.Helper()
+	for entry, err := range s.Entries(t.Context(), b, 0, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, entry)
+	}
+	return entries
+}

@@ -106,6 +106,24 @@ func (rules) DecodeEntry(buf []byte) (e entry, rest []byte, err error) {
 	return e, buf, err
 }
 
+func (rules) Identities(e entry) []string { return []string{e.identity} }
+
+// Redact drops nothing: an answer counts.
+func (rules) Redact(e entry, name func(string) string, _ bool) entry {
+	if !e.clear {
+		e.identity = name(e.identity)
+	}
+	return e
+}
+
+func (rules) Rename(b *board, name func(string) string) *board {
+	renamed := newBoard()
+	for identity, a := range b.answers {
+		renamed.set(name(identity), a.key)
+	}
+	return renamed
+}
+
 func (r rules) AppendSnapshot(buf []byte, b *board) []byte {
 	for identity, a := range b.answers {
 		buf = r.AppendEntry(buf, entry{identity: identity, key: a.key})

@@ -64,6 +64,28 @@ func (c Caller) key(scope Scope) (string, bool) {
 	return in("state", "extension"), true
 }
 
+// OfViewers is the beginning of the keys of an extension's state documents, among
+// them all that belong to viewers.
+func OfViewers(environment, extension string) string {
+	return key.Join("document", environment, extension, "state") + "/"
+}
+
+// BelongsTo reports whether the document at a key is that of a viewer with one of
+// the ids.
+func BelongsTo(name string, ids []string) bool {
+	parts, err := key.Split(name)
+	if err != nil || len(parts) < 6 || parts[0] != "document" || parts[3] != "state" {
+		return false
+	}
+	switch {
+	case parts[4] == "viewer" && len(parts) == 7:
+		return slices.Contains(ids, parts[6])
+	case parts[4] == "extension_viewer" && len(parts) == 6:
+		return slices.Contains(ids, parts[5])
+	}
+	return false
+}
+
 // Edit is one change of the document of a scope. Match and MaxBytes are those of
 // [document.Edit].
 type Edit struct {

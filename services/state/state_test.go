@@ -228,3 +228,26 @@ func TestNumberOfViewersIsBounded(t *testing.T) {
 	_, err := s.ReadViewers(t.Context(), someone, ids)
 	wantInvalid(t, err, "Too many ids specified")
 }
+
+func TestBelongsTo(t *testing.T) {
+	ids := []string{"U1", "42"}
+	for name, want := range map[string]bool{
+		"document/production/x/state/viewer/1/U1":           true,
+		"document/sandbox/x/state/viewer/1/42":              true,
+		"document/production/x/state/viewer/U1/U2":          false, // a channel of that name
+		"document/production/x/state/viewer/1/U1/U1":        false,
+		"document/production/x/state/extension_viewer/42":   true,
+		"document/production/x/state/extension_viewer/421":  false,
+		"document/production/x/state/extension":             false,
+		"document/production/x/state/channel/42":            false,
+		"document/production/x/config/channel/42":           false,
+		"document/production/x/config/viewer/1/42":          false,
+		"poll/production/x/state/extension_viewer/42":       false,
+		"document/production/x/state/extension_viewer/%zz":  false,
+		"document/production/x/state/extension_viewer/%342": true, // 42, escaped
+	} {
+		if got := state.BelongsTo(name, ids); got != want {
+			t.Errorf("%s belongs to the viewer: %t", name, got)
+		}
+	}
+}

@@ -34,6 +34,42 @@ func (r rules) DecodeEntry(buf []byte) (Entry, []byte, error) {
 	return entry, d.buf, d.err
 }
 
+func (r rules) Identities(e Entry) []string {
+	switch e := e.(type) {
+	case voted:
+		return []string{e.voter.OpaqueID, e.voter.UserID}
+	case modified:
+		return []string{e.user}
+	}
+	return nil
+}
+
+// Redact drops nothing: what a vote says counts.
+func (r rules) Redact(e Entry, name func(string) string, _ bool) Entry {
+	switch e := e.(type) {
+	case voted:
+		e.voter = Voter{OpaqueID: name(e.voter.OpaqueID), UserID: name(e.voter.UserID)}
+		return e
+	case modified:
+		e.user = name(e.user)
+		return e
+	}
+	return e
+}
+
+func (r rules) Rename(s *State, name func(string) string) *State {
+	renamed := newState(s.halfLife)
+	renamed.config, renamed.tally, renamed.decay, renamed.used = s.config, s.tally, s.decay, s.used
+	for i := range s.voters.table.records {
+		id := s.voters.table.identity(i)
+		renamed.voters.table.set(name(id), s.voters.table.get(id))
+	}
+	for id, total := range s.modifiers.total {
+		renamed.modifiers.set(name(id), total)
+	}
+	return renamed
+}
+
 func (r rules) AppendCommand(buf []byte, c Command) []byte { return c.append(buf) }
 
 func (r rules) DecodeCommand(buf []byte) (Command, []byte, error) {

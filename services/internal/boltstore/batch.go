@@ -1,6 +1,8 @@
 package boltstore
 
 import (
+	"slices"
+
 	"go.etcd.io/bbolt"
 )
 
@@ -29,8 +31,9 @@ func (b *batch) stageAll(requests []*request) []error {
 	return refusals
 }
 
+// put adds an entry, after which the head of its owner is the given one.
 func (b *batch) put(e entry, owner string, head uint64) {
-	b.raised[owner] = max(b.raised[owner], head)
+	b.raised[owner] = head
 	b.entries = append(b.entries, e)
 	b.journal = appendEntry(b.journal, e)
 }
@@ -44,31 +47,48 @@ func (b *batch) head(owner string) (head uint64, known bool, err error) {
 	if head, known = b.heads.Get(owner); known {
 		return head, true, nil
 	}
-	if err := b.read(); err != nil {
+	if head, err = b.stored(owner); err != nil {
 		return 0, false, err
 	}
-	if head, err = readHead(bucket(b.tx, headsBucket), owner); err != nil {
-		return 0, false, err
-	}
-	head = max(head, b.tables.head(owner))
 	b.heads.Add(owner, head)
 	return head, false, nil
 }
 
-// holds reports whether there is a record at key.
-func (b *batch) holds(key string) (bool, error) {
-	for _, e := range b.entries {
-		if e.key == key {
-			return true, nil
-		}
-	}
-	if _, ok := b.tables.get(key); ok {
-		return true, nil
+// stored returns the head of an owner as tables and records have it. What a table
+// says of a document holds: it may be deleted.
+func (b *batch) stored(owner string) (uint64, error) {
+	if record, ok := b.tables.get(owner); ok {
+		_, version := headOf(owner, record)
+		return version, nil
 	}
 	if err := b.read(); err != nil {
-		return false, err
+		return 0, err
 	}
-	return bucket(b.tx, recordsBucket).Get([]byte(key)) != nil, nil
+	head, err := readHead(bucket(b.tx, headsBucket), owner)
+	return max(head, b.tables.head(owner)), err
+}
+
+// holds reports whether there is a record at key.
+func (b *batch) holds(key string) (bool, error) {
+	record, err := b.record(key)
+	return record != nil, err
+}
+
+// record returns the record at key as it will be once the batch is done, nil when
+// there is none.
+func (b *batch) record(key string) ([]byte, error) {
+	for _, e := range slices.Backward(b.entries) {
+		if e.key == key {
+			return e.record, nil
+		}
+	}
+	if record, ok := b.tables.get(key); ok {
+		return record, nil
+	}
+	if err := b.read(); err != nil {
+		return nil, err
+	}
+	return bucket(b.tx, recordsBucket).Get([]byte(key)), nil
 }
 
 // read makes sure that the records can be read.

@@ -51,6 +51,28 @@ func (r replacement) size() (total int) {
 	return total
 }
 
+// Delete implements [document.Store].
+func (s *Store) Delete(ctx context.Context, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	key, record := encodeDeletion(name)
+	return s.writer.submit(ctx, removal{key, record})
+}
+
+// removal takes a document away.
+type removal entry
+
+func (r removal) stage(b *batch) error {
+	version, _, err := b.head(r.key)
+	if err == nil && version > 0 {
+		b.put(entry(r), r.key, 0)
+	}
+	return err
+}
+
+func (r removal) size() int { return entry(r).size() }
+
 // Get implements [document.Store]. A document that is not as it was written is
 // reported as [stream.ErrDamaged].
 func (s *Store) Get(ctx context.Context, keys ...string) ([]document.Document, error) {

@@ -28,12 +28,12 @@ func (s *Store) Keys(ctx context.Context, prefix string) iter.Seq2[string, error
 func (s *Store) owners(ctx context.Context, sort, prefix, past string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for pivot := sort + prefix; ; {
-			owner, ok, err := s.nextOwner(ctx, sort+prefix, pivot)
+			owner, deleted, err := s.nextOwner(ctx, sort+prefix, pivot)
 			if err != nil {
 				yield("", err)
 				return
 			}
-			if !ok || !yield(owner[len(sort):], nil) {
+			if owner == "" || !deleted && !yield(owner[len(sort):], nil) {
 				return
 			}
 			pivot = owner + past
@@ -41,29 +41,30 @@ func (s *Store) owners(ctx context.Context, sort, prefix, past string) iter.Seq2
 	}
 }
 
-// nextOwner returns the first owner from pivot on in the tables and, after them,
-// in the heads of what is in the records.
-func (s *Store) nextOwner(ctx context.Context, prefix, pivot string) (owner string, ok bool, err error) {
+// nextOwner returns the first owner from pivot on in the tables, the newest first,
+// and in the heads of what is in the records; "" when there is none. A document that
+// is deleted may not have left the records yet.
+func (s *Store) nextOwner(ctx context.Context, prefix, pivot string) (owner string, deleted bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", false, err
 	}
-	consider := func(candidate string) {
-		if !ok || candidate < owner {
-			owner, ok = candidate, true
+	consider := func(candidate string, gone bool) {
+		if owner == "" || candidate < owner {
+			owner, deleted = candidate, gone
 		}
 	}
 	s.tables.scan(prefix, pivot, 1, func(entries []entry, _ bool) {
 		for _, e := range entries {
 			candidate, _ := headOf(e.key, e.record)
-			consider(candidate)
+			consider(candidate, isDeletion(e.key, e.record))
 		}
 	})
 	err = s.db.view(func(tx *bbolt.Tx) error {
 		key, _ := bucket(tx, headsBucket).Cursor().Seek([]byte(pivot))
 		if strings.HasPrefix(string(key), prefix) {
-			consider(string(key))
+			consider(string(key), false)
 		}
 		return nil
 	})
-	return owner, ok, err
+	return owner, deleted, err
 }

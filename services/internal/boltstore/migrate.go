@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"encoding/binary"
+	"errors"
 
 	"go.etcd.io/bbolt"
 )
@@ -62,6 +63,12 @@ func nextSlice(t *table, from string, pages int) (slice []entry, next string) {
 func writeRecords(tx *bbolt.Tx, entries []entry) error {
 	records, heads := bucket(tx, recordsBucket), bucket(tx, headsBucket)
 	for i, e := range entries {
+		if e.key[0] == 'd' {
+			if err := writeDocument(records, heads, e); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := records.Put([]byte(e.key), e.record); err != nil {
 			return err
 		}
@@ -78,13 +85,31 @@ func writeRecords(tx *bbolt.Tx, entries []entry) error {
 	return nil
 }
 
+// writeDocument makes a document and its head what an entry says, which is never
+// older than what the records hold.
+func writeDocument(records, heads *bbolt.Bucket, e entry) error {
+	key := []byte(e.key)
+	if isDeletion(e.key, e.record) {
+		return errors.Join(records.Delete(key), heads.Delete(key))
+	}
+	_, version := headOf(e.key, e.record)
+	if old, err := readHead(heads, e.key); err != nil || old == version {
+		return errors.Join(err, records.Put(key, e.record))
+	}
+	return errors.Join(records.Put(key, e.record), writeHead(heads, e.key, version))
+}
+
+func writeHead(heads *bbolt.Bucket, owner string, head uint64) error {
+	value := binary.BigEndian.AppendUint64(make([]byte, sumSize), head)
+	return heads.Put([]byte(owner), seal(headsBucket, owner, value))
+}
+
 func raiseHead(heads *bbolt.Bucket, owner string, head uint64) error {
 	old, err := readHead(heads, owner)
 	if err != nil || old >= head {
 		return err
 	}
-	value := binary.BigEndian.AppendUint64(make([]byte, sumSize), head)
-	return heads.Put([]byte(owner), seal(headsBucket, owner, value))
+	return writeHead(heads, owner, head)
 }
 
 // readHead returns the last seq or version of what the records hold of owner, 0

@@ -35,6 +35,10 @@ const (
 	chunkHeader    = sumSize + 8 + len(stream.ChunkID{}) + len(stream.Digest{}) + 8
 	documentHeader = sumSize + 8 + len(document.WriteID{})
 
+	// redactedBit, in the count of a chunk, says that the digest of the original
+	// chunk stands between header and payload.
+	redactedBit = 1 << 63
+
 	longestName = 16 << 10
 )
 
@@ -99,7 +103,14 @@ func encodeChunk(chunk *stream.Chunk) (key string, record []byte) {
 	record = binary.BigEndian.AppendUint64(record, uint64(chunk.At))
 	record = append(record, chunk.ID[:]...)
 	record = append(record, chunk.Prev[:]...)
-	record = binary.BigEndian.AppendUint64(record, uint64(chunk.Count))
+	count := uint64(chunk.Count)
+	if chunk.Original != (stream.Digest{}) {
+		count |= redactedBit
+	}
+	record = binary.BigEndian.AppendUint64(record, count)
+	if count&redactedBit != 0 {
+		record = append(record, chunk.Original[:]...)
+	}
 	record = append(record, chunk.Payload...)
 	key = chunkKey(chunk.Stream, chunk.Seq)
 	return key, seal(recordsBucket, key, record)
@@ -120,8 +131,16 @@ func decodeChunk(name, key string, record []byte) (stream.Chunk, error) {
 	body = body[8:]
 	body = body[copy(chunk.ID[:], body):]
 	body = body[copy(chunk.Prev[:], body):]
-	chunk.Count = int(binary.BigEndian.Uint64(body))
-	chunk.Payload = append([]byte{}, body[8:]...)
+	count := binary.BigEndian.Uint64(body)
+	body = body[8:]
+	if count&redactedBit != 0 {
+		if len(body) < len(chunk.Original) {
+			return stream.Chunk{}, damaged(recordsBucket, key, "wrong length")
+		}
+		body = body[copy(chunk.Original[:], body):]
+	}
+	chunk.Count = int(count &^ redactedBit)
+	chunk.Payload = append([]byte{}, body...)
 	return chunk, nil
 }
 
@@ -132,6 +151,19 @@ func encodeDocument(write *document.Write) (key string, record []byte) {
 	record = append(record, write.Body...)
 	key = documentKey(write.Key)
 	return key, seal(recordsBucket, key, record)
+}
+
+// encodeDeletion returns what stands for a deleted document until that has left the
+// records: version 0.
+func encodeDeletion(name string) (key string, record []byte) {
+	key = documentKey(name)
+	return key, seal(recordsBucket, key, make([]byte, documentHeader))
+}
+
+// isDeletion reports whether a record says that there is no document at its key.
+func isDeletion(key string, record []byte) bool {
+	_, version := headOf(key, record)
+	return key[0] == 'd' && version == 0
 }
 
 // decodeDocument returns the document that is stored at key. It shares no
@@ -145,6 +177,9 @@ func decodeDocument(key string, record []byte) (document.Document, error) {
 		return document.Document{}, damaged(recordsBucket, key, "wrong length")
 	}
 	found := document.Document{Version: binary.BigEndian.Uint64(body)}
+	if found.Version == 0 {
+		return document.Document{}, nil // deleted
+	}
 	body = body[8:]
 	found.Body = append([]byte{}, body[copy(found.ID[:], body):]...)
 	return found, nil

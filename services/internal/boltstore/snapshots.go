@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 
@@ -72,6 +73,29 @@ func (s *Store) SaveSnapshot(ctx context.Context, name string, snapshot stream.S
 		return err
 	}
 	return s.deleteParts(ctx, name, m.generation)
+}
+
+// DeleteSnapshot implements [stream.Store].
+func (s *Store) DeleteSnapshot(ctx context.Context, name string) error {
+	if err := cmp.Or(ctx.Err(), checkName(name)); err != nil {
+		return err
+	}
+	unlock, err := s.lockSnapshots(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	_, ok, err := s.manifest(name)
+	if err != nil {
+		return err
+	}
+	if ok {
+		if err := s.writer.submit(ctx, deleted(snapshotsBucket, [][]byte{[]byte(name)})); err != nil {
+			return err
+		}
+	}
+	const none = 0 // generations begin with 1
+	return s.deleteParts(ctx, name, none)
 }
 
 func (s *Store) saveParts(ctx context.Context, name string, generation uint64, state []byte) error {

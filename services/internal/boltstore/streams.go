@@ -37,11 +37,50 @@ func (i insertion) stage(b *batch) error {
 			return cmp.Or(err, stream.ErrConflict)
 		}
 	}
-	b.put(entry(i), owner, seq)
+	b.put(entry(i), owner, max(head, seq))
 	return nil
 }
 
 func (i insertion) size() int { return entry(i).size() }
+
+// Replace implements [stream.Store].
+func (s *Store) Replace(ctx context.Context, chunk stream.Chunk, expect stream.Digest) error {
+	if err := checkName(chunk.Stream); err != nil {
+		return err
+	}
+	key, record := encodeChunk(&chunk)
+	return s.writer.submit(ctx, redaction{entry{key, record}, chunk.Stream, chunk.Sum(), expect})
+}
+
+// redaction stores a chunk in the place of another.
+type redaction struct {
+	entry
+	stream         string
+	sum, expectSum stream.Digest
+}
+
+func (r redaction) stage(b *batch) error {
+	record, err := b.record(r.key)
+	if err != nil || record == nil {
+		return cmp.Or(err, stream.ErrConflict)
+	}
+	chunk, err := decodeChunk(r.stream, r.key, record)
+	if err != nil {
+		return err
+	}
+	switch chunk.Sum() {
+	case r.sum:
+		return nil
+	case r.expectSum:
+		owner, _ := headOf(r.key, r.entry.record)
+		head, _, err := b.head(owner)
+		if err == nil {
+			b.put(r.entry, owner, head)
+		}
+		return err
+	}
+	return stream.ErrConflict
+}
 
 // Chunks implements [stream.Store]. A chunk or an end of the stream that is not
 // as it was written is reported as [stream.ErrDamaged]; gaps are not looked for.
@@ -144,8 +183,8 @@ func checkEnd(tx *bbolt.Tx, name string, after uint64, chunks []stream.Chunk) er
 	return nil
 }
 
-// merge returns the chunks of several pages in order, up to the last of which
-// no page can lack one before.
+// merge returns the chunks of several pages, the newest page first, in order, up to
+// the last of which no page can lack one before.
 func merge(pages []page) page {
 	merged, end := page{all: true}, uint64(math.MaxUint64)
 	for _, p := range pages {
@@ -155,7 +194,7 @@ func merge(pages []page) page {
 			end = min(end, p.chunks[len(p.chunks)-1].Seq)
 		}
 	}
-	slices.SortFunc(merged.chunks, func(a, b stream.Chunk) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortStableFunc(merged.chunks, func(a, b stream.Chunk) int { return cmp.Compare(a.Seq, b.Seq) })
 	merged.chunks = slices.CompactFunc(merged.chunks, func(a, b stream.Chunk) bool { return a.Seq == b.Seq })
 	merged.chunks = slices.DeleteFunc(merged.chunks, func(c stream.Chunk) bool { return c.Seq > end })
 	return merged

@@ -133,6 +133,10 @@ func (nothing) Chunks(context.Context, string, uint64) iter.Seq2[stream.Chunk, e
 	return func(func(stream.Chunk, error) bool) {}
 }
 
+func (nothing) Replace(context.Context, stream.Chunk, stream.Digest) error { return nil }
+
+func (nothing) DeleteSnapshot(context.Context, string) error { return nil }
+
 func (nothing) SaveSnapshot(context.Context, string, stream.Snapshot) error { return nil }
 
 func (nothing) LoadSnapshot(context.Context, string) (s stream.Snapshot, ok bool, err error) {

@@ -125,6 +125,17 @@ func (s *Service) Edit(ctx context.Context, edit Edit) (Document, error) {
 	return Document{}, fault.Wrap(fault.Uncertain, ctx.Err(), "The request ended while the document was being written")
 }
 
+// Delete makes a document one that was never written. Edits of this process that
+// come meanwhile come before or after it as a whole.
+func (s *Service) Delete(ctx context.Context, key string) error {
+	release, err := s.acquire(ctx, []string{key})
+	if err != nil {
+		return err
+	}
+	defer release()
+	return s.store.Delete(ctx, key)
+}
+
 // Close refuses new edits and waits for those that were accepted. When ctx ends
 // first it abandons them, with an outcome unknown to their callers, and returns
 // the error of ctx.

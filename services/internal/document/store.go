@@ -61,4 +61,9 @@ type Store interface {
 	// one after the other, and says so where that shows: [ErrIncomplete],
 	// [ErrPartial].
 	Put(ctx context.Context, writes ...Write) error
+
+	// Delete makes the document at key one that was never written, its older
+	// versions included. A write that is under way meanwhile may come after it, if
+	// what it expects was there when it began.
+	Delete(ctx context.Context, key string) error
 }

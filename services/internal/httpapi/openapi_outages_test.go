@@ -137,6 +137,12 @@ func (s brokenStore) Chunks(context.Context, string, uint64) iter.Seq2[stream.Ch
 	return func(yield func(stream.Chunk, error) bool) { yield(stream.Chunk{}, s.err) }
 }
 
+func (s brokenStore) Replace(context.Context, stream.Chunk, stream.Digest) error { return s.err }
+
+func (s brokenStore) DeleteSnapshot(context.Context, string) error { return s.err }
+
+func (s brokenStore) Delete(context.Context, string) error { return s.err }
+
 func (s brokenStore) SaveSnapshot(context.Context, string, stream.Snapshot) error { return s.err }
 
 func (s brokenStore) LoadSnapshot(context.Context, string) (stream.Snapshot, bool, error) {

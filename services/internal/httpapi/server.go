@@ -31,9 +31,10 @@ func NewServer(handler http.Handler, logger *slog.Logger) *http.Server {
 	}
 }
 
-// NewAdmin returns what answers on the admin listener: /healthz while the process lives, /readyz
-// while ready returns nil, /metrics for Prometheus.
-func NewAdmin(ready func(context.Context) error, metrics *prometheus.Registry) http.Handler {
+// NewAdmin returns what answers on the admin listener: /healthz while the process
+// lives, /readyz while ready returns nil, /metrics for Prometheus, and erase to POST
+// /erase unless it is nil.
+func NewAdmin(ready func(context.Context) error, metrics *prometheus.Registry, erase http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, []byte(`{"status":"ok"}`))
@@ -45,6 +46,9 @@ func NewAdmin(ready func(context.Context) error, metrics *prometheus.Registry) h
 		}
 		writeJSON(w, http.StatusOK, []byte(`{"status":"ready"}`))
 	})
+	if erase != nil {
+		mux.Handle("POST /erase", erase)
+	}
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 	return mux
 }

@@ -110,7 +110,7 @@ func TestAdmin(t *testing.T) {
 	observed.as(viewer(), "GET", "/vote?id=secret", "").is(200)
 	observed.send("BREW", "/v1/nope/secret", "").is(404)
 	var unready error
-	a.handler = httpapi.NewAdmin(func(context.Context) error { return unready }, metrics.Registry)
+	a.handler = httpapi.NewAdmin(func(context.Context) error { return unready }, metrics.Registry, nil)
 	a.send("GET", "/healthz", "").is(200)
 	a.send("GET", "/readyz", "").is(200)
 	unready = errors.New("secret")

@@ -18,14 +18,32 @@ import (
 // chunkRecord is a chunk as it is stored. Its _id is made of stream and seq, and
 // so unique with them.
 type chunkRecord struct {
-	Key     string `bson:"_id"`
-	Stream  string `bson:"stream"`
-	Seq     int64  `bson:"seq"`
-	At      int64  `bson:"at"`
-	ID      []byte `bson:"id"`
-	Prev    []byte `bson:"prev"`
-	Count   int64  `bson:"count"`
-	Payload []byte `bson:"payload"`
+	Key      string `bson:"_id"`
+	Stream   string `bson:"stream"`
+	Seq      int64  `bson:"seq"`
+	At       int64  `bson:"at"`
+	ID       []byte `bson:"id"`
+	Prev     []byte `bson:"prev"`
+	Original []byte `bson:"original,omitempty"` // of redacted chunks
+	Count    int64  `bson:"count"`
+	Payload  []byte `bson:"payload"`
+}
+
+func newChunkRecord(chunk *stream.Chunk) *chunkRecord {
+	r := &chunkRecord{
+		Key:     numbered(chunk.Stream, chunk.Seq),
+		Stream:  chunk.Stream,
+		Seq:     int64(chunk.Seq),
+		At:      chunk.At,
+		ID:      chunk.ID[:],
+		Prev:    chunk.Prev[:],
+		Count:   int64(chunk.Count),
+		Payload: chunk.Payload,
+	}
+	if chunk.Original != (stream.Digest{}) {
+		r.Original = chunk.Original[:]
+	}
+	return r
 }
 
 // numbered returns the _id of the part with that number of something with a
@@ -37,20 +55,46 @@ func (s *Store) Append(ctx context.Context, chunk stream.Chunk) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	_, err := s.chunks.InsertOne(ctx, chunkRecord{
-		Key:     numbered(chunk.Stream, chunk.Seq),
-		Stream:  chunk.Stream,
-		Seq:     int64(chunk.Seq),
-		At:      chunk.At,
-		ID:      chunk.ID[:],
-		Prev:    chunk.Prev[:],
-		Count:   int64(chunk.Count),
-		Payload: chunk.Payload,
-	})
+	_, err := s.chunks.InsertOne(ctx, newChunkRecord(&chunk))
 	if mongo.IsDuplicateKeyError(err) {
 		return stream.ErrConflict
 	}
 	return written(err)
+}
+
+// Replace implements [stream.Store]. The filter of the replacement holds what it is
+// to replace, so that of two at once, or of one that a server applies twice, the
+// second finds nothing.
+func (s *Store) Replace(ctx context.Context, chunk stream.Chunk, expect stream.Digest) error {
+	var stored chunkRecord
+	found, err := s.one(ctx, s.chunks, bson.D{{Key: "_id", Value: numbered(chunk.Stream, chunk.Seq)}}, &stored)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return stream.ErrConflict
+	}
+	old, err := stored.chunk(nil)
+	switch {
+	case err != nil:
+		return err
+	case old.Sum() == chunk.Sum():
+		return nil
+	case old.Sum() != expect:
+		return stream.ErrConflict
+	}
+	replaced, err := s.chunks.ReplaceOne(ctx, bson.D{
+		{Key: "_id", Value: stored.Key},
+		{Key: "id", Value: stored.ID},
+		{Key: "payload", Value: stored.Payload},
+	}, newChunkRecord(&chunk))
+	if err != nil {
+		return written(err)
+	}
+	if replaced.MatchedCount == 0 { // somebody was faster, perhaps with the same
+		return s.Replace(ctx, chunk, expect)
+	}
+	return nil
 }
 
 const (
@@ -139,11 +183,13 @@ func (r *chunkRecord) chunk(err error) (stream.Chunk, error) {
 		Count:   int(r.Count),
 		Payload: r.Payload,
 	}
-	if len(r.ID) != len(chunk.ID) || len(r.Prev) != len(chunk.Prev) || r.Count < 0 || r.Key != numbered(r.Stream, chunk.Seq) {
+	if len(r.ID) != len(chunk.ID) || len(r.Prev) != len(chunk.Prev) || r.Count < 0 || r.Key != numbered(r.Stream, chunk.Seq) ||
+		len(r.Original) != len(chunk.Original) && len(r.Original) != 0 {
 		return stream.Chunk{}, fmt.Errorf("%w: record %s", stream.ErrDamaged, r.Key)
 	}
 	copy(chunk.ID[:], r.ID)
 	copy(chunk.Prev[:], r.Prev)
+	copy(chunk.Original[:], r.Original)
 	return chunk, nil
 }
 

@@ -133,3 +133,28 @@ func (s *Store) tryInsert(ctx context.Context, w document.Write, own mark) error
 	}
 	return written(err)
 }
+
+// Delete implements [document.Store]: it deletes versions, the newest last, until
+// there are none, those included that somebody writes meanwhile on top of another. A
+// writer that slept since before the first of them was deleted can still leave one.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	for {
+		cursor, err := s.documents.Find(ctx, bson.D{{Key: "key", Value: key}},
+			options.Find().SetSort(bson.D{{Key: "version", Value: 1}}).SetProjection(bson.D{{Key: "_id", Value: 1}}))
+		if err != nil {
+			return unavailable(err)
+		}
+		var records []documentRecord
+		if err := cursor.All(ctx, &records); err != nil {
+			return readFailure(err)
+		}
+		if len(records) == 0 {
+			return nil
+		}
+		for _, r := range records {
+			if _, err := s.documents.DeleteOne(ctx, bson.D{{Key: "_id", Value: r.ID}}); err != nil {
+				return written(err)
+			}
+		}
+	}
+}

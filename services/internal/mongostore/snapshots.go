@@ -79,6 +79,19 @@ func (s *Store) forgetBefore(ctx context.Context, name string, id bson.ObjectID)
 	return err
 }
 
+// DeleteSnapshot implements [stream.Store].
+func (s *Store) DeleteSnapshot(ctx context.Context, name string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, c := range []*mongo.Collection{s.snapshots, s.parts} {
+		if _, err := c.DeleteMany(ctx, bson.D{{Key: "stream", Value: name}}); err != nil {
+			return written(err)
+		}
+	}
+	return nil
+}
+
 // LoadSnapshot implements [stream.Store].
 func (s *Store) LoadSnapshot(ctx context.Context, name string) (stream.Snapshot, bool, error) {
 	cursor, err := s.snapshots.Find(ctx, bson.D{{Key: "stream", Value: name}},

@@ -158,3 +158,65 @@ func documentsSurviveReopen(t *testing.T, s Harness) {
 	s.Reopen(t)
 	wantDocuments(t, s, keys, want...)
 }
+
+func remove(t *testing.T, s Store, key string) {
+	t.Helper()
+	if err := s.Delete(t.Context(), key); err != nil {
+		t.Errorf("delete %s: %v", key, err)
+	}
+}
+
+// documentIsDeleted and begins anew, whatever of it the store had put where.
+func documentIsDeleted(t *testing.T, s Harness) {
+	remove(t, s, "d")
+	for reopen := range 4 {
+		var last document.Document
+		for version := range uint64(40) { // more than any store keeps
+			next, made := write("d", version, fmt.Sprint("version ", version+1))
+			put(t, s, next)
+			last = made
+			if version == 20 && reopen&1 != 0 {
+				s.Reopen(t)
+			}
+		}
+		kept, other := write("d/other", uint64(reopen), "kept")
+		put(t, s, kept)
+		remove(t, s, "d")
+		if reopen&2 != 0 {
+			s.Reopen(t)
+		}
+		wantDocuments(t, s, []string{"d", "d/other"}, document.Document{}, other)
+		stale, _ := write("d", last.Version, "stale")
+		wantConflict(t, s, stale)
+		remove(t, s, "d")
+	}
+	first, made := write("d", 0, "first again")
+	put(t, s, first)
+	s.Reopen(t)
+	wantDocuments(t, s, []string{"d"}, made)
+}
+
+// documentDeleteRace: whoever writes on top of a version that is gone is refused.
+func documentDeleteRace(t *testing.T, s Harness) {
+	const writers, increments = 3, 20
+	concurrently(writers+1, func(i int) {
+		for range increments {
+			if i == writers {
+				remove(t, s, "counter")
+				continue
+			}
+			if err := increment(t.Context(), s, byte(i), "counter"); err != nil {
+				t.Errorf("increment: %v", err)
+			}
+		}
+	})
+	found, err := s.Get(t.Context(), "counter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := numberIn(found[0]); found[0].Version != n {
+		t.Errorf("counter is %d at version %d", n, found[0].Version)
+	}
+	remove(t, s, "counter")
+	wantDocuments(t, s, []string{"counter"}, document.Document{})
+}

@@ -32,6 +32,7 @@ func RunListing(t *testing.T, open func(t *testing.T) ListingHarness) {
 		"EmptyStoreListsNothing":  func(t *testing.T, s ListingHarness) { wantListed(t, s, "") },
 		"ListedOnceInOrder":       listedOnceInOrder,
 		"ListingHoldsNothing":     listingHoldsNothing,
+		"DeletedIsNotListed":      deletedIsNotListed,
 		"CancelledListingIsError": cancelledListing,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,6 +79,33 @@ func listingHoldsNothing(t *testing.T, s ListingHarness) {
 		break
 	}
 	wantListed(t, s, "", "a", "b", "c")
+}
+
+// deletedIsNotListed, wherever the store had put what is deleted.
+func deletedIsNotListed(t *testing.T, s ListingHarness) {
+	names := []string{"a", "b", "b/c", "c"}
+	for _, name := range names {
+		fill(t, s, name)
+	}
+	s.Reopen(t)
+	for _, name := range []string{"a", "b/c"} {
+		remove(t, s, name)
+	}
+	put(t, s, document.Write{Key: "d", Body: []byte("{}")})
+	remove(t, s, "d")
+	for range 2 {
+		if got := collect(t, s.Keys(t.Context(), "")); !slices.Equal(got, []string{"b", "c"}) {
+			t.Errorf("keys are %q", got)
+		}
+		if got := collect(t, s.Streams(t.Context(), "")); !slices.Equal(got, names) {
+			t.Errorf("streams are %q", got)
+		}
+		s.Reopen(t)
+	}
+	put(t, s, document.Write{Key: "a", Body: []byte("{}")})
+	if got := collect(t, s.Keys(t.Context(), "a")); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("keys are %q, want the one written again", got)
+	}
 }
 
 func cancelledListing(t *testing.T, s ListingHarness) {

@@ -87,6 +87,40 @@ func (m *Memory) Chunks(ctx context.Context, name string, after uint64) iter.Seq
 	}
 }
 
+// Replace implements [stream.Store].
+func (m *Memory) Replace(ctx context.Context, chunk stream.Chunk, expect stream.Digest) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	chunks := m.chunks[chunk.Stream]
+	i, found := find(chunks, chunk.Seq)
+	switch {
+	case !found:
+		return stream.ErrConflict
+	case chunks[i].Sum() == chunk.Sum():
+		return nil
+	case chunks[i].Sum() != expect:
+		return stream.ErrConflict
+	}
+	chunks = slices.Clone(chunks) // somebody may be reading the others
+	chunks[i] = chunk
+	m.chunks[chunk.Stream] = chunks
+	return nil
+}
+
+// DeleteSnapshot implements [stream.Store].
+func (m *Memory) DeleteSnapshot(ctx context.Context, name string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.snapshots, name)
+	return nil
+}
+
 // SaveSnapshot implements [stream.Store].
 func (m *Memory) SaveSnapshot(ctx context.Context, name string, snapshot stream.Snapshot) error {
 	if err := ctx.Err(); err != nil {
@@ -140,5 +174,16 @@ func (m *Memory) Put(ctx context.Context, writes ...document.Write) error {
 	for _, w := range writes {
 		m.documents[w.Key] = document.Document{Version: w.Expect + 1, ID: w.ID, Body: w.Body}
 	}
+	return nil
+}
+
+// Delete implements [document.Store].
+func (m *Memory) Delete(ctx context.Context, key string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.documents, key)
 	return nil
 }

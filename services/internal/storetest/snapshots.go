@@ -107,3 +107,25 @@ func snapshotSurvivesReopen(t *testing.T, s Harness) {
 	s.Reopen(t)
 	wantSnapshot(t, s, "s", newSnapshot(2, 5<<20))
 }
+
+func snapshotIsDeleted(t *testing.T, s Harness) {
+	deleteSnapshot(t, s, "s")
+	for i, size := range []int{10, 20 << 20} {
+		save(t, s, "s", newSnapshot(byte(i), size))
+		save(t, s, "s/other", newSnapshot(byte(i), size))
+		deleteSnapshot(t, s, "s")
+		wantNoSnapshot(t, s, "s")
+		wantSnapshot(t, s, "s/other", newSnapshot(byte(i), size))
+		s.Reopen(t)
+		wantNoSnapshot(t, s, "s")
+	}
+	save(t, s, "s", newSnapshot(9, 3<<20))
+	wantSnapshot(t, s, "s", newSnapshot(9, 3<<20))
+}
+
+func deleteSnapshot(t *testing.T, s Store, name string) {
+	t.Helper()
+	if err := s.DeleteSnapshot(t.Context(), name); err != nil {
+		t.Errorf("delete the snapshot of %s: %v", name, err)
+	}
+}

@@ -59,6 +59,26 @@ func orderIsThatOfSeq(t *testing.T, s Harness) {
 	wantChunks(t, s, "s", 0, chunks...)
 }
 
+// lateChunksHideNoOther: one that comes before others leaves those where they are.
+func lateChunksHideNoOther(t *testing.T, s Harness) {
+	var chunks []stream.Chunk
+	for _, seq := range []uint64{1, 5, 9, 3} {
+		chunks = append(chunks, newChunk("s", seq, 0, 10))
+		add(t, s, chunks[len(chunks)-1])
+	}
+	for _, taken := range chunks {
+		if err := s.Append(t.Context(), newChunk("s", taken.Seq, 1, 10)); !errors.Is(err, stream.ErrConflict) {
+			t.Errorf("second chunk %d: %v, want ErrConflict", taken.Seq, err)
+		}
+		replace(t, s, redaction(taken, 1, 10), taken)
+	}
+	for _, taken := range chunks {
+		if err := s.Append(t.Context(), newChunk("s", taken.Seq, 2, 10)); !errors.Is(err, stream.ErrConflict) {
+			t.Errorf("second chunk %d after its redaction: %v, want ErrConflict", taken.Seq, err)
+		}
+	}
+}
+
 func appendRaceHasOneWinner(t *testing.T, s Harness) {
 	const writers, last = 8, 60
 	var winners [last + 1]atomic.Int64
@@ -223,6 +243,11 @@ func cancelledStoresNothing(t *testing.T, s Harness) {
 	attempts := map[string]func() error{
 		"append": func() error { return s.Append(cancelled, newChunk("s", 1, 0, 10)) },
 		"put":    func() error { return s.Put(cancelled, document.Write{Key: "d", Body: []byte("{}")}) },
+		"replace": func() error {
+			return s.Replace(cancelled, newChunk("other", 1, 1, 10), digestOf(newChunk("other", 1, 0, 10)))
+		},
+		"forget": func() error { return s.DeleteSnapshot(cancelled, "other") },
+		"delete": func() error { return s.Delete(cancelled, "d") },
 		"save":   func() error { return s.SaveSnapshot(cancelled, "s", stream.Snapshot{State: []byte("state")}) },
 		"get":    func() error { _, err := s.Get(cancelled, "d"); return err },
 		"load":   func() error { _, _, err := s.LoadSnapshot(cancelled, "s"); return err },
@@ -241,6 +266,7 @@ func cancelledStoresNothing(t *testing.T, s Harness) {
 	}
 	s.Reopen(t)
 	wantChunks(t, s, "s", 0)
+	wantChunks(t, s, "other", 0, newChunk("other", 1, 0, 10))
 	wantDocuments(t, s, []string{"d"}, document.Document{})
 	wantNoSnapshot(t, s, "s")
 }

@@ -13,6 +13,8 @@ type call[C, R any] struct {
 	err error
 	// head is how far the log had come when the outcomes were known.
 	head uint64
+	// look asks to look for chunks that this engine has not appended.
+	look bool
 	// group says where the call came from if it was another process.
 	group group
 

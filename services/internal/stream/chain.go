@@ -8,7 +8,7 @@ func (h Head) Next(chunk *Chunk, ties bool) (Head, error) {
 	if err := h.follows(chunk, ties); err != nil {
 		return h, err
 	}
-	return Head{Seq: chunk.Seq, At: chunk.At, Sum: chunk.Sum()}, nil
+	return chunk.head(), nil
 }
 
 // follows makes sure that chunk follows h.

@@ -164,7 +164,7 @@ func settlePauses() *backoff.ExponentialBackOff {
 
 // apply folds a durable chunk into the state and makes it the head.
 func (l *log[S, C, E, R]) apply(chunk *Chunk, groups []membership, entries []E) {
-	rules, head := l.engine.rules, Head{Seq: chunk.Seq, At: chunk.At, Sum: chunk.Sum()}
+	rules, head := l.engine.rules, chunk.head()
 	l.mu.Lock()
 	for _, entry := range entries {
 		rules.Apply(l.state, chunk.At, entry)

@@ -87,7 +87,7 @@ func (c *contest) run(t *testing.T) {
 			replica := int(id) % c.replicas
 			for n := uint64(0); time.Since(start) < contestTime; n++ {
 				began := time.Now()
-				if _, err := c.engines[replica].Do(t.Context(), testStream, post{id<<32 | n, 0}); err != nil {
+				if _, err := c.engines[replica].Do(t.Context(), testStream, post{id: id<<32 | n, amount: 0}); err != nil {
 					t.Error(err)
 				}
 				c.mu.Lock()

@@ -15,7 +15,7 @@ func recorded(t *testing.T) ([]stream.Chunk, stream.Snapshot) {
 	store := newSlow(0)
 	engine := newEngine(store, stream.Options{SnapshotTail: 1})
 	for id := range uint64(5) {
-		if _, err := engine.Do(t.Context(), testStream, post{id, 1}); err != nil {
+		if _, err := engine.Do(t.Context(), testStream, post{id: id, amount: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,7 +49,7 @@ func TestDamageIsRefusedNotFolded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			chunks, _ := recorded(t)
 			engine := newEngine(storetest.NewMemoryOf(damage(chunks)...), stream.Options{})
-			_, err := engine.Do(t.Context(), testStream, post{9, 1})
+			_, err := engine.Do(t.Context(), testStream, post{id: 9, amount: 1})
 			if !errors.Is(err, stream.ErrDamaged) || fault.KindOf(err) != fault.Storage {
 				t.Errorf("got %v, want damage as a storage failure", err)
 			}

@@ -46,8 +46,10 @@
 //     for which times need not tell chunks apart allow ties (Options.Ties) and
 //     are not paced.
 //
-//  7. Each chunk holds the digest of the one before, and loading checks it: a
-//     log with a gap, a fork or a changed byte is refused, never folded.
+//  7. Each chunk holds the digest of the one before, as that was appended, and
+//     loading checks it: a log with a gap, a fork or a changed byte is refused,
+//     never folded. Chunks that an erasure has redacted are the exception, see
+//     below.
 //
 //  8. Commands in waiting, how long they wait while the store is slow, resident
 //     bytes, the size of a chunk and the attempts to settle an outcome are bounded.
@@ -61,6 +63,46 @@
 //     its own, which has seen every earlier chunk and names the group even where
 //     all of it is refused: from then on the lost request changes nothing, however
 //     late it arrives. Where a stream is at home ([Peers]) is a hint.
+//
+// # Erasure
+//
+//  10. A viewer is erased at one place of the log. The notice that begins an
+//     erasure is appended like any chunk, after all before it was looked at, and
+//     from then on the stream is the fold of the chunks before the notice with each
+//     of the viewer's ids replaced by a random name, followed by the chunks after it
+//     as they are. So every tally is the same before and after, at any moment of an
+//     erasure and wherever it is cut off; a viewer who comes back is a new one. An
+//     engine that meets a notice folds the stream from its beginning and goes on with
+//     that state only when it is whole.
+//
+//  11. Only one erasure of a stream is under way at a time: whoever finds a notice
+//     whose erasure is not finished finishes that first. What a chunk is redacted to
+//     follows from the chunk and the notice, so any number may do it together.
+//
+// The steps are: the notice, which names the ids; each chunk before it that holds one
+// is replaced by its redaction; a seal is appended, which holds a digest over all
+// redacted chunks; the notice itself is redacted. A redacted chunk keeps its place,
+// time, groups and number of entries, and the digest it had, to which the chunk after
+// refers. Its id fades, so that nobody can use that digest to try out whom it was
+// about. [Engine.Verify] proves of redacted chunks what the last seal says: that they
+// are what the erasures made of them. That this agrees with what was there before is
+// not proved by anything that is kept; loading a stream does not look at seals.
+//
+// What is not reached: a snapshot that a process took before the notice and writes
+// after the end of the erasure. It is never used, the next one replaces it, and erasing
+// again deletes it. A process that keeps the stream in memory forgets the ids when
+// it is next asked about the stream, or drops it.
+//
+// # Trimming
+//
+//  12. A stream can be trimmed up to a chunk: from then on it is the fold of a base,
+//     which is the state after that chunk, and of the chunks that follow. A trim is
+//     begun, sealed and closed like an erasure, and is one of them in 11: so the base is
+//     of chunks in which nothing is half done, an erasure finds it there, and the seal
+//     covers it. The base takes the place of chunk 1, in one write, and only then do the
+//     other chunks become husks. No chunk is ever taken away: a husk keeps its place, so
+//     that an engine that has slept cannot append there, its link, and its groups.
+//     Whoever meets a husk begins again, at the base.
 //
 // The package knows no domain: [Rules] are handed to it. It has no clock but
 // [Clock] and no goroutine that [Engine.Close] does not wait for. It imports

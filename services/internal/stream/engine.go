@@ -107,7 +107,7 @@ func (e *Engine[S, C, E, R]) run(ctx context.Context, name string, c *call[C, R]
 		return err
 	}
 	defer e.release(l)
-	if len(c.commands) > 0 || !l.current() {
+	if len(c.commands) > 0 || c.look || !l.current() {
 		if err := l.submit(ctx, c); err != nil {
 			return err
 		}
@@ -147,6 +147,23 @@ func (e *Engine[S, C, E, R]) Entries(chunk *Chunk) iter.Seq2[E, error] {
 		}
 		e.decode(chunk, encoded)(yield)
 	}
+}
+
+// unpack returns what a chunk holds: its groups, and a notice or entries, which it
+// appends to the given ones.
+func (e *Engine[S, C, E, R]) unpack(chunk *Chunk, entries []E) ([]membership, *notice, []E, error) {
+	groups, encoded, err := splitPayload(chunk)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for entry, err := range e.decode(chunk, encoded) {
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		entries = append(entries, entry)
+	}
+	notice, err := noticeIn(chunk, encoded)
+	return groups, notice, entries, err
 }
 
 // decode yields the entries of a chunk, whose encoding is given.
@@ -261,7 +278,7 @@ func (e *Engine[S, C, E, R]) Close(ctx context.Context) error {
 func (e *Engine[S, C, E, R]) saveAll(ctx context.Context) error {
 	var errs []error
 	for _, l := range e.resident.Values() {
-		if l.tail.Load() >= int64(e.options.SnapshotTail) {
+		if l.loaded.Load() && l.tail.Load() >= int64(e.options.SnapshotTail) {
 			errs = append(errs, l.save(ctx))
 		}
 	}

@@ -87,7 +87,7 @@ func TestCommandsThatArriveDuringACommitShareTheNext(t *testing.T) {
 				if id > 0 {
 					time.Sleep(time.Millisecond) // the first command is being committed
 				}
-				if _, err := engine.Do(t.Context(), testStream, post{id, 1}); err != nil {
+				if _, err := engine.Do(t.Context(), testStream, post{id: id, amount: 1}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -112,7 +112,7 @@ func TestSlowStoreBoundsTheWait(t *testing.T) {
 			for id := range uint64(100) {
 				callers.Go(func() {
 					start := time.Now()
-					_, err := engine.Do(t.Context(), testStream, post{firstID + id, 0})
+					_, err := engine.Do(t.Context(), testStream, post{id: firstID + id, amount: 0})
 					mu.Lock()
 					defer mu.Unlock()
 					switch took := time.Since(start); {
@@ -128,14 +128,14 @@ func TestSlowStoreBoundsTheWait(t *testing.T) {
 			callers.Wait()
 			return accepted
 		}
-		if _, err := engine.Do(t.Context(), testStream, post{1, 0}); err != nil {
+		if _, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 0}); err != nil {
 			t.Fatal(err)
 		}
 		if n := flood(1000); n < 16 || n > 24 {
 			t.Errorf("%d of 100 were accepted, want those of 4 to 6 appends", n)
 		}
 		store.delay = time.Millisecond
-		if _, err := engine.Do(t.Context(), testStream, post{2, 0}); err != nil {
+		if _, err := engine.Do(t.Context(), testStream, post{id: 2, amount: 0}); err != nil {
 			t.Fatal(err)
 		}
 		if n := flood(2000); n != 100 {
@@ -151,11 +151,11 @@ func TestRefusalThatRestsOnTheBatchWaitsForIt(t *testing.T) {
 		engine := newEngine(store, stream.Options{Exclusive: true})
 		start := time.Now()
 		var callers sync.WaitGroup
-		callers.Go(func() { _, _ = engine.Do(t.Context(), testStream, post{1, 1}) })
+		callers.Go(func() { _, _ = engine.Do(t.Context(), testStream, post{id: 1, amount: 1}) })
 		time.Sleep(time.Millisecond)
-		callers.Go(func() { _, _ = engine.Do(t.Context(), testStream, post{2, ledgerLimit - 1}) })
+		callers.Go(func() { _, _ = engine.Do(t.Context(), testStream, post{id: 2, amount: ledgerLimit - 1}) })
 		time.Sleep(time.Millisecond)
-		_, err := engine.Do(t.Context(), testStream, post{3, 1})
+		_, err := engine.Do(t.Context(), testStream, post{id: 3, amount: 1})
 		if !errors.Is(err, errLimit) {
 			t.Errorf("got %v, want the limit", err)
 		}
@@ -172,10 +172,10 @@ func TestQueueIsBounded(t *testing.T) {
 		engine := newEngine(newSlow(time.Second), stream.Options{QueueLimit: 3})
 		var callers sync.WaitGroup
 		for id := range uint64(3) {
-			callers.Go(func() { _, _ = engine.Do(t.Context(), testStream, post{id, 1}) })
+			callers.Go(func() { _, _ = engine.Do(t.Context(), testStream, post{id: id, amount: 1}) })
 		}
 		synctest.Wait()
-		_, err := engine.Do(t.Context(), testStream, post{9, 1})
+		_, err := engine.Do(t.Context(), testStream, post{id: 9, amount: 1})
 		if fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("got %v, want a refusal", err)
 		}
@@ -193,7 +193,7 @@ func TestCallerThatGivesUp(t *testing.T) {
 		do := func(id uint64) error {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			_, err := engine.Do(ctx, testStream, post{id, 1})
+			_, err := engine.Do(ctx, testStream, post{id: id, amount: 1})
 			return err
 		}
 		var callers sync.WaitGroup
@@ -220,7 +220,7 @@ func TestPayloadLimitDividesABatch(t *testing.T) {
 		engine := newEngine(store, stream.Options{PayloadLimit: 4}) // two entries
 		var callers sync.WaitGroup
 		for id := range uint64(9) {
-			callers.Go(func() { _, _ = engine.Do(t.Context(), testStream, post{id, 1}) })
+			callers.Go(func() { _, _ = engine.Do(t.Context(), testStream, post{id: id, amount: 1}) })
 		}
 		callers.Wait()
 		for _, chunk := range store.appends {
@@ -240,7 +240,7 @@ func TestOutcomeThatCannotBeSettled(t *testing.T) {
 		store := newSlow(0)
 		store.answer = func(stream.Chunk) error { return errNetwork }
 		engine := newEngine(store, stream.Options{SettleAttempts: 3})
-		_, err := engine.Do(t.Context(), testStream, post{1, 1})
+		_, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 1})
 		if fault.KindOf(err) != fault.Uncertain {
 			t.Errorf("got %v, want uncertain", err)
 		}
@@ -260,11 +260,11 @@ func TestCertainFailureIsAnsweredAtOnce(t *testing.T) {
 	store := newSlow(0)
 	store.answer = func(stream.Chunk) error { return fault.New(fault.Storage, "disk full") }
 	engine := newEngine(store, stream.Options{})
-	if _, err := engine.Do(t.Context(), testStream, post{1, 1}); fault.KindOf(err) != fault.Storage {
+	if _, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 1}); fault.KindOf(err) != fault.Storage {
 		t.Errorf("got %v, want a storage failure", err)
 	}
 	store.answer = nil
-	if _, err := engine.Do(t.Context(), testStream, post{2, 1}); err != nil {
+	if _, err := engine.Do(t.Context(), testStream, post{id: 2, amount: 1}); err != nil {
 		t.Errorf("the stream did not recover: %v", err)
 	}
 	if len(store.appends) != 2 {
@@ -283,7 +283,7 @@ func TestTimesRiseWhileTheClockStepsBack(t *testing.T) {
 			if id == 10 {
 				clock.step(-time.Hour)
 			}
-			if _, err := engine.Do(t.Context(), testStream, post{id, 1}); err != nil {
+			if _, err := engine.Do(t.Context(), testStream, post{id: id, amount: 1}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -304,7 +304,7 @@ func TestSnapshotShortensTheLoad(t *testing.T) {
 	store := newSlow(0)
 	engine := newEngine(store, stream.Options{SnapshotTail: 1})
 	for id := range uint64(20) {
-		if _, err := engine.Do(t.Context(), testStream, post{id, 1}); err != nil {
+		if _, err := engine.Do(t.Context(), testStream, post{id: id, amount: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -330,7 +330,7 @@ func TestIdleStreamsAreDroppedWithinTheBudget(t *testing.T) {
 		for round := range uint64(3) {
 			for i := range uint64(100) {
 				name := string(rune('a'+i/26)) + string(rune('a'+i%26))
-				got, err := engine.Do(t.Context(), name, post{round*100 + i, 1})
+				got, err := engine.Do(t.Context(), name, post{id: round*100 + i, amount: 1})
 				if err != nil || got != int64(round)+1 {
 					t.Fatalf("%s in round %d: %d, %v", name, round, got, err)
 				}
@@ -350,14 +350,14 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 		engine := newEngine(newSlow(time.Second), stream.Options{})
 		var callers sync.WaitGroup
 		callers.Go(func() {
-			if _, err := engine.Do(t.Context(), testStream, post{1, 1}); err != nil {
+			if _, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 1}); err != nil {
 				t.Errorf("cut off by an orderly close: %v", err)
 			}
 		})
 		synctest.Wait()
 		mustClose(t, engine)
 		callers.Wait()
-		if _, err := engine.Do(t.Context(), testStream, post{2, 1}); fault.KindOf(err) != fault.Unavailable {
+		if _, err := engine.Do(t.Context(), testStream, post{id: 2, amount: 1}); fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("after close: %v, want unavailable", err)
 		}
 	})
@@ -368,7 +368,7 @@ func TestCloseCutsOffWhatTakesTooLong(t *testing.T) {
 		engine := newEngine(newSlow(time.Hour), stream.Options{})
 		var callers sync.WaitGroup
 		callers.Go(func() {
-			if _, err := engine.Do(t.Context(), testStream, post{1, 1}); fault.KindOf(err) != fault.Uncertain {
+			if _, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 1}); fault.KindOf(err) != fault.Uncertain {
 				t.Errorf("got %v, want uncertain", err)
 			}
 		})

@@ -107,6 +107,38 @@ func (w *network) Chunks(ctx context.Context, name string, after uint64) iter.Se
 	}
 }
 
+func (w *network) Replace(ctx context.Context, chunk stream.Chunk, expect stream.Digest) error {
+	delay, kind, err := w.roll(3)
+	if err != nil {
+		return err
+	}
+	time.Sleep(delay)
+	switch kind {
+	case 0: // the request is lost
+		return errNetwork
+	case 1: // the request arrives long after its sender gave up on it
+		w.late.Go(func() {
+			time.Sleep(20 * delay)
+			_ = w.Store.Replace(context.Background(), chunk, expect)
+		})
+		return errNetwork
+	}
+	err = w.Store.Replace(context.WithoutCancel(ctx), chunk, expect)
+	if kind == 2 || !w.alive() { // the answer is lost
+		return errNetwork
+	}
+	return err
+}
+
+func (w *network) DeleteSnapshot(ctx context.Context, name string) error {
+	delay, kind, err := w.roll(1)
+	time.Sleep(delay)
+	if err != nil || kind == 0 {
+		return errNetwork
+	}
+	return w.Store.DeleteSnapshot(ctx, name)
+}
+
 func (w *network) SaveSnapshot(ctx context.Context, name string, snapshot stream.Snapshot) error {
 	delay, kind, err := w.roll(1)
 	time.Sleep(delay)

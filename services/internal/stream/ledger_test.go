@@ -3,38 +3,55 @@ package stream_test
 import (
 	"encoding/binary"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
 // ledger is the smallest domain that can tell whether an engine is exact: a sum
-// that must not pass a limit, and the ids of the commands that made it.
+// that must not pass a limit, what each viewer may give to it, and the number of the
+// commands that made it.
 type ledger struct {
 	sum     int64
 	entries int64
+	given   map[string]int64 // by viewer, of the sum
 }
 
 type post struct {
 	id     uint64 // unique to the command
 	amount int64  // 0 empties the ledger
+	who    string // empty: nobody
 }
 
-// Queries.
-var sumQuery, entriesQuery = post{amount: -1}, post{amount: -2}
+// Queries. That for what a viewer has given names the viewer.
+var (
+	sumQuery, entriesQuery = post{amount: -1}, post{amount: -2}
+	givenQuery             = int64(-3)
+)
 
-const ledgerLimit = 40
+const (
+	ledgerLimit = 40
+	viewerLimit = 8
+)
 
 var errLimit = fault.New(fault.Invalid, "limit reached")
 
 type ledgerRules struct{}
 
-func (ledgerRules) New() *ledger           { return &ledger{} }
-func (ledgerRules) Fork(s *ledger) *ledger { fork := *s; return &fork }
-func (ledgerRules) Size(s *ledger) int     { return 16 + int(s.entries) }
+func (ledgerRules) New() *ledger { return &ledger{given: map[string]int64{}} }
+
+func (ledgerRules) Fork(s *ledger) *ledger {
+	fork := *s
+	fork.given = maps.Clone(s.given)
+	return &fork
+}
+
+func (ledgerRules) Size(s *ledger) int { return 16 + int(s.entries) }
 
 func (ledgerRules) Decide(s *ledger, _ int64, c post) (stream.Decision[post, int64], error) {
-	if s.sum+c.amount > ledgerLimit {
+	if s.sum+c.amount > ledgerLimit || c.who != "" && s.given[c.who]+c.amount > viewerLimit {
 		return stream.Decision[post, int64]{}, errLimit
 	}
 	after := s.sum + c.amount
@@ -44,12 +61,30 @@ func (ledgerRules) Decide(s *ledger, _ int64, c post) (stream.Decision[post, int
 	return stream.Decision[post, int64]{Entry: c, Store: true, Result: after}, nil
 }
 
+func (ledgerRules) Identities(e post) []string { return []string{e.who} }
+
+func (ledgerRules) Redact(e post, name func(string) string, _ bool) post {
+	e.who = name(e.who)
+	return e
+}
+
+func (ledgerRules) Rename(s *ledger, name func(string) string) *ledger {
+	given := map[string]int64{}
+	for who, amount := range s.given {
+		given[name(who)] = amount
+	}
+	s.given = given
+	return s
+}
+
 func (ledgerRules) Answer(s *ledger, c post, result int64) int64 {
-	switch c {
-	case sumQuery:
+	switch {
+	case c == sumQuery:
 		return s.sum
-	case entriesQuery:
+	case c == entriesQuery:
 		return s.entries
+	case c.amount == givenQuery:
+		return s.given[c.who]
 	}
 	return result
 }
@@ -77,14 +112,31 @@ func (ledgerRules) DecodeResult(buf []byte, before int64) (r int64, rest []byte,
 func (ledgerRules) Apply(s *ledger, _ int64, e post) {
 	s.entries++
 	s.sum += e.amount
+	if e.who != "" {
+		s.given[e.who] += e.amount
+	}
 	if e.amount == 0 {
 		s.sum = 0
+		clear(s.given)
 	}
 }
 
 func (ledgerRules) AppendEntry(buf []byte, e post) []byte {
 	buf = binary.AppendUvarint(buf, e.id)
-	return binary.AppendVarint(buf, e.amount)
+	buf = binary.AppendVarint(buf, e.amount)
+	return appendText(buf, e.who)
+}
+
+func appendText(buf []byte, s string) []byte {
+	return append(binary.AppendUvarint(buf, uint64(len(s))), s...)
+}
+
+func cutText(buf []byte) (s string, rest []byte, err error) {
+	size, n := binary.Uvarint(buf)
+	if n <= 0 || size > uint64(len(buf)-n) {
+		return "", nil, errors.New("no text")
+	}
+	return string(buf[n : n+int(size)]), buf[n+int(size):], nil
 }
 
 func (ledgerRules) DecodeEntry(buf []byte) (e post, rest []byte, err error) {
@@ -96,14 +148,19 @@ func (ledgerRules) DecodeEntry(buf []byte) (e post, rest []byte, err error) {
 	if m <= 0 {
 		return e, nil, errors.New("no amount")
 	}
-	return post{id, amount}, buf[n+m:], nil
+	who, rest, err := cutText(buf[n+m:])
+	return post{id: id, amount: amount, who: who}, rest, err
 }
 
 func (ledgerRules) SnapshotFormat() uint32 { return 1 }
 
 func (ledgerRules) AppendSnapshot(buf []byte, s *ledger) []byte {
 	buf = binary.AppendVarint(buf, s.sum)
-	return binary.AppendVarint(buf, s.entries)
+	buf = binary.AppendVarint(buf, s.entries)
+	for _, who := range slices.Sorted(maps.Keys(s.given)) {
+		buf = binary.AppendVarint(appendText(buf, who), s.given[who])
+	}
+	return buf
 }
 
 func (ledgerRules) RestoreSnapshot(buf []byte) (*ledger, error) {
@@ -112,7 +169,20 @@ func (ledgerRules) RestoreSnapshot(buf []byte) (*ledger, error) {
 	if n <= 0 || m <= 0 {
 		return nil, errors.New("short snapshot")
 	}
-	return &ledger{sum, entries}, nil
+	s := &ledger{sum, entries, map[string]int64{}}
+	for buf = buf[n+m:]; len(buf) > 0; {
+		who, rest, err := cutText(buf)
+		given, n := binary.Varint(rest)
+		if err != nil || n <= 0 {
+			return nil, errors.New("short snapshot")
+		}
+		s.given[who], buf = given, rest[n:]
+	}
+	return s, nil
+}
+
+func (s *ledger) equal(o *ledger) bool {
+	return s.sum == o.sum && s.entries == o.entries && maps.Equal(s.given, o.given)
 }
 
 type ledgerEngine = stream.Engine[*ledger, post, post, int64]

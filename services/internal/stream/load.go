@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // load reads the stream into memory unless it is there: its snapshot, when
@@ -50,7 +51,7 @@ func (l *log[S, C, E, R]) restore(ctx context.Context, timer *loadTimer) error {
 		if err != nil {
 			return err
 		}
-		if chunk.Seq != snapshot.Head.Seq || chunk.Sum() != snapshot.Head.Sum {
+		if chunk.Seq != snapshot.Head.Seq || chunk.Link() != snapshot.Head.Sum {
 			break
 		}
 		l.state, l.head = state, snapshot.Head
@@ -71,9 +72,10 @@ func (l *log[S, C, E, R]) fresh(ctx context.Context) (bool, error) {
 }
 
 // refresh applies the chunks that other engines have appended, and reports
-// whether there were any.
+// whether there were any. Where nobody else appends it looks only if it is asked to.
 func (l *log[S, C, E, R]) refresh(ctx context.Context) (news bool, err error) {
-	if l.engine.options.Exclusive {
+	asked := slices.ContainsFunc(l.taken, func(it *item[C, R]) bool { return it.Value.look })
+	if l.engine.options.Exclusive && !asked {
 		return false, nil
 	}
 	before := l.head.Seq
@@ -101,31 +103,35 @@ func (l *log[S, C, E, R]) follow(ctx context.Context, own ChunkID, last uint64, 
 		if err != nil {
 			return found, err
 		}
-		if err := l.check(&chunk); err != nil {
-			return found, err
-		}
-		groups, encoded, err := splitPayload(&chunk)
+		groups, notice, read, err := l.next(&chunk, entries[:0])
 		if err != nil {
 			return found, err
 		}
-		entries = entries[:0]
-		for entry, err := range l.engine.decode(&chunk, encoded) {
-			if err != nil {
-				return found, err
-			}
-			entries = append(entries, entry)
-		}
-		l.apply(&chunk, groups, entries)
-		found = found || (own != ChunkID{} && chunk.ID == own)
-		if timer == nil && chunk.ID != own {
+		mine := own != ChunkID{} && chunk.by(own)
+		found = found || mine
+		if timer == nil && !mine {
 			l.rivals = rivalCommits
 		}
+		if notice.renames() || notice.empties() {
+			again, err := l.refold(ctx, own)
+			return found || again, err
+		}
+		entries = read
+		l.apply(&chunk, groups, entries)
 		timer.rebuilding()
 		if l.head.Seq >= last {
 			break
 		}
 	}
 	return found, nil
+}
+
+// next returns what a chunk holds that follows the head.
+func (l *log[S, C, E, R]) next(chunk *Chunk, entries []E) ([]membership, *notice, []E, error) {
+	if err := l.check(chunk); err != nil {
+		return nil, nil, nil, err
+	}
+	return l.engine.unpack(chunk, entries)
 }
 
 // check makes sure that chunk follows the head.

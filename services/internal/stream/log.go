@@ -33,6 +33,7 @@ type log[S, C, E, R any] struct {
 	mu    sync.RWMutex
 	state S
 	head  Head
+	folds int // how often state and head were replaced as a whole
 
 	// The worker's own.
 	taken   []*item[C, R]

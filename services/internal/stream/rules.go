@@ -45,6 +45,19 @@ type Rules[S, C, E, R any] interface {
 	// entry may alias buf.
 	DecodeEntry(buf []byte) (e E, rest []byte, err error)
 
+	// Identities returns the ids of viewers that e holds.
+	Identities(e E) []string
+
+	// Redact returns e with each id of a viewer in it as name gives it. drop says to
+	// leave out, too, whatever the viewer was free to write there. What others see in
+	// a state does not depend on how its viewers are called: entries that are named
+	// anew, each viewer by a name that is nobody else's, add up to the same.
+	Redact(e E, name func(id string) string, drop bool) E
+
+	// Rename returns s with each id of a viewer in it as name gives it: what Redact
+	// would have made of the entries that s is the fold of. It may change s.
+	Rename(s S, name func(id string) string) S
+
 	// AppendCommand and DecodeCommand carry commands and queries from one process
 	// to another of the same version, in the way of AppendEntry and DecodeEntry.
 	AppendCommand(buf []byte, c C) []byte
@@ -57,7 +70,8 @@ type Rules[S, C, E, R any] interface {
 	DecodeResult(buf []byte, before R) (r R, rest []byte, err error)
 
 	// SnapshotFormat is the version of the encoding that AppendSnapshot writes.
-	// Snapshots of another version are ignored.
+	// Snapshots of another version are ignored. Bases are not: RestoreSnapshot must
+	// go on to read what trimmed streams begin with, whatever comes later.
 	SnapshotFormat() uint32
 
 	// AppendSnapshot appends the encoding of s to buf.

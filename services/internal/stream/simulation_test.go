@@ -1,6 +1,7 @@
 package stream_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -15,7 +16,6 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
@@ -26,13 +26,13 @@ import (
 // the log says. ACCLAIM_SIM_SEEDS sets how many histories are tried,
 // ACCLAIM_SIM_SEED tries one alone.
 func TestSimulation(t *testing.T) {
-	var forwarded, recovered atomic.Uint64
+	var seen effects
 	if seed := os.Getenv("ACCLAIM_SIM_SEED"); seed != "" {
 		n, err := strconv.ParseUint(seed, 10, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
-		simulate(t, n, &forwarded, &recovered)
+		simulate(t, n, &seen)
 		return
 	}
 	seeds := uint64(1000)
@@ -44,23 +44,29 @@ func TestSimulation(t *testing.T) {
 		seeds = n
 	}
 	for seed := range seeds {
-		if simulate(t, seed, &forwarded, &recovered); t.Failed() {
+		if simulate(t, seed, &seen); t.Failed() {
 			t.Fatalf("failed with ACCLAIM_SIM_SEED=%d", seed)
 		}
 	}
-	if forwarded.Load() == 0 || recovered.Load() == 0 {
-		t.Errorf("%d calls were passed on and %d groups recovered, want some of each", forwarded.Load(), recovered.Load())
+	if seen.forwarded.Load() == 0 || seen.recovered.Load() == 0 || seen.redacted.Load() == 0 || seen.trimmed.Load() == 0 {
+		t.Errorf("%d calls were passed on, %d groups recovered, %d chunks redacted, %d trimmed, want some of each",
+			seen.forwarded.Load(), seen.recovered.Load(), seen.redacted.Load(), seen.trimmed.Load())
 	}
 }
 
-func simulate(t *testing.T, seed uint64, forwarded, recovered *atomic.Uint64) {
-	w := &world{seed: seed, store: storetest.NewMemory(), forwarded: forwarded, recovered: recovered}
+// effects count, over all runs, what a simulation must not go without.
+type effects struct{ forwarded, recovered, redacted, trimmed atomic.Uint64 }
+
+func simulate(t *testing.T, seed uint64, seen *effects) {
+	w := &world{seed: seed, store: &recorder{Memory: storetest.NewMemory()}, effects: seen}
 	synctest.Test(t, func(t *testing.T) { w.run(t) })
+	w.eraseAll(t)
 	logged := w.checkLog(t)
 	// What the log does not hold never happened. Telling the checker so spares
 	// it a search that doubles with every command of unknown outcome.
 	happened := slices.DeleteFunc(w.history, func(op porcupine.Operation) bool {
-		return op.Output.(ledgerOutput).unknown && logged[op.Input.(ledgerInput).post.id] == 0
+		in := op.Input.(ledgerInput)
+		return op.Output.(ledgerOutput).unknown && !in.erase && logged[in.post.id] == 0
 	})
 	if result := porcupine.CheckOperationsTimeout(ledgerModel, happened, time.Minute); result != porcupine.Ok {
 		t.Errorf("is the history linearizable? %s", result)
@@ -77,15 +83,32 @@ const (
 // world is one simulated run.
 type world struct {
 	seed  uint64
-	store *storetest.Memory
+	store *recorder
 	now   atomic.Int64 // orders calls and returns
 	late  sync.WaitGroup
 
-	forwarded, recovered *atomic.Uint64 // over all runs
+	*effects
 
 	mu      sync.Mutex
 	nodes   []*node
 	history []porcupine.Operation
+}
+
+// recorder remembers every chunk as it was appended.
+type recorder struct {
+	*storetest.Memory
+	mu     sync.Mutex
+	chunks []stream.Chunk
+}
+
+func (r *recorder) Append(ctx context.Context, chunk stream.Chunk) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := r.Memory.Append(ctx, chunk)
+	if err == nil {
+		r.chunks = append(r.chunks, chunk)
+	}
+	return err
 }
 
 // node is a process: an engine, its clock and its network.
@@ -204,10 +227,14 @@ func (w *world) client(id uint64) {
 		w.mu.Unlock()
 		in := ledgerInput{
 			stream: fmt.Sprintf("ledger/%d", rng.IntN(simStreams)),
-			post:   post{id: id*simOps + n, amount: []int64{0, 1, 2, 3, 7}[rng.IntN(5)]},
+			post:   post{id: id*simOps + n, amount: []int64{0, 1, 2, 3, 7}[rng.IntN(5)], who: viewers[rng.IntN(len(viewers))]},
 			read:   rng.IntN(3) == 0,
+			erase:  rng.IntN(8) == 0,
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(5+rng.IntN(1000))*time.Millisecond)
+		if rng.IntN(10) == 0 { // which nobody must notice
+			_, _ = node.engine.Trim(ctx, in.stream, time.Now().Add(-time.Duration(rng.IntN(30))*time.Millisecond))
+		}
 		call := w.now.Add(1)
 		out := in.do(ctx, node.engine)
 		op := porcupine.Operation{ClientId: int(id), Input: in, Call: call, Output: out, Return: w.now.Add(1)}
@@ -221,69 +248,46 @@ func (w *world) client(id uint64) {
 	}
 }
 
-type ledgerInput struct {
-	stream string
-	post   post
-	read   bool
-}
-
-type ledgerOutput struct {
-	sum     int64
-	refused bool // by the limit
-	failed  bool // nothing happened
-	unknown bool // nobody knows
-}
-
-func (in ledgerInput) do(ctx context.Context, engine *ledgerEngine) (out ledgerOutput) {
-	var err error
-	if in.read {
-		out.sum, err = engine.View(ctx, in.stream, sumQuery)
-		out.failed = err != nil
-		return out
+// eraseAll erases every viewer, and so finishes what was cut off. Afterwards nothing
+// that is stored names one, and all of it is sound.
+func (w *world) eraseAll(t *testing.T) {
+	engine := stream.New(ledgerRules{}, w.store, stream.SystemClock(), stream.Options{Ties: w.ties()})
+	for i := range simStreams {
+		name := fmt.Sprintf("ledger/%d", i)
+		if _, err := engine.Erase(t.Context(), name, stream.Viewer{IDs: viewers[1:]}); err != nil {
+			t.Fatal(err)
+		}
+		report, err := engine.Verify(t.Context(), name, (*ledger).equal)
+		if err != nil {
+			t.Errorf("verify: %v", err)
+		}
+		w.redacted.Add(report.Redacted)
+		w.trimmed.Add(report.Trimmed)
+		wantErased(t, w.store, name, viewers[1:]...)
 	}
-	out.sum, err = engine.Do(ctx, in.stream, in.post)
-	switch fault.KindOf(err) {
-	case fault.Invalid:
-		out.refused = true
-	case fault.Storage, fault.Unavailable:
-		out.failed = true
-	default:
-		out.unknown = err != nil
-	}
-	return out
 }
 
-var ledgerModel = porcupine.Model{
-	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
-		parts := map[string][]porcupine.Operation{}
-		for _, op := range history {
-			name := op.Input.(ledgerInput).stream
-			parts[name] = append(parts[name], op)
+// wantErased makes sure that nothing stored of a stream holds one of the ids.
+func wantErased(t *testing.T, store stream.Store, name string, ids ...string) {
+	t.Helper()
+	snapshot, _, err := store.LoadSnapshot(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := map[string][]byte{"the snapshot": snapshot.State}
+	for chunk, err := range store.Chunks(t.Context(), name, 0) {
+		if err != nil {
+			t.Fatal(err)
 		}
-		var all [][]porcupine.Operation
-		for _, part := range parts {
-			all = append(all, part)
+		places[fmt.Sprintf("chunk %d", chunk.Seq)] = chunk.Payload
+	}
+	for place, content := range places {
+		for _, id := range ids {
+			if bytes.Contains(content, []byte(id)) {
+				t.Errorf("%s holds %s still: %q", place, id, content)
+			}
 		}
-		return all
-	},
-	Init: func() any { return int64(0) },
-	Step: func(state, input, output any) (bool, any) {
-		sum, in, out := state.(int64), input.(ledgerInput), output.(ledgerOutput)
-		over := sum+in.post.amount > ledgerLimit
-		after := sum + in.post.amount
-		if in.post.amount == 0 {
-			after = 0
-		}
-		switch {
-		case out.failed:
-			return true, sum
-		case in.read:
-			return out.sum == sum, sum
-		case out.refused:
-			return over, sum
-		}
-		return !over && (out.unknown || out.sum == after), after
-	},
+	}
 }
 
 // checkLog compares what clients were told with what is in the log, and returns
@@ -293,17 +297,17 @@ func (w *world) checkLog(t *testing.T) (times map[uint64]int) {
 	engine := stream.New(ledgerRules{}, w.store, stream.SystemClock(), stream.Options{Ties: w.ties()})
 	for i := range simStreams {
 		name := fmt.Sprintf("ledger/%d", i)
-		var fold ledger
-		for chunk, err := range engine.Chunks(t.Context(), name, 0) {
-			if err != nil {
-				t.Fatal(err)
+		fold := ledgerRules{}.New()
+		for _, chunk := range w.store.chunks {
+			if chunk.Stream != name {
+				continue
 			}
 			for entry, err := range engine.Entries(&chunk) {
 				if err != nil {
 					t.Fatal(err)
 				}
 				times[entry.id]++
-				ledgerRules{}.Apply(&fold, chunk.At, entry)
+				ledgerRules{}.Apply(fold, chunk.At, entry)
 			}
 		}
 		// Loading checks sequence, chain and times; a snapshot may shorten it.
@@ -317,6 +321,7 @@ func (w *world) checkLog(t *testing.T) (times map[uint64]int) {
 		in, out := op.Input.(ledgerInput), op.Output.(ledgerOutput)
 		n := times[in.post.id]
 		switch {
+		case in.erase:
 		case in.read || out.refused || out.failed:
 			if n != 0 {
 				t.Errorf("command %d answered %+v is in the log %d times", in.post.id, out, n)

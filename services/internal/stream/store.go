@@ -25,8 +25,17 @@ type Digest [sha256.Size]byte
 // unknown can be recognised when it is read back.
 type ChunkID [16]byte
 
+// faded returns what an id becomes when its chunk is redacted: whoever knows the
+// id recognises it, nobody can find the id from it. So the digest of the chunk as
+// it was does not tell whether a guess at what was redacted is right.
+func (id ChunkID) faded() (faded ChunkID) {
+	sum := sha256.Sum256(id[:])
+	copy(faded[:], sum[:])
+	return faded
+}
+
 // Chunk is one append: the entries of one batch of commands. It is immutable
-// once stored.
+// once stored, but for redactions.
 type Chunk struct {
 	// Stream is the name of the stream, ASCII, as package key makes them.
 	Stream string
@@ -37,18 +46,51 @@ type Chunk struct {
 	At int64
 	// ID is unique to the attempt that wrote the chunk.
 	ID ChunkID
-	// Prev is the Sum of the chunk before, zero for the first: the hash chain.
+	// Prev is the Link of the chunk before, zero for the first: the hash chain.
 	Prev Digest
+	// Original is the Sum of the chunk as it was appended if an erasure has redacted
+	// it, zero if none has. The ID of a redacted chunk has faded.
+	Original Digest
 	// Count is the number of entries in Payload.
 	Count int
 	// Payload is the encoded entries, in order.
 	Payload []byte
 }
 
+// Link returns the digest by which the chunk after refers to this one: that of
+// the chunk as it was appended.
+func (c *Chunk) Link() Digest {
+	if c.redacted() {
+		return c.Original
+	}
+	return c.Sum()
+}
+
+func (c *Chunk) head() Head { return Head{Seq: c.Seq, At: c.At, Sum: c.Link()} }
+
+func (c *Chunk) redacted() bool { return c.Original != Digest{} }
+
+// by reports whether the chunk is that of the attempt with the given id.
+func (c *Chunk) by(id ChunkID) bool {
+	if c.redacted() {
+		id = id.faded()
+	}
+	return c.ID == id
+}
+
+// redactedTo returns the chunk with another payload in the place of its own.
+func (c Chunk) redactedTo(payload []byte) Chunk {
+	if !c.redacted() {
+		c.Original, c.ID = c.Sum(), c.ID.faded()
+	}
+	c.Payload = payload
+	return c
+}
+
 // Sum returns the digest of everything the chunk says, its predecessor's digest
 // included.
 func (c *Chunk) Sum() Digest {
-	header := make([]byte, 0, 128)
+	header := make([]byte, 0, 192)
 	header = binary.AppendUvarint(header, uint64(len(c.Stream)))
 	header = append(header, c.Stream...)
 	header = binary.BigEndian.AppendUint64(header, c.Seq)
@@ -56,6 +98,9 @@ func (c *Chunk) Sum() Digest {
 	header = append(header, c.ID[:]...)
 	header = append(header, c.Prev[:]...)
 	header = binary.BigEndian.AppendUint64(header, uint64(c.Count))
+	if c.redacted() {
+		header = append(header, c.Original[:]...)
+	}
 	h := sha256.New()
 	h.Write(header)
 	h.Write(c.Payload)
@@ -69,7 +114,7 @@ func (c *Chunk) Sum() Digest {
 type Head struct {
 	Seq uint64
 	At  int64
-	Sum Digest
+	Sum Digest // the chunk's Link
 }
 
 // Snapshot is a state and the head it was taken at. It only shortens a cold
@@ -101,6 +146,12 @@ type Store interface {
 	// hurts nobody. The first error ends it.
 	Chunks(ctx context.Context, stream string, after uint64) iter.Seq2[Chunk, error]
 
+	// Replace stores chunk durably in the place of the one with its stream and Seq,
+	// whose Sum must be expect, and returns ErrConflict if that one is not there. A
+	// chunk that is there already is not an error. A reader sees one or the other.
+	// Those who replace a chunk at the same time agree on what by.
+	Replace(ctx context.Context, chunk Chunk, expect Digest) error
+
 	// SaveSnapshot replaces the stream's snapshot. A crash during it leaves the
 	// old one, the new one or none, never a mixture.
 	SaveSnapshot(ctx context.Context, stream string, snapshot Snapshot) error
@@ -108,4 +159,8 @@ type Store interface {
 	// LoadSnapshot returns the stream's snapshot; ok is false when there is none
 	// or it is not whole.
 	LoadSnapshot(ctx context.Context, stream string) (snapshot Snapshot, ok bool, err error)
+
+	// DeleteSnapshot deletes the stream's snapshot, and what is left of others that
+	// were never whole. Where there is none it does nothing.
+	DeleteSnapshot(ctx context.Context, stream string) error
 }

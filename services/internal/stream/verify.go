@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -10,65 +11,117 @@ type Report struct {
 	Chunks  uint64
 	Entries uint64
 	Bytes   uint64 // of the chunks' payloads
+	// Redacted counts the chunks from which an erasure has taken ids, notices of
+	// erasures and trims included.
+	Redacted uint64
+	// Trimmed is how many chunks a trim has taken the entries of: a base stands for
+	// them, and they are not replayed.
+	Trimmed uint64
 	// Snapshot tells that there is a snapshot of the present format, which was
 	// compared with the log.
 	Snapshot bool
 }
 
+// ErrUnfinished marks a stream in which an erasure or a trim was begun and not
+// finished.
+var ErrUnfinished = errors.New("stream: an erasure or a trim is not finished")
+
+// audit is what Verify knows of a stream between two chunks.
+type audit[S, C, E, R any] struct {
+	*log[S, C, E, R]
+	report   Report
+	snapshot uint64 // the chunk it was taken at
+	// seal is over the redacted chunks so far. broken says that the last seal is
+	// another, or that a chunk after it is redacted.
+	seal   Digest
+	broken bool
+	// open is the chunk with the notice of what is not finished, 0 when there is none.
+	open uint64
+	// unlike is why the snapshot is not the state of the log.
+	unlike error
+}
+
 // Verify replays a stream from nothing and checks what the engine checks when
-// it loads one, and that the snapshot is the state of the log at its head. What
-// that means is for equal to say: encodings may differ by the order of a map or
-// the seed of a hash table where states do not. The error is [ErrDamaged] if the stream is not sound, and any other if it could not be
-// read; the report then covers what came before. It keeps one chunk and the
-// state in memory, and nothing resident in the engine.
+// it loads one, that redacted chunks are what the erasures made of them, and that
+// the snapshot is the state of the log at its head. What that means is for equal to
+// say: encodings may differ by the order of a map or the seed of a hash table where
+// states do not. A snapshot from before an erasure, which no engine uses, is not
+// compared. The error is [ErrDamaged] if the stream is not sound, [ErrUnfinished]
+// if an erasure or trim has to be repeated, and any other if it could not be read; the
+// report then covers what came before. It keeps one chunk and the state in memory,
+// and nothing resident in the engine.
 func (e *Engine[S, C, E, R]) Verify(ctx context.Context, name string, equal func(restored, folded S) bool) (Report, error) {
-	var report Report
+	a := &audit[S, C, E, R]{log: &log[S, C, E, R]{engine: e, name: name, state: e.rules.New()}}
 	snapshot, ok, err := e.store.LoadSnapshot(ctx, name)
 	if err != nil {
-		return report, err
+		return a.report, err
 	}
-	report.Snapshot = ok && snapshot.Format == e.rules.SnapshotFormat()
-	l := &log[S, C, E, R]{engine: e, name: name, state: e.rules.New()}
-	for chunk, err := range e.store.Chunks(ctx, name, 0) {
+	a.snapshot = snapshot.Head.Seq
+	a.report.Snapshot = ok && snapshot.Format == e.rules.SnapshotFormat()
+	for chunk, err := range e.present(ctx, name, 0) {
 		if err != nil {
-			return report, err
+			return a.report, err
 		}
-		if err := l.replay(&chunk, &report); err != nil {
-			return report, err
+		if err := a.replay(&chunk); err != nil {
+			return a.report, err
 		}
-		if report.Snapshot && chunk.Seq == snapshot.Head.Seq {
-			if err := l.compare(&snapshot, equal); err != nil {
-				return report, err
-			}
+		if a.report.Snapshot && chunk.Seq == snapshot.Head.Seq {
+			a.unlike = a.compare(&snapshot, equal)
 		}
 	}
-	if report.Snapshot && snapshot.Head.Seq-1 >= l.head.Seq {
-		return report, fmt.Errorf("%w: %s: the snapshot was taken at chunk %d, the log ends at %d",
-			ErrDamaged, name, snapshot.Head.Seq, l.head.Seq)
+	if a.report.Snapshot && snapshot.Head.Seq-1 >= a.head.Seq {
+		a.unlike = fmt.Errorf("%w: %s: the snapshot was taken at chunk %d, the log ends at %d",
+			ErrDamaged, name, snapshot.Head.Seq, a.head.Seq)
 	}
-	return report, nil
+	return a.report, a.verdict()
 }
 
 // replay checks the next chunk and applies it.
-func (l *log[S, C, E, R]) replay(chunk *Chunk, report *Report) error {
-	if err := l.check(chunk); err != nil {
-		return err
+func (a *audit[S, C, E, R]) replay(chunk *Chunk) error {
+	n, err := a.take(chunk, nil)
+	if errors.Is(err, errTrimmed) {
+		return fmt.Errorf("%w: %s: chunk %d is trimmed and no base stands for it", ErrDamaged, a.name, chunk.Seq)
 	}
-	_, encoded, err := splitPayload(chunk)
 	if err != nil {
 		return err
 	}
-	for entry, err := range l.engine.decode(chunk, encoded) {
-		if err != nil {
-			return err
-		}
-		l.engine.rules.Apply(l.state, chunk.At, entry)
-		report.Entries++
+	a.report.Chunks++
+	a.report.Entries += uint64(chunk.Count)
+	a.report.Bytes += uint64(len(chunk.Payload))
+	a.note(chunk, n)
+	if n.renames() && a.snapshot < chunk.Seq || n.is(noticeBase) && a.snapshot <= a.head.Seq {
+		a.unlike, a.report.Snapshot = nil, false
 	}
-	l.head = Head{Seq: chunk.Seq, At: chunk.At, Sum: chunk.Sum()}
-	report.Chunks++
-	report.Bytes += uint64(len(chunk.Payload))
 	return nil
+}
+
+// note notes what a chunk says of those that are redacted.
+func (a *audit[S, C, E, R]) note(chunk *Chunk, n *notice) {
+	if chunk.redacted() {
+		a.seal, a.broken = a.seal.sealing(chunk), true
+	}
+	switch {
+	case n.is(noticeSealed):
+		a.broken = n.seal != a.seal
+	case n.is(noticeBase):
+		a.report.Trimmed = a.head.Seq
+	case n.opens():
+		a.open = chunk.Seq
+	}
+	if chunk.redacted() && !n.is(noticeBase) {
+		a.report.Redacted++
+	}
+}
+
+// verdict returns what is wrong with the stream as a whole.
+func (a *audit[S, C, E, R]) verdict() error {
+	switch {
+	case a.open > 0:
+		return fmt.Errorf("%w: %s: that begun with chunk %d; erasing again finishes it", ErrUnfinished, a.name, a.open)
+	case a.broken:
+		return fmt.Errorf("%w: %s: the redacted chunks are not what erasures and trims made of them", ErrDamaged, a.name)
+	}
+	return a.unlike
 }
 
 // compare checks a snapshot against the state at its head.

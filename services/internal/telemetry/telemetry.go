@@ -81,6 +81,17 @@ func (m *Metrics) Peers(count func() (alive, unreachable int)) {
 	)
 }
 
+// Retention registers what was taken out because it is too old.
+func (m *Metrics) Retention(counts func() (chunks, bytes, snapshots uint64)) {
+	counter := func(name, help string, value func() uint64) {
+		m.Registry.MustRegister(prometheus.NewCounterFunc(
+			prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(value()) }))
+	}
+	counter("acclaim_retention_chunks_total", "Chunks whose entries were taken out.", func() uint64 { n, _, _ := counts(); return n })
+	counter("acclaim_retention_bytes_total", "Bytes of their payloads.", func() uint64 { _, n, _ := counts(); return n })
+	counter("acclaim_retention_snapshots_total", "Snapshots that were deleted.", func() uint64 { _, _, n := counts(); return n })
+}
+
 // Database registers how many commands were sent to the database, by name.
 func (m *Metrics) Database(counts func() map[string]uint64) {
 	m.Registry.MustRegister(database{counts})

@@ -25,21 +25,23 @@ type extensionBlock struct {
 	ExternalRole   string           `json:"externalRole"`
 	AllowedOrigins []string         `json:"allowedOrigins"`
 	Limits         limitsBlock      `json:"limits"`
+	Retention      retentionBlock   `json:"retention"`
 	Secrets        []secretBlock    `json:"secrets"`
 	Sandbox        environmentBlock `json:"sandbox"`
 }
 
 // production is not embedded, for the fields' names in decoding errors.
 func (b extensionBlock) production() environmentBlock {
-	return environmentBlock{AllowedOrigins: b.AllowedOrigins, Limits: b.Limits, Secrets: b.Secrets}
+	return environmentBlock{AllowedOrigins: b.AllowedOrigins, Limits: b.Limits, Retention: b.Retention, Secrets: b.Secrets}
 }
 
 // environmentBlock is what an entry says for one environment. In the sandbox,
-// allowed origins and limits left out are those of production.
+// allowed origins, limits and retention left out are those of production.
 type environmentBlock struct {
-	AllowedOrigins []string      `json:"allowedOrigins"`
-	Limits         limitsBlock   `json:"limits"`
-	Secrets        []secretBlock `json:"secrets"`
+	AllowedOrigins []string       `json:"allowedOrigins"`
+	Limits         limitsBlock    `json:"limits"`
+	Retention      retentionBlock `json:"retention"`
+	Secrets        []secretBlock  `json:"secrets"`
 }
 
 type secretBlock struct {

@@ -154,32 +154,37 @@ extensions:
 func TestParseRefuses(t *testing.T) {
 	const good = `{clientID: first, appIDs: [app], secrets: [{value: Zmlyc3Q=}]}`
 	for name, test := range map[string]struct{ entry, want string }{
-		"unknown field":        {`{clientID: x, secrets: [{value: eA==}], colour: red}`, `extensions[1] "x": unknown field "colour"`},
-		"unknown nested field": {`{clientID: x, secrets: [{valu: eA==}]}`, `extensions[1] "x": unknown field "valu"`},
-		"wrong type":           {`{clientID: x, ownerUserID: 1000}`, `extensions[1] "x": ownerUserID: is of type number, should be string`},
-		"wrong nested type":    {`{clientID: x, secrets: [{value: 12}]}`, `extensions[1] "x": secrets.value: is of type number, should be string`},
-		"no client id":         {`{secrets: [{value: eA==}]}`, `extensions[1]: clientID: must be 1 to 128`},
-		"null":                 {`null`, "extensions[1]: clientID: must be 1 to 128 letters, digits, dots, hyphens or underscores\nextensions[1]: secrets: is empty"},
-		"bad client id":        {`{clientID: "a b", secrets: [{value: eA==}]}`, `extensions[1] "a b": clientID: must be 1 to 128`},
-		"duplicate client id":  {`{clientID: first, secrets: [{value: eA==}]}`, `extensions[1] "first": clientID: "first" is already an id of extension "first"`},
-		"duplicate app id":     {`{clientID: x, appIDs: [a, app], secrets: [{value: eA==}]}`, `extensions[1] "x": appIDs[1]: "app" is already an id of extension "first"`},
-		"repeated app id":      {`{clientID: x, appIDs: [a, a], secrets: [{value: eA==}]}`, `extensions[1] "x": appIDs[1]: "a" is already an id of extension "x"`},
-		"app id is client id":  {`{clientID: x, appIDs: [first], secrets: [{value: eA==}]}`, `extensions[1] "x": appIDs[0]: "first" is already an id of extension "first"`},
-		"client id is app id":  {`{clientID: app, secrets: [{value: eA==}]}`, `extensions[1] "app": clientID: "app" is already an id of extension "first"`},
-		"empty admin":          {`{clientID: x, adminUserIDs: [""], secrets: [{value: eA==}]}`, `extensions[1] "x": adminUserIDs[0]: is empty`},
-		"external role":        {`{clientID: x, externalRole: admin, secrets: [{value: eA==}]}`, `extensions[1] "x": externalRole: is "admin"`},
-		"no secret":            {`{clientID: x}`, `extensions[1] "x": secrets: is empty`},
-		"empty secret":         {`{clientID: x, secrets: [{value: ""}]}`, `extensions[1] "x": secrets[0]: is empty`},
-		"not base64":           {`{clientID: x, sandbox: {secrets: [{value: "***"}]}}`, `extensions[1] "x": sandbox.secrets[0]: is not base64`},
-		"not padded":           {`{clientID: x, secrets: [{value: eA}]}`, `extensions[1] "x": secrets[0]: is not base64`},
-		"bad activation":       {`{clientID: x, secrets: [{value: eA==, activeFrom: tomorrow}]}`, `extensions[1] "x": secrets[0]: activeFrom is not an RFC 3339 time`},
-		"own shared secret":    {`{clientID: x, secrets: [{value: eA==}], sandbox: {secrets: [{value: eQ==}, {value: eA==}]}}`, `extensions[1] "x": sandbox.secrets[1]: is also a production secret of "x"`},
-		"others' secret":       {`{clientID: x, sandbox: {secrets: [{value: Zmlyc3Q=}]}}`, `extensions[1] "x": sandbox.secrets[0]: is also a production secret of "first"`},
-		"bad origin":           {`{clientID: x, secrets: [{value: eA==}], sandbox: {allowedOrigins: ["*", "https://a/b"]}}`, `extensions[1] "x": sandbox.allowedOrigins[1]: is not an origin`},
-		"no document":          {`{clientID: x, secrets: [{value: eA==}], limits: {documentBytes: 0}}`, `extensions[1] "x": limits.documentBytes: must be between 1 and 1048576`},
-		"huge body":            {`{clientID: x, secrets: [{value: eA==}], sandbox: {limits: {bodyBytes: 999999999}}}`, `extensions[1] "x": sandbox.limits.bodyBytes: must be between 1 and 67108864`},
-		"negative rate":        {`{clientID: x, secrets: [{value: eA==}], limits: {identityRate: {perSecond: -1}}}`, `extensions[1] "x": limits.identityRate: perSecond must not be negative`},
-		"no burst":             {`{clientID: x, secrets: [{value: eA==}], limits: {extensionRate: {perSecond: 1, burst: 0}}}`, `extensions[1] "x": limits.extensionRate: burst must be at least 1`},
+		"unknown field":         {`{clientID: x, secrets: [{value: eA==}], colour: red}`, `extensions[1] "x": unknown field "colour"`},
+		"unknown nested field":  {`{clientID: x, secrets: [{valu: eA==}]}`, `extensions[1] "x": unknown field "valu"`},
+		"wrong type":            {`{clientID: x, ownerUserID: 1000}`, `extensions[1] "x": ownerUserID: is of type number, should be string`},
+		"wrong nested type":     {`{clientID: x, secrets: [{value: 12}]}`, `extensions[1] "x": secrets.value: is of type number, should be string`},
+		"no client id":          {`{secrets: [{value: eA==}]}`, `extensions[1]: clientID: must be 1 to 128`},
+		"null":                  {`null`, "extensions[1]: clientID: must be 1 to 128 letters, digits, dots, hyphens or underscores\nextensions[1]: secrets: is empty"},
+		"bad client id":         {`{clientID: "a b", secrets: [{value: eA==}]}`, `extensions[1] "a b": clientID: must be 1 to 128`},
+		"duplicate client id":   {`{clientID: first, secrets: [{value: eA==}]}`, `extensions[1] "first": clientID: "first" is already an id of extension "first"`},
+		"duplicate app id":      {`{clientID: x, appIDs: [a, app], secrets: [{value: eA==}]}`, `extensions[1] "x": appIDs[1]: "app" is already an id of extension "first"`},
+		"repeated app id":       {`{clientID: x, appIDs: [a, a], secrets: [{value: eA==}]}`, `extensions[1] "x": appIDs[1]: "a" is already an id of extension "x"`},
+		"app id is client id":   {`{clientID: x, appIDs: [first], secrets: [{value: eA==}]}`, `extensions[1] "x": appIDs[0]: "first" is already an id of extension "first"`},
+		"client id is app id":   {`{clientID: app, secrets: [{value: eA==}]}`, `extensions[1] "app": clientID: "app" is already an id of extension "first"`},
+		"empty admin":           {`{clientID: x, adminUserIDs: [""], secrets: [{value: eA==}]}`, `extensions[1] "x": adminUserIDs[0]: is empty`},
+		"external role":         {`{clientID: x, externalRole: admin, secrets: [{value: eA==}]}`, `extensions[1] "x": externalRole: is "admin"`},
+		"no secret":             {`{clientID: x}`, `extensions[1] "x": secrets: is empty`},
+		"empty secret":          {`{clientID: x, secrets: [{value: ""}]}`, `extensions[1] "x": secrets[0]: is empty`},
+		"not base64":            {`{clientID: x, sandbox: {secrets: [{value: "***"}]}}`, `extensions[1] "x": sandbox.secrets[0]: is not base64`},
+		"not padded":            {`{clientID: x, secrets: [{value: eA}]}`, `extensions[1] "x": secrets[0]: is not base64`},
+		"bad activation":        {`{clientID: x, secrets: [{value: eA==, activeFrom: tomorrow}]}`, `extensions[1] "x": secrets[0]: activeFrom is not an RFC 3339 time`},
+		"own shared secret":     {`{clientID: x, secrets: [{value: eA==}], sandbox: {secrets: [{value: eQ==}, {value: eA==}]}}`, `extensions[1] "x": sandbox.secrets[1]: is also a production secret of "x"`},
+		"others' secret":        {`{clientID: x, sandbox: {secrets: [{value: Zmlyc3Q=}]}}`, `extensions[1] "x": sandbox.secrets[0]: is also a production secret of "first"`},
+		"bad origin":            {`{clientID: x, secrets: [{value: eA==}], sandbox: {allowedOrigins: ["*", "https://a/b"]}}`, `extensions[1] "x": sandbox.allowedOrigins[1]: is not an origin`},
+		"no document":           {`{clientID: x, secrets: [{value: eA==}], limits: {documentBytes: 0}}`, `extensions[1] "x": limits.documentBytes: must be between 1 and 1048576`},
+		"huge body":             {`{clientID: x, secrets: [{value: eA==}], sandbox: {limits: {bodyBytes: 999999999}}}`, `extensions[1] "x": sandbox.limits.bodyBytes: must be between 1 and 67108864`},
+		"negative rate":         {`{clientID: x, secrets: [{value: eA==}], limits: {identityRate: {perSecond: -1}}}`, `extensions[1] "x": limits.identityRate: perSecond must not be negative`},
+		"retention no duration": {`{clientID: x, secrets: [{value: eA==}], retention: {logs: a month}}`, `extensions[1] "x": retention.logs: must be a duration of at least 1h, such as "720h", or "0" to keep everything`},
+		"retention too short":   {`{clientID: x, secrets: [{value: eA==}], sandbox: {retention: {buffers: 59m}}}`, `extensions[1] "x": sandbox.retention.buffers: must be a duration of at least 1h`},
+		"retention negative":    {`{clientID: x, secrets: [{value: eA==}], retention: {rankings: -2h}}`, `extensions[1] "x": retention.rankings: must be`},
+		"retention a number":    {`{clientID: x, secrets: [{value: eA==}], retention: {snapshots: 3600}}`, `extensions[1] "x": retention.snapshots: is of type number, should be string`},
+		"retention unknown":     {`{clientID: x, secrets: [{value: eA==}], retention: {votes: 1h}}`, `extensions[1] "x": unknown field "votes"`},
+		"no burst":              {`{clientID: x, secrets: [{value: eA==}], limits: {extensionRate: {perSecond: 1, burst: 0}}}`, `extensions[1] "x": limits.extensionRate: burst must be at least 1`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry, err := tenant.Parse(fmt.Appendf(nil, "extensions:\n- %s\n- %s\n", good, test.entry))
@@ -240,5 +245,29 @@ func TestExtensionPrintsNoSecret(t *testing.T) {
 	text := fmt.Sprintf("%v %+v %s %v", one, one, one, secret)
 	if strings.Contains(text, "hush") || strings.Contains(text, fmt.Sprint([]byte("hush"))) {
 		t.Errorf("prints its secret: %s", text)
+	}
+}
+
+// What is left out keeps everything; the sandbox has what production has, unless it
+// says otherwise.
+func TestParseRetention(t *testing.T) {
+	none := extension(t, parse(t, `extensions: [{clientID: one, secrets: [{value: aA==}]}]`), "one")
+	if got := none.Retention(tenant.Production); got != (tenant.Retention{}) {
+		t.Errorf("without a word it is %+v", got)
+	}
+	some := extension(t, parse(t, `
+extensions:
+- clientID: one
+  secrets: [{value: aA==}]
+  retention: {logs: 720h, buffers: 90m, snapshots: 1h}
+  sandbox: {retention: {logs: "0", rankings: 24h}}
+`), "one")
+	want := tenant.Retention{Logs: 720 * time.Hour, Buffers: 90 * time.Minute, Snapshots: time.Hour}
+	if diff := cmp.Diff(want, some.Retention(tenant.Production)); diff != "" {
+		t.Errorf("production (-want +got):\n%s", diff)
+	}
+	want.Logs, want.Rankings = 0, 24*time.Hour
+	if diff := cmp.Diff(want, some.Retention(tenant.Sandbox)); diff != "" {
+		t.Errorf("sandbox (-want +got):\n%s", diff)
 	}
 }

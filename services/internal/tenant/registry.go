@@ -101,6 +101,11 @@ func (e *Extension) Limits(environment Environment) Limits {
 	return e.settings[environment].limits
 }
 
+// Retention returns how long what the extension stores is kept.
+func (e *Extension) Retention(environment Environment) Retention {
+	return e.settings[environment].retention
+}
+
 // Registry is the set of all extensions at one time. It is immutable.
 type Registry struct {
 	extensions []*Extension

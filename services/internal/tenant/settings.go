@@ -10,9 +10,10 @@ import (
 
 // settings are what an extension has for one environment.
 type settings struct {
-	secrets []Secret // newest first
-	origins origins
-	limits  Limits
+	secrets   []Secret // newest first
+	origins   origins
+	limits    Limits
+	retention Retention
 }
 
 // over returns base with what the block sets laid over it. Secrets are never
@@ -20,6 +21,7 @@ type settings struct {
 func (b environmentBlock) over(base settings, report reportFunc) settings {
 	base.secrets = decodeSecrets(b.Secrets, report)
 	base.limits = b.Limits.over(base.limits, report.at("limits"))
+	base.retention = b.Retention.over(base.retention, report.at("retention"))
 	for i, pattern := range b.AllowedOrigins {
 		if err := checkOrigin(pattern); err != nil {
 			report(fmt.Sprintf("allowedOrigins[%d]", i), "%v", err)

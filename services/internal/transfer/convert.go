@@ -48,6 +48,9 @@ func chunkOf(r *chunkRecord[json.RawMessage], name string, prev stream.Digest) (
 		return c, errors.New("the id of the chunk is not 32 digits long")
 	}
 	copy(c.ID[:], r.ID)
+	if copy(c.Original[:], r.Original) != len(r.Original) || len(r.Original)%len(c.Original) != 0 {
+		return c, errors.New("the original digest of the chunk is not 64 digits long")
+	}
 	codec := streamKinds()[r.Kind].codec
 	if len(r.Payload) == 0 {
 		if c.Payload, err = stream.NewPayload(codec, r.Groups, r.Entries); err != nil {

@@ -166,8 +166,12 @@ func (t *table) document(name string, d document.Document) error {
 // readOnly lets the services read a source, and keeps their snapshots to itself.
 type readOnly struct{ Source }
 
-func (readOnly) Append(context.Context, stream.Chunk) error {
-	return errors.New("an export writes nothing")
-}
+func (readOnly) Append(context.Context, stream.Chunk) error { return errReadOnly() }
+
+func (readOnly) Replace(context.Context, stream.Chunk, stream.Digest) error { return errReadOnly() }
+
+func (readOnly) DeleteSnapshot(context.Context, string) error { return errReadOnly() }
+
+func errReadOnly() error { return errors.New("an export writes nothing") }
 
 func (readOnly) SaveSnapshot(context.Context, string, stream.Snapshot) error { return nil }

@@ -155,6 +155,9 @@ func (x *exporter) chunk(of streamRecord, c *stream.Chunk) error {
 		entries = []any{}
 	}
 	r := chunkRecord[any]{streamRecord: of, Seq: c.Seq, At: c.At, ID: c.ID[:], Groups: groups, Entries: entries, Sum: sum[:]}
+	if c.Original != (stream.Digest{}) {
+		r.Original = c.Original[:]
+	}
 	exact := r
 	exact.Payload = c.Payload
 	bare := exact

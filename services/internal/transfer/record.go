@@ -47,11 +47,13 @@ type streamRecord struct {
 // chunkRecord is a chunk. Its entries are values to encode or JSON to decode.
 type chunkRecord[E any] struct {
 	streamRecord
-	Seq     uint64         `json:"seq"`
-	At      int64          `json:"at"`
-	ID      hexadecimal    `json:"chunk"`
-	Groups  []stream.Group `json:"groups,omitempty"`
-	Entries []E            `json:"entries"`
+	Seq uint64      `json:"seq"`
+	At  int64       `json:"at"`
+	ID  hexadecimal `json:"chunk"`
+	// Original is the digest that a redacted chunk had.
+	Original hexadecimal    `json:"original,omitempty"`
+	Groups   []stream.Group `json:"groups,omitempty"`
+	Entries  []E            `json:"entries"`
 	// Payload is that of the chunk, where groups and entries do not tell it exactly.
 	Payload []byte      `json:"payload,omitempty"`
 	Sum     hexadecimal `json:"sum"`

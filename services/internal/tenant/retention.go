@@ -1,0 +1,51 @@
+package tenant
+
+import "time"
+
+// Retention is how long an extension's data is kept in one environment. Zero is for
+// ever, which is the default of each.
+type Retention struct {
+	// Logs is the age after which accepted votes leave the logs of polls.
+	Logs time.Duration
+	// Buffers is the age after which entries leave accumulation buffers.
+	Buffers time.Duration
+	// Rankings is the age after which submitted answers leave the logs of questions.
+	// Who holds which answer now stays.
+	Rankings time.Duration
+	// Snapshots is how long a poll, buffer or question is unused before its snapshot is
+	// deleted.
+	Snapshots time.Duration
+}
+
+// shortestRetention is longer than any request or peer is waited for.
+const shortestRetention = time.Hour
+
+// retentionBlock is the file's "retention". What it leaves out stays as it was.
+type retentionBlock struct {
+	Logs      *string `json:"logs"`
+	Buffers   *string `json:"buffers"`
+	Rankings  *string `json:"rankings"`
+	Snapshots *string `json:"snapshots"`
+}
+
+// over returns base with what the block sets laid over it.
+func (b retentionBlock) over(base Retention, report reportFunc) Retention {
+	setAge(&base.Logs, b.Logs, report.at("logs"))
+	setAge(&base.Buffers, b.Buffers, report.at("buffers"))
+	setAge(&base.Rankings, b.Rankings, report.at("rankings"))
+	setAge(&base.Snapshots, b.Snapshots, report.at("snapshots"))
+	return base
+}
+
+// setAge sets an age to what a field says: a duration, "0" for ever.
+func setAge(age *time.Duration, value *string, report reportFunc) {
+	if value == nil {
+		return
+	}
+	parsed, err := time.ParseDuration(*value)
+	if err != nil || parsed != 0 && parsed < shortestRetention {
+		report("", `must be a duration of at least 1h, such as "720h", or "0" to keep everything`)
+		return
+	}
+	*age = parsed
+}
