@@ -40,6 +40,9 @@ func newStatistics(t tally, d Decay) *Statistics {
 	return s
 }
 
+// Equal reports whether two statistics say the same.
+func (s *Statistics) Equal(o *Statistics) bool { return s.tally == o.tally && s.decay == o.decay }
+
 // Mean is the mean of the counted values, 0 when there are none.
 func (s *Statistics) Mean() float64 {
 	if s.tally.count == (wide{}) {

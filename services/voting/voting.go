@@ -27,13 +27,20 @@ type Poll struct {
 	Environment, Extension, Channel, ID string
 }
 
-// stream returns the name of the poll's stream.
-func (p Poll) stream() string {
-	if isGlobal(p.ID) {
-		return key.Join(Kind, p.Environment, p.Extension, "global", p.ID)
+// Stream returns the name of the poll's stream.
+func (p Poll) Stream() string { return p.Siblings() + key.Join(p.ID) }
+
+// Siblings returns what the names of the streams of all polls begin with that
+// are shared as this one is: by the extension, or by the channel.
+func (p Poll) Siblings() string {
+	if p.Global() {
+		return key.Join(Kind, p.Environment, p.Extension, "global") + "/"
 	}
-	return key.Join(Kind, p.Environment, p.Extension, "channel", p.Channel, p.ID)
+	return key.Join(Kind, p.Environment, p.Extension, "channel", p.Channel) + "/"
 }
+
+// Global reports whether the poll is shared by the whole extension.
+func (p Poll) Global() bool { return isGlobal(p.ID) }
 
 func isGlobal(id string) bool { return strings.HasPrefix(id, "global") }
 

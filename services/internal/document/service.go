@@ -23,6 +23,9 @@ type Options struct {
 	// QueueLimit is how many edits of one document may wait or be under way;
 	// more are refused with fault.Unavailable. 0 is 1024.
 	QueueLimit int
+	// Changed, if set, hears of every version that this service has made durable,
+	// soon after. It returns at once.
+	Changed func(key string, version uint64)
 }
 
 // Service reads and edits the documents of a store.
@@ -46,6 +49,9 @@ type Service struct {
 func NewService(store Store, clock Clock, options Options) *Service {
 	if options.QueueLimit == 0 {
 		options.QueueLimit = defaultQueueLimit
+	}
+	if options.Changed == nil {
+		options.Changed = func(string, uint64) {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Service{

@@ -16,10 +16,15 @@ const settleAttempts = 8
 // and only a fault of kind fault.Uncertain leaves it open after all.
 func (s *Service) put(ctx context.Context, writes []Write) error {
 	err := s.store.Put(ctx, writes...)
-	if err == nil || errors.Is(err, ErrConflict) || notStored(err) {
-		return err
+	if err != nil && !errors.Is(err, ErrConflict) && !notStored(err) {
+		err = s.settle(ctx, writes, err)
 	}
-	return s.settle(ctx, writes, err)
+	if err == nil {
+		for _, w := range writes {
+			s.options.Changed(w.Key, w.Expect+1)
+		}
+	}
+	return err
 }
 
 // notStored reports whether a failed write is certain to have stored nothing.
