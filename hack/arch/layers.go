@@ -4,8 +4,8 @@
 // imports it.
 package arch
 
-// domains are the five services' rules; the tables call them by this word.
-const domains = "voting accumulation ranking state sandbox"
+// domains are the services' rules; the tables call them by this word.
+const domains = "voting accumulation ranking state message sandbox"
 
 // layers lists every package of the module and what it may import of the others,
 // by the last element of their path, which is therefore unique. The last column
@@ -26,6 +26,7 @@ services/voting             | fault key stream                                  
 services/accumulation       | fault key stream                                                               | storetest
 services/ranking            | fault key stream                                                               | storetest
 services/state              | fault key document                                                             | storetest
+services/message            | fault key stream                                                               | storetest
 services/sandbox            | fault tenant                                                                   |
 services/internal/tenant    | fault                                                                          |
 services/internal/telemetry | stream                                                                         |
