@@ -9,3 +9,7 @@ import (
 func TestListing(t *testing.T) {
 	storetest.RunListing(t, func(t *testing.T) storetest.ListingHarness { return newHarness(t) })
 }
+
+func TestTail(t *testing.T) {
+	storetest.RunTail(t, func(t *testing.T) storetest.TailHarness { return newHarness(t) })
+}

@@ -18,3 +18,7 @@ func TestMemory(t *testing.T) {
 func TestMemoryListing(t *testing.T) {
 	storetest.RunListing(t, func(*testing.T) storetest.ListingHarness { return memory{storetest.NewMemory()} })
 }
+
+func TestMemoryTail(t *testing.T) {
+	storetest.RunTail(t, func(*testing.T) storetest.TailHarness { return memory{storetest.NewMemory()} })
+}
