@@ -30,9 +30,10 @@ services/message            | fault key stream                                  
 services/sandbox            | fault tenant                                                                   |
 services/internal/tenant    | fault                                                                          |
 services/internal/telemetry | stream                                                                         |
-services/internal/httpapi   | fault domains stream document tenant telemetry                                 | storetest ceiling
+services/internal/live      | fault key stream document voting state message                                 | storetest
+services/internal/httpapi   | fault domains stream document tenant telemetry live                            | storetest ceiling
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
-services                    | fault key domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer | storetest mongotest
+services                    | fault key domains stream document tenant telemetry live httpapi ceiling boltstore mongostore peer | storetest mongotest
 services/votingclient       |                                                                                |
 operator                    | v1alpha1 poll                                                                  |
 operator/internal/controller/poll | v1alpha1 votingclient                                                    | assets

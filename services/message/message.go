@@ -14,6 +14,7 @@ package message
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -61,20 +62,18 @@ const (
 	keptBytes    = 512 << 10
 )
 
-// reserved are what the names of the service's own events begin with: a message
-// that bore one would say what no read confirms.
-func reserved() []string {
-	return []string{"vote_update", "vote_delete", "channel_state_update", "extension_state_update", "resync"}
+// Reserved reports whether a name begins as those of the service's own events do:
+// a message that bore one would say what no read confirms.
+func Reserved(name string) bool {
+	return slices.ContainsFunc([]string{"vote_update", "vote_delete", "channel_state_update", "extension_state_update", "resync"},
+		func(own string) bool { return strings.HasPrefix(name, own) })
 }
 
 // check returns why a message may not be published, or nil.
 func (m Message) check() error {
-	for _, prefix := range reserved() {
-		if strings.HasPrefix(m.Name, prefix) {
-			return fault.New(fault.Invalid, "event is a name that the service itself uses")
-		}
-	}
 	switch {
+	case Reserved(m.Name):
+		return fault.New(fault.Invalid, "event is a name that the service itself uses")
 	case m.Name == "" || len(m.Name) > maxName || !utf8.ValidString(m.Name) || strings.ContainsAny(m.Name, "*\r\n\x00"):
 		return fault.Newf(fault.Invalid, "event must have 1 to %d bytes, and none of them *", maxName)
 	case len(m.Data) > MaxData:

@@ -1,0 +1,299 @@
+package live_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/live"
+	"github.com/acclaim-dev/acclaim/services/internal/storetest"
+	"github.com/acclaim-dev/acclaim/services/message"
+	"github.com/acclaim-dev/acclaim/services/state"
+)
+
+// Updates of a poll come at most once a second, the latest wins, and the last one
+// says what the last vote came to.
+func TestUpdatesAreCoalesced(t *testing.T) {
+	in(t, func(t *testing.T) {
+		p := start(t, storetest.NewMemory(), true)
+		e := p.listen(subscription())
+		p.vote("a", "U1", 1)
+		e.want("broadcast vote_update:a 1 votes") // the first at once
+		for i := range 2500 {
+			p.vote("a", fmt.Sprint("V", i), 1)
+			time.Sleep(time.Millisecond)
+		}
+		updates := e.heard()
+		if len(updates) < 2 || len(updates) > 3 {
+			t.Errorf("%d updates in 2.5 s: %q", len(updates), updates)
+		}
+		time.Sleep(time.Second)
+		if last := e.heard(); len(last) != 1 || last[0] != "broadcast vote_update:a 2501 votes" {
+			t.Errorf("in the end %q", last)
+		}
+		time.Sleep(time.Hour)
+		e.want()
+	})
+}
+
+// A poll that ends has one more update, votes or none, whoever follows it.
+func TestUpdateWhenAPollEnds(t *testing.T) {
+	in(t, func(t *testing.T) {
+		for name, alone := range map[string]bool{"hinted": true, "by the tail": false} {
+			store := storetest.NewMemory()
+			writer := start(t, store, alone)
+			p := writer
+			if !alone {
+				p = start(t, store, false)
+			}
+			ends := time.Now().Unix() + 60
+			writer.end("known", ends)
+			writer.end("past", 1)
+			all, one := p.listen(subscription()), p.listen(subscription("vote_update:known"))
+			writer.end("later", ends)
+			writer.end("later", ends+60)
+			time.Sleep(time.Until(time.Unix(ends, 0)) - time.Millisecond)
+			all.want()
+			time.Sleep(time.Second + time.Millisecond)
+			t.Log(name)
+			all.want("broadcast vote_update:known 0 votes")
+			one.want("broadcast vote_update:known 0 votes")
+			time.Sleep(time.Minute)
+			all.want("broadcast vote_update:later 0 votes")
+			writer.end("later", -1)
+			time.Sleep(time.Minute)
+			all.want("broadcast vote_update:later 0 votes") // it has another end now
+			one.want()
+		}
+	})
+}
+
+func TestDeletionIsTold(t *testing.T) {
+	in(t, func(t *testing.T) {
+		p := start(t, storetest.NewMemory(), true)
+		p.vote("old", "U1", 1)
+		p.reset("old")
+		e := p.listen(subscription())
+		p.reset("old") // there is nothing
+		time.Sleep(time.Second)
+		e.want()
+		p.vote("old", "U1", 1)
+		e.want("broadcast vote_update:old 1 votes")
+		time.Sleep(time.Second)
+		p.reset("old")
+		e.want("broadcast vote_delete:old", "broadcast vote_update:old 0 votes")
+		p.vote("new", "U1", 1)
+		e.want("broadcast vote_update:new 1 votes")
+		p.reset("new")
+		p.vote("new", "U1", 1)
+		time.Sleep(time.Second)
+		e.want("broadcast vote_delete:new", "broadcast vote_update:new 1 votes")
+	})
+}
+
+// Each hears what is addressed to it, and of that what it asked for.
+func TestScopes(t *testing.T) {
+	channel, everywhere := message.Feed{Channel: "1"}, message.Feed{Global: true}
+	elsewhere := subscription()
+	elsewhere.Channel = "2"
+	neighbour := subscription()
+	neighbour.OpaqueID = "U6"
+	nobody := subscription()
+	nobody.OpaqueID = ""
+	sandbox := subscription()
+	sandbox.Environment = "sandbox"
+	other := subscription()
+	other.Extension = "other"
+	globals := []string{"global vote_update:global-g 1 votes", `global extension_state_update {"a":2}`, `global goal {}`}
+	broadcasts := []string{"broadcast vote_update:p 1 votes", `broadcast channel_state_update {"a":1}`, `broadcast goal 7`}
+	everything := slices.Concat(broadcasts, globals)
+	for name, test := range map[string]struct {
+		who  live.Subscription
+		want []string
+	}{
+		"all of it":         {subscription(), append([]string{`whisper-U5 hint "psst"`}, everything...)},
+		"a neighbour":       {neighbour, everything},
+		"nobody":            {nobody, everything},
+		"another channel":   {elsewhere, globals},
+		"the sandbox":       {sandbox, nil},
+		"another extension": {other, nil},
+		"one poll":          {subscription("vote_update:p"), broadcasts[:1]},
+		"polls":             {subscription("vote_update:*"), []string{broadcasts[0], globals[0]}},
+		"global polls":      {subscription("vote_update:global*"), globals[:1]},
+		"some polls":        {subscription("vote_update:p*", "vote_delete:p*"), broadcasts[:1]},
+		"states":            {subscription("channel_state_update", "extension_*"), []string{broadcasts[1], globals[1]}},
+		"messages":          {subscription("goal"), []string{broadcasts[2], globals[2]}},
+		"by a letter":       {subscription("h*"), []string{`whisper-U5 hint "psst"`}},
+		"everything":        {subscription("*"), append([]string{`whisper-U5 hint "psst"`}, everything...)},
+		"nothing there is":  {subscription("nothing"), nil},
+	} {
+		for _, alone := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, " ", alone), func(t *testing.T) {
+				in(t, func(t *testing.T) {
+					store := storetest.NewMemory()
+					p := start(t, store, alone)
+					e := p.listen(test.who)
+					p.vote("p", "U1", 1)
+					p.vote("global-g", "U1", 1)
+					p.write(state.Channel, "1", `{"a":1}`)
+					p.write(state.Extension, "1", `{"a":2}`)
+					p.write(state.ChannelConfig, "1", `{"a":3}`)
+					p.say(channel, "", "goal", `7`)
+					p.say(channel, "U5", "hint", `"psst"`)
+					p.say(everywhere, "", "goal", `{}`)
+					time.Sleep(2 * time.Second)
+					got := e.heard()
+					slices.Sort(got)
+					if want := slices.Sorted(slices.Values(test.want)); !slices.Equal(got, want) {
+						t.Errorf("heard %q\nwant  %q", got, want)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestTopicsThatMakeNoSense(t *testing.T) {
+	in(t, func(t *testing.T) {
+		p := start(t, storetest.NewMemory(), true)
+		for _, topics := range [][]string{{""}, {"a*b"}, {"**"}, {strings.Repeat("x", 301)}, make([]string, 33)} {
+			if _, err := p.hub.Subscribe(t.Context(), subscription(topics...)); fault.KindOf(err) != fault.Invalid {
+				t.Errorf("topics %.40q: %v", topics, err)
+			}
+		}
+	})
+}
+
+// What one process writes is heard by the listeners of another, by the tail alone.
+func TestOtherProcessesAreHeard(t *testing.T) {
+	in(t, func(t *testing.T) {
+		store := storetest.NewMemory()
+		here, there := start(t, store, false), start(t, store, false)
+		e := here.listen(subscription())
+		for n := range 3 {
+			there.vote("p", fmt.Sprint("U", n), 1)
+			there.say(message.Feed{Channel: "1"}, "", "tick", fmt.Sprint(n))
+			there.write(state.Channel, "1", fmt.Sprintf(`{"n":%d}`, n))
+			time.Sleep(3 * time.Second)
+			got := e.heard()
+			slices.Sort(got)
+			want := []string{fmt.Sprintf(`broadcast channel_state_update {"n":%d}`, n),
+				fmt.Sprintf(`broadcast tick %d`, n), fmt.Sprintf("broadcast vote_update:p %d votes", n+1)}
+			if !slices.Equal(got, want) {
+				t.Errorf("heard %q, want %q", got, want)
+			}
+		}
+		there.reset("p")
+		time.Sleep(2 * time.Second)
+		e.want("broadcast vote_delete:p", "broadcast vote_update:p 0 votes")
+	})
+}
+
+// What cannot be read is read later, and nothing of it is lost.
+func TestOutage(t *testing.T) {
+	in(t, func(t *testing.T) {
+		p := start(t, storetest.NewMemory(), true)
+		e := p.listen(subscription())
+		p.vote("p", "U0", 1)
+		e.want("broadcast vote_update:p 1 votes")
+		time.Sleep(time.Second)
+		p.down.Store(true)
+		p.vote("p", "U1", 1)
+		p.vote("new", "U1", 1)
+		time.Sleep(time.Minute)
+		e.want()
+		if _, err := p.hub.Subscribe(t.Context(), subscription("vote_update:q")); fault.KindOf(err) != fault.Unavailable {
+			t.Errorf("to listen now: %v", err)
+		}
+		p.down.Store(false)
+		time.Sleep(2 * time.Second)
+		got := e.heard()
+		slices.Sort(got)
+		if want := []string{"broadcast vote_update:new 1 votes", "broadcast vote_update:p 2 votes"}; !slices.Equal(got, want) {
+			t.Errorf("heard %q, want %q", got, want)
+		}
+		p.listen(subscription("vote_update:q"))
+	})
+}
+
+// Who does not keep up is cut off, and nobody waits for it.
+func TestSlowListenerIsCutOff(t *testing.T) {
+	in(t, func(t *testing.T) {
+		p := start(t, storetest.NewMemory(), true, func(o *live.Options) { o.Buffer = 4 })
+		slow, quick := p.listen(subscription()), p.listen(subscription())
+		for n := range 6 {
+			p.say(message.Feed{Channel: "1"}, "", "tick", fmt.Sprint(n))
+			time.Sleep(time.Second)
+			quick.want(fmt.Sprint("broadcast tick ", n))
+		}
+		select {
+		case <-slow.Done():
+		default:
+			t.Fatal("the slow listener goes on")
+		}
+		if !errors.Is(slow.Err(), live.ErrSlow) {
+			t.Errorf("cut off: %v", slow.Err())
+		}
+		if s := p.hub.Stats(); s.Slow == 0 || s.Listeners != 2 {
+			t.Errorf("figures: %+v", s)
+		}
+	})
+}
+
+func TestDrain(t *testing.T) {
+	in(t, func(t *testing.T) {
+		p := start(t, storetest.NewMemory(), true)
+		e := p.listen(subscription())
+		p.hub.Drain()
+		<-e.Done()
+		if !errors.Is(e.Err(), live.ErrDraining) {
+			t.Errorf("ended with %v", e.Err())
+		}
+		if _, err := p.hub.Subscribe(t.Context(), subscription()); fault.KindOf(err) != fault.Unavailable {
+			t.Errorf("to listen now: %v", err)
+		}
+	})
+}
+
+func TestTooManyListeners(t *testing.T) {
+	in(t, func(t *testing.T) {
+		p := start(t, storetest.NewMemory(), true, func(o *live.Options) { o.MaxListeners = 2 })
+		first := p.listen(subscription())
+		p.listen(subscription())
+		if _, err := p.hub.Subscribe(t.Context(), subscription()); fault.KindOf(err) != fault.Unavailable {
+			t.Errorf("a third listener: %v", err)
+		}
+		first.Close()
+		p.listen(subscription())
+	})
+}
+
+// What nobody listens to any more is forgotten.
+func TestNothingIsFollowedInVain(t *testing.T) {
+	in(t, func(t *testing.T) {
+		p := start(t, storetest.NewMemory(), true)
+		for n := range 20 {
+			p.vote(fmt.Sprint("p", n), "U1", 1)
+		}
+		e, one := p.listen(subscription()), p.listen(subscription("vote_update:p3", "vote_update:absent"))
+		if s := p.hub.Stats(); s.Sources != 6+20+1 {
+			t.Errorf("figures: %+v", s)
+		}
+		e.Close()
+		time.Sleep(2 * time.Minute)
+		if s := p.hub.Stats(); s.Sources != 2 || s.Listeners != 1 {
+			t.Errorf("figures: %+v", s)
+		}
+		one.Close()
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if s := p.hub.Stats(); s.Sources != 0 || s.Listeners != 0 {
+			t.Errorf("figures: %+v", s)
+		}
+	})
+}

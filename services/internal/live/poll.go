@@ -1,0 +1,78 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/voting"
+)
+
+// poll looks at a poll.
+type poll struct {
+	polls    Polls
+	poll     voting.Poll
+	audience audience
+
+	// What the audience knows. begun is false before the first look; last is nil
+	// when it knows of no votes.
+	begun  bool
+	last   *voting.Statistics
+	resets uint64
+	// ended is the end of the poll that the audience knows to be over.
+	ended int64
+}
+
+func (h *Hub) newPoll(p voting.Poll, begun bool) *source {
+	a := audience{environment: p.Environment, extension: p.Extension, channel: p.Channel}
+	if p.Global() {
+		a.channel, a.global = "", true
+	}
+	return &source{every: h.options.PollEvery, subject: &poll{polls: h.options.Polls, poll: p, audience: a, begun: begun}}
+}
+
+func (p *poll) end() {}
+
+func (p *poll) look(ctx context.Context) (news, error) {
+	now, err := p.polls.Overview(ctx, p.poll)
+	if err != nil {
+		return news{}, err
+	}
+	n := news{head: now.Head}
+	var over int64
+	if ends := time.Unix(now.EndsAt, 0); now.EndsAt != 0 && time.Now().Before(ends) {
+		n.again = ends
+	} else {
+		over = now.EndsAt
+	}
+	deleted := now.Resets != p.resets
+	if deleted {
+		p.ended = 0 // of another poll, so to say
+	}
+	changed := over != 0 && over != p.ended || !p.knows(now.Statistics) || deleted && !now.Empty()
+	if p.begun && deleted {
+		n.events = append(n.events, newEvent(p.audience, "", voteDelete+p.poll.ID, p.data(nil)))
+	}
+	if p.begun && changed {
+		n.events = append(n.events, newEvent(p.audience, "", voteUpdate+p.poll.ID, p.data(now.Statistics)))
+	}
+	p.begun, p.last, p.resets, p.ended = true, now.Statistics, now.Resets, over
+	return n, nil
+}
+
+func (p *poll) knows(s *voting.Statistics) bool {
+	return p.last == nil && s.Empty() || p.last != nil && s.Equal(p.last)
+}
+
+// data is that of an event: the id and, of an update, the statistics.
+func (p *poll) data(s *voting.Statistics) []byte {
+	id, err := json.Marshal(p.poll.ID)
+	if err != nil {
+		panic(err) // a string always encodes
+	}
+	buf := append([]byte(`{"id":`), id...)
+	if s != nil {
+		buf = s.AppendJSON(append(buf, `,"stats":`...), nil)
+	}
+	return append(buf, '}')
+}
