@@ -59,6 +59,7 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.shutdownTimeout)
 	defer cancel()
 	err = errors.Join(err, b.leave(limit), stream.SystemClock().Sleep(limit, o.drainDelay))
+	b.drain()
 	return errors.Join(err, s.public.Shutdown(limit), b.close(limit), s.admin.Close())
 }
 

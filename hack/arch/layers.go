@@ -29,7 +29,7 @@ services/state              | fault key document                                
 services/message            | fault key stream                                                               | storetest
 services/sandbox            | fault tenant                                                                   |
 services/internal/tenant    | fault                                                                          |
-services/internal/telemetry | stream                                                                         |
+services/internal/telemetry | stream live                                                                    |
 services/internal/live      | fault key stream document voting state message                                 | storetest
 services/internal/httpapi   | fault domains stream document tenant telemetry live                            | storetest ceiling
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |

@@ -49,19 +49,21 @@ type Options struct {
 	Logger       *slog.Logger
 }
 
-// Polls, Documents and Messages are what events are made of. Every read sees
-// what any process has acknowledged before it.
-type (
-	Polls interface {
-		Overview(ctx context.Context, p voting.Poll) (voting.Overview, error)
-	}
-	Documents interface {
-		Read(ctx context.Context, c state.Caller, scopes ...state.Scope) ([]document.Document, error)
-	}
-	Messages interface {
-		Since(ctx context.Context, f message.Feed, after uint64) (message.Page, error)
-	}
-)
+// Polls are read to see what polls have come to. As of documents and messages,
+// every read sees what any process has acknowledged before it.
+type Polls interface {
+	Overview(ctx context.Context, p voting.Poll) (voting.Overview, error)
+}
+
+// Documents are read to see what states have become.
+type Documents interface {
+	Read(ctx context.Context, c state.Caller, scopes ...state.Scope) ([]document.Document, error)
+}
+
+// Messages are read to see what was said.
+type Messages interface {
+	Since(ctx context.Context, f message.Feed, after uint64) (message.Page, error)
+}
 
 func (o Options) withDefaults() Options {
 	for _, d := range []struct {

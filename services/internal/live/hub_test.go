@@ -22,21 +22,21 @@ func TestUpdatesAreCoalesced(t *testing.T) {
 	in(t, func(t *testing.T) {
 		p := start(t, storetest.NewMemory(), true)
 		e := p.listen(subscription())
-		p.vote("a", "U1", 1)
+		p.vote("a", "U1")
 		e.want("broadcast vote_update:a 1 votes") // the first at once
 		for i := range 2500 {
-			p.vote("a", fmt.Sprint("V", i), 1)
-			time.Sleep(time.Millisecond)
+			p.vote("a", fmt.Sprint("V", i))
+			pass(time.Millisecond)
 		}
 		updates := e.heard()
 		if len(updates) < 2 || len(updates) > 3 {
 			t.Errorf("%d updates in 2.5 s: %q", len(updates), updates)
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if last := e.heard(); len(last) != 1 || last[0] != "broadcast vote_update:a 2501 votes" {
 			t.Errorf("in the end %q", last)
 		}
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		e.want()
 	})
 }
@@ -57,16 +57,16 @@ func TestUpdateWhenAPollEnds(t *testing.T) {
 			all, one := p.listen(subscription()), p.listen(subscription("vote_update:known"))
 			writer.end("later", ends)
 			writer.end("later", ends+60)
-			time.Sleep(time.Until(time.Unix(ends, 0)) - time.Millisecond)
+			pass(time.Until(time.Unix(ends, 0)) - time.Millisecond)
 			all.want()
-			time.Sleep(time.Second + time.Millisecond)
+			pass(time.Second + time.Millisecond)
 			t.Log(name)
 			all.want("broadcast vote_update:known 0 votes")
 			one.want("broadcast vote_update:known 0 votes")
-			time.Sleep(time.Minute)
+			pass(time.Minute)
 			all.want("broadcast vote_update:later 0 votes")
 			writer.end("later", -1)
-			time.Sleep(time.Minute)
+			pass(time.Minute)
 			all.want("broadcast vote_update:later 0 votes") // it has another end now
 			one.want()
 		}
@@ -76,22 +76,22 @@ func TestUpdateWhenAPollEnds(t *testing.T) {
 func TestDeletionIsTold(t *testing.T) {
 	in(t, func(t *testing.T) {
 		p := start(t, storetest.NewMemory(), true)
-		p.vote("old", "U1", 1)
+		p.vote("old", "U1")
 		p.reset("old")
 		e := p.listen(subscription())
 		p.reset("old") // there is nothing
-		time.Sleep(time.Second)
+		pass(time.Second)
 		e.want()
-		p.vote("old", "U1", 1)
+		p.vote("old", "U1")
 		e.want("broadcast vote_update:old 1 votes")
-		time.Sleep(time.Second)
+		pass(time.Second)
 		p.reset("old")
 		e.want("broadcast vote_delete:old", "broadcast vote_update:old 0 votes")
-		p.vote("new", "U1", 1)
+		p.vote("new", "U1")
 		e.want("broadcast vote_update:new 1 votes")
 		p.reset("new")
-		p.vote("new", "U1", 1)
-		time.Sleep(time.Second)
+		p.vote("new", "U1")
+		pass(time.Second)
 		e.want("broadcast vote_delete:new", "broadcast vote_update:new 1 votes")
 	})
 }
@@ -138,15 +138,15 @@ func TestScopes(t *testing.T) {
 					store := storetest.NewMemory()
 					p := start(t, store, alone)
 					e := p.listen(test.who)
-					p.vote("p", "U1", 1)
-					p.vote("global-g", "U1", 1)
-					p.write(state.Channel, "1", `{"a":1}`)
-					p.write(state.Extension, "1", `{"a":2}`)
-					p.write(state.ChannelConfig, "1", `{"a":3}`)
+					p.vote("p", "U1")
+					p.vote("global-g", "U1")
+					p.write(state.Channel, `{"a":1}`)
+					p.write(state.Extension, `{"a":2}`)
+					p.write(state.ChannelConfig, `{"a":3}`)
 					p.say(channel, "", "goal", `7`)
 					p.say(channel, "U5", "hint", `"psst"`)
 					p.say(everywhere, "", "goal", `{}`)
-					time.Sleep(2 * time.Second)
+					pass(2 * time.Second)
 					got := e.heard()
 					slices.Sort(got)
 					if want := slices.Sorted(slices.Values(test.want)); !slices.Equal(got, want) {
@@ -176,10 +176,10 @@ func TestOtherProcessesAreHeard(t *testing.T) {
 		here, there := start(t, store, false), start(t, store, false)
 		e := here.listen(subscription())
 		for n := range 3 {
-			there.vote("p", fmt.Sprint("U", n), 1)
+			there.vote("p", fmt.Sprint("U", n))
 			there.say(message.Feed{Channel: "1"}, "", "tick", fmt.Sprint(n))
-			there.write(state.Channel, "1", fmt.Sprintf(`{"n":%d}`, n))
-			time.Sleep(3 * time.Second)
+			there.write(state.Channel, fmt.Sprintf(`{"n":%d}`, n))
+			pass(3 * time.Second)
 			got := e.heard()
 			slices.Sort(got)
 			want := []string{fmt.Sprintf(`broadcast channel_state_update {"n":%d}`, n),
@@ -189,7 +189,7 @@ func TestOtherProcessesAreHeard(t *testing.T) {
 			}
 		}
 		there.reset("p")
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		e.want("broadcast vote_delete:p", "broadcast vote_update:p 0 votes")
 	})
 }
@@ -199,19 +199,19 @@ func TestOutage(t *testing.T) {
 	in(t, func(t *testing.T) {
 		p := start(t, storetest.NewMemory(), true)
 		e := p.listen(subscription())
-		p.vote("p", "U0", 1)
+		p.vote("p", "U0")
 		e.want("broadcast vote_update:p 1 votes")
-		time.Sleep(time.Second)
+		pass(time.Second)
 		p.down.Store(true)
-		p.vote("p", "U1", 1)
-		p.vote("new", "U1", 1)
-		time.Sleep(time.Minute)
+		p.vote("p", "U1")
+		p.vote("new", "U1")
+		pass(time.Minute)
 		e.want()
 		if _, err := p.hub.Subscribe(t.Context(), subscription("vote_update:q")); fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("to listen now: %v", err)
 		}
 		p.down.Store(false)
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		got := e.heard()
 		slices.Sort(got)
 		if want := []string{"broadcast vote_update:new 1 votes", "broadcast vote_update:p 2 votes"}; !slices.Equal(got, want) {
@@ -228,7 +228,7 @@ func TestSlowListenerIsCutOff(t *testing.T) {
 		slow, quick := p.listen(subscription()), p.listen(subscription())
 		for n := range 6 {
 			p.say(message.Feed{Channel: "1"}, "", "tick", fmt.Sprint(n))
-			time.Sleep(time.Second)
+			pass(time.Second)
 			quick.want(fmt.Sprint("broadcast tick ", n))
 		}
 		select {
@@ -278,19 +278,19 @@ func TestNothingIsFollowedInVain(t *testing.T) {
 	in(t, func(t *testing.T) {
 		p := start(t, storetest.NewMemory(), true)
 		for n := range 20 {
-			p.vote(fmt.Sprint("p", n), "U1", 1)
+			p.vote(fmt.Sprint("p", n), "U1")
 		}
 		e, one := p.listen(subscription()), p.listen(subscription("vote_update:p3", "vote_update:absent"))
 		if s := p.hub.Stats(); s.Sources != 6+20+1 {
 			t.Errorf("figures: %+v", s)
 		}
 		e.Close()
-		time.Sleep(2 * time.Minute)
+		pass(2 * time.Minute)
 		if s := p.hub.Stats(); s.Sources != 2 || s.Listeners != 1 {
 			t.Errorf("figures: %+v", s)
 		}
 		one.Close()
-		time.Sleep(2 * time.Minute)
+		pass(2 * time.Minute)
 		synctest.Wait()
 		if s := p.hub.Stats(); s.Sources != 0 || s.Listeners != 0 {
 			t.Errorf("figures: %+v", s)

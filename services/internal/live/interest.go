@@ -39,26 +39,33 @@ func (a audience) feed() message.Feed {
 }
 
 // wanted returns how the sources are made that the listener needs, by name.
-func (l *Listener) wanted() map[string]func() *source {
+func (l *Listener) wanted() makers {
 	topics := l.topics
 	if len(topics) == 0 {
 		topics = []topic{"*"}
 	}
-	wanted := map[string]func() *source{}
+	wanted := makers{}
 	for _, t := range topics {
 		l.addPolls(wanted, t)
 		for _, a := range []audience{l.own, l.whole} {
-			if l.hub.options.Documents != nil && t.matches(a.stateUpdate()) {
+			if t.matches(a.stateUpdate()) {
 				l.addDocument(wanted, a)
 			}
-			if l.hub.options.Messages != nil && t.messages() {
-				wanted[a.feed().Stream()] = func() *source {
-					return &source{every: l.hub.options.MessageEvery, subject: &feed{messages: l.hub.options.Messages, feed: a.feed(), audience: a}}
-				}
+			if t.messages() {
+				l.addFeed(wanted, a)
 			}
 		}
 	}
 	return wanted
+}
+
+// makers are what makes sources, by the sources' names.
+type makers = map[string]func() *source
+
+func (l *Listener) addFeed(wanted makers, a audience) {
+	wanted[a.feed().Stream()] = func() *source {
+		return &source{every: l.hub.options.MessageEvery, subject: &feed{messages: l.hub.options.Messages, feed: a.feed(), audience: a}}
+	}
 }
 
 func (a audience) stateUpdate() string {
@@ -68,7 +75,7 @@ func (a audience) stateUpdate() string {
 	return channelStateUpdate
 }
 
-func (l *Listener) addDocument(wanted map[string]func() *source, a audience) {
+func (l *Listener) addDocument(wanted makers, a audience) {
 	caller, scope := state.Caller{Environment: a.environment, Extension: a.extension, Channel: a.channel}, state.Channel
 	if a.global {
 		scope = state.Extension
@@ -81,9 +88,9 @@ func (l *Listener) addDocument(wanted map[string]func() *source, a audience) {
 	}
 }
 
-func (l *Listener) addPolls(wanted map[string]func() *source, t topic) {
+func (l *Listener) addPolls(wanted makers, t topic) {
 	id, open, ok := t.polls()
-	if !ok || l.hub.options.Polls == nil {
+	if !ok {
 		return
 	}
 	one := voting.Poll{Environment: l.own.environment, Extension: l.own.extension, Channel: l.own.channel, ID: id}

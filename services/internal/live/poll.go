@@ -38,26 +38,31 @@ func (p *poll) look(ctx context.Context) (news, error) {
 	if err != nil {
 		return news{}, err
 	}
-	n := news{head: now.Head}
-	var over int64
+	n, over := news{head: now.Head}, int64(0)
 	if ends := time.Unix(now.EndsAt, 0); now.EndsAt != 0 && time.Now().Before(ends) {
 		n.again = ends
 	} else {
 		over = now.EndsAt
 	}
-	deleted := now.Resets != p.resets
-	if deleted {
-		p.ended = 0 // of another poll, so to say
-	}
-	changed := over != 0 && over != p.ended || !p.knows(now.Statistics) || deleted && !now.Empty()
-	if p.begun && deleted {
-		n.events = append(n.events, newEvent(p.audience, "", voteDelete+p.poll.ID, p.data(nil)))
-	}
-	if p.begun && changed {
-		n.events = append(n.events, newEvent(p.audience, "", voteUpdate+p.poll.ID, p.data(now.Statistics)))
+	if p.begun {
+		n.events = p.changes(now, over)
 	}
 	p.begun, p.last, p.resets, p.ended = true, now.Statistics, now.Resets, over
 	return n, nil
+}
+
+// changes returns the events from what the audience knows to what is now, where
+// over is the end of the poll if that has passed.
+func (p *poll) changes(now voting.Overview, over int64) (events []*event) {
+	deleted := now.Resets != p.resets
+	if deleted {
+		events = append(events, newEvent(p.audience, "", voteDelete+p.poll.ID, p.data(nil)))
+	}
+	ended := over != 0 && (deleted || over != p.ended)
+	if ended || !p.knows(now.Statistics) || deleted && !now.Empty() {
+		events = append(events, newEvent(p.audience, "", voteUpdate+p.poll.ID, p.data(now.Statistics)))
+	}
+	return events
 }
 
 func (p *poll) knows(s *voting.Statistics) bool {

@@ -13,8 +13,8 @@ import (
 )
 
 // again returns a subscription that goes on where an ear has stopped.
-func (e *ear) again(topics ...string) live.Subscription {
-	s := subscription(topics...)
+func (e *ear) again() live.Subscription {
+	s := subscription()
 	s.LastEventID = e.last
 	return s
 }
@@ -29,16 +29,16 @@ func TestComingBack(t *testing.T) {
 		e.want()
 		e.Close()
 		for n := range 3 {
-			p.vote("a", fmt.Sprint("U", n), 1)
-			p.vote("b", fmt.Sprint("U", n), 1)
+			p.vote("a", fmt.Sprint("U", n))
+			p.vote("b", fmt.Sprint("U", n))
 			p.say(channel, "", "tick", fmt.Sprint(n))
 			p.say(channel, "U6", "hint", "0")
-			p.write(state.Channel, "1", fmt.Sprint(`{"n":`, n, `}`))
-			time.Sleep(3 * time.Second)
+			p.write(state.Channel, fmt.Sprint(`{"n":`, n, `}`))
+			pass(3 * time.Second)
 		}
 		p.reset("b")
 		e = p.listen(e.again())
-		time.Sleep(time.Second)
+		pass(time.Second)
 		got := e.heard()
 		slices.Sort(got[3:])
 		want := []string{"broadcast tick 0", "broadcast tick 1", "broadcast tick 2", `broadcast channel_state_update {"n":2}`,
@@ -48,7 +48,7 @@ func TestComingBack(t *testing.T) {
 		}
 		e.Close()
 		e = p.listen(e.again())
-		time.Sleep(time.Second)
+		pass(time.Second)
 		e.want()
 		p.say(channel, "", "tick", "3")
 		e.want("broadcast tick 3")
@@ -62,12 +62,12 @@ func TestComingBackIsToldWhatIsNow(t *testing.T) {
 		stays, e := p.listen(subscription()), p.listen(subscription())
 		e.want()
 		e.Close()
-		p.vote("a", "U1", 1)
+		p.vote("a", "U1")
 		stays.want("broadcast vote_update:a 1 votes")
-		p.vote("a", "U2", 1) // told of in a second
+		p.vote("a", "U2") // told of in a second
 		e = p.listen(e.again())
 		e.want()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		e.want("broadcast vote_update:a 2 votes")
 		stays.want("broadcast vote_update:a 2 votes")
 	})
@@ -80,15 +80,15 @@ func TestComingBackTwice(t *testing.T) {
 		stays, e := p.listen(subscription()), p.listen(subscription())
 		e.want()
 		e.Close()
-		p.vote("a", "U1", 1)
+		p.vote("a", "U1")
 		stays.heard()
 		e = p.listen(e.again()) // a's turn comes in a second
-		p.vote("b", "U1", 1)
+		p.vote("b", "U1")
 		e.want("broadcast vote_update:b 1 votes")
 		e.Close()
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		e = p.listen(e.again())
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		got := e.heard()
 		slices.Sort(got)
 		if want := []string{"broadcast vote_update:a 1 votes", "broadcast vote_update:b 1 votes"}; !slices.Equal(got, want) {
@@ -105,19 +105,19 @@ func TestComingBackElsewhere(t *testing.T) {
 		here, there := start(t, store, false), start(t, store, false)
 		e := here.listen(subscription())
 		here.say(message.Feed{Channel: "1"}, "", "tick", "0")
-		time.Sleep(time.Second)
+		pass(time.Second)
 		e.want("broadcast tick 0")
 		e.Close()
 		here.say(message.Feed{Channel: "1"}, "", "tick", "1")
 		here.say(message.Feed{Global: true}, "", "tick", "2")
-		here.vote("p", "U1", 1)
+		here.vote("p", "U1")
 		for name, p := range map[string]*process{"another": there, "the same, late": here} {
-			time.Sleep(10 * time.Minute)
+			pass(10 * time.Minute)
 			t.Log(name)
 			back := p.listen(e.again())
 			back.want("broadcast resync {}", "broadcast tick 1", "global tick 2")
 			here.say(message.Feed{Channel: "3"}, "", "tick", "9")
-			time.Sleep(time.Second)
+			pass(time.Second)
 			back.want()
 			back.Close()
 		}
@@ -132,11 +132,11 @@ func TestComingBackToOneThatIsBehind(t *testing.T) {
 		behind := start(t, store, false, func(o *live.Options) { o.TailEvery = time.Minute })
 		waiting, e := behind.listen(subscription()), ahead.listen(subscription())
 		ahead.say(message.Feed{Channel: "1"}, "", "tick", "0")
-		time.Sleep(time.Second)
+		pass(time.Second)
 		e.want("broadcast tick 0")
 		e.Close()
 		back := behind.listen(e.again())
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		waiting.want("broadcast tick 0")
 		back.want("broadcast resync {}")
 	})
@@ -150,7 +150,7 @@ func TestTooMuchWasMissed(t *testing.T) {
 		e.Close()
 		for n := range 300 {
 			p.say(message.Feed{Channel: "1"}, "", "tick", fmt.Sprint(n))
-			time.Sleep(time.Second)
+			pass(time.Second)
 			stays.want(fmt.Sprint("broadcast tick ", n))
 		}
 		got := p.listen(e.again()).heard()

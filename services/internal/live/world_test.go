@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -35,6 +36,9 @@ func in(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, test)
 }
+
+// pass lets time go by.
+func pass(d time.Duration) { <-time.After(d) }
 
 // start starts a process. One that is alone hears of its own commits only, one
 // that is not hears of nothing but by the tail of the store.
@@ -81,9 +85,9 @@ func pollOf(id string) voting.Poll {
 	return voting.Poll{Environment: "production", Extension: "ext", Channel: "1", ID: id}
 }
 
-func (p *process) vote(id, voter string, value int64) {
+func (p *process) vote(id, voter string) {
 	p.t.Helper()
-	if _, err := p.votes.Vote(p.t.Context(), pollOf(id), voting.Voter{OpaqueID: voter}, value, 1); err != nil {
+	if _, err := p.votes.Vote(p.t.Context(), pollOf(id), voting.Voter{OpaqueID: voter}, 1, 1); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -112,13 +116,13 @@ func (p *process) say(f message.Feed, to, name, data string) {
 	}
 }
 
-func (p *process) write(scope state.Scope, channel, body string) {
+func (p *process) write(scope state.Scope, body string) {
 	p.t.Helper()
 	change, err := document.Replace([]byte(body))
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	caller := state.Caller{Environment: "production", Extension: "ext", Channel: channel}
+	caller := state.Caller{Environment: "production", Extension: "ext", Channel: "1"}
 	if _, err := p.states.Write(p.t.Context(), caller, scope, state.Edit{Change: change}); err != nil {
 		p.t.Fatal(err)
 	}
