@@ -45,6 +45,16 @@ func measure(ctx context.Context, o options) (r report, err error) {
 			return report{}, fmt.Errorf("replicas: %w", err)
 		}
 	}
+	if o.listeners > 0 {
+		if r.Live, err = b.measureLive(ctx); err != nil {
+			return report{}, fmt.Errorf("events: %w", err)
+		}
+		if o.replicas {
+			if err := b.measureLiveReplicas(ctx, r.Live); err != nil {
+				return report{}, fmt.Errorf("events, two programs: %w", err)
+			}
+		}
+	}
 	if o.pollSize > 0 {
 		r.Poll, err = b.measurePoll(ctx)
 	}

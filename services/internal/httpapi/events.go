@@ -1,11 +1,14 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/live"
@@ -50,33 +53,82 @@ func (a *API) getEvents(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	defer listener.Close()
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // proxies pass on what comes as it comes
-	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
+		listener.Close()
+		w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	s := &eventStream{api: a, w: w, r: r, control: http.NewResponseController(w), listener: listener}
+	s := &eventStream{api: a, listener: listener, credential: strings.Clone(r.credential)}
+	if s.wire, err = takeOver(r.x); err == nil {
+		go s.run() // the hub waits for it
+		return nil
+	}
+	w.WriteHeader(http.StatusOK)
+	s.wire, s.gone = answered{w, http.NewResponseController(w)}, r.Context().Done()
+	// What the server allows a request is not meant for this one. A writer without
+	// deadlines, as in tests, needs none lifted.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	s.run()
 	return nil
 }
 
+// wire is what events are written to: the connection itself, where it is this
+// request's alone, or the answer.
+type wire interface {
+	io.Writer
+	SetWriteDeadline(at time.Time) error
+}
+
+// takeOver takes the connection from the server, which spares its buffers, the
+// goroutine that watches it and all that belongs to the request: most of what a
+// listener would cost. It fails where connections are shared.
+func takeOver(x *exchange) (wire, error) {
+	conn, _, err := http.NewResponseController(x.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, err
+	}
+	x.status = http.StatusOK
+	head := bytes.NewBufferString("HTTP/1.1 200 OK\r\nConnection: close\r\n")
+	_ = x.Header().Write(head) // into a buffer
+	head.WriteString("\r\n")
+	_ = conn.SetWriteDeadline(time.Now().Add(listenerPatience))
+	_, _ = conn.Write(head.Bytes()) // if it fails, so does what follows
+	return conn, nil
+}
+
+// answered is an answer that is sent as it is written.
+type answered struct {
+	http.ResponseWriter
+	*http.ResponseController
+}
+
+func (a answered) Write(b []byte) (int, error) {
+	n, err := a.ResponseWriter.Write(b)
+	if err == nil {
+		err = a.Flush()
+	}
+	return n, err
+}
+
 // eventStream is the way to one listener.
 type eventStream struct {
-	api      *API
-	w        http.ResponseWriter
-	r        *request
-	control  *http.ResponseController
-	listener *live.Listener
+	api        *API
+	listener   *live.Listener
+	credential string
+	wire       wire
+	// gone is closed when the client is; nil where only a write shows that.
+	gone <-chan struct{}
 }
 
 func (s *eventStream) run() {
-	// What the server allows a request and its answer is not meant for this one. A
-	// writer without deadlines, as in tests, needs none lifted.
-	_ = s.control.SetReadDeadline(time.Time{})
+	defer s.listener.Close()
+	if c, ok := s.wire.(io.Closer); ok {
+		defer c.Close()
+	}
 	if s.send(func(buf []byte) []byte { return s.listener.Greet(appendRetry(buf)) }) != nil {
 		return
 	}
@@ -87,13 +139,13 @@ func (s *eventStream) run() {
 		case e := <-s.listener.Events():
 			err = s.send(func(buf []byte) []byte { return s.gather(s.listener.Append(buf, e)) })
 		case <-pulse.C:
-			if _, err = s.api.verifier.verify(s.r.credential); err == nil {
+			if _, err = s.api.verifier.verify(s.credential); err == nil {
 				err = s.send(func(buf []byte) []byte { return append(buf, ":\n\n"...) })
 			}
 		case <-s.listener.Done():
 			s.farewell()
 			return
-		case <-s.r.Context().Done():
+		case <-s.gone:
 			return
 		}
 	}
@@ -133,9 +185,7 @@ func (s *eventStream) send(fill func([]byte) []byte) error {
 	}
 	defer s.api.buffers.Put(buf)
 	*buf = fill((*buf)[:0])
-	_ = s.control.SetWriteDeadline(time.Now().Add(listenerPatience))
-	if _, err := s.w.Write(*buf); err != nil {
-		return err
-	}
-	return s.control.Flush()
+	_ = s.wire.SetWriteDeadline(time.Now().Add(listenerPatience))
+	_, err := s.wire.Write(*buf)
+	return err
 }

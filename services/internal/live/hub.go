@@ -112,6 +112,7 @@ type Hub struct {
 	number     uint64 // of the last event
 	rooms      map[audience]map[*Listener]struct{}
 	listeners  int
+	leaving    sync.WaitGroup // until all have left
 }
 
 // New returns a hub. Close ends it.
@@ -245,7 +246,8 @@ func (h *Hub) Drain() {
 	}
 }
 
-// Close drains the hub and ends all that it does.
+// Close drains the hub, waits until every listener is closed and ends all that the
+// hub does. When ctx is done first it waits for nobody.
 func (h *Hub) Close(ctx context.Context) error {
 	h.Drain()
 	h.mu.Lock()
@@ -258,7 +260,7 @@ func (h *Hub) Close(ctx context.Context) error {
 		s.end()
 	}
 	idle := make(chan struct{})
-	go func() { h.work.Wait(); close(idle) }()
+	go func() { h.work.Wait(); h.leaving.Wait(); close(idle) }()
 	select {
 	case <-idle:
 		return nil

@@ -88,6 +88,7 @@ func (h *Hub) join(l *Listener) error {
 		return fault.New(fault.Unavailable, "too many listeners")
 	}
 	h.listeners++
+	h.leaving.Add(1)
 	for _, a := range []audience{l.own, l.whole} {
 		if h.rooms[a] == nil {
 			h.rooms[a] = map[*Listener]struct{}{}
@@ -120,6 +121,7 @@ func (h *Hub) leave(l *Listener) {
 		return
 	}
 	h.listeners--
+	h.leaving.Done()
 	for _, a := range []audience{l.own, l.whole} {
 		delete(h.rooms[a], l)
 		if len(h.rooms[a]) == 0 {
