@@ -29,6 +29,8 @@ type backends struct {
 	serve func(*httpapi.Config)
 	// ready says why the process cannot serve, nil when it can.
 	ready func(context.Context) error
+	// tellsEvents says that there are events to listen to.
+	tellsEvents bool
 	// drain tells those who listen for events to go elsewhere.
 	drain func()
 	// leave tells the other processes, if there are any, to count on this one no
@@ -71,7 +73,7 @@ func openEmbedded(o options, shared stream.Options, metrics *telemetry.Metrics, 
 	shared.Exclusive = true
 	d := newDomains(o, store, sharing{streams: store.Streams}, func(string) stream.Options { return shared }, metrics, names)
 	b := noBackends()
-	b.serve, b.drain = d.serve, d.drain
+	b.serve, b.drain, b.tellsEvents = d.serve, d.drain, d.live != nil
 	b.ready = func(context.Context) error { return store.Err() }
 	b.close = func(ctx context.Context) error { return errors.Join(d.close(ctx), store.Close()) }
 	return b, nil

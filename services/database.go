@@ -59,7 +59,7 @@ func openDatabase(ctx context.Context, uri string, o options, mounts []mount, sh
 	stop := start(node, shared)
 
 	b := noBackends()
-	b.serve, b.drain = d.serve, d.drain
+	b.serve, b.drain, b.tellsEvents = d.serve, d.drain, d.live != nil
 	b.ready = func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 		defer cancel()

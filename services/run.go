@@ -9,12 +9,14 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/page"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
@@ -43,7 +45,7 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 		}
 		return b.ready(ctx)
 	}
-	handler := lastAnswers(&draining, publicHandler(mounts, b, directory, logger, metrics))
+	handler := lastAnswers(&draining, withPages(mounts, b, publicHandler(mounts, b, directory, logger, metrics)))
 	public := httpapi.NewServer(handler, logger)
 	admin := httpapi.NewServer(httpapi.NewAdmin(ready, metrics.Registry), logger)
 	s := &server{public: public, admin: admin, logger: logger, directory: directory}
@@ -71,6 +73,21 @@ func lastAnswers(draining *atomic.Bool, handler http.Handler) http.Handler {
 			w.Header().Set("Connection", "close")
 		}
 		handler.ServeHTTP(w, r)
+	})
+}
+
+// withPages serves the pages, too, in a process that tells of events.
+func withPages(mounts []mount, b backends, api http.Handler) http.Handler {
+	if !b.tellsEvents {
+		return api
+	}
+	pages := page.Handler(len(mounts) > 1) // one of them is the sandbox, with its tokens
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, page.Path) {
+			pages.ServeHTTP(w, r)
+			return
+		}
+		api.ServeHTTP(w, r)
 	})
 }
 

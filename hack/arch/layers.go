@@ -31,9 +31,10 @@ services/sandbox            | fault tenant                                      
 services/internal/tenant    | fault                                                                          |
 services/internal/telemetry | stream live                                                                    |
 services/internal/live      | fault key stream document voting state message                                 | storetest
+services/internal/page      |                                                                                |
 services/internal/httpapi   | fault domains stream document tenant telemetry live                            | storetest ceiling
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
-services                    | fault key domains stream document tenant telemetry live httpapi ceiling boltstore mongostore peer | storetest mongotest
+services                    | fault key domains stream document tenant telemetry live page httpapi ceiling boltstore mongostore peer | storetest mongotest
 services/votingclient       |                                                                                |
 operator                    | v1alpha1 poll                                                                  |
 operator/internal/controller/poll | v1alpha1 votingclient                                                    | assets
@@ -49,7 +50,7 @@ hack/bench                  |                                                   
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | votingclient httpapi telemetry ceiling peer services bench poll operator
+net/http                         | votingclient page httpapi telemetry ceiling peer services bench poll operator
 github.com/gorilla/mux           | httpapi
 github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox services bench
 github.com/evanphx/json-patch/v5 | document

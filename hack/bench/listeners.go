@@ -26,6 +26,7 @@ type audience struct {
 	arrived []time.Time
 	whole   chan struct{} // closed when it has arrived everywhere
 	events  atomic.Int64
+	heard   chan struct{} // has one element when there was an event
 }
 
 // connecting is how many listeners connect at the same time.
@@ -34,7 +35,7 @@ const connecting = 64
 // listen connects listeners of one channel, each with a credential of its own,
 // and returns when they all listen.
 func listen(ctx context.Context, address string, credentials []string) (*audience, error) {
-	a := &audience{conns: make([]net.Conn, len(credentials))}
+	a := &audience{conns: make([]net.Conn, len(credentials)), heard: make(chan struct{}, 1)}
 	group, dialing := errgroup.WithContext(ctx)
 	group.SetLimit(connecting)
 	for i, credential := range credentials {
@@ -56,11 +57,10 @@ func listen(ctx context.Context, address string, credentials []string) (*audienc
 	for _, c := range a.conns {
 		a.begun.Add(1)
 		a.ended.Go(func() {
-			if err := a.read(c); err != nil {
-				select {
-				case failed <- err:
-				default:
-				}
+			err := a.read(c)
+			select {
+			case failed <- err:
+			default:
 			}
 		})
 	}
@@ -78,7 +78,7 @@ func listen(ctx context.Context, address string, credentials []string) (*audienc
 	}
 }
 
-// read reads one stream until it ends.
+// read reads one stream and returns why it ended.
 func (a *audience) read(c net.Conn) error {
 	in := bufio.NewReaderSize(c, 1<<10)
 	begun := false
@@ -102,6 +102,10 @@ func (a *audience) read(c net.Conn) error {
 // hear notes when an event has come if it is the one that is waited for.
 func (a *audience) hear(line []byte, at time.Time) {
 	a.events.Add(1)
+	select {
+	case a.heard <- struct{}{}:
+	default:
+	}
 	_, data, _ := bytes.Cut(line, []byte(`tick","data":`))
 	number, err := strconv.ParseInt(string(bytes.TrimRight(data, "}\n")), 10, 64)
 	if err != nil {

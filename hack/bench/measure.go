@@ -46,13 +46,8 @@ func measure(ctx context.Context, o options) (r report, err error) {
 		}
 	}
 	if o.listeners > 0 {
-		if r.Live, err = b.measureLive(ctx); err != nil {
+		if r.Live, err = b.measureEvents(ctx); err != nil {
 			return report{}, fmt.Errorf("events: %w", err)
-		}
-		if o.replicas {
-			if err := b.measureLiveReplicas(ctx, r.Live); err != nil {
-				return report{}, fmt.Errorf("events, two programs: %w", err)
-			}
 		}
 	}
 	if o.pollSize > 0 {
