@@ -24,7 +24,8 @@ let bars = []; // elements by option
 function begin() {
   document.documentElement.dataset.theme = query.get("theme") ?? "dark";
   if (/^[0-9a-f]{6}$/i.test(query.get("accent") ?? "")) {
-    for (const name of ["--bar", "--lead"]) document.documentElement.style.setProperty(name, "#" + query.get("accent"));
+    document.documentElement.style.setProperty("--accent", "#" + query.get("accent"));
+    document.documentElement.dataset.accented = "";
   }
   id("title").textContent = query.get("title") ?? "";
   id("title").hidden = hidden.has("title") || !query.get("title");
