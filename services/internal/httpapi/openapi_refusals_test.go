@@ -22,6 +22,8 @@ type probe struct {
 	match string
 	// config is the configuration of the poll "default", saved before.
 	config string
+	// polls is how many other polls there are.
+	polls int
 }
 
 const (
@@ -109,6 +111,7 @@ func probes() []probe {
 		{on: "GET /events", query: "?topic=a*b", status: 400, reason: "Invalid topic"},
 		{on: "GET /events", query: "?" + strings.Repeat("topic=a&", 33), status: 400, reason: "There must be at most {number} topics"},
 		{on: "GET /events", query: "?topic=a&topic=b*", status: 200},
+		{on: "GET /events", polls: 10_001, status: 400, reason: "There are more than {number} polls: name the topics"},
 
 		{on: "POST /authtoken", body: `{"channel_id":"1","role":"viewer"}`, status: 400, reason: "extension_id or app_id is required"},
 		{on: "POST /authtoken", body: `{"app_id":"none","channel_id":"1","role":"viewer"}`, status: 400, reason: "No such extension found"},
@@ -146,6 +149,9 @@ func (c *contract) probe(t *testing.T, op operation, p probe) {
 	}
 	if p.config != "" {
 		a.as(owner(), http.MethodPost, "/vote_config", `{"config":`+p.config+`}`).is(http.StatusOK)
+	}
+	for n := range p.polls {
+		a.as(owner(), http.MethodPost, fmt.Sprint("/vote?id=", n), "{}").is(http.StatusOK)
 	}
 	got := a.send(op.method, prefix+op.path+p.query, p.body, "Authorization", caller.header(t), "If-Match", p.match)
 	c.expect(t, op, got, p.status, p.reason)

@@ -35,8 +35,8 @@ type Options struct {
 	DocumentEvery time.Duration
 	// MessageEvery is how long messages of one feed are gathered at most, 10 ms.
 	MessageEvery time.Duration
-	// TailEvery is how often Tail is asked, 250 ms; for polls that are new, every
-	// fourth time.
+	// TailEvery is how often Tail is asked, 250 ms; for polls that are new or have
+	// not changed for a minute, every fourth time.
 	TailEvery time.Duration
 	// Linger is how long what nobody listens to any more is followed still, so that
 	// who comes back can go on from where it was: 30 s.

@@ -54,6 +54,7 @@ func TestUpdateWhenAPollEnds(t *testing.T) {
 			ends := time.Now().Unix() + 60
 			writer.end("known", ends)
 			writer.end("past", 1)
+			writer.end("never", 1<<62)
 			all, one := p.listen(subscription()), p.listen(subscription("vote_update:known"))
 			writer.end("later", ends)
 			writer.end("later", ends+60)

@@ -23,12 +23,16 @@ type poll struct {
 	ended int64
 }
 
+// farAway is a time in Unix seconds for which nobody needs to wait, and with
+// which one can still reckon.
+const farAway = 1 << 40
+
 func (h *Hub) newPoll(p voting.Poll, begun bool) *source {
 	a := audience{environment: p.Environment, extension: p.Extension, channel: p.Channel}
 	if p.Global() {
 		a.channel, a.global = "", true
 	}
-	return &source{every: h.options.PollEvery, subject: &poll{polls: h.options.Polls, poll: p, audience: a, begun: begun}}
+	return &source{sort: ofPoll, every: h.options.PollEvery, subject: &poll{polls: h.options.Polls, poll: p, audience: a, begun: begun}}
 }
 
 func (p *poll) end() {}
@@ -39,8 +43,8 @@ func (p *poll) look(ctx context.Context) (news, error) {
 		return news{}, err
 	}
 	n, over := news{head: now.Head}, int64(0)
-	if ends := time.Unix(now.EndsAt, 0); now.EndsAt != 0 && time.Now().Before(ends) {
-		n.again = ends
+	if now.EndsAt > time.Now().Unix() {
+		n.again = time.Unix(min(now.EndsAt, farAway), 0)
 	} else {
 		over = now.EndsAt
 	}

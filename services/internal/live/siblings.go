@@ -30,6 +30,7 @@ type siblings struct {
 	mu    sync.Mutex
 	found []string // names of streams that were hinted at
 	ended bool
+	full  bool               // that was logged
 	polls map[string]*source // by the names of their streams
 }
 
@@ -101,10 +102,20 @@ func (s *siblings) follow(ctx context.Context, names []string, begun bool) error
 	return group.Wait()
 }
 
+// follows reports whether a poll is followed, or cannot be because there are too
+// many.
 func (s *siblings) follows(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.polls[name] != nil || len(s.polls) >= maxSiblings
+	if s.polls[name] != nil {
+		return true
+	}
+	full := len(s.polls) >= maxSiblings
+	if full && !s.full {
+		s.full = true
+		s.hub.options.Logger.Warn("there are more polls than can be followed together", "below", s.any.Siblings(), "most", maxSiblings)
+	}
+	return full
 }
 
 func (s *siblings) add(ctx context.Context, name string, begun bool) error {

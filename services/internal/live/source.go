@@ -23,7 +23,8 @@ type source struct {
 
 	mu       sync.Mutex
 	head     uint64 // the newest place that was looked at
-	dirty    bool   // it has to be looked at
+	looked   time.Time
+	dirty    bool // it has to be looked at
 	working  bool
 	ended    bool
 	returned []returned
@@ -43,7 +44,8 @@ type source struct {
 type sort int
 
 const (
-	ofStream sort = iota
+	ofFeed sort = iota
+	ofPoll
 	ofDocument
 	ofSiblings // all streams whose names begin alike
 )
@@ -70,6 +72,9 @@ type returned struct {
 	listener      *Listener
 	after, joined uint64
 }
+
+// quietAfter is how long a poll must not have changed to be asked for less often.
+const quietAfter = time.Minute
 
 // retryEvery is how long after a failure a source is looked at again.
 const retryEvery = time.Second
@@ -151,7 +156,7 @@ func (s *source) failed(err error, waiting []returned) {
 func (s *source) settle(n news) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.head = max(s.head, n.head)
+	s.head, s.looked = max(s.head, n.head), time.Now()
 	if s.alarm != nil {
 		s.alarm.Stop()
 		s.alarm = nil
@@ -174,6 +179,13 @@ func (s *source) place() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.head
+}
+
+// quiet reports whether there was nothing to look for lately.
+func (s *source) quiet() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.looked) > quietAfter
 }
 
 // touch is a hint that the source has come to a place.

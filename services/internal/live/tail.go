@@ -17,7 +17,7 @@ type Tail interface {
 }
 
 // discoverEvery is how many times the tail is asked for one time that it is asked
-// for new polls.
+// for new polls and for quiet ones.
 const discoverEvery = 4
 
 // follow asks the tail all the time for what is listened to. It costs a question
@@ -67,14 +67,19 @@ func (h *Hub) ask(discover bool) error {
 }
 
 // followed returns what there is to ask for and how far each is known. With
-// discover, polls that are new are looked for, too.
+// discover, polls that are new are looked for, and those that are quiet asked for,
+// too.
 func (h *Hub) followed(discover bool) (streams, documents map[string]uint64) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	streams, documents = map[string]uint64{}, map[string]uint64{}
 	for name, s := range h.sources {
 		switch s.sort {
-		case ofStream:
+		case ofPoll:
+			if discover || !s.quiet() {
+				streams[name] = s.place()
+			}
+		case ofFeed:
 			streams[name] = s.place()
 		case ofDocument:
 			documents[name] = s.place()

@@ -44,7 +44,6 @@ export class Client {
         timer = setTimeout(connect, wait * (0.5 + Math.random()));
         wait = Math.min(wait * 2, 15000);
       };
-      source.addEventListener("resync", () => opened());
       for (const target of ["broadcast", "global"]) {
         source.addEventListener(target, (message) => {
           const { event, data } = JSON.parse(message.data);
