@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"math"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/services/message"
 )
@@ -28,16 +29,25 @@ func (f *feed) look(ctx context.Context) (news, error) {
 	if err != nil {
 		return news{}, err
 	}
-	n := news{head: page.Head, message: page.Last}
+	n := news{head: page.Head}
 	if f.begun && missed(page, f.last) {
 		n.events = append(n.events, newEvent(f.audience, "", resync, []byte("{}")))
+	}
+	next := page.Last
+	if len(page.Messages) > messagesAtOnce {
+		page.Messages = page.Messages[:messagesAtOnce]
+		next, n.again = page.Messages[messagesAtOnce-1].Number, time.Now()
 	}
 	for _, m := range page.Messages {
 		n.events = append(n.events, f.event(m))
 	}
-	f.begun, f.last = true, page.Last
+	f.begun, f.last, n.message = true, next, next
 	return n, nil
 }
+
+// messagesAtOnce is how many messages are told of before listeners get a moment
+// to take them: less than they may be behind.
+const messagesAtOnce = 32
 
 func (f *feed) event(m message.Message) *event {
 	e := newEvent(f.audience, m.To, m.Name, m.Data)

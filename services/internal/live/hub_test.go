@@ -192,6 +192,11 @@ func TestOtherProcessesAreHeard(t *testing.T) {
 		there.reset("p")
 		pass(2 * time.Second)
 		e.want("broadcast vote_delete:p", "broadcast vote_update:p 0 votes")
+		pass(10 * time.Minute)
+		e.want()
+		there.vote("p", "U1")
+		pass(time.Second + time.Millisecond)
+		e.want("broadcast vote_update:p 1 votes")
 	})
 }
 
@@ -242,6 +247,33 @@ func TestSlowListenerIsCutOff(t *testing.T) {
 		}
 		if s := p.hub.Stats(); s.Slow == 0 || s.Listeners != 2 {
 			t.Errorf("figures: %+v", s)
+		}
+	})
+}
+
+// Many messages at once are no reason to cut off who keeps up.
+func TestManyMessagesAtOnce(t *testing.T) {
+	in(t, func(t *testing.T) {
+		store := storetest.NewMemory()
+		here := start(t, store, false, func(o *live.Options) { o.TailEvery = time.Minute })
+		there := start(t, store, false)
+		e := here.listen(subscription())
+		for round, said := range []int{200, 300} { // more than are kept, the second time
+			for n := range said {
+				there.say(message.Feed{Channel: "1"}, "", "tick", fmt.Sprint(n))
+			}
+			var heard []string
+			for range 90_000 {
+				pass(time.Millisecond)
+				heard = append(heard, e.heard()...)
+			}
+			want := []string{"broadcast resync {}"}[:round]
+			for n := max(0, said-256); n < said; n++ {
+				want = append(want, fmt.Sprint("broadcast tick ", n))
+			}
+			if !slices.Equal(heard, want) {
+				t.Errorf("of %d messages were heard %d: %q", said, len(heard), heard)
+			}
 		}
 	})
 }

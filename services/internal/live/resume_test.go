@@ -62,11 +62,14 @@ func TestComingBackIsToldWhatIsNow(t *testing.T) {
 		stays, e := p.listen(subscription()), p.listen(subscription())
 		e.want()
 		e.Close()
+		p.write(state.Channel, `{"n":1}`)
+		stays.want(`broadcast channel_state_update {"n":1}`)
 		p.vote("a", "U1")
 		stays.want("broadcast vote_update:a 1 votes")
 		p.vote("a", "U2") // told of in a second
 		e = p.listen(e.again())
-		e.want()
+		pass(500 * time.Millisecond)
+		e.want(`broadcast channel_state_update {"n":1}`)
 		pass(time.Second)
 		e.want("broadcast vote_update:a 2 votes")
 		stays.want("broadcast vote_update:a 2 votes")
@@ -139,6 +142,27 @@ func TestComingBackToOneThatIsBehind(t *testing.T) {
 		pass(time.Minute)
 		waiting.want("broadcast tick 0")
 		back.want("broadcast resync {}")
+	})
+}
+
+// Messages that a process does not know of yet are told when it does, and not
+// before, lest they be told twice.
+func TestComingBackWhileMessagesAreUnderWay(t *testing.T) {
+	in(t, func(t *testing.T) {
+		store := storetest.NewMemory()
+		writer := start(t, store, false)
+		p := start(t, store, false, func(o *live.Options) { o.TailEvery = time.Minute })
+		stays, e := p.listen(subscription()), p.listen(subscription())
+		e.want()
+		e.Close()
+		writer.say(message.Feed{Channel: "1"}, "", "tick", "0")
+		pass(2 * time.Minute)
+		writer.say(message.Feed{Channel: "1"}, "", "tick", "1")
+		e = p.listen(e.again())
+		e.want("broadcast tick 0")
+		pass(2 * time.Minute)
+		e.want("broadcast tick 1")
+		stays.want("broadcast tick 0", "broadcast tick 1")
 	})
 }
 
