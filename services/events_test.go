@@ -226,3 +226,41 @@ func (h *hearing) check(t *testing.T, fates []fate) {
 	t.Logf("%d messages were stored, %d refused, %d of unknown fate; %d were heard, with %d resyncs",
 		count[stored], count[refused], count[unknown], len(h.ticks), h.resyncs)
 }
+
+// Where each service has a process of its own, that of state tells of the votes
+// that another takes.
+func TestEventsOfSingleServices(t *testing.T) {
+	uri := mongotest.Start(t)
+	start := func(service string) *process {
+		return startProgram(t, t.TempDir(), service, "--mongodb-uri", uri)
+	}
+	votes, states := start("voting"), start("state")
+	begun := make(chan struct{})
+	l := &follower{
+		fleet: &fleet{t: t, replicas: []*process{states}}, header: sign(t, "viewer", "U-ear"),
+		heard: make(chan heardEvent), ids: func() { close(begun) },
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var listening sync.WaitGroup
+	defer listening.Wait()
+	defer stop()
+	listening.Go(func() { l.listen(ctx, states) })
+	<-begun
+	broadcaster := sign(t, "broadcaster", "B")
+	for _, test := range []struct {
+		to                        *process
+		method, path, body, event string
+	}{
+		{to: votes, method: "POST", path: "/vote?id=p", body: `{"value":1}`, event: "vote_update:p"},
+		{to: states, method: "POST", path: "/channel_state", body: `{"a":1}`, event: "channel_state_update"},
+		{to: states, method: "POST", path: "/broadcast", body: `{"event":"goal","data":1}`, event: "goal"},
+		{to: votes, method: "DELETE", path: "/vote?id=p", event: "vote_delete:p"},
+	} {
+		if fate, why := send(test.to, test.method, test.path, broadcaster, test.body, nil); fate != stored {
+			t.Fatalf("%s %s: %s", test.method, test.path, why)
+		}
+		if e := <-l.heard; e.Event != test.event {
+			t.Errorf("after %s %s is heard %s", test.method, test.path, e.Event)
+		}
+	}
+}

@@ -83,11 +83,14 @@ func withPages(mounts []mount, b backends, api http.Handler) http.Handler {
 	}
 	pages := page.Handler(len(mounts) > 1) // one of them is the sandbox, with its tokens
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, page.Path) {
+		switch {
+		case strings.HasPrefix(r.URL.Path, page.Path):
 			pages.ServeHTTP(w, r)
-			return
+		case r.URL.Path+"/" == page.Path:
+			http.Redirect(w, r, page.Path, http.StatusPermanentRedirect)
+		default:
+			api.ServeHTTP(w, r)
 		}
-		api.ServeHTTP(w, r)
 	})
 }
 
