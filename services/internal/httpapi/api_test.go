@@ -80,7 +80,7 @@ func newAPI(t testing.TB, change ...func(*httpapi.Config)) *api {
 	questions := ranking.NewService(store, clock, options)
 	documents := document.NewService(store, clock, document.Options{Changed: options.Applied})
 	states := state.NewService(documents)
-	hub = live.New(live.Options{Polls: votes, Documents: states, Messages: messages, Streams: store.Streams})
+	hub = live.New(live.Options{Polls: votes, Documents: states, Messages: messages, Streams: store.Streams, MaxPolls: 100})
 	t.Cleanup(func() {
 		for _, closer := range []func() error{
 			func() error { return hub.Close(context.WithoutCancel(t.Context())) },

@@ -46,7 +46,10 @@ type Options struct {
 	// MaxListeners is how many there may be, 50,000. More are refused with
 	// fault.Unavailable.
 	MaxListeners int
-	Logger       *slog.Logger
+	// MaxPolls is how many polls of one channel or extension are followed together,
+	// 10,000. Who wants to hear of more has to name them.
+	MaxPolls int
+	Logger   *slog.Logger
 }
 
 // Polls are read to see what polls have come to. As of documents and messages,
@@ -85,6 +88,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxListeners == 0 {
 		o.MaxListeners = 50_000
+	}
+	if o.MaxPolls == 0 {
+		o.MaxPolls = 10_000
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -306,6 +306,37 @@ func TestTooManyListeners(t *testing.T) {
 	})
 }
 
+// Who wants to hear of more polls than are followed together has to name them. Those
+// that are more when somebody listens already are left out, and the rest goes on.
+func TestTooManyPolls(t *testing.T) {
+	for _, alone := range []bool{true, false} {
+		in(t, func(t *testing.T) {
+			p := start(t, storetest.NewMemory(), alone, func(o *live.Options) { o.MaxPolls = 3 })
+			for _, id := range []string{"a", "b"} {
+				p.vote(id, "U1")
+			}
+			e := p.listen(subscription())
+			for _, id := range []string{"c", "d"} {
+				p.vote(id, "U1")
+				pass(2 * time.Second)
+			}
+			e.want("broadcast vote_update:c 1 votes")
+			p.vote("a", "U2")
+			pass(2 * time.Second)
+			e.want("broadcast vote_update:a 2 votes")
+			e.Close()
+			pass(5 * time.Minute)
+			if _, err := p.hub.Subscribe(t.Context(), subscription()); fault.KindOf(err) != fault.Invalid {
+				t.Errorf("to listen to four polls: %v", err)
+			}
+			one := p.listen(subscription("vote_update:d"))
+			p.vote("d", "U2")
+			pass(2 * time.Second)
+			one.want("broadcast vote_update:d 2 votes")
+		})
+	}
+}
+
 // What nobody listens to any more is forgotten.
 func TestNothingIsFollowedInVain(t *testing.T) {
 	in(t, func(t *testing.T) {

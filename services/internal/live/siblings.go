@@ -12,13 +12,8 @@ import (
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
-const (
-	// maxSiblings is how many polls of one channel or extension are followed
-	// together. Who wants to hear of more has to name them.
-	maxSiblings = 10_000
-	// beginning is how many polls are looked at for the first time at once.
-	beginning = 16
-)
+// beginning is how many polls are looked at for the first time at once.
+const beginning = 16
 
 // siblings looks for polls that are new in a channel or an extension and has all
 // of them followed.
@@ -42,7 +37,7 @@ func (h *Hub) newSiblings(of voting.Poll) *source {
 func (s *siblings) find(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.found) < maxSiblings {
+	if len(s.found) < s.hub.options.MaxPolls {
 		s.found = append(s.found, name)
 	}
 }
@@ -81,8 +76,8 @@ func (s *siblings) list(ctx context.Context, begun bool) error {
 		if err != nil {
 			return err
 		}
-		if names = append(names, name); len(names) > maxSiblings {
-			return fault.Newf(fault.Invalid, "There are more than %d polls: name the topics", maxSiblings)
+		if names = append(names, name); len(names) > s.hub.options.MaxPolls && !begun {
+			return fault.Newf(fault.Invalid, "There are more than %d polls: name the topics", s.hub.options.MaxPolls)
 		}
 	}
 	return s.follow(ctx, names, begun)
@@ -110,10 +105,10 @@ func (s *siblings) follows(name string) bool {
 	if s.polls[name] != nil {
 		return true
 	}
-	full := len(s.polls) >= maxSiblings
+	full := len(s.polls) >= s.hub.options.MaxPolls
 	if full && !s.full {
 		s.full = true
-		s.hub.options.Logger.Warn("there are more polls than can be followed together", "below", s.any.Siblings(), "most", maxSiblings)
+		s.hub.options.Logger.Warn("there are more polls than can be followed together", "below", s.any.Siblings(), "most", s.hub.options.MaxPolls)
 	}
 	return full
 }
