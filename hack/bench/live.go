@@ -246,6 +246,9 @@ func (b *bench) measureLiveReplicas(ctx context.Context, r *liveReport) (err err
 		return err
 	}
 	defer a.close()
+	if _, err := b.operations(ctx, l); err != nil { // until the polls that are new are known
+		return err
+	}
 	busy, err := b.operations(ctx, l)
 	r.Operations = busy - idle
 	return err
