@@ -20,10 +20,10 @@ GENERATE := go tool -modfile=hack/tools/controller-gen/go.mod controller-gen obj
 CC   := $(shell go env CC)
 RACE := $(if $(shell command -v $(firstword $(CC))),-race)
 
-.PHONY: help build run test generate check-generate browser lint fuzz bench fmt clean
+.PHONY: help build run test generate check-generate browser lint fuzz bench bench-operator fmt clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## Build the program, bin/acclaim
 	go build -trimpath -o bin/acclaim ./services
@@ -56,8 +56,11 @@ fuzz: ## Run every fuzz target for FUZZTIME, 30s by default
 		(set -x; go test -run='^$$' -fuzz="^$${func#func }$$" -fuzztime=$(FUZZTIME) -fuzzminimizetime=20x "$$(dirname "$$file")") </dev/null; \
 	done
 
-bench: ## Measure throughput against the ceiling; ARGS adds flags, see ARGS=-help
+bench: ## Measure throughput against the ceiling; ARGS adds flags, see ARGS=-help; MONGODB_URI names a cluster
 	go run ./hack/bench $(ARGS)
+
+bench-operator: ## Measure the operator with 10,000 Polls; ARGS adds flags, see ARGS=--help
+	go run ./hack/scale $(ARGS)
 
 fmt: ## Format the code
 	$(LINT) fmt

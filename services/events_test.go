@@ -99,7 +99,7 @@ func (f *follower) read(ctx context.Context, in *bufio.Reader) {
 // acknowledged is heard once and in its order, none twice; and what was heard last
 // of the poll and of the state is what a GET answers.
 func TestEventsWhileReplicasAreKilled(t *testing.T) {
-	f := startFleet(t, mongotest.Start(t), 2)
+	f := startFleet(t, []string{mongotest.Patient(mongotest.Start(t))}, 2)
 	ctx, stop := context.WithCancel(t.Context())
 	var listening sync.WaitGroup
 	defer listening.Wait()
@@ -230,7 +230,7 @@ func (h *hearing) check(t *testing.T, fates []fate) {
 // Where each service has a process of its own, that of state tells of the votes
 // that another takes.
 func TestEventsOfSingleServices(t *testing.T) {
-	uri := mongotest.Start(t)
+	uri := mongotest.Patient(mongotest.Start(t))
 	start := func(service string) *process {
 		return startProgram(t, t.TempDir(), service, "--mongodb-uri", uri)
 	}

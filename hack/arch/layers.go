@@ -20,8 +20,9 @@ services/internal/document  | fault batch                                       
 services/internal/storetest | fault stream document                                                          |
 services/internal/boltstore | fault stream document                                                          | storetest
 services/internal/peer      | stream                                                                         |
-services/internal/mongostore | fault stream document peer                                                    | storetest mongotest
-services/internal/mongotest |                                                                                |
+services/internal/mongostore | fault stream document peer                                                    | storetest mongotest faultproxy
+services/internal/faultproxy |                                                                               |
+services/internal/mongotest | faultproxy                                                                     |
 services/voting             | fault key stream                                                               | storetest
 services/accumulation       | fault key stream                                                               | storetest
 services/ranking            | fault key stream                                                               | storetest
@@ -29,20 +30,30 @@ services/state              | fault key document                                
 services/message            | fault key stream                                                               | storetest
 services/sandbox            | fault tenant                                                                   |
 services/internal/tenant    | fault                                                                          |
+services/internal/transfer  | fault key stream document voting accumulation ranking state                    | storetest
 services/internal/telemetry | stream live                                                                    |
 services/internal/live      | fault key stream document voting state message                                 | storetest
 services/internal/page      |                                                                                |
 services/internal/httpapi   | fault domains stream document tenant telemetry live                            | storetest ceiling
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
-services                    | fault key domains stream document tenant telemetry live page httpapi ceiling boltstore mongostore peer | storetest mongotest
-services/votingclient       |                                                                                |
-operator                    | v1alpha1 poll                                                                  |
-operator/internal/controller/poll | v1alpha1 votingclient                                                    | assets
+services                    | fault key domains stream document tenant telemetry live page httpapi ceiling boltstore mongostore peer transfer | storetest mongotest faultproxy
+services/votingclient       |                                                                                | votingtest
+services/votingtest         | voting stream tenant telemetry httpapi boltstore                               |
+operator                    | v1alpha1 backend extension poll desired breaker                                | assets
+operator/internal/breaker   |                                                                                |
+operator/internal/testcluster | v1alpha1 assets                                                              |
+operator/internal/desired   | v1alpha1                                                                       |
+operator/internal/registry  | v1alpha1                                                                       |
+operator/internal/secrets   |                                                                                |
+operator/internal/controller/backend | v1alpha1 desired secrets                                              | assets
+operator/internal/controller/extension | v1alpha1 desired registry secrets                                   | assets poll votingclient
+operator/internal/controller/poll | v1alpha1 votingclient registry secrets                                   | testcluster votingtest
 api/v1alpha1                |                                                                                | assets
 hack/arch                   |                                                                                |
 hack/envtest                | assets                                                                         |
 hack/envtest/assets         |                                                                                |
 hack/bench                  |                                                                                |
+hack/scale                  | v1alpha1 assets                                                                |
 `
 
 // owners lists what only some packages may import outside their tests, packages
@@ -50,22 +61,22 @@ hack/bench                  |                                                   
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | votingclient page httpapi telemetry ceiling peer services bench poll operator
+net/http                         | votingclient votingtest page httpapi telemetry ceiling peer services bench scale poll backend extension testcluster breaker operator
 github.com/gorilla/mux           | httpapi
 github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox services bench
 github.com/evanphx/json-patch/v5 | document
-github.com/prometheus            | httpapi telemetry services poll operator
+github.com/prometheus            | httpapi telemetry services poll backend extension operator scale
 github.com/fsnotify/fsnotify     | tenant
-sigs.k8s.io/yaml                 | tenant
-github.com/spf13                 | services operator
+sigs.k8s.io/yaml                 | tenant registry testcluster
+github.com/spf13                 | services operator scale
 go.etcd.io/bbolt                 | boltstore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
-os/exec                          | mongotest bench assets
+os/exec                          | mongotest bench scale assets
 database/sql                     |
-os                               | tenant boltstore mongotest services bench arch envtest assets operator
+os                               | tenant boltstore mongotest services bench scale arch envtest assets testcluster operator
 testing                          | storetest mongotest
 `
 
 // timeless lists the packages that may not ask the machine for the time: it is
 // an argument there, so that a replay gives what the first run gave.
-const timeless = "domains fault key batch document"
+const timeless = "domains fault key batch document desired"

@@ -28,7 +28,12 @@ type Poll struct {
 }
 
 // Stream returns the name of the poll's stream.
-func (p Poll) Stream() string { return p.Siblings() + key.Join(p.ID) }
+func (p Poll) Stream() string {
+	if isGlobal(p.ID) {
+		return key.Join(Kind, p.Environment, p.Extension, "global", p.ID)
+	}
+	return key.Join(Kind, p.Environment, p.Extension, "channel", p.Channel, p.ID)
+}
 
 // Siblings returns what the names of the streams of all polls begin with that
 // are shared as this one is: by the extension, or by the channel.

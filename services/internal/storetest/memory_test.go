@@ -22,3 +22,7 @@ func TestMemoryListing(t *testing.T) {
 func TestMemoryTail(t *testing.T) {
 	storetest.RunTail(t, func(*testing.T) storetest.TailHarness { return memory{storetest.NewMemory()} })
 }
+
+func TestMemoryRestore(t *testing.T) {
+	storetest.RunRestore(t, func(*testing.T) storetest.RestoringHarness { return memory{storetest.NewMemory()} })
+}
