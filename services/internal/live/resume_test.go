@@ -166,6 +166,33 @@ func TestComingBackWhileMessagesAreUnderWay(t *testing.T) {
 	})
 }
 
+// Who begins to listen while many messages are told hears those that come after.
+func TestComingInTheMiddle(t *testing.T) {
+	in(t, func(t *testing.T) {
+		store := storetest.NewMemory()
+		writer := start(t, store, false)
+		p := start(t, store, false, func(o *live.Options) { o.TailEvery = time.Minute })
+		first := p.listen(subscription())
+		for n := range 100 {
+			writer.say(message.Feed{Channel: "1"}, "", "tick", fmt.Sprint(n))
+		}
+		var before []string
+		for len(before) == 0 {
+			pass(time.Millisecond)
+			before = first.heard()
+		}
+		second := p.listen(subscription())
+		var rest, late []string
+		for range 100 {
+			pass(time.Millisecond)
+			rest, late = append(rest, first.heard()...), append(late, second.heard()...)
+		}
+		if len(before)+len(rest) != 100 || len(rest) == 0 || !slices.Equal(rest, late) {
+			t.Errorf("%d and then %d messages were heard, and by the other %q", len(before), len(rest), late)
+		}
+	})
+}
+
 func TestTooMuchWasMissed(t *testing.T) {
 	in(t, func(t *testing.T) {
 		p := start(t, storetest.NewMemory(), true)
