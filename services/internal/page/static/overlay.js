@@ -9,7 +9,8 @@ const poll = query.get("poll") || "default";
 const hidden = new Set((query.get("hide") ?? "").split(","));
 const labels = query.get("labels")?.split("|");
 const show = query.get("show") ?? "both";
-const base = query.get("env") === "sandbox" ? "/sandbox/v1" : "/v1";
+const own = /^\/(?!\/)/.test(query.get("base") ?? "") ? query.get("base") : null; // of this server
+const base = own ?? (query.get("env") === "sandbox" ? "/sandbox/v1" : "/v1");
 const credential = secret.get("access_token");
 const id = (name) => document.getElementById(name);
 const number = new Intl.NumberFormat("en");
