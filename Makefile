@@ -20,7 +20,7 @@ GENERATE := go tool -modfile=hack/tools/controller-gen/go.mod controller-gen obj
 CC   := $(shell go env CC)
 RACE := $(if $(shell command -v $(firstword $(CC))),-race)
 
-.PHONY: help build run test generate check-generate lint fuzz bench bench-operator fmt clean
+.PHONY: help build run test generate check-generate browser lint fuzz bench bench-operator fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ generate: ## Write what is generated from the API types: methods, CRDs, RBAC
 
 check-generate: generate ## Fail when what is generated is not what is committed
 	@test -z "$$(git status --porcelain -- api config)" || { git status --short -- api config; git diff -- api config; exit 1; } >&2
+
+browser: ## Test the pages in Chromium, from Debian or ACCLAIM_CHROMIUM; needs node and npm
+	cd hack/browser && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --no-audit --no-fund && npm test
 
 lint: ## Run golangci-lint; the first run builds it, which takes a minute or two
 	$(LINT) run ./...

@@ -24,7 +24,7 @@ func announce(out io.Writer, mounts []mount, s *server, registry *tenant.Registr
 		return fmt.Errorf("print the ready line: %w", err)
 	}
 	if sample, ok := registry.ByClientID(sampleExtension); ok && len(mounts) > 1 {
-		return hint(out, origin+mounts[0].path, sample)
+		return hint(out, origin, mounts[0].path, sample)
 	}
 	return nil
 }
@@ -46,8 +46,9 @@ const (
 	sampleChannel   = "1"
 )
 
-// hint prints a token for each role of the sample extension, and three requests.
-func hint(out io.Writer, base string, sample *tenant.Extension) error {
+// hint prints a token for each role of the sample extension, a few requests and
+// where to look at a poll.
+func hint(out io.Writer, origin, path string, sample *tenant.Extension) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nTo try it, paste (the tokens are good for %v):\n\n", sandbox.Lifetime)
 	for _, role := range []string{"viewer", "broadcaster", "admin", "backend"} {
@@ -61,8 +62,11 @@ func hint(out io.Writer, base string, sample *tenant.Extension) error {
   curl -H "Authorization: $VIEWER" -d '{"value": 3}' %[1]s/vote                  # vote
   curl -H "Authorization: $VIEWER" %[1]s/vote                                    # read the result
   curl -H "Authorization: $BROADCASTER" -X PATCH -d '{"round": 1}' %[1]s/channel_state
+  curl -N -H "Authorization: $VIEWER" %[1]s/events                               # listen to what happens
 
-`, base)
+To look at a poll, open %[2]s/live/console.html
+
+`, origin+path, origin)
 	_, err := io.WriteString(out, b.String())
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"slices"
 
@@ -12,9 +13,11 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/boltstore"
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/live"
 	"github.com/acclaim-dev/acclaim/services/internal/peer"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
+	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/ranking"
 	"github.com/acclaim-dev/acclaim/services/state"
 	"github.com/acclaim-dev/acclaim/services/voting"
@@ -30,6 +33,10 @@ type backends struct {
 	eraser *eraser
 	// keeper takes out what is too old; nil where nothing is stored.
 	keeper *keeper
+	// tellsEvents says that there are events to listen to.
+	tellsEvents bool
+	// drain tells those who listen for events to go elsewhere.
+	drain func()
 	// leave tells the other processes, if there are any, to count on this one no
 	// more. What they sent before is still answered.
 	leave func(context.Context) error
@@ -58,7 +65,7 @@ func openBackends(o options, mounts []mount, names ...string) opener {
 
 func noBackends() backends {
 	nothing := func(context.Context) error { return nil }
-	return backends{serve: func(*httpapi.Config) {}, ready: nothing, leave: nothing, close: nothing}
+	return backends{serve: func(*httpapi.Config) {}, ready: nothing, drain: func() {}, leave: nothing, close: nothing}
 }
 
 func openEmbedded(o options, shared stream.Options, metrics *telemetry.Metrics, names []string) (backends, error) {
@@ -68,9 +75,9 @@ func openEmbedded(o options, shared stream.Options, metrics *telemetry.Metrics, 
 	}
 	// A lock on the file keeps other processes out.
 	shared.Exclusive = true
-	d := newDomains(o, store, func(string) stream.Options { return shared }, metrics, names)
+	d := newDomains(o, store, sharing{streams: store.Streams}, func(string) stream.Options { return shared }, metrics, names)
 	b := noBackends()
-	b.serve = d.serve
+	b.serve, b.drain, b.tellsEvents = d.serve, d.drain, d.live != nil
 	b.eraser, b.keeper = newEraser(store, d, o.halfLife), newKeeper(store, d, stream.SystemClock())
 	b.ready = func(context.Context) error { return store.Err() }
 	b.close = func(ctx context.Context) error { return errors.Join(d.close(ctx), store.Close()) }
@@ -84,6 +91,11 @@ type domains struct {
 	accumulation *accumulation.Service
 	ranking      *ranking.Service
 	documents    *document.Service
+	messages     *message.Service
+	live         *live.Hub
+	// polls are those that are listened to: where they are not served their
+	// commands are passed on.
+	polls *voting.Service
 }
 
 // store is what a store must be to serve all domains.
@@ -92,12 +104,28 @@ type store interface {
 	document.Store
 }
 
+// sharing says how a store tells what there is in it, and what others write.
+type sharing struct {
+	streams func(ctx context.Context, prefix string) iter.Seq2[string, error]
+	tail    live.Tail // nil where nobody else writes
+}
+
 // newDomains returns the named services over a store. optionsOf gives the engine
-// options for a kind of streams.
-func newDomains(o options, over store, optionsOf func(kind string) stream.Options, metrics *telemetry.Metrics, names []string) *domains {
+// options for a kind of streams. Events belong to the state service.
+func newDomains(o options, over store, s sharing, optionsOf func(kind string) stream.Options, metrics *telemetry.Metrics, names []string) *domains {
 	d, clock := &domains{}, stream.SystemClock()
+	touch := func(name string, head uint64) {
+		if d.live != nil {
+			d.live.Touch(name, head)
+		}
+	}
+	hinting := func(kind string) stream.Options {
+		hinted := optionsOf(kind)
+		hinted.Applied = touch
+		return hinted
+	}
 	if slices.Contains(names, votingService) {
-		d.voting = voting.NewService(over, clock, optionsOf(voting.Kind), o.halfLife)
+		d.voting = voting.NewService(over, clock, hinting(voting.Kind), o.halfLife)
 		metrics.Streams(votingService, d.voting.Stats)
 	}
 	if slices.Contains(names, accumulationService) {
@@ -109,7 +137,17 @@ func newDomains(o options, over store, optionsOf func(kind string) stream.Option
 		metrics.Streams(rankingService, d.ranking.Stats)
 	}
 	if slices.Contains(names, stateService) {
-		d.documents = document.NewService(over, clock, document.Options{})
+		d.documents = document.NewService(over, clock, document.Options{Changed: touch})
+		d.messages = message.NewService(over, clock, hinting(message.Kind))
+		metrics.Streams("message", d.messages.Stats)
+		if d.polls = d.voting; d.polls == nil {
+			d.polls = voting.NewService(over, clock, hinting(voting.Kind), o.halfLife)
+		}
+		d.live = live.New(live.Options{
+			Polls: d.polls, Documents: state.NewService(d.documents), Messages: d.messages,
+			Streams: s.streams, Tail: s.tail, Logger: optionsOf(voting.Kind).Logger,
+		})
+		metrics.Live(d.live.Stats)
 	}
 	return d
 }
@@ -125,7 +163,7 @@ func (d *domains) serve(c *httpapi.Config) {
 		c.Ranking = d.ranking
 	}
 	if d.documents != nil {
-		c.State = state.NewService(d.documents)
+		c.State, c.Messages, c.Live = state.NewService(d.documents), d.messages, d.live
 	}
 }
 
@@ -141,11 +179,26 @@ func (d *domains) engines() map[string]peer.Serve {
 	if d.ranking != nil {
 		engines[ranking.Kind] = d.ranking.Serve
 	}
+	if d.messages != nil {
+		engines[message.Kind] = d.messages.Serve
+	}
 	return engines
+}
+
+func (d *domains) drain() {
+	if d.live != nil {
+		d.live.Drain()
+	}
 }
 
 func (d *domains) close(ctx context.Context) error {
 	var errs []error
+	if d.live != nil {
+		errs = append(errs, d.live.Close(ctx), d.messages.Close(ctx))
+		if d.voting == nil {
+			errs = append(errs, d.polls.Close(ctx))
+		}
+	}
 	if d.voting != nil {
 		errs = append(errs, d.voting.Close(ctx))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/peer"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
+	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/ranking"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
@@ -44,7 +45,7 @@ func openDatabase(ctx context.Context, uri string, o options, mounts []mount, sh
 	if err != nil {
 		return backends{}, errors.Join(fmt.Errorf("--peer-advertise: %w", err), listener.Close(), store.Close(ctx))
 	}
-	d := newDomains(o, store, func(kind string) stream.Options {
+	d := newDomains(o, store, sharing{streams: store.Begun, tail: store}, func(kind string) stream.Options {
 		placed := shared
 		placed.Peers = node.Peers(kind)
 		return placed
@@ -58,7 +59,7 @@ func openDatabase(ctx context.Context, uri string, o options, mounts []mount, sh
 	stop := start(node, shared)
 
 	b := noBackends()
-	b.serve = d.serve
+	b.serve, b.drain, b.tellsEvents = d.serve, d.drain, d.live != nil
 	b.eraser, b.keeper = newEraser(store, d, o.halfLife), newKeeper(store, d, stream.SystemClock())
 	b.ready = func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, pingTimeout)
@@ -108,6 +109,7 @@ func served(mounts []mount, names []string) (prefixes []string) {
 		votingService:       voting.Kind,
 		accumulationService: accumulation.Kind,
 		rankingService:      ranking.Kind,
+		stateService:        message.Kind,
 	} {
 		if !slices.Contains(names, service) {
 			continue

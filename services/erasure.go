@@ -15,6 +15,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/key"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/ranking"
 	"github.com/acclaim-dev/acclaim/services/state"
 	"github.com/acclaim-dev/acclaim/services/voting"
@@ -38,6 +39,7 @@ func newEraser(a archive, served *domains, halfLife time.Duration) *eraser {
 		voting.Kind:       voting.NewService(a, clock, options, halfLife).Erase,
 		accumulation.Kind: accumulation.NewService(a, clock, options).Erase,
 		ranking.Kind:      ranking.NewService(a, clock, options).Erase,
+		message.Kind:      message.NewService(a, clock, options).Erase,
 	}}
 	if served.voting != nil {
 		e.streams[voting.Kind] = served.voting.Erase
@@ -48,6 +50,9 @@ func newEraser(a archive, served *domains, halfLife time.Duration) *eraser {
 	if served.ranking != nil {
 		e.streams[ranking.Kind] = served.ranking.Erase
 	}
+	if served.messages != nil {
+		e.streams[message.Kind] = served.messages.Erase
+	}
 	if served.documents != nil {
 		e.delete = served.documents.Delete
 	}
@@ -56,7 +61,7 @@ func newEraser(a archive, served *domains, halfLife time.Duration) *eraser {
 
 // erasure is what was erased.
 type erasure struct {
-	Kinds map[string]*erased `json:"kinds"` // poll, buffer, rank, document
+	Kinds map[string]*erased `json:"kinds"` // poll, buffer, rank, message, document
 	// Linked are other ids that entries of the viewer hold.
 	Linked   []string  `json:"linked"`
 	Problems []problem `json:"problems"`

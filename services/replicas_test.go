@@ -137,7 +137,7 @@ func (w *workload) stuff(t *testing.T, voter string, p *process, value int) {
 	}
 }
 
-type page struct {
+type entriesPage struct {
 	Data []struct {
 		Data struct{ ID string }
 	}
@@ -150,7 +150,7 @@ func (w *workload) read(t *testing.T) {
 	w.seen = map[string]int{}
 	backend := sign(t, "backend", "")
 	for start, last := int64(0), false; !t.Failed(); {
-		var p page
+		var p entriesPage
 		f, _ := send(w.fleet.any(rng.IntN(1<<20)), http.MethodGet, fmt.Sprintf("/accumulate?start=%d", start), backend, "", &p)
 		if f != stored {
 			continue // of a replica that is being killed

@@ -9,12 +9,14 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/page"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
@@ -43,7 +45,7 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 		}
 		return b.ready(ctx)
 	}
-	handler := lastAnswers(&draining, publicHandler(mounts, b, directory, logger, metrics))
+	handler := lastAnswers(&draining, withPages(mounts, b, publicHandler(mounts, b, directory, logger, metrics)))
 	public := httpapi.NewServer(handler, logger)
 	admin := httpapi.NewServer(httpapi.NewAdmin(ready, metrics.Registry, eraseHandler(b, directory, logger)), logger)
 	s := &server{public: public, admin: admin, logger: logger, directory: directory, keeper: b.keeper}
@@ -63,6 +65,7 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.shutdownTimeout)
 	defer cancel()
 	err = errors.Join(err, b.leave(limit), stream.SystemClock().Sleep(limit, o.drainDelay))
+	b.drain()
 	return errors.Join(err, s.public.Shutdown(limit), b.close(limit), s.admin.Close())
 }
 
@@ -74,6 +77,24 @@ func lastAnswers(draining *atomic.Bool, handler http.Handler) http.Handler {
 			w.Header().Set("Connection", "close")
 		}
 		handler.ServeHTTP(w, r)
+	})
+}
+
+// withPages serves the pages, too, in a process that tells of events.
+func withPages(mounts []mount, b backends, api http.Handler) http.Handler {
+	if !b.tellsEvents {
+		return api
+	}
+	pages := page.Handler(len(mounts) > 1) // one of them is the sandbox, with its tokens
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasPrefix(r.URL.Path, page.Path):
+			pages.ServeHTTP(w, r)
+		case r.URL.Path+"/" == page.Path:
+			http.Redirect(w, r, page.Path, http.StatusPermanentRedirect)
+		default:
+			api.ServeHTTP(w, r)
+		}
 	})
 }
 

@@ -17,7 +17,7 @@ import (
 
 // verification is what verify found.
 type verification struct {
-	Kinds    map[string]*found `json:"kinds"` // poll, buffer, rank, document
+	Kinds    map[string]*found `json:"kinds"` // poll, buffer, rank, message, document
 	Problems []problem         `json:"problems"`
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/key"
 	"github.com/acclaim-dev/acclaim/services/internal/mongostore"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/ranking"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
@@ -170,6 +171,7 @@ func replaysOf(a archive, halfLife time.Duration) map[string]replay {
 		voting.Kind:       voting.NewService(a, clock, options, halfLife).Verify,
 		accumulation.Kind: accumulation.NewService(a, clock, options).Verify,
 		ranking.Kind:      ranking.NewService(a, clock, options).Verify,
+		message.Kind:      message.NewService(a, clock, options).Verify,
 	}
 }
 

@@ -4,8 +4,8 @@
 // imports it.
 package arch
 
-// domains are the five services' rules; the tables call them by this word.
-const domains = "voting accumulation ranking state sandbox"
+// domains are the services' rules; the tables call them by this word.
+const domains = "voting accumulation ranking state message sandbox"
 
 // layers lists every package of the module and what it may import of the others,
 // by the last element of their path, which is therefore unique. The last column
@@ -27,13 +27,16 @@ services/voting             | fault key stream                                  
 services/accumulation       | fault key stream                                                               | storetest
 services/ranking            | fault key stream                                                               | storetest
 services/state              | fault key document                                                             | storetest
+services/message            | fault key stream                                                               | storetest
 services/sandbox            | fault tenant                                                                   |
 services/internal/tenant    | fault                                                                          |
 services/internal/transfer  | fault key stream document voting accumulation ranking state                    | storetest
-services/internal/telemetry | stream                                                                         |
-services/internal/httpapi   | fault domains stream document tenant telemetry                                 | storetest ceiling
+services/internal/telemetry | stream live                                                                    |
+services/internal/live      | fault key stream document voting state message                                 | storetest
+services/internal/page      |                                                                                |
+services/internal/httpapi   | fault domains stream document tenant telemetry live                            | storetest ceiling
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
-services                    | fault key domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer transfer | storetest mongotest faultproxy
+services                    | fault key domains stream document tenant telemetry live page httpapi ceiling boltstore mongostore peer transfer | storetest mongotest faultproxy
 services/votingclient       |                                                                                | votingtest
 services/votingtest         | voting stream tenant telemetry httpapi boltstore                               |
 operator                    | v1alpha1 backend extension poll desired breaker                                | assets
@@ -58,7 +61,7 @@ hack/scale                  | v1alpha1 assets                                   
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | votingclient votingtest httpapi telemetry ceiling peer services bench scale poll backend extension testcluster breaker operator
+net/http                         | votingclient votingtest page httpapi telemetry ceiling peer services bench scale poll backend extension testcluster breaker operator
 github.com/gorilla/mux           | httpapi
 github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox services bench
 github.com/evanphx/json-patch/v5 | document

@@ -71,6 +71,25 @@ func total(metrics map[string]float64, name, label string) float64 {
 	return sum
 }
 
+// post sends a write that must be answered with 200.
+func (c *client) post(ctx context.Context, credential, target, body string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/"+target, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", credential)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("POST %s: %s: %.200s", target, response.Status, answer)
+	}
+	return err
+}
+
 func fetch(ctx context.Context, url, credential string) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -26,16 +26,17 @@ import (
 
 // options are the command line, read.
 type options struct {
-	rounds   int
-	duration time.Duration
-	voters   int
-	pollSize int
-	cases    []string
-	dir      string
-	replicas bool
-	mongodb  string
-	json     bool
-	progress io.Writer
+	rounds    int
+	duration  time.Duration
+	voters    int
+	pollSize  int
+	listeners int
+	cases     []string
+	dir       string
+	replicas  bool
+	mongodb   string
+	json      bool
+	progress  io.Writer
 }
 
 func main() {
@@ -74,6 +75,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	flags.DurationVar(&o.duration, "duration", 3*time.Second, "`length` of a round")
 	flags.IntVar(&o.voters, "voters", 50_000, "`number` of distinct voters, signed in advance")
 	flags.IntVar(&o.pollSize, "poll-size", 1_000_000, "`voters` of the poll whose memory and cold start are reported; 0 leaves it out")
+	flags.IntVar(&o.listeners, "listeners", 10_000, "idle `listeners` whose memory and delays are reported; 0 leaves events out")
 	flags.StringVar(&o.dir, "dir", "", "`directory` for the data, on the disk to be measured (default the system's for temporary files)")
 	flags.BoolVar(&o.replicas, "replicas", true, "measure several programs over one database, too")
 	flags.StringVar(&o.mongodb, "mongodb-uri", "", "`server` for them, whose databases acclaim_bench_* are dropped (default $MONGODB_URI; hack/mongod without)")
@@ -96,8 +98,8 @@ func (o options) validate(names, rest []string) error {
 	switch {
 	case len(rest) > 0:
 		return fmt.Errorf("unexpected argument %q", rest[0])
-	case o.rounds < 1 || o.duration <= 0 || o.pollSize < 0:
-		return errors.New("-rounds and -duration must be positive, -poll-size not negative")
+	case o.rounds < 1 || o.duration <= 0 || o.pollSize < 0 || o.listeners < 0:
+		return errors.New("-rounds and -duration must be positive, -poll-size and -listeners not negative")
 	case o.voters < 1_000:
 		return errors.New("-voters must be at least 1000, so that no voter waits for its own vote")
 	}

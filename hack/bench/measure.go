@@ -45,6 +45,11 @@ func measure(ctx context.Context, o options) (r report, err error) {
 			return report{}, fmt.Errorf("replicas: %w", err)
 		}
 	}
+	if o.listeners > 0 {
+		if r.Live, err = b.measureEvents(ctx); err != nil {
+			return report{}, fmt.Errorf("events: %w", err)
+		}
+	}
 	if o.pollSize > 0 {
 		r.Poll, err = b.measurePoll(ctx)
 	}

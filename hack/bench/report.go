@@ -20,6 +20,7 @@ type report struct {
 	Cases   []result `json:"cases"`
 	// Replicas is nil where they were not measured.
 	Replicas *replicasReport `json:"replicas,omitempty"`
+	Live     *liveReport     `json:"live,omitempty"`
 	Poll     *pollReport     `json:"poll,omitempty"`
 }
 
@@ -122,6 +123,9 @@ func (r report) writeTable(w io.Writer) error {
 	r.writeCases(&b)
 	if r.Replicas != nil {
 		r.Replicas.write(&b)
+	}
+	if r.Live != nil {
+		r.Live.write(&b)
 	}
 	if r.Poll != nil {
 		r.Poll.write(&b)

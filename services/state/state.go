@@ -39,9 +39,9 @@ const (
 	ChannelConfig
 )
 
-// key returns the name of the document, or false when the caller has none of
+// Key returns the name of the document, or false when the caller has none of
 // that scope.
-func (c Caller) key(scope Scope) (string, bool) {
+func (c Caller) Key(scope Scope) (string, bool) {
 	in := func(parts ...string) string {
 		return key.Join(append([]string{Kind, c.Environment, c.Extension}, parts...)...)
 	}
@@ -111,7 +111,7 @@ func NewService(documents *document.Service) *Service { return &Service{document
 func (s *Service) Read(ctx context.Context, c Caller, scopes ...Scope) ([]document.Document, error) {
 	var keys []string
 	for _, scope := range scopes {
-		if name, ok := c.key(scope); ok {
+		if name, ok := c.Key(scope); ok {
 			keys = append(keys, name)
 		}
 	}
@@ -121,7 +121,7 @@ func (s *Service) Read(ctx context.Context, c Caller, scopes ...Scope) ([]docume
 	}
 	all := make([]document.Document, len(scopes))
 	for i, scope := range scopes {
-		if _, ok := c.key(scope); ok {
+		if _, ok := c.Key(scope); ok {
 			all[i], found = found[0], found[1:]
 		}
 	}
@@ -130,7 +130,7 @@ func (s *Service) Read(ctx context.Context, c Caller, scopes ...Scope) ([]docume
 
 // Write edits the caller's document of a scope and returns what it became.
 func (s *Service) Write(ctx context.Context, c Caller, scope Scope, e Edit) (document.Document, error) {
-	name, ok := c.key(scope)
+	name, ok := c.Key(scope)
 	if !ok {
 		return document.Document{}, fault.New(fault.Invalid, "The JWT names no viewer that this state could belong to")
 	}
@@ -149,7 +149,7 @@ func (s *Service) ReadViewers(ctx context.Context, c Caller, userIDs []string) (
 	}
 	keys := make([]string, len(userIDs))
 	for i, id := range userIDs {
-		keys[i], _ = c.as(id).key(ExtensionViewer)
+		keys[i], _ = c.as(id).Key(ExtensionViewer)
 	}
 	found, err := s.documents.Get(ctx, keys...)
 	if err != nil {
@@ -177,7 +177,7 @@ func (s *Service) WriteViewers(ctx context.Context, c Caller, edits map[string]E
 	slices.Sort(ids)
 	all := make([]document.Edit, len(ids))
 	for i, id := range ids {
-		name, _ := c.as(id).key(ExtensionViewer)
+		name, _ := c.as(id).Key(ExtensionViewer)
 		all[i] = edits[id].of(name)
 	}
 	err := s.documents.EditAll(ctx, all)

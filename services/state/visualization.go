@@ -27,9 +27,9 @@ func (s *Service) VisualizationID(ctx context.Context, c Caller) (string, error)
 	if err != nil {
 		return "", err
 	}
-	viewer, ok := c.key(Viewer)
+	viewer, ok := c.Key(Viewer)
 	if c.UserID != "" {
-		viewer, ok = c.key(ExtensionViewer) // the same in every channel
+		viewer, ok = c.Key(ExtensionViewer) // the same in every channel
 	}
 	if !ok {
 		viewer = ""

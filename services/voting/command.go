@@ -18,10 +18,12 @@ type Command interface {
 }
 
 // Answer is what a command is answered with: the poll's standing after a vote and
-// for those who ask, its configuration for those who ask for that.
+// for those who ask, its configuration and how often it was reset for those who
+// ask for that.
 type Answer struct {
 	tally  Tally
 	config *Config // nil: none is saved
+	resets uint64
 }
 
 type decision = stream.Decision[Entry, Answer]
@@ -155,3 +157,12 @@ type settings struct{}
 
 func (settings) decide(*State, int64) (decision, error) { return decision{}, nil }
 func (settings) answer(s *State) Answer                 { return Answer{config: s.config} }
+
+// overview asks for all that a poll's audience is told of.
+type overview struct{}
+
+func (overview) decide(*State, int64) (decision, error) { return decision{}, nil }
+
+func (overview) answer(s *State) Answer {
+	return Answer{tally: Tally{Statistics: s.Statistics()}, config: s.config, resets: s.resets}
+}

@@ -9,7 +9,7 @@ import (
 // equal reports whether two states are the same, however they are laid out in
 // memory.
 func (s *State) equal(o *State) bool {
-	return s.used == o.used && s.tally == o.tally && s.decay == o.decay &&
+	return s.used == o.used && s.resets == o.resets && s.tally == o.tally && s.decay == o.decay &&
 		(s.config == nil) == (o.config == nil) &&
 		(s.config == nil || bytes.Equal(s.config.encode(), o.config.encode())) &&
 		maps.Equal(s.modifiers.total, o.modifiers.total) &&

@@ -12,7 +12,7 @@ var _ stream.Rules[*State, Command, Entry, Answer] = rules{}
 func (r rules) New() *State            { return newState(r.halfLife) }
 func (r rules) Fork(s *State) *State   { return s.fork() }
 func (r rules) Size(s *State) int      { return s.size() }
-func (r rules) SnapshotFormat() uint32 { return 1 }
+func (r rules) SnapshotFormat() uint32 { return 2 }
 
 func (r rules) Decide(s *State, at int64, c Command) (decision, error) { return c.decide(s, at) }
 

@@ -64,6 +64,30 @@ func (s *Service) Config(ctx context.Context, p Poll) (config Config, status Sta
 	return config, config.Status(s.clock.Now()), saved, err
 }
 
+// Overview is what a poll's audience is told of.
+type Overview struct {
+	*Statistics
+	// EndsAt is when the poll ends in Unix seconds, 0 where that is not set.
+	EndsAt int64
+	// Resets counts how often the poll was deleted.
+	Resets uint64
+	// Head is how far the log had come, 0 for a poll that nobody has used.
+	Head uint64
+}
+
+// Overview returns what the poll's audience is told of, as of now.
+func (s *Service) Overview(ctx context.Context, p Poll) (Overview, error) {
+	answer, head, err := s.engine.ViewAt(ctx, p.Stream(), overview{})
+	if err != nil {
+		return Overview{}, err
+	}
+	o := Overview{Statistics: answer.tally.Statistics, Resets: answer.resets, Head: head}
+	if answer.config != nil {
+		o.EndsAt = answer.config.EndsAt
+	}
+	return o, nil
+}
+
 func (s *Service) do(ctx context.Context, p Poll, c Command) error {
 	_, err := s.engine.Do(ctx, p.Stream(), c)
 	return err

@@ -13,7 +13,7 @@ func (s *State) appendSnapshot(buf []byte) []byte {
 		config = s.config.encode()
 	}
 	buf = appendBytes(buf, config)
-	buf = appendBool(buf, s.used)
+	buf = binary.AppendUvarint(appendBool(buf, s.used), s.resets)
 	for _, sum := range s.tally.all() {
 		buf = binary.LittleEndian.AppendUint64(buf, uint64(sum.hi))
 		buf = binary.LittleEndian.AppendUint64(buf, sum.lo)
@@ -39,6 +39,7 @@ func restoreState(buf []byte, halfLife float64) (*State, error) {
 		s.config = &config
 	}
 	s.used = d.byte() != 0
+	s.resets = d.uvarint()
 	for _, sum := range s.tally.all() {
 		sum.hi, sum.lo = int64(d.uint64()), d.uint64()
 	}

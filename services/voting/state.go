@@ -13,6 +13,8 @@ type State struct {
 	decay     decay
 	// used says that something happened since the log began or was reset.
 	used bool
+	// resets counts how often everything but the log was deleted.
+	resets uint64
 	// statistics are those of the present state, once somebody asked.
 	statistics atomic.Pointer[Statistics]
 }
@@ -29,6 +31,7 @@ func (s *State) fork() *State {
 		tally:     s.tally,
 		decay:     s.decay,
 		used:      s.used,
+		resets:    s.resets,
 	}
 }
 
@@ -79,6 +82,7 @@ func (s *State) count(b ballot, weight int64) {
 
 func (s *State) reset() {
 	s.config, s.tally, s.decay, s.used = nil, tally{}, decay{}, false
+	s.resets++
 	s.voters.clear()
 	s.modifiers.clear()
 }

@@ -40,6 +40,12 @@ func newStatistics(t tally, d Decay) *Statistics {
 	return s
 }
 
+// Equal reports whether two statistics say the same.
+func (s *Statistics) Equal(o *Statistics) bool { return s.tally == o.tally && s.decay == o.decay }
+
+// Empty reports whether nothing was ever voted.
+func (s *Statistics) Empty() bool { return s.tally == tally{} && s.decay == Decay{} }
+
 // Mean is the mean of the counted values, 0 when there are none.
 func (s *Statistics) Mean() float64 {
 	if s.tally.count == (wide{}) {

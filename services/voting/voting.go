@@ -35,6 +35,18 @@ func (p Poll) Stream() string {
 	return key.Join(Kind, p.Environment, p.Extension, "channel", p.Channel, p.ID)
 }
 
+// Siblings returns what the names of the streams of all polls begin with that
+// are shared as this one is: by the extension, or by the channel.
+func (p Poll) Siblings() string {
+	if p.Global() {
+		return key.Join(Kind, p.Environment, p.Extension, "global") + "/"
+	}
+	return key.Join(Kind, p.Environment, p.Extension, "channel", p.Channel) + "/"
+}
+
+// Global reports whether the poll is shared by the whole extension.
+func (p Poll) Global() bool { return isGlobal(p.ID) }
+
 func isGlobal(id string) bool { return strings.HasPrefix(id, "global") }
 
 // Voter is whoever a request speaks for. UserID is empty when the viewer has

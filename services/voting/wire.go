@@ -13,6 +13,7 @@ const (
 	commandRemove
 	queryStanding
 	querySettings
+	queryOverview
 )
 
 func (v Voter) append(buf []byte) []byte {
@@ -37,6 +38,7 @@ func (c modify) append(buf []byte) []byte {
 func (remove) append(buf []byte) []byte     { return append(buf, commandRemove) }
 func (q standing) append(buf []byte) []byte { return q.voter.append(append(buf, queryStanding)) }
 func (settings) append(buf []byte) []byte   { return append(buf, querySettings) }
+func (overview) append(buf []byte) []byte   { return append(buf, queryOverview) }
 
 func decodeCommand(d *decoder) Command {
 	switch d.byte() {
@@ -52,6 +54,8 @@ func decodeCommand(d *decoder) Command {
 		return standing{d.voter()}
 	case querySettings:
 		return settings{}
+	case queryOverview:
+		return overview{}
 	}
 	d.fail()
 	return settings{}
@@ -71,6 +75,7 @@ const (
 	sameStatistics
 	hasVote
 	hasConfig
+	hasResets
 )
 
 func (a Answer) append(buf []byte, before Answer) []byte {
@@ -90,6 +95,10 @@ func (a Answer) append(buf []byte, before Answer) []byte {
 		buf[at] |= hasConfig
 		buf = appendBytes(buf, a.config.encode())
 	}
+	if a.resets > 0 {
+		buf[at] |= hasResets
+		buf = binary.AppendUvarint(buf, a.resets)
+	}
 	return buf
 }
 
@@ -108,6 +117,9 @@ func decodeAnswer(d *decoder, before Answer) (a Answer) {
 	if has&hasConfig != 0 {
 		config := d.config()
 		a.config = &config
+	}
+	if has&hasResets != 0 {
+		a.resets = d.uvarint()
 	}
 	return a
 }

@@ -81,7 +81,7 @@ func encode(t *testing.T, set desired.Set) string {
 func TestRoutes(t *testing.T) {
 	served := map[string]string{
 		"voting": "voting", "accumulation": "accumulation", "ranking": "ranking", "sandbox": "sandbox",
-		"state": "state", "config": "state", "session": "state",
+		"state": "state", "config": "state", "session": "state", "events": "state",
 	}
 	b := load(t, "everything")
 	b.Spec.Services.Ranking.Disabled = false
@@ -91,6 +91,9 @@ func TestRoutes(t *testing.T) {
 				t.Errorf("%s%s of %q leads to %q", prefix, path, tag, got)
 			}
 		}
+	}
+	if got := behind(t, b, "/live/overlay.js"); got != "quiz-state" {
+		t.Errorf("the pages lead to %q", got)
 	}
 	b.Spec.Services.State = &v1alpha1.Service{Disabled: true}
 	b.Spec.Services.Voting = &v1alpha1.Service{Disabled: true}

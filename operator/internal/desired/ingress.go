@@ -42,6 +42,19 @@ func lastResort(b *v1alpha1.Backend) string {
 	return services[0]
 }
 
+// prefixes returns what the paths begin with that go to the last resort: the base
+// path and, if that is the state service, the pages of polls. Backends that share
+// a host have the same pages.
+func prefixes(b *v1alpha1.Backend) []string {
+	if lastResort(b) == State {
+		return []string{BasePath(b), pagesPath}
+	}
+	return []string{BasePath(b)}
+}
+
+// pagesPath is where the state service has pages to look at.
+const pagesPath = "/live"
+
 // ingress leads each route to its service.
 func ingress(b *v1alpha1.Backend) Object {
 	declared := b.Spec.Ingress
@@ -51,7 +64,9 @@ func ingress(b *v1alpha1.Backend) Object {
 			rule.WithPaths(ingressPath(b, service, path, networkingv1.PathTypeExact))
 		}
 	}
-	rule.WithPaths(ingressPath(b, lastResort(b), BasePath(b), networkingv1.PathTypePrefix))
+	for _, path := range prefixes(b) {
+		rule.WithPaths(ingressPath(b, lastResort(b), path, networkingv1.PathTypePrefix))
+	}
 	spec := networkingv1ac.IngressSpec().
 		WithRules(networkingv1ac.IngressRule().WithHost(declared.Host).WithHTTP(rule))
 	spec.IngressClassName = declared.ClassName

@@ -27,7 +27,7 @@ func httpRoute(b *v1alpha1.Backend) Object {
 			rules = append(rules, routeRule(b, service, "Exact", paths...))
 		}
 	}
-	rules = append(rules, routeRule(b, lastResort(b), "PathPrefix", BasePath(b)))
+	rules = append(rules, routeRule(b, lastResort(b), "PathPrefix", prefixes(b)...))
 	route := &unstructured.Unstructured{Object: fields{"spec": fields{
 		"parentRefs": []any{fields{
 			"group":     "gateway.networking.k8s.io",

@@ -31,6 +31,9 @@ type Options struct {
 	// Limit is how many reads and edits of any documents may wait or be under way;
 	// more are refused with fault.Unavailable. 0 is 16,384.
 	Limit int64
+	// Changed, if set, hears of every version that this service has made durable,
+	// soon after. It returns at once.
+	Changed func(key string, version uint64)
 }
 
 // Service reads and edits the documents of a store.
@@ -56,6 +59,9 @@ type Service struct {
 func NewService(store Store, clock Clock, options Options) *Service {
 	if options.QueueLimit == 0 {
 		options.QueueLimit = defaultQueueLimit
+	}
+	if options.Changed == nil {
+		options.Changed = func(string, uint64) {}
 	}
 	if options.Limit == 0 {
 		options.Limit = defaultLimit

@@ -18,11 +18,17 @@ func (s *Service) put(ctx context.Context, writes []Write) error {
 	err := s.store.Put(ctx, writes...)
 	switch {
 	case err == nil || errors.Is(err, ErrConflict) || notStored(err):
-		return err
 	case errors.Is(err, ErrIncomplete):
-		return s.complete(ctx, writes, err)
+		err = s.complete(ctx, writes, err)
+	default:
+		err = s.settle(ctx, writes, err)
 	}
-	return s.settle(ctx, writes, err)
+	if err == nil {
+		for _, w := range writes {
+			s.options.Changed(w.Key, w.Expect+1)
+		}
+	}
+	return err
 }
 
 // complete repeats writes of which a store without transactions may have stored

@@ -70,6 +70,10 @@ func TestRoles(t *testing.T) {
 		{"POST /config/extension", "{}", "alo"},
 		{"PATCH /config/extension", "{}", "alo"},
 		{"GET /user_info", "", all},
+		{"GET /events", "", all},
+		{"POST /broadcast", `{"data":{}}`, staff},
+		{"POST /extension_broadcast", `{"data":{}}`, verified},
+		{"POST /whisper_self", `{"data":{}}`, all},
 	} {
 		t.Run(test.route, func(t *testing.T) {
 			method, path, _ := strings.Cut(test.route, " ")

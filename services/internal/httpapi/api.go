@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -35,6 +36,8 @@ type Config struct {
 	Accumulation Accumulation
 	Ranking      Ranking
 	State        State
+	Live         Live
+	Messages     Messages
 	Sandbox      Sandbox
 }
 
@@ -49,6 +52,7 @@ type API struct {
 	verifier *verifier
 	limiters *limiters
 	gzip     func(http.Handler) http.HandlerFunc
+	buffers  sync.Pool // of what is sent to listeners
 }
 
 // New returns an API. It starts nothing.
@@ -69,8 +73,10 @@ func New(config Config) *API {
 type request struct {
 	*http.Request
 	caller *Caller // nil on public routes
-	body   []byte
-	x      *exchange
+	// credential is what the caller has proved to be by, as the header has it.
+	credential string
+	body       []byte
+	x          *exchange
 }
 
 type handler func(w http.ResponseWriter, r *request) error
@@ -81,6 +87,7 @@ type Route struct {
 	access       access
 	handle       handler
 	public       bool // needs no credential
+	inQuery      bool // takes the credential in access_token, too
 	compress     bool // answers may be long
 	// limit returns the largest body in bytes; nil: the extension's BodyBytes.
 	limit func(*Caller) int
@@ -89,7 +96,7 @@ type Route struct {
 // Routes returns every route that the API serves, those asked most first.
 func (a *API) Routes() []Route {
 	return slices.Concat(a.votingRoutes(), a.accumulationRoutes(), a.rankingRoutes(),
-		a.stateRoutes(), a.configRoutes(), a.userInfoRoutes(), a.sandboxRoutes())
+		a.stateRoutes(), a.configRoutes(), a.userInfoRoutes(), a.eventRoutes(), a.sandboxRoutes())
 }
 
 // Mount is an API and the paths under which it is served.
@@ -193,7 +200,11 @@ func (res *resource) serve(x *exchange, r *http.Request) {
 // admit checks the caller and reads the body.
 func (a *API) admit(x *exchange, in *request, route Route, origin string) error {
 	if !route.public {
-		caller, err := a.verifier.verify(in.Header.Get("Authorization"))
+		in.credential = in.Header.Get("Authorization")
+		if in.credential == "" && route.inQuery {
+			in.credential, _ = in.parameter("access_token")
+		}
+		caller, err := a.verifier.verify(in.credential)
 		if err != nil {
 			return err
 		}

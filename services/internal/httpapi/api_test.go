@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -17,10 +18,12 @@ import (
 	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/live"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/ranking"
 	"github.com/acclaim-dev/acclaim/services/sandbox"
 	"github.com/acclaim-dev/acclaim/services/state"
@@ -69,12 +72,19 @@ func newAPI(t testing.TB, change ...func(*httpapi.Config)) *api {
 	a.reload(registryFile)
 	store, clock := storetest.NewMemory(), stream.SystemClock()
 	options := stream.Options{Exclusive: true}
+	var hub *live.Hub
+	options.Applied = func(name string, head uint64) { hub.Touch(name, head) }
 	votes := voting.NewService(store, clock, options, voting.HalfLife)
+	messages := message.NewService(store, clock, options)
 	buffers := accumulation.NewService(store, clock, options)
 	questions := ranking.NewService(store, clock, options)
-	documents := document.NewService(store, clock, document.Options{})
+	documents := document.NewService(store, clock, document.Options{Changed: options.Applied})
+	states := state.NewService(documents)
+	hub = live.New(live.Options{Polls: votes, Documents: states, Messages: messages, Streams: store.Streams, MaxPolls: 100})
 	t.Cleanup(func() {
 		for _, closer := range []func() error{
+			func() error { return hub.Close(context.WithoutCancel(t.Context())) },
+			func() error { return messages.Close(t.Context()) },
 			func() error { return votes.Close(t.Context()) },
 			func() error { return buffers.Close(t.Context()) },
 			func() error { return questions.Close(t.Context()) },
@@ -92,7 +102,9 @@ func newAPI(t testing.TB, change ...func(*httpapi.Config)) *api {
 		Voting:       votes,
 		Accumulation: buffers,
 		Ranking:      questions,
-		State:        state.NewService(documents),
+		State:        states,
+		Live:         hub,
+		Messages:     messages,
 	}
 	box := production
 	box.Environment = tenant.Sandbox
@@ -178,16 +190,38 @@ func (a *api) send(method, target, body string, headers ...string) answer {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
-	a.handler.ServeHTTP(w, r)
+	ctx, cut := context.WithCancel(r.Context())
+	defer cut()
+	a.handler.ServeHTTP(greeted{w, cut}, r.WithContext(ctx))
 	got := answer{a.t, method + " " + target, w.Code, w.Header(), w.Body.String()}
 	got.check(method)
 	return got
+}
+
+// greeted goes away once it has been sent the first of an answer that does not
+// end.
+type greeted struct {
+	*httptest.ResponseRecorder
+	cut func()
+}
+
+func (g greeted) Flush() {
+	g.ResponseRecorder.Flush()
+	if g.Header().Get("Content-Type") == "text/event-stream" {
+		g.cut()
+	}
 }
 
 // check is what the contract demands of every answer.
 func (got answer) check(method string) {
 	got.t.Helper()
 	if got.status == http.StatusNoContent {
+		return
+	}
+	if got.status == http.StatusOK && strings.Contains(got.name, "/events") {
+		if ct := got.header.Get("Content-Type"); ct != "text/event-stream" {
+			got.t.Errorf("%s: content type %q", got.name, ct)
+		}
 		return
 	}
 	if ct := got.header.Get("Content-Type"); ct != "application/json" {

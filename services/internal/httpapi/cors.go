@@ -9,7 +9,7 @@ import (
 // Cross-origin headers that are the same on every answer.
 const (
 	corsMethods = "GET, POST, PATCH, DELETE"
-	corsHeaders = "authorization, content-type, if-match, x-request-id"
+	corsHeaders = "authorization, content-type, if-match, last-event-id, x-request-id"
 	corsExpose  = "ETag, Retry-After, X-Request-Id"
 	corsMaxAge  = "7200" // seconds, the most that browsers honour
 )

@@ -73,7 +73,7 @@ func TestPreflight(t *testing.T) {
 		"Access-Control-Request-Headers", "authorization,content-type")
 	for name, want := range map[string][]string{
 		"Access-Control-Allow-Methods": {"GET", "POST", "PATCH", "DELETE"},
-		"Access-Control-Allow-Headers": {"authorization", "content-type", "if-match"},
+		"Access-Control-Allow-Headers": {"authorization", "content-type", "if-match", "last-event-id"},
 		"Access-Control-Allow-Origin":  {"http://localhost:8080"},
 		"Access-Control-Max-Age":       {"7200"},
 	} {

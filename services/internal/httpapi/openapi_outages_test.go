@@ -12,8 +12,10 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/live"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/ranking"
 	"github.com/acclaim-dev/acclaim/services/state"
 	"github.com/acclaim-dev/acclaim/services/voting"
@@ -115,16 +117,20 @@ func over(t *testing.T, store memory) (change func(*httpapi.Config), drain func(
 	votes := voting.NewService(store, clock, options, voting.HalfLife)
 	buffers := accumulation.NewService(store, clock, options)
 	questions := ranking.NewService(store, clock, options)
+	messages := message.NewService(store, clock, options)
 	documents := document.NewService(store, clock, document.Options{})
+	states := state.NewService(documents)
+	hub := live.New(live.Options{Polls: votes, Documents: states, Messages: messages, Streams: storetest.NewMemory().Streams})
 	drain = func() {
-		for _, service := range []interface{ Close(context.Context) error }{votes, buffers, questions, documents} {
+		for _, service := range []interface{ Close(context.Context) error }{hub, votes, buffers, questions, messages, documents} {
 			if err := service.Close(context.WithoutCancel(t.Context())); err != nil {
 				t.Error(err)
 			}
 		}
 	}
 	return func(c *httpapi.Config) {
-		c.Voting, c.Accumulation, c.Ranking, c.State = votes, buffers, questions, state.NewService(documents)
+		c.Voting, c.Accumulation, c.Ranking, c.State = votes, buffers, questions, states
+		c.Live, c.Messages = hub, messages
 	}, drain
 }
 

@@ -22,12 +22,15 @@ type probe struct {
 	match string
 	// config is the configuration of the poll "default", saved before.
 	config string
+	// polls is how many other polls there are.
+	polls int
 }
 
 const (
 	withID    = `(GET|POST|DELETE) /(vote|vote_logs|vote_modifier|accumulate|rank)|GET /vote_config`
 	documents = `/(channel_state|extension_state|viewer_state|extension_viewer_state|config/channel|config/extension)`
 	withBody  = `(POST|PATCH) .*`
+	messages  = `POST /(broadcast|extension_broadcast|whisper_self)`
 )
 
 func probes() []probe {
@@ -97,6 +100,19 @@ func probes() []probe {
 		{on: "GET /extension_viewer_state", query: "?user_ids=1,2", status: 200},
 		{on: "GET /extension_viewer_state", query: "?userID=1", as: viewer(), status: 403, reason: "The JWT role is not allowed to perform this operation."},
 
+		{on: messages, body: `{`, status: 400, reason: "Invalid body"},
+		{on: messages, body: `{"event":"a"}`, status: 400, reason: "Invalid body"},
+		{on: messages, body: `{"event":7,"data":7}`, status: 400, reason: "Invalid body"},
+		{on: messages, body: `{"event":"","data":7}`, status: 400, reason: "event must have 1 to {number} bytes, and none of them *"},
+		{on: messages, body: `{"event":"vote_update:p","data":7}`, status: 400, reason: "event is a name that the service itself uses"},
+		{on: messages, body: `{"data":"` + long[:6000] + `"}`, status: 413, reason: "data is larger than {limit} bytes"},
+		{on: "POST /whisper_self", body: `{"data":7}`, as: identity{role: "viewer"}, status: 400, reason: "The JWT names no viewer"},
+		{on: "GET /events", query: "?topic=", status: 400, reason: "Invalid topic"},
+		{on: "GET /events", query: "?topic=a*b", status: 400, reason: "Invalid topic"},
+		{on: "GET /events", query: "?" + strings.Repeat("topic=a&", 33), status: 400, reason: "There must be at most {number} topics"},
+		{on: "GET /events", query: "?topic=a&topic=b*", status: 200},
+		{on: "GET /events", polls: 101, status: 400, reason: "There are more than {number} polls: name the topics"},
+
 		{on: "POST /authtoken", body: `{"channel_id":"1","role":"viewer"}`, status: 400, reason: "extension_id or app_id is required"},
 		{on: "POST /authtoken", body: `{"app_id":"none","channel_id":"1","role":"viewer"}`, status: 400, reason: "No such extension found"},
 		{on: "POST /authtoken", body: `{"app_id":"other","extension_id":"ext","channel_id":"1","role":"viewer"}`, status: 400, reason: "extension_id and app_id are of different extensions"},
@@ -133,6 +149,9 @@ func (c *contract) probe(t *testing.T, op operation, p probe) {
 	}
 	if p.config != "" {
 		a.as(owner(), http.MethodPost, "/vote_config", `{"config":`+p.config+`}`).is(http.StatusOK)
+	}
+	for n := range p.polls {
+		a.as(owner(), http.MethodPost, fmt.Sprint("/vote?id=", n), "{}").is(http.StatusOK)
 	}
 	got := a.send(op.method, prefix+op.path+p.query, p.body, "Authorization", caller.header(t), "If-Match", p.match)
 	c.expect(t, op, got, p.status, p.reason)

@@ -18,6 +18,16 @@ func (r *request) parameter(name string) (string, bool) {
 	return "", false
 }
 
+// parameters returns all query parameters of that name, in their order.
+func (r *request) parameters(name string) (values []string) {
+	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
+		if key, value, _ := strings.Cut(pair, "="); unescape(key) == name {
+			values = append(values, unescape(value))
+		}
+	}
+	return values
+}
+
 func unescape(s string) string {
 	if plain, err := url.QueryUnescape(s); err == nil {
 		return plain

@@ -45,6 +45,17 @@ func (l *limiters) admit(c *Caller) error {
 	return nil
 }
 
+// admitMessage takes a token from the bucket of those that share what a message
+// is said to, each of which has the rate of messages times the given factor.
+func (l *limiters) admitMessage(c *Caller, shared string, factor int) error {
+	limit := c.Limits().MessageRate
+	limit.PerSecond, limit.Burst = limit.PerSecond*float64(factor), limit.Burst*factor
+	if limit.Limited() && !l.get(c, "message\x00"+shared, limit).Allow() {
+		return fault.New(fault.RateLimited, "Too many requests; nothing was stored")
+	}
+	return nil
+}
+
 func (l *limiters) get(c *Caller, identity string, limit tenant.Rate) *rate.Limiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,6 +11,10 @@ func TestListing(t *testing.T) {
 	storetest.RunListing(t, func(t *testing.T) storetest.ListingHarness { return newHarness(t) })
 }
 
+func TestTail(t *testing.T) {
+	storetest.RunTail(t, func(t *testing.T) storetest.TailHarness { return newHarness(t) })
+}
+
 func TestRestore(t *testing.T) {
 	storetest.RunRestore(t, func(t *testing.T) storetest.RestoringHarness { return newHarness(t) })
 }

@@ -19,6 +19,10 @@ func TestMemoryListing(t *testing.T) {
 	storetest.RunListing(t, func(*testing.T) storetest.ListingHarness { return memory{storetest.NewMemory()} })
 }
 
+func TestMemoryTail(t *testing.T) {
+	storetest.RunTail(t, func(*testing.T) storetest.TailHarness { return memory{storetest.NewMemory()} })
+}
+
 func TestMemoryRestore(t *testing.T) {
 	storetest.RunRestore(t, func(*testing.T) storetest.RestoringHarness { return memory{storetest.NewMemory()} })
 }

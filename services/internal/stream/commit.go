@@ -176,6 +176,7 @@ func (l *log[S, C, E, R]) apply(chunk *Chunk, groups []membership, entries []E) 
 	l.tail.Add(int64(len(chunk.Payload)) + chunkOverhead)
 	l.engine.stats.commits.Add(1)
 	l.engine.stats.entries.Add(uint64(chunk.Count))
+	l.engine.options.Applied(l.name, chunk.Seq)
 }
 
 // measure notes how many bytes the stream keeps resident.

@@ -88,7 +88,18 @@ func (e *Engine[S, C, E, R]) Do(ctx context.Context, name string, command C) (R,
 // View answers a query from a state that includes every command acknowledged
 // before the call.
 func (e *Engine[S, C, E, R]) View(ctx context.Context, name string, query C) (R, error) {
-	return e.one(ctx, name, newQuery[C, R](query))
+	result, _, err := e.ViewAt(ctx, name, query)
+	return result, err
+}
+
+// ViewAt is View and returns the sequence number of the last chunk that the
+// state includes, too.
+func (e *Engine[S, C, E, R]) ViewAt(ctx context.Context, name string, query C) (result R, head uint64, err error) {
+	c := newQuery[C, R](query)
+	if result, err = e.one(ctx, name, c); err != nil {
+		return result, 0, err // the call may be under way still
+	}
+	return result, c.head, nil
 }
 
 func (e *Engine[S, C, E, R]) one(ctx context.Context, name string, c *call[C, R]) (R, error) {

@@ -231,6 +231,8 @@ func (e *Engine[S, C, E, R]) open(l *lane[C, R], p *parcel[C, R], frame []byte) 
 			return err
 		}
 		e.floors.Add(p.name, head)
+		p.call.head = head
+		e.options.Applied(p.name, head)
 		p.finish(nil)
 	case groupStale:
 		e.floors.Add(p.name, head)
@@ -272,6 +274,7 @@ func (p *parcel[C, R]) finish(err error) {
 	for i, it := range p.items {
 		if it.Value.call.err = err; err == nil { // else the parcel may be under way still
 			it.Value.call.outcomes[0] = p.call.outcomes[i]
+			it.Value.call.head = p.call.head
 		}
 		it.Finish()
 	}

@@ -44,6 +44,10 @@ type Options struct {
 	// Random gives chunk ids and jitter; a securely seeded generator when nil.
 	// The engine uses it from one goroutine at a time.
 	Random rand.Source
+	// Applied, if set, hears how far the log of a stream is known to have come, soon
+	// after any engine's commit that this one learns of. It returns at once. It
+	// hears of the same place more than once and of no place that is not durable.
+	Applied func(stream string, head uint64)
 	// Logger hears of what no caller is told: failed snapshots, discarded
 	// snapshots. Nothing is logged when nil.
 	Logger *slog.Logger
@@ -58,6 +62,9 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.SettleAttempts, 8)
 	setDefault(&o.ConflictLimit, 300)
 	setDefault(&o.GroupMemory, 1_024)
+	if o.Applied == nil {
+		o.Applied = func(string, uint64) {}
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

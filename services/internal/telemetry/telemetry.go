@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/acclaim-dev/acclaim/services/internal/live"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
@@ -108,6 +109,36 @@ func (d database) Collect(ch chan<- prometheus.Metric) {
 	desc := prometheus.NewDesc("acclaim_database_commands_total", "Commands sent to the database.", []string{"command"}, nil)
 	for name, n := range d.counts() {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(n), name)
+	}
+}
+
+// Live registers the figures of a hub of events.
+func (m *Metrics) Live(stats func() live.Stats) { m.Registry.MustRegister(hub{stats}) }
+
+// hub reads its figures when it is asked.
+type hub struct{ stats func() live.Stats }
+
+// Describe implements [prometheus.Collector].
+func (h hub) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(h, ch) }
+
+// Collect implements [prometheus.Collector].
+func (h hub) Collect(ch chan<- prometheus.Metric) {
+	f := h.stats()
+	for _, m := range []struct {
+		name, help string
+		kind       prometheus.ValueType
+		value      float64
+	}{
+		{"listeners", "Those who listen for events.", prometheus.GaugeValue, float64(f.Listeners)},
+		{"sources", "Polls, documents and feeds that are listened to.", prometheus.GaugeValue, float64(f.Sources)},
+		{"looks_total", "Reads of what is listened to.", prometheus.CounterValue, float64(f.Looks)},
+		{"failures_total", "Reads of what is listened to that failed and were tried again.", prometheus.CounterValue, float64(f.Failures)},
+		{"events_total", "Events.", prometheus.CounterValue, float64(f.Events)},
+		{"delivered_total", "Events handed to a listener each.", prometheus.CounterValue, float64(f.Delivered)},
+		{"slow_total", "Listeners that were cut off because they did not keep up.", prometheus.CounterValue, float64(f.Slow)},
+	} {
+		desc := prometheus.NewDesc("acclaim_live_"+m.name, m.help, nil, nil)
+		ch <- prometheus.MustNewConstMetric(desc, m.kind, m.value)
 	}
 }
 

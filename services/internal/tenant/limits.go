@@ -22,6 +22,9 @@ type Limits struct {
 	AdminMapBytes int
 	// AccumulationEntryBytes is the largest accumulated object; 64 KiB by default.
 	AccumulationEntryBytes int
+	// MessageRate is how often something may be said to one channel, and as often
+	// to the whole extension: 10 a second and 100 at once by default.
+	MessageRate Rate
 }
 
 // Rate is a token bucket. The zero Rate does not limit.
@@ -41,6 +44,7 @@ func defaultLimits() Limits {
 		BodyBytes:              256 << 10,
 		AdminMapBytes:          4 << 20,
 		AccumulationEntryBytes: 64 << 10,
+		MessageRate:            Rate{PerSecond: 10, Burst: 100},
 	}
 }
 
@@ -58,6 +62,7 @@ type limitsBlock struct {
 	BodyBytes              *int       `json:"bodyBytes"`
 	AdminMapBytes          *int       `json:"adminMapBytes"`
 	AccumulationEntryBytes *int       `json:"accumulationEntryBytes"`
+	MessageRate            *rateBlock `json:"messageRate"`
 }
 
 // rateBlock is a rate in the file: perSecond 0 turns the limit off, a burst left
@@ -71,6 +76,7 @@ type rateBlock struct {
 func (b limitsBlock) over(base Limits, report reportFunc) Limits {
 	b.IdentityRate.set(&base.IdentityRate, report.at("identityRate"))
 	b.ExtensionRate.set(&base.ExtensionRate, report.at("extensionRate"))
+	b.MessageRate.set(&base.MessageRate, report.at("messageRate"))
 	setBytes(&base.DocumentBytes, b.DocumentBytes, maxStoredBytes, report.at("documentBytes"))
 	setBytes(&base.BodyBytes, b.BodyBytes, maxBodyBytes, report.at("bodyBytes"))
 	setBytes(&base.AdminMapBytes, b.AdminMapBytes, maxBodyBytes, report.at("adminMapBytes"))

@@ -117,7 +117,7 @@ extensions:
   limits: {documentBytes: 1000, extensionRate: {perSecond: 2.5}, identityRate: {perSecond: 1, burst: 7}}
   secrets: [{value: b25l}]
   sandbox:
-    limits: {bodyBytes: 2000, extensionRate: {perSecond: 0}}
+    limits: {bodyBytes: 2000, extensionRate: {perSecond: 0}, messageRate: {perSecond: 1, burst: 2}}
 - clientID: two
   secrets: [{value: dHdv}]
   sandbox: {allowedOrigins: ["https://sandbox.example"]}
@@ -130,9 +130,11 @@ extensions:
 		BodyBytes:              256 << 10,
 		AdminMapBytes:          4 << 20,
 		AccumulationEntryBytes: 64 << 10,
+		MessageRate:            tenant.Rate{PerSecond: 10, Burst: 100},
 	}
 	sandbox := production
 	sandbox.BodyBytes = 2000
+	sandbox.MessageRate = tenant.Rate{PerSecond: 1, Burst: 2}
 	sandbox.ExtensionRate = tenant.Rate{Burst: 1}
 	if diff := cmp.Diff(production, one.Limits(tenant.Production)); diff != "" {
 		t.Errorf("production limits (-want +got):\n%s", diff)

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// audience is connections that listen to events. Each event it waits for carries
+// a number.
+type audience struct {
+	conns []net.Conn
+	begun sync.WaitGroup // until the stream of each has begun
+	ended sync.WaitGroup
+
+	mu      sync.Mutex
+	number  int64 // that is waited for
+	arrived []time.Time
+	whole   chan struct{} // closed when it has arrived everywhere
+	events  atomic.Int64
+	heard   chan struct{} // has one element when there was an event
+}
+
+// connecting is how many listeners connect at the same time.
+const connecting = 64
+
+// listen connects listeners of one channel, each with a credential of its own,
+// and returns when they all listen.
+func listen(ctx context.Context, address string, credentials []string) (*audience, error) {
+	a := &audience{conns: make([]net.Conn, len(credentials)), heard: make(chan struct{}, 1)}
+	group, dialing := errgroup.WithContext(ctx)
+	group.SetLimit(connecting)
+	for i, credential := range credentials {
+		group.Go(func() error {
+			c, err := dial(dialing, address)
+			if err != nil {
+				return err
+			}
+			a.conns[i] = c.tcp
+			_, err = c.tcp.Write(appendRequest(nil, "GET", "events", credential, nil))
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		a.close()
+		return nil, err
+	}
+	failed := make(chan error, 1)
+	for _, c := range a.conns {
+		a.begun.Add(1)
+		a.ended.Go(func() {
+			err := a.read(c)
+			select {
+			case failed <- err:
+			default:
+			}
+		})
+	}
+	begun := make(chan struct{})
+	go func() { a.begun.Wait(); close(begun) }()
+	select {
+	case <-begun:
+		return a, nil
+	case err := <-failed:
+		a.close()
+		return nil, err
+	case <-ctx.Done():
+		a.close()
+		return nil, ctx.Err()
+	}
+}
+
+// read reads one stream and returns why it ended.
+func (a *audience) read(c net.Conn) error {
+	in := bufio.NewReaderSize(c, 1<<10)
+	begun := false
+	for {
+		line, err := in.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		switch {
+		case bytes.HasPrefix(line, []byte("HTTP/1.1 ")) && !bytes.HasPrefix(line, []byte("HTTP/1.1 200")):
+			return fmt.Errorf("to listen is answered %q", line)
+		case !begun && bytes.HasPrefix(line, []byte("id: ")):
+			begun = true
+			a.begun.Done()
+		case bytes.HasPrefix(line, []byte("data: ")):
+			a.hear(line, time.Now())
+		}
+	}
+}
+
+// hear notes when an event has come if it is the one that is waited for.
+func (a *audience) hear(line []byte, at time.Time) {
+	a.events.Add(1)
+	select {
+	case a.heard <- struct{}{}:
+	default:
+	}
+	_, data, _ := bytes.Cut(line, []byte(`tick","data":`))
+	number, err := strconv.ParseInt(string(bytes.TrimRight(data, "}\n")), 10, 64)
+	if err != nil {
+		return // of another sort
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if number != a.number {
+		return
+	}
+	if a.arrived = append(a.arrived, at); len(a.arrived) == len(a.conns) {
+		close(a.whole)
+	}
+}
+
+// publish says something to the audience and returns how long that took to each,
+// from before it was said.
+func (a *audience) publish(ctx context.Context, say func(number int64) error) ([]time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	a.mu.Lock()
+	a.number++
+	number, whole := a.number, make(chan struct{})
+	a.arrived, a.whole = make([]time.Time, 0, len(a.conns)), whole
+	a.mu.Unlock()
+	start := time.Now()
+	if err := say(number); err != nil {
+		return nil, err
+	}
+	select {
+	case <-whole:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("not everybody has heard: %w", ctx.Err())
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var delays []time.Duration
+	for _, at := range a.arrived {
+		delays = append(delays, at.Sub(start))
+	}
+	return delays, nil
+}
+
+func (a *audience) close() {
+	for _, c := range a.conns {
+		if c != nil {
+			_ = c.Close() // nothing is under way
+		}
+	}
+	a.ended.Wait()
+}

@@ -1,0 +1,82 @@
+// Programs under test, and requests to them.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { createInterface } from "node:readline";
+
+export const root = path.resolve(import.meta.dirname, "../..");
+
+// run starts a program and returns it once it has printed a line.
+async function run(command, args, options) {
+  const child = spawn(command, args, { cwd: root, stdio: ["pipe", "pipe", "inherit"], ...options });
+  const ended = once(child, "exit");
+  const [line] = await Promise.race([once(createInterface(child.stdout), "line"), ended]);
+  if (child.exitCode !== null) throw new Error(`${command} ended with ${child.exitCode}`);
+  child.stdout.resume();
+  return { line: String(line), child, ended };
+}
+
+async function build(folder, target) {
+  const binary = path.join(folder, path.basename(target));
+  const [status] = await once(spawn("go", ["build", "-C", path.join(root, target), "-o", binary, "."], { stdio: "inherit" }), "exit");
+  if (status !== 0) throw new Error(`go build ${target}: ${status}`);
+  return binary;
+}
+
+// Lab is a folder with what was built, and the programs that run in it.
+export class Lab {
+  static async open() {
+    const lab = new Lab();
+    lab.folder = await mkdtemp(path.join(tmpdir(), "acclaim-browser-"));
+    lab.binary = await build(lab.folder, "services");
+    lab.running = [];
+    return lab;
+  }
+
+  // serve starts the program; without a port it picks one.
+  async serve({ port = 0, data = "data", mongodb } = {}) {
+    const where = mongodb ? ["--mongodb-uri", mongodb] : ["--data-dir", path.join(this.folder, data)];
+    const program = await run(this.binary, ["serve", "--listen", `127.0.0.1:${port}`, "--admin-listen", "127.0.0.1:0", "--log-level", "error", ...where]);
+    program.origin = new URL(/base=(\S+)/.exec(program.line)[1]).origin;
+    this.running.push(program);
+    return program;
+  }
+
+  // database starts the MongoDB-wire server and returns its URI.
+  async database() {
+    const binary = await build(this.folder, "hack/mongod");
+    const server = await run(binary, ["--child", "--data", path.join(this.folder, "mongod-data")]);
+    this.running.push(server);
+    return server.line.trim();
+  }
+
+  async close() {
+    for (const { child, ended } of this.running.reverse()) {
+      child.stdin.end();
+      child.kill("SIGTERM");
+      await ended;
+    }
+    await rm(this.folder, { recursive: true });
+  }
+}
+
+export async function kill(program, signal = "SIGKILL") {
+  program.child.kill(signal);
+  await program.ended;
+}
+
+// token returns a credential of the sample extension for the sandbox.
+export async function token(origin, who) {
+  const request = { extension_id: "sample-extension", channel_id: "1", ...who };
+  const answer = await fetch(origin + "/sandbox/v1/authtoken", { method: "POST", body: JSON.stringify(request) });
+  return `sample-extension ${(await answer.json()).token}`;
+}
+
+export async function send(origin, credential, method, route, body) {
+  const answer = await fetch(`${origin}/sandbox/v1${route}`, { method, headers: { Authorization: credential }, body: body && JSON.stringify(body) });
+  if (!answer.ok) throw new Error(`${method} ${route}: ${answer.status} ${await answer.text()}`);
+  return answer.json();
+}

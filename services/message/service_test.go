@@ -1,0 +1,158 @@
+package message_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/storetest"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/message"
+)
+
+func open(t *testing.T, store stream.Store) *message.Service {
+	s := message.NewService(store, stream.SystemClock(), stream.Options{SnapshotTail: 1 << 10})
+	t.Cleanup(func() { _ = s.Close(t.Context()) })
+	return s
+}
+
+func channel() message.Feed {
+	return message.Feed{Environment: "production", Extension: "ext", Channel: "1"}
+}
+
+func publish(t *testing.T, s *message.Service, f message.Feed, to, name, data string) {
+	t.Helper()
+	if err := s.Publish(t.Context(), f, message.Message{To: to, Name: name, Data: json.RawMessage(data)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func since(t *testing.T, s *message.Service, f message.Feed, after uint64) (all []string, last uint64) {
+	t.Helper()
+	page, err := s.Since(t.Context(), f, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range page.Messages {
+		all = append(all, fmt.Sprintf("%d %s %s %s", m.Number, m.To, m.Name, m.Data))
+	}
+	return all, page.Last
+}
+
+func TestMessagesAreNumberedInTheOrderTheyWerePublished(t *testing.T) {
+	store := storetest.NewMemory()
+	s := open(t, store)
+	everywhere := message.Feed{Environment: "production", Extension: "ext", Global: true}
+	publish(t, s, channel(), "", "goal", `{"by":1}`)
+	publish(t, s, channel(), "U5", "hint", `"left"`)
+	publish(t, s, everywhere, "", "goal", `{"by":2}`)
+	for _, s := range []*message.Service{s, open(t, store)} { // one that has heard them, one that reads the log
+		for after, want := range map[uint64][]string{
+			0: {`1  goal {"by":1}`, `2 U5 hint "left"`},
+			1: {`2 U5 hint "left"`},
+			2: nil,
+			9: nil,
+		} {
+			got, last := since(t, s, channel(), after)
+			if diff := cmp.Diff(want, got); diff != "" || last != 2 {
+				t.Errorf("after %d, last %d (-want +got):\n%s", after, last, diff)
+			}
+		}
+		if got, _ := since(t, s, everywhere, 0); len(got) != 1 {
+			t.Errorf("the extension's feed has %q", got)
+		}
+	}
+}
+
+// A feed forgets its oldest messages and goes on counting, through snapshots and
+// restarts.
+func TestOldMessagesAreForgotten(t *testing.T) {
+	store := storetest.NewMemory()
+	s := open(t, store)
+	const published = 300
+	for range published {
+		publish(t, s, channel(), "", "tick", `{}`)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, store)
+	got, last := since(t, s, channel(), 10)
+	if last != published || len(got) != 256 || got[255] != "300  tick {}" {
+		t.Errorf("%d messages of %d, the last one %q", len(got), last, got[len(got)-1])
+	}
+	if report, err := s.Verify(t.Context(), channel().Stream()); err != nil || !report.Snapshot {
+		t.Errorf("verify: %+v, %v", report, err)
+	}
+}
+
+func TestLargeMessagesAreForgottenSooner(t *testing.T) {
+	s := open(t, storetest.NewMemory())
+	large := `"` + strings.Repeat("x", 5000) + `"`
+	for range 200 {
+		publish(t, s, channel(), "", "tick", large)
+	}
+	if got, _ := since(t, s, channel(), 0); len(got) < 50 || len(got) > 110 {
+		t.Errorf("%d messages of 5 kB are kept, want some 100", len(got))
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	s := open(t, storetest.NewMemory())
+	for name, test := range map[string]struct {
+		message message.Message
+		kind    fault.Kind
+	}{
+		"no name":            {message.Message{}, fault.Invalid},
+		"a long name":        {message.Message{Name: strings.Repeat("n", 129)}, fault.Invalid},
+		"a wildcard":         {message.Message{Name: "a*"}, fault.Invalid},
+		"two lines":          {message.Message{Name: "a\nb"}, fault.Invalid},
+		"the service's name": {message.Message{Name: "vote_update:p"}, fault.Invalid},
+		"too much":           {message.Message{Name: "a", Data: make([]byte, message.MaxData+1)}, fault.TooLarge},
+	} {
+		if err := s.Publish(t.Context(), channel(), test.message); fault.KindOf(err) != test.kind || err == nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, last := since(t, s, channel(), 0); last != 0 {
+		t.Errorf("%d refused messages are stored", last)
+	}
+}
+
+// A viewer who is erased leaves the messages, to somebody else or with nothing in
+// them. What was said to all stays.
+func TestErase(t *testing.T) {
+	for _, drop := range []bool{false, true} {
+		s := open(t, storetest.NewMemory())
+		publish(t, s, channel(), "", "goal", `{"by":1}`)
+		publish(t, s, channel(), "U5", "hint", `"left"`)
+		publish(t, s, channel(), "U6", "hint", `"right"`)
+		erased, err := s.Erase(t.Context(), channel().Stream(), stream.Viewer{IDs: []string{"U5"}, DropData: drop})
+		if err != nil || erased.Entries != 1 {
+			t.Errorf("erased %+v, %v, want one entry", erased, err)
+		}
+		page, err := s.Since(t.Context(), channel(), 0)
+		if err != nil || len(page.Messages) != 3 {
+			t.Fatalf("%+v, %v", page, err)
+		}
+		m, want := page.Messages[1], `"left"`
+		if drop {
+			want = "null"
+		}
+		if m.Number != 2 || m.To == "U5" || m.To == "" || string(m.Data) != want {
+			t.Errorf("the erased viewer's message is %+v", m)
+		}
+		page.Messages[1].To, page.Messages[1].Data = "", nil
+		all := []message.Message{
+			{Number: 1, Name: "goal", Data: json.RawMessage(`{"by":1}`)}, {Number: 2, Name: "hint"},
+			{Number: 3, To: "U6", Name: "hint", Data: json.RawMessage(`"right"`)},
+		}
+		if diff := cmp.Diff(all, page.Messages); diff != "" {
+			t.Errorf("messages (-want +got):\n%s", diff)
+		}
+	}
+}
