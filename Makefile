@@ -9,7 +9,7 @@ ARGS     ?=
 
 # The tools module pins the linter. `go tool` builds it once for each version of
 # it and of Go, and keeps it in Go's build cache.
-LINT := go tool -modfile=hack/tools/go.mod golangci-lint
+LINT := go tool -modfile=$(CURDIR)/hack/tools/go.mod golangci-lint
 
 # Turns the API types into their methods and CRDs, the operator's markers into
 # its role.
@@ -20,13 +20,25 @@ GENERATE := go tool -modfile=hack/tools/controller-gen/go.mod controller-gen obj
 CC   := $(shell go env CC)
 RACE := $(if $(shell command -v $(firstword $(CC))),-race)
 
-.PHONY: help build run test generate check-generate lint fuzz bench fmt clean
+# Modules of their own that are tested and linted like the program.
+MODULES := hack/image
+
+.PHONY: help build image check-image run test generate check-generate lint fuzz bench fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## Build the program, bin/acclaim
 	go build -trimpath -o bin/acclaim ./services
+
+image: ## Write the image without Docker, bin/acclaim-image.tar; ARGS adds flags
+	mkdir -p bin
+	go -C hack/image run . acclaim --docker-archive $(CURDIR)/bin/acclaim-image.tar $(ARGS)
+
+check-image: image ## Fail when a copy of what is committed, built elsewhere, gives another image
+	@copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT && git clone -q . "$$copy/tree" && \
+		go -C "$$copy/tree/hack/image" run . acclaim --docker-archive "$$copy/image.tar" $(ARGS) && \
+		cmp "$$copy/image.tar" bin/acclaim-image.tar
 
 run: ## Run everything on this machine; ARGS adds flags of `serve`
 	go run ./services serve $(ARGS)
@@ -38,6 +50,7 @@ ifndef RACE
 endif
 	@# Built before the tests, whose time limit it would use up on a new machine.
 	assets=$$(go run ./hack/envtest) && CGO_ENABLED=$(if $(RACE),1,0) KUBEBUILDER_ASSETS=$$assets go test $(RACE) ./...
+	for module in $(MODULES); do go -C $$module test ./...; done
 
 generate: ## Write what is generated from the API types: methods, CRDs, RBAC
 	$(GENERATE)
@@ -47,6 +60,7 @@ check-generate: generate ## Fail when what is generated is not what is committed
 
 lint: ## Run golangci-lint; the first run builds it, which takes a minute or two
 	$(LINT) run ./...
+	for module in $(MODULES); do (cd $$module && $(LINT) run ./...); done
 
 fuzz: ## Run every fuzz target for FUZZTIME, 30s by default
 	@grep -rEo '^func Fuzz\w+' --include='*_test.go' . | while IFS=: read -r file func; do \
