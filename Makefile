@@ -5,6 +5,7 @@ SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
 FUZZTIME ?= 30s
+NODES    ?= 1
 ARGS     ?=
 
 # The tools module pins the linter. `go tool` builds it once for each version of
@@ -23,7 +24,7 @@ RACE := $(if $(shell command -v $(firstword $(CC))),-race)
 # Modules of their own that are tested and linted like the program.
 MODULES := hack/image
 
-.PHONY: help build image check-image run test generate check-generate lint fuzz bench fmt clean
+.PHONY: help build image check-image run test generate check-generate lint fuzz bench cluster-up cluster-down fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +70,12 @@ fuzz: ## Run every fuzz target for FUZZTIME, 30s by default
 
 bench: ## Measure throughput against the ceiling; ARGS adds flags, see ARGS=-help
 	go run ./hack/bench $(ARGS)
+
+cluster-up: ## Start a Kubernetes cluster of NODES nodes on this machine, 1 by default; needs root, see hack/cluster
+	go run ./hack/cluster up --nodes $(NODES)
+
+cluster-down: ## End it and remove what was its own
+	go run ./hack/cluster down
 
 fmt: ## Format the code
 	$(LINT) fmt

@@ -40,6 +40,8 @@ hack/arch                   |                                                   
 hack/envtest                | assets                                                                         |
 hack/envtest/assets         |                                                                                |
 hack/bench                  |                                                                                |
+hack/cluster                | assets                                                                         |
+hack/cluster/pause          |                                                                                |
 `
 
 // owners lists what only some packages may import outside their tests, packages
@@ -54,12 +56,12 @@ github.com/evanphx/json-patch/v5 | document
 github.com/prometheus            | httpapi telemetry services poll operator
 github.com/fsnotify/fsnotify     | tenant
 sigs.k8s.io/yaml                 | tenant
-github.com/spf13                 | services operator
+github.com/spf13                 | services operator cluster
 go.etcd.io/bbolt                 | boltstore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
-os/exec                          | mongotest bench assets
+os/exec                          | mongotest bench assets cluster
 database/sql                     |
-os                               | tenant boltstore mongotest services bench arch envtest assets operator
+os                               | tenant boltstore mongotest services bench arch envtest assets operator cluster pause
 testing                          | storetest mongotest
 `
 
