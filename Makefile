@@ -24,7 +24,7 @@ RACE := $(if $(shell command -v $(firstword $(CC))),-race)
 # Modules of their own that are tested and linted like the program.
 MODULES := hack/image
 
-.PHONY: help build image check-image run test generate check-generate lint fuzz bench cluster-up cluster-down fmt clean
+.PHONY: help build image check-image check-chart run test generate check-generate lint fuzz bench cluster-up cluster-down fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,11 +53,16 @@ endif
 	assets=$$(go run ./hack/envtest) && CGO_ENABLED=$(if $(RACE),1,0) KUBEBUILDER_ASSETS=$$assets go test $(RACE) ./...
 	for module in $(MODULES); do go -C $$module test ./...; done
 
-generate: ## Write what is generated from the API types: methods, CRDs, RBAC
+generate: ## Write what is generated from the API types and the chart's values: methods, CRDs, RBAC, the chart's copies
 	$(GENERATE)
+	go run ./hack/chart
 
 check-generate: generate ## Fail when what is generated is not what is committed
-	@test -z "$$(git status --porcelain -- api config)" || { git status --short -- api config; git diff -- api config; exit 1; } >&2
+	@test -z "$$(git status --porcelain -- api config charts)" || { git status --short -- api config charts; git diff -- api config charts; exit 1; } >&2
+
+check-chart: ## Lint the chart and compare what it renders with charts/test/testdata; the first run builds Helm's library
+	cd charts/test && $(LINT) run ./...
+	go -C charts/test test ./...
 
 lint: ## Run golangci-lint; the first run builds it, which takes a minute or two
 	$(LINT) run ./...

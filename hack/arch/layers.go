@@ -40,6 +40,7 @@ hack/arch                   |                                                   
 hack/envtest                | assets                                                                         |
 hack/envtest/assets         |                                                                                |
 hack/bench                  |                                                                                |
+hack/chart                  |                                                                                |
 hack/cluster                | assets                                                                         |
 hack/cluster/pause          |                                                                                |
 `
@@ -55,13 +56,13 @@ github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox services bench
 github.com/evanphx/json-patch/v5 | document
 github.com/prometheus            | httpapi telemetry services poll operator
 github.com/fsnotify/fsnotify     | tenant
-sigs.k8s.io/yaml                 | tenant
+sigs.k8s.io/yaml                 | tenant chart
 github.com/spf13                 | services operator cluster
 go.etcd.io/bbolt                 | boltstore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
 os/exec                          | mongotest bench assets cluster
 database/sql                     |
-os                               | tenant boltstore mongotest services bench arch envtest assets operator cluster pause
+os                               | tenant boltstore mongotest services bench arch envtest assets operator cluster pause chart
 testing                          | storetest mongotest
 `
 
