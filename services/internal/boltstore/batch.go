@@ -4,77 +4,84 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// batch is the operations of one commit.
+// batch is the writes of one commit.
 type batch struct {
+	db     *database
 	tables *tables
-	tx     *bbolt.Tx         // reads the records while operations are staged
-	staged map[string][]byte // what the entries make of the records
+	heads  *heads
+	tx     *bbolt.Tx         // reads the records while writes are staged; nil until one has to
+	raised map[string]uint64 // what the entries make of the heads
 
-	entries []entry                    // go to the journal and the active table
-	direct  []func(tx *bbolt.Tx) error // change the file without the journal
-	journal []byte                     // value of the commit: the entries, encoded
+	entries []entry // go to the journal and the active table
+	journal []byte  // the entries, encoded
 }
 
-func newBatch(tables *tables) *batch {
-	return &batch{tables: tables, staged: map[string][]byte{}, journal: make([]byte, sumSize)}
-}
-
-// stageAll stages every operation and returns why each was refused, nil for
-// those that were not.
-func (b *batch) stageAll(db *database, requests []*request) ([]error, error) {
+// stageAll stages every write and returns why each was refused, nil for those
+// that were not.
+func (b *batch) stageAll(requests []*request) []error {
 	refusals := make([]error, len(requests))
-	err := db.view(func(tx *bbolt.Tx) error {
-		b.tx = tx
-		for i, r := range requests {
-			refusals[i] = guard(func() error { return r.operation.stage(b) })
-		}
-		return nil
-	})
-	return refusals, err
+	for i, r := range requests {
+		refusals[i] = guard(func() error { return r.operation.(write).stage(b) })
+	}
+	if b.tx != nil {
+		b.db.release(b.tx)
+	}
+	return refusals
 }
 
-func (b *batch) empty() bool { return len(b.entries) == 0 && len(b.direct) == 0 }
-
-func (b *batch) put(e entry) {
-	b.staged[e.key] = e.record
+func (b *batch) put(e entry, owner string, head uint64) {
+	b.raised[owner] = max(b.raised[owner], head)
 	b.entries = append(b.entries, e)
 	b.journal = appendEntry(b.journal, e)
 }
 
-// recent returns the record at key if it is staged or in a table.
-func (b *batch) recent(key string) (record []byte, ok bool) {
-	if record, ok := b.staged[key]; ok {
-		return record, true
+// head returns the last seq or version of an owner once the batch is done, and
+// whether the writer has asked for it before.
+func (b *batch) head(owner string) (head uint64, known bool, err error) {
+	if head, known = b.raised[owner]; known {
+		return head, true, nil
 	}
-	return b.tables.get(key)
+	if head, known = b.heads.Get(owner); known {
+		return head, true, nil
+	}
+	if err := b.read(); err != nil {
+		return 0, false, err
+	}
+	if head, err = readHead(bucket(b.tx, headsBucket), owner); err != nil {
+		return 0, false, err
+	}
+	head = max(head, b.tables.head(owner))
+	b.heads.Add(owner, head)
+	return head, false, nil
 }
 
 // holds reports whether there is a record at key.
-func (b *batch) holds(key string) bool {
-	if _, ok := b.recent(key); ok {
-		return true
-	}
-	return bucket(b.tx, recordsBucket).Get([]byte(key)) != nil
-}
-
-// version returns that of the document at key once the batch is done.
-func (b *batch) version(key string) (uint64, error) {
-	if record, ok := b.recent(key); ok {
-		_, version := headOf(key, record)
-		return version, nil
-	}
-	found, err := storedDocument(b.tx, key)
-	return found.Version, err
-}
-
-func (b *batch) write(tx *bbolt.Tx) error {
-	for _, change := range b.direct {
-		if err := change(tx); err != nil {
-			return err
+func (b *batch) holds(key string) (bool, error) {
+	for _, e := range b.entries {
+		if e.key == key {
+			return true, nil
 		}
 	}
-	if len(b.entries) == 0 {
-		return nil
+	if _, ok := b.tables.get(key); ok {
+		return true, nil
 	}
-	return writeJournal(tx, b.tables.active.generation, b.journal)
+	if err := b.read(); err != nil {
+		return false, err
+	}
+	return bucket(b.tx, recordsBucket).Get([]byte(key)) != nil, nil
+}
+
+// read makes sure that the records can be read.
+func (b *batch) read() (err error) {
+	if b.tx == nil {
+		b.tx, err = b.db.begin(false)
+	}
+	return err
+}
+
+// done notes what a batch that is durable has made of the heads.
+func (b *batch) done() {
+	for owner, head := range b.raised {
+		b.heads.Add(owner, head)
+	}
 }

@@ -64,7 +64,7 @@ func killAfter(t *testing.T, command *exec.Cmd, reports int, acks acknowledged) 
 	}
 }
 
-// verifyCopy looks at a copy of the file, so that the next process finds it as
+// verifyCopy looks at a copy of the files, so that the next process finds it as
 // this one left it.
 func verifyCopy(t *testing.T, dir string, acks acknowledged) {
 	t.Helper()
@@ -75,7 +75,7 @@ func verifyCopy(t *testing.T, dir string, acks acknowledged) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := mustOpen(t, image{content, int64(len(content))}.write(t), defaultLimits())
+	s := mustOpen(t, image{content, int64(len(content)), journalOf(t, dir)}.write(t), defaultLimits())
 	defer mustClose(t, s)
 	for writer := range crashWriters {
 		for _, name := range crashStreams(writer) {

@@ -68,7 +68,7 @@ func (d *database) update(fn func(*bbolt.Tx) error) error {
 	id := tx.ID()
 	err = guard(func() error {
 		if err := fn(tx); err != nil {
-			return errors.Join(err, tx.Rollback())
+			return errors.Join(fmt.Errorf("%w: %w", stream.ErrDamaged, err), tx.Rollback())
 		}
 		return tx.Commit()
 	})

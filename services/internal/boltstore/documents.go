@@ -29,7 +29,7 @@ type replacement []entry
 
 func (r replacement) stage(b *batch) error {
 	for _, e := range r {
-		version, err := b.version(e.key)
+		version, _, err := b.head(e.key)
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,8 @@ func (r replacement) stage(b *batch) error {
 		}
 	}
 	for _, e := range r {
-		b.put(e)
+		owner, version := headOf(e.key, e.record)
+		b.put(e, owner, version)
 	}
 	return nil
 }

@@ -114,14 +114,15 @@ func wantDocument(t *testing.T, s *Store, key string, version uint64) {
 	}
 }
 
-// image is what a store's file holds: its pages, and how long it is with the
-// room behind them.
+// image is what a store's files hold: the pages of the database, how long it is
+// with the room behind them, and the journal by the names of its files.
 type image struct {
-	pages  []byte
-	length int64
+	pages   []byte
+	length  int64
+	journal map[string][]byte
 }
 
-// imageOf returns the file of a store that is idle or closed.
+// imageOf returns the files of a store that is idle or closed.
 func imageOf(t *testing.T, s *Store) image {
 	t.Helper()
 	path := s.db.path
@@ -136,10 +137,26 @@ func imageOf(t *testing.T, s *Store) image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return image{pages[:used], int64(len(pages))}
+	return image{pages[:used], int64(len(pages)), journalOf(t, dirOf(s))}
 }
 
-// write makes the image the file of a store in a new directory.
+// journalOf reads the files of the journal in a directory.
+func journalOf(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, fileName+journalSuffix+"*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, path := range paths {
+		if files[filepath.Base(path)], err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+// write makes the image the files of a store in a new directory.
 func (i image) write(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -149,6 +166,11 @@ func (i image) write(t *testing.T) (dir string) {
 	}
 	if err := os.Truncate(path, i.length); err != nil {
 		t.Fatal(err)
+	}
+	for name, content := range i.journal {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }

@@ -2,132 +2,191 @@ package boltstore
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
-	"go.etcd.io/bbolt"
-
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// number is a generation or the number of a commit within one, as a key.
-func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
-
-// appendEntry appends an entry to the value of a commit.
-func appendEntry(value []byte, e entry) []byte {
-	value = binary.AppendUvarint(value, uint64(len(e.key)))
-	value = append(value, e.key...)
-	value = binary.AppendUvarint(value, uint64(len(e.record)))
-	return append(value, e.record...)
+// journal makes the commits of one generation after the other durable, each
+// generation in a file of its own. A file is as long as it ever gets before it
+// takes the first commit, for then a commit changes nothing but the sectors it
+// fills and one fdatasync is quick; a file that has been moved to the records is
+// used again. Only the writer uses it.
+type journal struct {
+	db         *database
+	file       *os.File // nil until the first commit
+	generation uint64   // of file
+	size       int64    // of file
+	registered int64    // what the database knows of size
+	at         int64    // end of what was written to file
+	commits    uint64   // in file
+	marked     bool     // nothing has been written after the mark
+	spare      string   // path of a file that is no longer needed
+	frame      []byte   // buffer
 }
 
-// writeJournal adds a commit to a generation, which it begins if need be.
-func writeJournal(tx *bbolt.Tx, generation uint64, value []byte) error {
-	journal := bucket(tx, journalBucket)
-	commits, err := journal.CreateBucketIfNotExists(number(generation))
-	if err != nil {
+// journalStep is by how much the file of a generation grows, in bytes.
+const journalStep = 1 << 20
+
+// journalSuffix and the number of its generation make the name of a file from
+// that of the database.
+const journalSuffix = ".journal."
+
+func journalPath(db *database, generation uint64) string {
+	return fmt.Sprint(db.path, journalSuffix, generation)
+}
+
+// append makes a commit of a generation durable. What it fails with is of the
+// kinds that [database.update] fails with.
+func (j *journal) append(generation uint64, body []byte) error {
+	if err := j.db.err(); err != nil {
 		return err
 	}
-	if err := journal.SetSequence(generation); err != nil {
-		return err
+	if err := j.makeRoom(generation, frameSize(len(body))); err != nil {
+		return j.failed(err)
 	}
-	n, err := commits.NextSequence()
-	if err != nil {
-		return err
+	frame := appendFrame(j.frame[:0], generation, j.commits+1, commitSector, body)
+	if cap(frame) <= journalStep {
+		j.frame = frame
 	}
-	commits.FillPercent = 1 // keys only ever rise
-	return commits.Put(number(n), seal(journalBucket, commitPlace(generation, n), value))
-}
-
-func commitPlace(generation, n uint64) string {
-	return string(append(number(generation), number(n)...))
-}
-
-// dropJournal forgets the generations up to last, whose writes are all in the
-// records now.
-func dropJournal(tx *bbolt.Tx, last uint64) error {
-	journal, meta := bucket(tx, journalBucket), bucket(tx, metaBucket)
-	for generation := meta.Sequence() + 1; generation <= last; generation++ {
-		if err := journal.DeleteBucket(number(generation)); err != nil {
-			return err
-		}
+	j.marked = false
+	if _, err := j.file.WriteAt(frame, j.at); err != nil {
+		return j.failed(err)
 	}
-	return meta.SetSequence(last)
-}
-
-// replay returns the tables that a file's journal describes. Its writes may be
-// in the records already, some or all: moving them there again changes nothing.
-func replay(db *database) (*tables, error) {
-	old := &table{}
-	err := db.view(func(tx *bbolt.Tx) error {
-		journal := bucket(tx, journalBucket)
-		old.generation = journal.Sequence()
-		return replayGenerations(journal, bucket(tx, metaBucket).Sequence(), old)
-	})
-	if err != nil {
-		return nil, err
+	if err := syncData(j.file); err != nil {
+		// Nobody knows what the disk has, even if there was no space.
+		j.db.fail(err)
+		return fault.Wrap(fault.Uncertain, j.db.err(), "storage failed")
 	}
-	t := &tables{active: &table{generation: old.generation + 1}}
-	if old.records.Len() > 0 {
-		t.frozen = old
-	}
-	return t, nil
-}
-
-// replayGenerations reads the generations after moved: all up to that of the
-// table must be there, and no others.
-func replayGenerations(journal *bbolt.Bucket, moved uint64, into *table) error {
-	err := journal.ForEachBucket(func(key []byte) error {
-		moved++
-		if string(key) != string(number(moved)) {
-			return fmt.Errorf("%w: journal has generation %x in place of %d", stream.ErrDamaged, key, moved)
-		}
-		return replayCommits(journal.Bucket(key), moved, into)
-	})
-	if err == nil && moved != into.generation {
-		err = fmt.Errorf("%w: journal ends at generation %d in place of %d", stream.ErrDamaged, moved, into.generation)
-	}
-	return err
-}
-
-func replayCommits(commits *bbolt.Bucket, generation uint64, into *table) error {
-	n := uint64(0)
-	err := commits.ForEach(func(key, value []byte) error {
-		n++
-		body, err := unseal(journalBucket, commitPlace(generation, n), value)
-		if err != nil || string(key) != string(number(n)) {
-			return fmt.Errorf("%w: commit %d of journal generation %d: wrong checksum", stream.ErrDamaged, n, generation)
-		}
-		return replayEntries(append([]byte{}, body...), into)
-	})
-	if err == nil && n != commits.Sequence() {
-		err = fmt.Errorf("%w: journal generation %d has %d commits in place of %d", stream.ErrDamaged, generation, n, commits.Sequence())
-	}
-	return err
-}
-
-// replayEntries puts the entries of a commit into a table, which keeps body.
-func replayEntries(body []byte, into *table) error {
-	for len(body) > 0 {
-		key, rest, ok := cutField(body)
-		if !ok {
-			return fmt.Errorf("%w: journal entry is cut off", stream.ErrDamaged)
-		}
-		record, rest, ok := cutField(rest)
-		if !ok {
-			return fmt.Errorf("%w: journal entry is cut off", stream.ErrDamaged)
-		}
-		into.put(entry{string(key), record})
-		body = rest
-	}
+	j.at += int64(len(frame))
+	j.commits++
 	return nil
 }
 
-// cutField returns the field at the beginning of data, its length first, and
-// what follows it.
-func cutField(data []byte) (field, rest []byte, ok bool) {
-	length, n := binary.Uvarint(data)
-	if n <= 0 || length > uint64(len(data)-n) {
-		return nil, nil, false
+// failed is what callers hear of a commit of which a part at least was not
+// written.
+func (j *journal) failed(err error) error {
+	switch {
+	case fault.KindOf(err) == fault.Uncertain || fault.KindOf(err) == fault.Storage:
+		return err // that of the database
+	case isFull(err):
+		return fault.Wrap(fault.Storage, err, "the disk is full")
 	}
-	return data[n : n+int(length)], data[n+int(length):], true
+	j.db.fail(err)
+	return fault.Wrap(fault.Uncertain, j.db.err(), "storage failed")
+}
+
+// mark notes that the last commit is durable, so that damage to it is not taken
+// for a commit that was under way. Nobody waits for the mark: it costs nothing
+// to lose it.
+func (j *journal) mark() {
+	if j.file == nil || j.marked || j.at+sectorSize > j.size || j.db.err() != nil {
+		return
+	}
+	j.marked = true
+	_, _ = j.file.WriteAt(appendFrame(nil, j.generation, j.commits+1, markSector, nil), j.at)
+}
+
+// makeRoom makes sure that so many bytes more fit into the file of a generation,
+// and a mark.
+func (j *journal) makeRoom(generation uint64, bytes int) error {
+	if j.file == nil || generation != j.generation {
+		if err := j.begin(generation); err != nil {
+			return err
+		}
+	}
+	if want := j.at + int64(bytes) + sectorSize; want > j.size {
+		if err := j.grow((want + journalStep - 1) / journalStep * journalStep); err != nil {
+			return err
+		}
+	}
+	if j.size == j.registered {
+		return nil
+	}
+	if err := j.db.update(registration(j.generation, j.size)); err != nil {
+		return err
+	}
+	j.registered = j.size
+	return nil
+}
+
+// begin opens the file of a new generation.
+func (j *journal) begin(generation uint64) error {
+	path := journalPath(j.db, generation)
+	if j.spare != "" {
+		if err := os.Rename(j.spare, path); err != nil {
+			return err
+		}
+		j.spare = ""
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := file.Stat()
+	if err := errors.Join(err, syncDir(filepath.Dir(path))); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	j.close()
+	*j = journal{db: j.db, generation: generation, file: file, size: info.Size(), marked: true, frame: j.frame}
+	return nil
+}
+
+// grow makes the file larger, by sectors without a label.
+func (j *journal) grow(size int64) error {
+	if err := j.file.Truncate(size); err != nil {
+		return err
+	}
+	zeros := make([]byte, journalStep)
+	for at := j.size; at < size; at += journalStep {
+		if _, err := j.file.WriteAt(zeros[:min(journalStep, size-at)], at); err != nil {
+			return err
+		}
+	}
+	if err := j.file.Sync(); err != nil {
+		return err
+	}
+	j.size = size
+	return nil
+}
+
+// drop forgets the files of the generations first to last, whose writes are all
+// in the records. One is kept for another generation.
+func (j *journal) drop(first, last uint64) {
+	for generation := first; generation <= last; generation++ {
+		path := journalPath(j.db, generation)
+		if _, err := os.Stat(path); err == nil && j.spare == "" {
+			j.spare = path
+			continue
+		}
+		_ = os.Remove(path) // or it is removed when the store is opened
+	}
+}
+
+// end lets go of all files when the last commit has been made, and removes those
+// that are not needed to open the store again.
+func (j *journal) end() {
+	j.mark()
+	j.close()
+	if j.spare != "" {
+		_ = os.Remove(j.spare) // or it is removed when the store is opened
+	}
+}
+
+// close lets go of the file.
+func (j *journal) close() {
+	if j.file != nil {
+		_ = j.file.Close() // everything that counts has been synced
+	}
+}
+
+// appendEntry appends an entry to the body of a commit.
+func appendEntry(body []byte, e entry) []byte {
+	body = binary.AppendUvarint(body, uint64(len(e.key)))
+	body = append(body, e.key...)
+	body = binary.AppendUvarint(body, uint64(len(e.record)))
+	return append(body, e.record...)
 }

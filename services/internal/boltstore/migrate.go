@@ -7,7 +7,7 @@ import (
 )
 
 // moveSlice moves the next few records of the frozen table to where they
-// belong. With the last of them go the table and its journal.
+// belong. With the last of them go the table and its files.
 func (w *writer) moveSlice() error {
 	frozen := w.tables.frozen
 	if w.moved == "" {
@@ -29,6 +29,7 @@ func (w *writer) moveSlice() error {
 	}
 	if next == "" {
 		w.tables.thaw()
+		w.journal.drop(frozen.first, frozen.generation)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ const (
 	fileName = "acclaim.db"
 
 	// format is the version of everything the file holds.
-	format = "acclaim 1"
+	format = "acclaim 2"
 
 	advice = "restore it from a backup, or move it away to begin with an empty store"
 )

@@ -135,8 +135,8 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 		"another program": func(path string) error {
 			return writeBuckets(path, "widgets")
 		},
-		"acclaim 2": func(path string) error {
-			return errors.Join(writeBuckets(path, bucketNames()...), setFormat(path, "acclaim 2"))
+		"acclaim 3": func(path string) error {
+			return errors.Join(writeBuckets(path, bucketNames()...), setFormat(path, "acclaim 3"))
 		},
 	} {
 		dir := t.TempDir()

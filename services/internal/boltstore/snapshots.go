@@ -175,15 +175,10 @@ func storedState(tx *bbolt.Tx, name string, m manifest) (state []byte, ok bool) 
 	return state, xxhash.Sum64(state) == m.sum
 }
 
-// change is an operation that the journal has no part in.
+// change is an operation on the database, in which the journal has no part.
 type change struct {
 	apply func(tx *bbolt.Tx) error
 	bytes int
-}
-
-func (c change) stage(b *batch) error {
-	b.direct = append(b.direct, c.apply)
-	return nil
 }
 
 func (c change) size() int { return c.bytes }

@@ -1,13 +1,13 @@
-// Package boltstore keeps streams and documents in one bbolt file: the store
-// that needs nothing but a directory.
+// Package boltstore keeps streams and documents in a bbolt file and a journal
+// beside it: the store that needs nothing but a directory.
 //
-// bbolt makes one small commit quickly, and a commit that touches many pages
-// slowly. So a write goes to a journal inside the file, at the end of which one
-// fsync makes a whole batch of writes durable, and to a table in memory; tables
-// that have grown are moved into the sorted records in small slices, between
-// commits. All of it is the work of one goroutine, the writer.
+// A commit of bbolt writes several pages and, when it touches many, takes long.
+// So a write goes to a journal, where one fdatasync makes a whole batch of writes
+// durable, and to a table in memory; tables that have grown are moved into the
+// sorted records in small slices, between commits. All of it is the work of one
+// goroutine, the writer. A store that was closed is the bbolt file alone.
 //
-//	journal   generation -> (number -> the writes of one commit)
+//	journal   generation -> size of its file
 //	records   'c' stream 0x00 seq -> chunk; 'd' key -> document
 //	heads     'c' stream -> last seq in records; 'd' key -> version in records
 //	snapshots stream -> manifest
@@ -17,8 +17,9 @@
 // bbolt has no checksums of its own, so every value has one that covers its
 // place too, and everything whose loss a reader could not notice is written
 // down twice: the end of a stream and the version of a document in heads, the
-// extent of the journal in the sequences of its buckets. What is not as it was
-// written is reported as [stream.ErrDamaged], never returned.
+// files of the journal in their bucket, and that a commit is durable in what
+// follows it. What is not as it was written is reported as [stream.ErrDamaged],
+// never returned.
 //
 // The package knows nothing of what chunks and documents mean, and nothing else
 // of the project imports bbolt.

@@ -26,10 +26,18 @@ func (s *Store) Append(ctx context.Context, chunk stream.Chunk) error {
 type insertion entry
 
 func (i insertion) stage(b *batch) error {
-	if b.holds(i.key) {
-		return stream.ErrConflict
+	owner, seq := headOf(i.key, i.record)
+	head, known, err := b.head(owner)
+	if err != nil {
+		return err
 	}
-	b.put(entry(i))
+	// Most often seq is past everything there is, which takes no look at the records.
+	if !known || seq <= head {
+		if held, err := b.holds(i.key); held || err != nil {
+			return cmp.Or(err, stream.ErrConflict)
+		}
+	}
+	b.put(entry(i), owner, seq)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"math"
 	"strings"
 	"sync"
 
@@ -21,9 +22,9 @@ func (e entry) size() int { return len(e.key) + len(e.record) + entryOverhead }
 // table holds, in order, the records of one journal generation, or of all that
 // were in the file when it was opened.
 type table struct {
-	generation uint64 // the last it holds records of
-	records    btree.Map[string, []byte]
-	size       int
+	first, generation uint64 // the first and the last it holds records of
+	records           btree.Map[string, []byte]
+	size              int
 }
 
 func (t *table) put(e entry) {
@@ -31,6 +32,25 @@ func (t *table) put(e entry) {
 	if old, replaced := t.records.Set(e.key, e.record); replaced {
 		t.size -= entry{e.key, old}.size()
 	}
+}
+
+// newTable returns an empty table for the records of one generation.
+func newTable(generation uint64) *table { return &table{first: generation, generation: generation} }
+
+// head returns the last seq or version of what the table holds of an owner, 0
+// when it holds nothing.
+func (t *table) head(owner string) (head uint64) {
+	last := owner // that of a document is its key
+	if owner[0] == 'c' {
+		last = chunkKey(owner[1:], math.MaxUint64)
+	}
+	t.records.Descend(last, func(key string, record []byte) bool {
+		if of, h := headOf(key, record); of == owner {
+			head = h
+		}
+		return false
+	})
+	return head
 }
 
 // from returns the entries with the given prefix whose key is not less than
@@ -88,6 +108,17 @@ func (t *tables) scan(prefix, pivot string, limit int, found func(entries []entr
 	}
 }
 
+// head returns the last seq or version of what the tables hold of an owner, 0
+// when they hold nothing.
+func (t *tables) head(owner string) (head uint64) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, table := range t.all() {
+		head = max(head, table.head(owner))
+	}
+	return head
+}
+
 func (t *tables) put(entries []entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -100,7 +131,7 @@ func (t *tables) put(entries []entry) {
 func (t *tables) freeze() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.frozen, t.active = t.active, &table{generation: t.active.generation + 1}
+	t.frozen, t.active = t.active, newTable(t.active.generation+1)
 }
 
 // thaw drops the frozen table.

@@ -7,15 +7,22 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// operation is what a caller wants written.
+// operation is what a caller wants done: a write or a change.
 type operation interface {
-	// stage adds the operation to a batch, whole, or says why it is refused.
-	stage(b *batch) error
 	// size is roughly that of what it writes, in bytes.
 	size() int
+}
+
+// write is an operation on the records by way of the journal.
+type write interface {
+	operation
+	// stage adds the write to a batch, whole, or says why it is refused.
+	stage(b *batch) error
 }
 
 // request is one caller's operation and the place for its answer.
@@ -31,9 +38,12 @@ func (r *request) claim() bool { return r.claimed.CompareAndSwap(false, true) }
 
 // writer is the one goroutine that changes the file.
 type writer struct {
-	db     *database
-	tables *tables
-	limits limits
+	db      *database
+	tables  *tables
+	heads   *heads
+	journal *journal
+	body    []byte // buffer of the commits' bodies
+	limits  limits
 
 	gate     sync.RWMutex // held for reading by whoever sends a request
 	closed   bool
@@ -51,6 +61,8 @@ func newWriter(db *database, tables *tables, limits limits) *writer {
 	return &writer{
 		db:       db,
 		tables:   tables,
+		heads:    newHeads(),
+		journal:  &journal{db: db},
 		limits:   limits,
 		requests: make(chan *request, limits.queue),
 		done:     make(chan struct{}),
@@ -115,6 +127,7 @@ func (w *writer) run() {
 		w.moveInBackground()
 	}
 	w.moveEverything()
+	w.journal.end()
 }
 
 // gather returns the requests that wait. It waits for one itself unless there
@@ -142,57 +155,97 @@ func (w *writer) gather() (requests []*request, open bool) {
 // receive returns the next request, nil when there is none. open is false when
 // there will be no more.
 func (w *writer) receive(wait bool) (r *request, open bool) {
-	if wait {
-		r, open = <-w.requests
-		return r, open
-	}
 	select {
 	case r, open = <-w.requests:
 		return r, open
 	default:
+	}
+	if !wait {
 		return nil, true
 	}
+	w.journal.mark() // nobody is kept waiting by it now
+	r, open = <-w.requests
+	return r, open
 }
 
-// commit makes a batch of requests durable and answers all of them, the refused
-// ones too only then: what they were refused for may be part of the batch.
+// commit makes the requests durable and answers all of them, refused writes too
+// only then: what they were refused for may be part of the batch.
 func (w *writer) commit(requests []*request) {
+	writes, changes := requests[:0:0], requests[:0:0]
+	for _, r := range requests {
+		if _, ok := r.operation.(change); ok {
+			changes = append(changes, r)
+		} else {
+			writes = append(writes, r)
+		}
+	}
+	w.answer(writes, w.write)
+	w.answer(changes, w.change)
+}
+
+// answer carries out requests and answers each.
+func (w *writer) answer(requests []*request, carryOut func([]*request) (refusals []error, err error)) {
 	if len(requests) == 0 {
 		return
 	}
-	refusals, err := w.write(requests)
-	if err == nil {
-		w.stalled = false
-	}
+	refusals, err := carryOut(requests)
+	w.stalled = w.stalled && err != nil
 	for i, r := range requests {
-		if err == nil {
-			r.answer <- refusals[i]
+		if err != nil {
+			r.answer <- err
 			continue
 		}
-		r.answer <- err
+		r.answer <- refusals[i]
 	}
 }
 
+// write makes a batch of writes durable.
 func (w *writer) write(requests []*request) (refusals []error, err error) {
 	if err := w.makeRoom(); err != nil {
 		return nil, err
 	}
-	b := newBatch(w.tables)
-	refusals, err = b.stageAll(w.db, requests)
-	if err != nil || b.empty() {
-		return refusals, err
+	b := &batch{db: w.db, tables: w.tables, heads: w.heads, raised: map[string]uint64{}, journal: w.body[:0]}
+	refusals = b.stageAll(requests)
+	if len(b.entries) == 0 {
+		return refusals, w.db.err()
 	}
-	if err := w.db.update(b.write); err != nil {
+	if err := w.journal.append(w.tables.active.generation, b.journal); err != nil {
 		return nil, err
 	}
+	if w.body = b.journal; cap(w.body) > journalStep {
+		w.body = nil
+	}
+	b.done()
 	w.tables.put(b.entries)
+	w.count(refusals)
+	return refusals, nil
+}
+
+// change makes changes of the database durable.
+func (w *writer) change(requests []*request) (refusals []error, err error) {
+	refusals = make([]error, len(requests))
+	err = w.db.update(func(tx *bbolt.Tx) error {
+		for _, r := range requests {
+			if err := r.operation.(change).apply(tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		w.count(refusals)
+	}
+	return refusals, err
+}
+
+// count counts a commit and what was written with it.
+func (w *writer) count(refusals []error) {
 	w.commits.Add(1)
 	for _, refusal := range refusals {
 		if refusal == nil {
 			w.writes.Add(1)
 		}
 	}
-	return refusals, nil
 }
 
 // makeRoom freezes the active table when it is full. The frozen one before it

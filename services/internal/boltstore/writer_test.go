@@ -172,7 +172,7 @@ func TestFailedWriteEndsTheStore(t *testing.T) {
 	if err := s.Err(); err != nil {
 		t.Errorf("Err is %v before anything failed", err)
 	}
-	if err := s.db.file.Close(); err != nil {
+	if err := s.writer.journal.file.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Append(t.Context(), newChunk("s", 4)); fault.KindOf(err) != fault.Uncertain {

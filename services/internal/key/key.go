@@ -12,11 +12,23 @@ import (
 
 // Join returns the name made of the given parts, in order.
 func Join(parts ...string) string {
-	escaped := make([]string, len(parts))
+	var name strings.Builder
+	name.Grow(roomFor(parts))
 	for i, part := range parts {
-		escaped[i] = url.PathEscape(part)
+		if i > 0 {
+			name.WriteByte('/')
+		}
+		name.WriteString(url.PathEscape(part))
 	}
-	return strings.Join(escaped, "/")
+	return name.String()
+}
+
+// roomFor is the length of most names made of these parts: few need escapes.
+func roomFor(parts []string) (length int) {
+	for _, part := range parts {
+		length += len(part) + 1
+	}
+	return length
 }
 
 // Split returns the parts that Join was given.
