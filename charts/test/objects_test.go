@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -106,6 +107,8 @@ func pod(object runtime.Object) (*metav1.ObjectMeta, *corev1.PodSpec) {
 	case *appsv1.Deployment:
 		return &object.Spec.Template.ObjectMeta, &object.Spec.Template.Spec
 	case *appsv1.StatefulSet:
+		return &object.Spec.Template.ObjectMeta, &object.Spec.Template.Spec
+	case *batchv1.Job:
 		return &object.Spec.Template.ObjectMeta, &object.Spec.Template.Spec
 	case *corev1.Pod:
 		return &object.ObjectMeta, &object.Spec

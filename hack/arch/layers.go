@@ -33,7 +33,8 @@ services/internal/httpapi   | fault domains stream document tenant telemetry    
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
 services                    | fault key domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer | storetest mongotest
 services/votingclient       |                                                                                |
-operator                    | v1alpha1 poll                                                                  |
+operator                    | v1alpha1 poll uninstall                                                        |
+operator/internal/uninstall | v1alpha1 poll                                                                  |
 operator/internal/controller/poll | v1alpha1 votingclient                                                    | assets
 api/v1alpha1                |                                                                                | assets
 hack/arch                   |                                                                                |
