@@ -73,7 +73,7 @@ fuzz: ## Run every fuzz target for FUZZTIME, 30s by default
 		(set -x; go test -run='^$$' -fuzz="^$${func#func }$$" -fuzztime=$(FUZZTIME) -fuzzminimizetime=20x "$$(dirname "$$file")") </dev/null; \
 	done
 
-bench: ## Measure throughput against the ceiling; ARGS adds flags, see ARGS=-help
+bench: ## Measure throughput against the ceiling; ARGS adds flags, see ARGS=-help; MONGODB_URI names a cluster
 	go run ./hack/bench $(ARGS)
 
 cluster-up: ## Start a Kubernetes cluster of NODES nodes on this machine, 1 by default; needs root, see hack/cluster

@@ -54,7 +54,7 @@ To try it:            acclaim serve
 To get another token: acclaim token --extension sample-extension --role viewer --channel 1`,
 		SilenceUsage: true,
 	}
-	root.AddCommand(newServe(), newVerify(), newToken(), newProbe(), newCeiling())
+	root.AddCommand(newServe(), newVerify(), newExport(), newImport(), newToken(), newProbe(), newCeiling())
 	for _, s := range services() {
 		root.AddCommand(newService(s))
 	}

@@ -20,22 +20,29 @@ services/internal/document  | fault batch                                       
 services/internal/storetest | fault stream document                                                          |
 services/internal/boltstore | fault stream document                                                          | storetest
 services/internal/peer      | stream                                                                         |
-services/internal/mongostore | fault stream document peer                                                    | storetest mongotest
-services/internal/mongotest |                                                                                |
+services/internal/mongostore | fault stream document peer                                                    | storetest mongotest faultproxy
+services/internal/faultproxy |                                                                               |
+services/internal/mongotest | faultproxy                                                                     |
 services/voting             | fault key stream                                                               | storetest
 services/accumulation       | fault key stream                                                               | storetest
 services/ranking            | fault key stream                                                               | storetest
 services/state              | fault key document                                                             | storetest
 services/sandbox            | fault tenant                                                                   |
 services/internal/tenant    | fault                                                                          |
+services/internal/transfer  | fault key stream document voting accumulation ranking state                    | storetest
 services/internal/telemetry | stream                                                                         |
 services/internal/httpapi   | fault domains stream document tenant telemetry                                 | storetest ceiling
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
-services                    | fault key domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer | storetest mongotest
+services                    | fault key domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer transfer | storetest mongotest faultproxy
 services/votingclient       |                                                                                |
-operator                    | v1alpha1 poll uninstall                                                        |
+operator                    | v1alpha1 backend extension poll desired uninstall                              | assets
+operator/internal/desired   | v1alpha1                                                                       |
+operator/internal/registry  | v1alpha1                                                                       |
+operator/internal/secrets   |                                                                                |
 operator/internal/uninstall | v1alpha1 poll                                                                  |
-operator/internal/controller/poll | v1alpha1 votingclient                                                    | assets
+operator/internal/controller/backend | v1alpha1 desired                                                      | assets
+operator/internal/controller/extension | v1alpha1 registry secrets                                           | assets poll votingclient
+operator/internal/controller/poll | v1alpha1 votingclient registry secrets                                   | assets
 api/v1alpha1                |                                                                                | assets
 hack/arch                   |                                                                                |
 hack/envtest                | assets                                                                         |
@@ -51,13 +58,13 @@ hack/cluster/pause          |                                                   
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | votingclient httpapi telemetry ceiling peer services bench poll operator
+net/http                         | votingclient httpapi telemetry ceiling peer services bench poll backend extension operator
 github.com/gorilla/mux           | httpapi
 github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox services bench
 github.com/evanphx/json-patch/v5 | document
-github.com/prometheus            | httpapi telemetry services poll operator
+github.com/prometheus            | httpapi telemetry services poll backend extension operator
 github.com/fsnotify/fsnotify     | tenant
-sigs.k8s.io/yaml                 | tenant chart
+sigs.k8s.io/yaml                 | tenant registry chart
 github.com/spf13                 | services operator cluster
 go.etcd.io/bbolt                 | boltstore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
@@ -69,4 +76,4 @@ testing                          | storetest mongotest
 
 // timeless lists the packages that may not ask the machine for the time: it is
 // an argument there, so that a replay gives what the first run gave.
-const timeless = "domains fault key batch document"
+const timeless = "domains fault key batch document desired"

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/secrets"
 )
 
 // Each line below is something that the controller does:
@@ -34,13 +35,14 @@ func (r *Reconciler) Setup(ctx context.Context, manager ctrl.Manager, workers in
 	if err != nil {
 		return err
 	}
+	r.Client = secrets.New(r.Client, manager.GetAPIReader())
 	specChanged := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	return ctrl.NewControllerManagedBy(manager).
 		For(&v1alpha1.Poll{}, specChanged).
 		Watches(&v1alpha1.Poll{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(onlyDeletions())).
 		Watches(&v1alpha1.Extension{}, handler.EnqueueRequestsFromMapFunc(r.ofExtension), specChanged).
 		Watches(&v1alpha1.Backend{}, handler.EnqueueRequestsFromMapFunc(r.inNamespace)).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSecret)).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSecret)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
 }

@@ -2,7 +2,6 @@ package poll
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/registry"
 	"github.com/acclaim-dev/acclaim/services/votingclient"
 )
 
@@ -140,7 +140,8 @@ func older(a, b *v1alpha1.Poll) bool {
 	return a.CreationTimestamp.Before(&b.CreationTimestamp)
 }
 
-// key returns the newest active key of an Extension that can be used.
+// key returns the oldest active key of an Extension that can be used: while keys
+// are rotated it is the one that every pod of the service knows.
 func (r *Reconciler) key(ctx context.Context, extension *v1alpha1.Extension, environment string) ([]byte, *problem, error) {
 	keys := extension.Spec.Keys
 	if environment == "sandbox" {
@@ -150,7 +151,7 @@ func (r *Reconciler) key(ctx context.Context, extension *v1alpha1.Extension, env
 		}
 	}
 	var (
-		newest time.Time
+		oldest time.Time
 		best   []byte
 	)
 	for _, key := range keys {
@@ -158,7 +159,7 @@ func (r *Reconciler) key(ctx context.Context, extension *v1alpha1.Extension, env
 		if key.ActiveFrom != nil {
 			from = key.ActiveFrom.Time
 		}
-		if from.After(r.Now()) || best != nil && !from.After(newest) {
+		if from.After(r.Now()) || best != nil && !from.Before(oldest) {
 			continue
 		}
 		value, err := r.secret(ctx, extension.Namespace, key.SecretRef)
@@ -166,7 +167,7 @@ func (r *Reconciler) key(ctx context.Context, extension *v1alpha1.Extension, env
 			return nil, nil, err
 		}
 		if value != nil {
-			newest, best = from, value
+			oldest, best = from, value
 		}
 	}
 	if best == nil {
@@ -181,8 +182,8 @@ func (r *Reconciler) secret(ctx context.Context, namespace string, ref v1alpha1.
 	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, &secret); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	decoded, err := base64.StdEncoding.DecodeString(string(secret.Data[ref.Key]))
-	if err != nil || len(decoded) == 0 {
+	decoded, err := registry.DecodeKey(secret.Data[ref.Key])
+	if err != nil {
 		return nil, nil //nolint:nilerr // the Extension's conditions say what is wrong with it
 	}
 	return decoded, nil
