@@ -16,6 +16,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -43,6 +44,9 @@ func newUp() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if nodes < 1 || nodes > maxNodes {
 				return fmt.Errorf("--nodes must be 1 to %d", maxNodes)
+			}
+			if os.Geteuid() != 0 {
+				return errors.New("network namespaces and containers need root")
 			}
 			c, err := prepare(cmd)
 			if err != nil {
