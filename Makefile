@@ -24,10 +24,10 @@ RACE := $(if $(shell command -v $(firstword $(CC))),-race)
 # Modules of their own that are tested and linted like the program.
 MODULES := hack/image
 
-.PHONY: help build image check-image check-chart run test generate check-generate lint fuzz bench cluster-up cluster-down fmt clean
+.PHONY: help build image check-image check-chart run test generate check-generate lint fuzz bench bench-operator cluster-up cluster-down fmt clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## Build the program, bin/acclaim
 	go build -trimpath -o bin/acclaim ./services
@@ -81,6 +81,9 @@ cluster-up: ## Start a Kubernetes cluster of NODES nodes on this machine, 1 by d
 
 cluster-down: ## End it and remove what was its own
 	go run ./hack/cluster down
+
+bench-operator: ## Measure the operator with 10,000 Polls; ARGS adds flags, see ARGS=--help
+	go run ./hack/scale $(ARGS)
 
 fmt: ## Format the code
 	$(LINT) fmt

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/breaker"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/backend"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/extension"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/poll"
@@ -88,7 +89,7 @@ func run(ctx context.Context, s settings) error {
 	polls := &poll.Reconciler{
 		Client:         manager.GetClient(),
 		Recorder:       recorder,
-		HTTP:           &http.Client{Timeout: 5 * time.Second},
+		HTTP:           s.httpClient(),
 		Endpoint:       s.endpoint,
 		DefaultBackend: s.defaultBackend(),
 		Now:            time.Now,
@@ -153,6 +154,14 @@ func (s settings) watched() map[string]cache.Config {
 		watched[namespace] = cache.Config{}
 	}
 	return watched
+}
+
+// httpClient returns the client of voting services. It keeps a connection for
+// each worker, most of which ask the same service.
+func (s settings) httpClient() *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = s.workers
+	return &http.Client{Transport: breaker.Over(transport), Timeout: 5 * time.Second}
 }
 
 func (s settings) endpoint(b *v1alpha1.Backend) string {

@@ -40,7 +40,6 @@ func TestRun(t *testing.T) {
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "default", Name: name} }
 	for _, o := range []client.Object{
 		&corev1.Secret{ObjectMeta: named("database"), StringData: map[string]string{"uri": "mongodb://one"}},
-		&corev1.Secret{ObjectMeta: named("default-registry"), StringData: map[string]string{"extensions.yaml": "extensions: []"}},
 		&v1alpha1.Poll{ObjectMeta: named("poll"), Spec: v1alpha1.PollSpec{ExtensionRef: v1alpha1.ObjectReference{Name: "quiz"}, Channel: "1"}},
 	} {
 		g.Expect(c.Create(ctx, o)).To(Succeed())

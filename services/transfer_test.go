@@ -412,3 +412,16 @@ func TestExportAsCSV(t *testing.T) {
 		}
 	}
 }
+
+// Equal stores give equal files, however the kinds are named.
+func TestExportOfKindsInAnyOrder(t *testing.T) {
+	dir := t.TempDir()
+	fillStore(t, dir)
+	want := mustExport(t, "--data-dir", dir, "--kind", "votes,documents")
+	if got := mustExport(t, "--data-dir", dir, "--kind", "documents", "--kind", "votes,votes"); got != want {
+		t.Errorf("(-want +got):\n%s", cmp.Diff(want, got))
+	}
+	if strings.Contains(want, "accumulations") || !strings.Contains(want, `"key":["state","channel","1"]`) {
+		t.Errorf("the export is\n%s", want)
+	}
+}

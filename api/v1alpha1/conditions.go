@@ -61,6 +61,9 @@ const (
 	ReasonBackendAmbiguous = "BackendAmbiguous"
 	// ReasonServiceUnreachable: the voting service did not answer, or answered 5xx.
 	ReasonServiceUnreachable = "ServiceUnreachable"
+	// ReasonBackendNotReady: the same, and the Backend is not ready; the message is
+	// the Backend's.
+	ReasonBackendNotReady = "BackendNotReady"
 )
 
 // Reasons of Configured.

@@ -34,6 +34,7 @@ type Poll struct {
 // +kubebuilder:validation:XValidation:rule="self.global == oldSelf.global",message="global is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.channel) == has(oldSelf.channel) && (!has(self.channel) || self.channel == oldSelf.channel)",message="channel is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.id) == has(oldSelf.id) && (!has(self.id) || self.id == oldSelf.id)",message="id is immutable"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.backendRef) || (has(self.backendRef) && self.backendRef == oldSelf.backendRef)",message="backendRef is immutable once it is set"
 // +kubebuilder:validation:XValidation:rule="!has(self.startsAt) || !has(self.endsAt) || self.startsAt <= self.endsAt",message="startsAt must not be after endsAt"
 type PollSpec struct {
 	// ExtensionRef names the Extension in the same namespace that the poll belongs to.
@@ -42,7 +43,9 @@ type PollSpec struct {
 
 	// BackendRef names the Backend in the same namespace that serves the poll. Left
 	// out, it is the namespace's only Backend or, of several, the one named "default".
-	// A namespace without any gets one of that name from the operator.
+	// A namespace without any gets one of that name from the operator. A Poll stays
+	// with the Backend that it was configured in while that one exists, and the
+	// reference can be set later but not changed.
 	// +optional
 	BackendRef *ObjectReference `json:"backendRef,omitempty"`
 
@@ -191,6 +194,14 @@ type PollStatus struct {
 	// PollStatus is where the poll stands in its schedule: pending, active or expired.
 	// +optional
 	PollStatus string `json:"pollStatus,omitempty"`
+
+	// NextTransitionTime is when pollStatus turns next.
+	// +optional
+	NextTransitionTime *metav1.Time `json:"nextTransitionTime,omitempty"`
+
+	// Backend is the name of the Backend that holds the configuration.
+	// +optional
+	Backend string `json:"backend,omitempty"`
 
 	// AppliedHash is that of the configuration last written to the service. The
 	// service does not return prompt and userData, so this is how a change of them

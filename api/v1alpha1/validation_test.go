@@ -126,6 +126,8 @@ func TestImmutable(t *testing.T) {
 		{"Poll", nil, spec{"channel": "43"}, "channel is immutable"},
 		{"Poll", nil, spec{"id": "late"}, "id is immutable"},
 		{"Poll", spec{"id": "early"}, spec{"id": "late"}, "id is immutable"},
+		{"Poll", spec{"backendRef": spec{"name": "one"}}, spec{"backendRef": spec{"name": "two"}}, "backendRef is immutable"},
+		{"Poll", spec{"backendRef": spec{"name": "one"}}, spec{"backendRef": nil}, "backendRef is immutable"},
 		{"Poll", spec{"id": "global", "global": true, "channel": nil}, spec{"global": false, "channel": "1"}, "global is immutable"},
 		{"Extension", nil, spec{"clientID": "other"}, "clientID is immutable"},
 		{"Backend", nil, spec{"environment": "sandbox"}, "environment is immutable"},

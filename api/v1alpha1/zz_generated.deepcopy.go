@@ -530,6 +530,10 @@ func (in *PollStatus) DeepCopyInto(out *PollStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.NextTransitionTime != nil {
+		in, out := &in.NextTransitionTime, &out.NextTransitionTime
+		*out = (*in).DeepCopy()
+	}
 	if in.Statistics != nil {
 		in, out := &in.Statistics, &out.Statistics
 		*out = new(PollStatistics)

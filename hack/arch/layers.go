@@ -34,15 +34,18 @@ services/internal/telemetry | stream                                            
 services/internal/httpapi   | fault domains stream document tenant telemetry                                 | storetest ceiling
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
 services                    | fault key domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer transfer | storetest mongotest faultproxy
-services/votingclient       |                                                                                |
-operator                    | v1alpha1 backend extension poll desired uninstall                              | assets
+services/votingclient       |                                                                                | votingtest
+services/votingtest         | voting stream tenant telemetry httpapi boltstore                               |
+operator                    | v1alpha1 backend extension poll desired breaker uninstall                      | assets
+operator/internal/breaker   |                                                                                |
+operator/internal/testcluster | v1alpha1 assets                                                              |
 operator/internal/desired   | v1alpha1                                                                       |
 operator/internal/registry  | v1alpha1                                                                       |
 operator/internal/secrets   |                                                                                |
 operator/internal/uninstall | v1alpha1 poll                                                                  |
-operator/internal/controller/backend | v1alpha1 desired                                                      | assets
-operator/internal/controller/extension | v1alpha1 registry secrets                                           | assets poll votingclient
-operator/internal/controller/poll | v1alpha1 votingclient registry secrets                                   | assets
+operator/internal/controller/backend | v1alpha1 desired secrets                                              | assets
+operator/internal/controller/extension | v1alpha1 desired registry secrets                                   | assets poll votingclient
+operator/internal/controller/poll | v1alpha1 votingclient registry secrets                                   | testcluster votingtest
 api/v1alpha1                |                                                                                | assets
 hack/arch                   |                                                                                |
 hack/envtest                | assets                                                                         |
@@ -51,6 +54,7 @@ hack/bench                  |                                                   
 hack/chart                  |                                                                                |
 hack/cluster                | assets                                                                         |
 hack/cluster/pause          |                                                                                |
+hack/scale                  | v1alpha1 assets                                                                |
 `
 
 // owners lists what only some packages may import outside their tests, packages
@@ -58,19 +62,19 @@ hack/cluster/pause          |                                                   
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | votingclient httpapi telemetry ceiling peer services bench poll backend extension operator
+net/http                         | votingclient votingtest httpapi telemetry ceiling peer services bench scale poll backend extension testcluster breaker operator
 github.com/gorilla/mux           | httpapi
 github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox services bench
 github.com/evanphx/json-patch/v5 | document
-github.com/prometheus            | httpapi telemetry services poll backend extension operator
+github.com/prometheus            | httpapi telemetry services poll backend extension operator scale
 github.com/fsnotify/fsnotify     | tenant
-sigs.k8s.io/yaml                 | tenant registry chart
-github.com/spf13                 | services operator cluster
+sigs.k8s.io/yaml                 | tenant registry testcluster chart
+github.com/spf13                 | services operator scale cluster
 go.etcd.io/bbolt                 | boltstore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
-os/exec                          | mongotest bench assets cluster
+os/exec                          | mongotest bench scale assets cluster
 database/sql                     |
-os                               | tenant boltstore mongotest services bench arch envtest assets operator cluster pause chart
+os                               | tenant boltstore mongotest services bench scale arch envtest assets testcluster operator cluster pause chart
 testing                          | storetest mongotest
 `
 

@@ -38,11 +38,11 @@ func New(base string, client *http.Client, now func() time.Time) *Client {
 	return &Client{base: strings.TrimSuffix(base, "/"), http: client, now: now}
 }
 
-// Poll says which poll is meant and whose key opens it.
+// Poll says which poll is meant and whose keys open it.
 type Poll struct {
-	ClientID string // of the extension
-	Secret   []byte // of the extension, decoded
-	Channel  string // empty for a poll of the whole extension
+	ClientID string   // of the extension
+	Keys     [][]byte // of the extension, decoded: the first signs, the others where it is not known yet
+	Channel  string   // empty for a poll of the whole extension
 	ID       string
 }
 
@@ -60,6 +60,7 @@ type Config struct {
 	UserData               json.RawMessage `json:"userData,omitempty"`
 	StartsAt               int64           `json:"startsAt"`
 	EndsAt                 int64           `json:"endsAt"`
+	Status                 string          `json:"status,omitempty"` // pending, active or expired; only read
 }
 
 // Statistics are a poll's numbers. Fractions are kept as the service wrote them.
@@ -104,6 +105,7 @@ func (c *Client) Configure(ctx context.Context, p Poll, config Config) error {
 		ID     string `json:"id"`
 		Config Config `json:"config"`
 	}{p.ID, config}
+	body.Config.Status = ""
 	if body.Config.Options == nil {
 		body.Config.Options = []string{}
 	}
@@ -121,8 +123,20 @@ func (c *Client) Statistics(ctx context.Context, p Poll) (s Statistics, err erro
 	return s, c.do(ctx, http.MethodGet, "/vote", p, nil, &s)
 }
 
+// do asks with each key until one is accepted. While keys are exchanged, the
+// service may not know the newest yet.
 func (c *Client) do(ctx context.Context, method, path string, p Poll, body, answer any) error {
-	request, err := c.request(ctx, method, path, p, body)
+	err := errors.New("there is no key to sign with")
+	for _, key := range p.Keys {
+		if err = c.ask(ctx, method, path, p, key, body, answer); StatusOf(err) != http.StatusUnauthorized {
+			return err
+		}
+	}
+	return err
+}
+
+func (c *Client) ask(ctx context.Context, method, path string, p Poll, key []byte, body, answer any) error {
+	request, err := c.request(ctx, method, path, p, key, body)
 	if err != nil {
 		return err
 	}
@@ -146,7 +160,7 @@ func (c *Client) do(ctx context.Context, method, path string, p Poll, body, answ
 	return json.Unmarshal(content, answer)
 }
 
-func (c *Client) request(ctx context.Context, method, path string, p Poll, body any) (*http.Request, error) {
+func (c *Client) request(ctx context.Context, method, path string, p Poll, key []byte, body any) (*http.Request, error) {
 	var content []byte
 	if body != nil {
 		var err error
@@ -164,7 +178,7 @@ func (c *Client) request(ctx context.Context, method, path string, p Poll, body 
 		"role":         "backend",
 		"channel_id":   p.Channel,
 		"extension_id": p.ClientID,
-	}).SignedString(p.Secret)
+	}).SignedString(key)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ type Reconciler struct {
 	// Client reads and writes resources. It may read from a cache that holds only
 	// objects with the operator's label; see Cached.
 	Client client.Client
-	// Live reads what a cache does not hold: Secrets, and whose a name is.
+	// Live says whose a name is of which the cache knows nothing.
 	Live client.Reader
 	// Recorder takes Events.
 	Recorder events.EventRecorder

@@ -75,11 +75,10 @@ func (r *Reconciler) gather(ctx context.Context, b *v1alpha1.Backend) (*world, e
 	return w, r.listPods(ctx, w, mine)
 }
 
-// secret returns an entry that is not empty, and whether there is one. It asks
-// the API server: the contents of Secrets are nothing to keep a copy of.
+// secret returns an entry that is not empty, and whether there is one.
 func (r *Reconciler) secret(ctx context.Context, namespace, name, key string) (value []byte, found bool, err error) {
 	var secret corev1.Secret
-	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret); err != nil {
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret); err != nil {
 		return nil, false, client.IgnoreNotFound(err)
 	}
 	value = secret.Data[key]

@@ -93,17 +93,14 @@ var _ = Describe("Rolling out", func() {
 	It("replaces pods, one service at a time, when the database has another address", func(ctx context.Context) {
 		w := newWorld(ctx, nil)
 		w.rollOut(ctx)
-		hash := func(service string) string {
-			return w.deployment(ctx, service).Spec.Template.Annotations[desired.DatabaseAnnotation]
-		}
-		old := hash("voting")
+		old := w.databaseHash(ctx, "voting")
 		Expect(old).To(HaveLen(16))
 		Expect(w.Update(ctx, w.secret("mongodb", "uri", "mongodb://two"))).To(Succeed())
 		w.settle(ctx)
-		Expect(hash("voting")).NotTo(Equal(old))
-		Expect(hash("state")).To(Equal(old))
+		Expect(w.databaseHash(ctx, "voting")).NotTo(Equal(old))
+		Expect(w.databaseHash(ctx, "state")).To(Equal(old))
 		w.rollOut(ctx)
-		Expect(hash("state")).To(Equal(hash("voting")))
+		Expect(w.databaseHash(ctx, "state")).To(Equal(w.databaseHash(ctx, "voting")))
 	})
 
 	DescribeTable("leaves everything as it is while a Secret is missing", func(ctx context.Context, name, key, reason string, degraded metav1.ConditionStatus) {

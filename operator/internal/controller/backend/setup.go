@@ -17,6 +17,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
+	"github.com/acclaim-dev/acclaim/operator/internal/secrets"
 )
 
 // Each line below is something that the controller does. Applying takes patch,
@@ -53,6 +54,7 @@ func Cached() map[client.Object]cache.ByObject {
 // Setup lets a manager run the reconciler. A cluster that has no HTTPRoutes when
 // it is called is not watched for them.
 func (r *Reconciler) Setup(manager ctrl.Manager) error {
+	r.Client = secrets.New(r.Client, r.Live)
 	b := ctrl.NewControllerManagedBy(manager).
 		For(&v1alpha1.Backend{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(ofPod)).

@@ -95,6 +95,9 @@ var _ = DescribeTable("watches what it rests on, with the rights it is given", f
 		w.eventually(ctx, v1alpha1.Reconciling, v1alpha1.ReasonRollingOut)
 		Eventually(ctx, func() map[string]string { return w.images(ctx) }, "30s").Should(HaveKey(service))
 		if service == "voting" {
+			old := w.databaseHash(ctx, service)
+			Expect(w.Update(ctx, w.secret("mongodb", "uri", "mongodb://two"))).To(Succeed())
+			Eventually(ctx, func() string { return w.databaseHash(ctx, service) }, "30s").ShouldNot(Equal(old))
 			Eventually(ctx, func() error { return w.tell(ctx, service, 0, 0) }, "30s").Should(Succeed())
 			p := w.pod(ctx, service, waiting("ErrImagePull", "not found"))
 			w.eventually(ctx, v1alpha1.Degraded, v1alpha1.ReasonImagePullBackOff)

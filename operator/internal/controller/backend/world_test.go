@@ -160,6 +160,12 @@ func (w *world) images(ctx context.Context) map[string]string {
 	return images
 }
 
+// databaseHash returns what a service's pods are marked with.
+func (w *world) databaseHash(ctx context.Context, service string) string {
+	GinkgoHelper()
+	return w.deployment(ctx, service).Spec.Template.Annotations[desired.DatabaseAnnotation]
+}
+
 // play sets what the Deployment controller would say: of the pods declared, so
 // many are new and so many of those ready; old pods are there besides.
 func (w *world) play(ctx context.Context, service string, ready, old int32, conditions ...appsv1.DeploymentCondition) {

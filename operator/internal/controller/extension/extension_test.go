@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
-	"github.com/acclaim-dev/acclaim/operator/internal/controller/extension"
+	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 )
 
 var _ = Describe("An Extension", func() {
@@ -55,7 +55,7 @@ var _ = Describe("An Extension", func() {
 		Expect(metav1.IsControlledBy(secret, backend)).To(BeTrue())
 		Expect(secret.OwnerReferences[0].BlockOwnerDeletion).To(BeNil(), "it would need a right to the Backend's finalizers")
 		Expect(secret.ManagedFields).To(HaveLen(1))
-		Expect(secret.ManagedFields[0].Manager).To(Equal(extension.FieldOwner))
+		Expect(secret.ManagedFields[0].Manager).To(Equal(desired.Operator))
 		Expect(secret.ManagedFields[0].Operation).To(Equal(metav1.ManagedFieldsOperationApply))
 	})
 

@@ -17,7 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/acclaim-dev/acclaim/operator/internal/controller/extension"
+	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 )
 
 // pod is a service that runs as in a pod: it reads its registry from a
@@ -38,11 +38,11 @@ type pod struct {
 func (w *world) startPod(ctx context.Context, backend string, command ...string) *pod {
 	GinkgoHelper()
 	p := &pod{folder: GinkgoT().TempDir(), log: gbytes.NewBuffer()}
-	secret := &corev1.Secret{ObjectMeta: w.named(extension.RegistryName(backend))}
+	secret := &corev1.Secret{ObjectMeta: w.named(desired.RegistrySecret(backend))}
 	Eventually(func() error { return api.Get(ctx, client.ObjectKeyFromObject(secret), secret) }).Should(Succeed())
-	p.mount(secret.Data[extension.RegistryKey])
-	path := filepath.Join(p.folder, extension.RegistryKey)
-	Expect(os.Symlink(filepath.Join("..data", extension.RegistryKey), path)).To(Succeed())
+	p.mount(secret.Data[desired.RegistryKey])
+	path := filepath.Join(p.folder, desired.RegistryKey)
+	Expect(os.Symlink(filepath.Join("..data", desired.RegistryKey), path)).To(Succeed())
 
 	out := gbytes.NewBuffer()
 	session, err := gexec.Start(exec.CommandContext(context.WithoutCancel(ctx), program, append(command, "--listen", "127.0.0.1:0",
@@ -79,7 +79,7 @@ func (p *pod) follow(ctx context.Context, secret *corev1.Secret) {
 				return
 			}
 			if s, ok := event.Object.(*corev1.Secret); ok {
-				p.bring(s.Data[extension.RegistryKey])
+				p.bring(s.Data[desired.RegistryKey])
 			}
 		}
 	}
@@ -127,7 +127,7 @@ func (p *pod) mount(file []byte) {
 	p.version++
 	version := "..v" + strconv.Itoa(p.version)
 	Expect(os.Mkdir(filepath.Join(p.folder, version), 0o700)).To(Succeed())
-	Expect(os.WriteFile(filepath.Join(p.folder, version, extension.RegistryKey), file, 0o600)).To(Succeed())
+	Expect(os.WriteFile(filepath.Join(p.folder, version, desired.RegistryKey), file, 0o600)).To(Succeed())
 	Expect(os.Symlink(version, filepath.Join(p.folder, "..data_tmp"))).To(Succeed())
 	Expect(os.Rename(filepath.Join(p.folder, "..data_tmp"), filepath.Join(p.folder, "..data"))).To(Succeed())
 }

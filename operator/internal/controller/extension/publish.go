@@ -15,22 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 	"github.com/acclaim-dev/acclaim/operator/internal/registry"
 )
-
-// FieldOwner owns what the operator writes, and is the value of the label that
-// says so.
-const FieldOwner = "acclaim-operator"
-
-const managedBy = "app.kubernetes.io/managed-by"
-
-// RegistryKey is the entry of a registry Secret that holds the file.
-const RegistryKey = "extensions.yaml"
-
-// RegistryName returns the name of a Backend's registry Secret.
-func RegistryName(backend string) string { return backend + registrySuffix }
-
-const registrySuffix = "-registry"
 
 // service is how the Backends of one environment were given their registries.
 type service struct {
@@ -66,21 +53,21 @@ func (r *Reconciler) publish(ctx context.Context, backends []v1alpha1.Backend, f
 // write applies a Backend's registry unless it is there as it should be.
 func (r *Reconciler) write(ctx context.Context, b *v1alpha1.Backend, file []byte) error {
 	var current corev1.Secret
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: RegistryName(b.Name)}, &current)
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: desired.RegistrySecret(b.Name)}, &current)
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	if err == nil && bytes.Equal(current.Data[RegistryKey], file) && metav1.IsControlledBy(&current, b) && current.Labels[managedBy] == FieldOwner {
+	if err == nil && bytes.Equal(current.Data[desired.RegistryKey], file) && metav1.IsControlledBy(&current, b) && current.Labels[desired.OperatorLabel] == desired.Operator {
 		return nil
 	}
 	owner := metav1ac.OwnerReference().
 		WithAPIVersion(v1alpha1.Group + "/" + v1alpha1.Version).WithKind("Backend").
 		WithName(b.Name).WithUID(b.UID).WithController(true)
-	secret := corev1ac.Secret(RegistryName(b.Name), b.Namespace).
-		WithLabels(map[string]string{managedBy: FieldOwner}).
+	secret := corev1ac.Secret(desired.RegistrySecret(b.Name), b.Namespace).
+		WithLabels(map[string]string{desired.OperatorLabel: desired.Operator}).
 		WithOwnerReferences(owner).
-		WithData(map[string][]byte{RegistryKey: file})
-	err = r.Client.Apply(ctx, secret, client.FieldOwner(FieldOwner), client.ForceOwnership)
+		WithData(map[string][]byte{desired.RegistryKey: file})
+	err = r.Client.Apply(ctx, secret, client.FieldOwner(desired.Operator), client.ForceOwnership)
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return nil
 	}

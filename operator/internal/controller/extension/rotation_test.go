@@ -103,7 +103,7 @@ func (w *world) secretsRead() map[string]int {
 // of the answer.
 func ask(ctx context.Context, p *pod, key string) int {
 	_, err := votingclient.New(p.base, http.DefaultClient, time.Now).
-		Statistics(ctx, votingclient.Poll{ClientID: "quiz", Secret: []byte(key), Channel: "1", ID: "any"})
+		Statistics(ctx, votingclient.Poll{ClientID: "quiz", Keys: [][]byte{[]byte(key)}, Channel: "1", ID: "any"})
 	if err != nil {
 		return votingclient.StatusOf(err)
 	}

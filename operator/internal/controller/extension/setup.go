@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 	"github.com/acclaim-dev/acclaim/operator/internal/secrets"
 )
 
@@ -58,7 +59,7 @@ func namespaceOf(o client.Object) []reconcile.Request {
 // ofSecret returns the namespace of a Secret that holds keys or a registry, or
 // stands in the way of one.
 func (r *Reconciler) ofSecret(ctx context.Context, o client.Object) []reconcile.Request {
-	if strings.HasSuffix(o.GetName(), registrySuffix) {
+	if strings.HasSuffix(o.GetName(), desired.RegistrySecret("")) {
 		return namespaceOf(o)
 	}
 	var extensions v1alpha1.ExtensionList

@@ -13,6 +13,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/extension"
+	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 )
 
 // Nothing below asks for a reconcile: what comes true does so because the right
@@ -68,7 +69,7 @@ var _ = Describe("What is watched", func() {
 		Expect(api.Delete(ctx, registry)).To(Succeed())
 		Eventually(stored(ctx)).Should(Equal(keys{"quiz": {"old"}}))
 		registry = &corev1.Secret{ObjectMeta: w.named("default-registry")}
-		change(ctx, registry, func(s *corev1.Secret) { s.Data[extension.RegistryKey] = []byte("extensions: []\n") })
+		change(ctx, registry, func(s *corev1.Secret) { s.Data[desired.RegistryKey] = []byte("extensions: []\n") })
 		Eventually(stored(ctx)).Should(Equal(keys{"quiz": {"old"}}))
 		change(ctx, registry, func(s *corev1.Secret) { s.Labels = nil })
 		Eventually(func() any { load(ctx, registry); return registry.Labels }).ShouldNot(BeEmpty())

@@ -23,6 +23,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/extension"
+	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 )
 
 // world is a namespace of the API server and a reconciler whose clock and
@@ -159,17 +160,17 @@ func (w *world) settle(ctx context.Context) ctrl.Result {
 // environments.
 func (w *world) registry(ctx context.Context, backend string) map[string][]string {
 	GinkgoHelper()
-	secret := &corev1.Secret{ObjectMeta: w.named(extension.RegistryName(backend))}
+	secret := &corev1.Secret{ObjectMeta: w.named(desired.RegistrySecret(backend))}
 	load(ctx, secret)
-	return parse(secret.Data[extension.RegistryKey])
+	return parse(secret.Data[desired.RegistryKey])
 }
 
 // registryIfAny returns the same, or nothing while there is no registry.
 func (w *world) registryIfAny(ctx context.Context, backend string) map[string][]string {
 	GinkgoHelper()
-	secret := &corev1.Secret{ObjectMeta: w.named(extension.RegistryName(backend))}
+	secret := &corev1.Secret{ObjectMeta: w.named(desired.RegistrySecret(backend))}
 	Expect(client.IgnoreNotFound(api.Get(ctx, client.ObjectKeyFromObject(secret), secret))).To(Succeed())
-	return parse(secret.Data[extension.RegistryKey])
+	return parse(secret.Data[desired.RegistryKey])
 }
 
 func parse(file []byte) map[string][]string {

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,20 +23,18 @@ func (r *Reconciler) configure(ctx context.Context, p *v1alpha1.Poll, t target) 
 	if err != nil {
 		return unconfigured(v1alpha1.ReasonInvalidConfiguration, "userData: %v", err)
 	}
-	hash := hashOf(want)
-	applied := p.Status.AppliedHash
-	if applied != "" && p.Spec.DriftPolicy == v1alpha1.DriftInitOnly {
+	written := p.Status.AppliedHash != "" && p.Status.Backend == t.backend.Name
+	if written && p.Spec.DriftPolicy == v1alpha1.DriftInitOnly {
 		return nil
 	}
 	got, found, err := t.service.Config(ctx, t.poll)
 	if err != nil {
-		return r.refused(err)
+		return r.refused(t, err)
 	}
-	same := found && visiblyEqual(want, got)
 	switch {
-	case applied != hash:
+	case !written || p.Status.AppliedHash != hashOf(t, want):
 		return r.write(ctx, p, t, want)
-	case same:
+	case found && visiblyEqual(want, got):
 		return nil
 	case p.Spec.DriftPolicy == v1alpha1.DriftObserve:
 		return unconfigured(v1alpha1.ReasonDrifted, "The service holds another configuration than the declared one")
@@ -48,33 +47,32 @@ func (r *Reconciler) configure(ctx context.Context, p *v1alpha1.Poll, t target) 
 	return nil
 }
 
-// write stores a configuration and remembers that it did.
+// write stores a configuration and remembers what and where.
 func (r *Reconciler) write(ctx context.Context, p *v1alpha1.Poll, t target, want votingclient.Config) *problem {
 	if err := t.service.Configure(ctx, t.poll, want); err != nil {
-		return r.refused(err)
+		return r.refused(t, err)
 	}
-	p.Status.AppliedHash = hashOf(want)
+	if earlier := p.Status.Backend; earlier != "" && earlier != t.backend.Name {
+		r.warn(p, "LeftBehind", "The configuration in Backend "+earlier+" was left behind")
+	}
+	p.Status.Backend, p.Status.AppliedHash = t.backend.Name, hashOf(t, want)
 	return nil
 }
 
 // refused says what an error of the service means.
-func (r *Reconciler) refused(err error) *problem {
-	r.Metrics.configurationError()
+func (r *Reconciler) refused(t target, err error) *problem {
+	var p *problem
 	status := votingclient.StatusOf(err)
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		p := unconfigured(v1alpha1.ReasonNotAuthorized, "%v", err)
+		p = unconfigured(v1alpha1.ReasonNotAuthorized, "%v", err)
 		p.retry = err // a new key takes a moment to reach the service
-		return p
 	case status/100 == 4 && status != http.StatusTooManyRequests:
-		return unconfigured(v1alpha1.ReasonInvalidConfiguration, "%v", err)
+		p = unconfigured(v1alpha1.ReasonInvalidConfiguration, "%v", err)
+	default:
+		p = unanswered(t.backend, err)
 	}
-	// The message is the same for every attempt: a changing one would be a write each.
-	p := unavailable(v1alpha1.ReasonServiceUnreachable, "The voting service does not answer")
-	if status != 0 {
-		p.message = err.Error()
-	}
-	p.retry = err
+	r.Metrics.configurationError(p.reason)
 	return p
 }
 
@@ -108,21 +106,25 @@ func seconds(t *metav1.Time) int64 {
 	return t.Unix()
 }
 
-// hashOf returns a short name of a configuration, prompt and userData included.
-func hashOf(c votingclient.Config) string {
+// hashOf returns a short name of a configuration, prompt and userData included,
+// and of the extension that it is for.
+func hashOf(t target, c votingclient.Config) string {
 	encoded, err := json.Marshal(c)
 	if err != nil {
 		panic(err) // strings, integers and JSON that was compacted
 	}
-	sum := sha256.Sum256(encoded)
+	sum := sha256.Sum256(append(encoded, t.poll.ClientID...))
 	return hex.EncodeToString(sum[:8])
 }
 
-// visiblyEqual compares what the service returns of a configuration.
+// visiblyEqual compares what the service returns of a configuration. Of options,
+// none and an empty list are the same.
 func visiblyEqual(want, got votingclient.Config) bool {
-	sameOptions := slices.Equal(want.Options, got.Options)
-	for _, c := range []*votingclient.Config{&want, &got} {
-		c.Prompt, c.UserData, c.Options = "", nil, nil
+	if !slices.Equal(want.Options, got.Options) {
+		return false
 	}
-	return sameOptions && hashOf(want) == hashOf(got)
+	for _, c := range []*votingclient.Config{&want, &got} {
+		c.Prompt, c.UserData, c.Status, c.Options = "", nil, "", nil
+	}
+	return reflect.DeepEqual(want, got)
 }

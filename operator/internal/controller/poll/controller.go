@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,12 +21,9 @@ import (
 // Finalizer keeps a Poll until its configuration is removed from the service.
 const Finalizer = "acclaim.dev/poll"
 
-// ExtensionField is the field by which Polls are listed; caches must index it.
-const ExtensionField = "spec.extensionRef.name"
-
 // Reconciler brings about what one Poll declares.
 type Reconciler struct {
-	// Client reads and writes resources.
+	// Client reads and writes resources. What it reads from has the indexes of Index.
 	Client client.Client
 	// Recorder takes Events.
 	Recorder events.EventRecorder
@@ -54,7 +50,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !p.DeletionTimestamp.IsZero() {
-		return r.remove(ctx, &p)
+		return ctrl.Result{}, r.remove(ctx, &p)
 	}
 	if err := r.hold(ctx, &p); err != nil {
 		return ctrl.Result{}, err
@@ -68,7 +64,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if syncErr != nil {
 		return ctrl.Result{}, syncErr
 	}
-	return ctrl.Result{RequeueAfter: r.next(&p)}, nil
+	return r.next(&p), nil
 }
 
 // hold adds the finalizer before anything is written to the service.
@@ -90,8 +86,8 @@ func (r *Reconciler) sync(ctx context.Context, p *v1alpha1.Poll) error {
 	if problem == nil {
 		problem = r.configure(ctx, p, t)
 	}
-	if problem == nil {
-		problem = r.conclude(ctx, p, t)
+	if problem == nil || problem.reason == v1alpha1.ReasonDrifted {
+		problem = worse(problem, r.conclude(ctx, p, t))
 	}
 	setConditions(p, problem)
 	if problem != nil {
@@ -100,53 +96,15 @@ func (r *Reconciler) sync(ctx context.Context, p *v1alpha1.Poll) error {
 	return nil
 }
 
-// report writes the status once, if it changed, and an Event if Ready did.
+// report writes the status once, if it changed, and an Event if Ready did. What
+// rests on a Poll that the cache was late with is refused, and done again.
 func (r *Reconciler) report(ctx context.Context, before, p *v1alpha1.Poll) error {
 	if equality.Semantic.DeepEqual(before.Status, p.Status) {
 		return nil
 	}
-	if err := r.Client.Status().Patch(ctx, p, client.MergeFrom(before)); err != nil {
+	if err := r.Client.Status().Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	r.announce(before, p)
 	return nil
-}
-
-// remove takes the poll out of the service and lets the object go.
-func (r *Reconciler) remove(ctx context.Context, p *v1alpha1.Poll) (ctrl.Result, error) {
-	if !controllerutil.ContainsFinalizer(p, Finalizer) {
-		return ctrl.Result{}, nil
-	}
-	if err := r.clean(ctx, p); err != nil {
-		if r.Now().Sub(p.DeletionTimestamp.Time) < r.GiveUpAfter {
-			return ctrl.Result{}, err
-		}
-		r.warn(p, "GaveUp", "The configuration was left behind: "+err.Error())
-	}
-	before := p.DeepCopy()
-	controllerutil.RemoveFinalizer(p, Finalizer)
-	err := r.Client.Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if apierrors.IsNotFound(err) {
-		return ctrl.Result{}, nil
-	}
-	return ctrl.Result{}, err
-}
-
-// clean removes the poll from the service unless it is to stay, is another
-// Poll's, or nothing is left that could remove it.
-func (r *Reconciler) clean(ctx context.Context, p *v1alpha1.Poll) error {
-	if p.Spec.DeletionPolicy == v1alpha1.DeletionRetain {
-		return nil
-	}
-	t, problem, err := r.target(ctx, p)
-	if err != nil {
-		return err
-	}
-	if problem != nil {
-		if problem.reason != v1alpha1.ReasonConflict {
-			r.warn(p, "LeftBehind", "The configuration was left behind: "+problem.message)
-		}
-		return nil
-	}
-	return t.service.Delete(ctx, t.poll)
 }

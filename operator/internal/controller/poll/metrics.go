@@ -12,16 +12,17 @@ import (
 
 // Metrics counts what the controller did.
 type Metrics struct {
-	errors, drift prometheus.Counter
+	errors *prometheus.CounterVec
+	drift  prometheus.Counter
 }
 
 // NewMetrics returns metrics and registers them.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
-		errors: prometheus.NewCounter(prometheus.CounterOpts{
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "acclaim_operator_configuration_errors_total",
-			Help: "Requests to voting services that failed or were refused.",
-		}),
+			Help: "Requests to voting services that failed or were refused, by the reason that the Poll's condition gives.",
+		}, []string{"reason"}),
 		drift: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "acclaim_operator_drift_corrected_total",
 			Help: "Configurations changed behind the operator's back and written back.",
@@ -31,8 +32,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-func (m *Metrics) configurationError() { m.errors.Inc() }
-func (m *Metrics) driftCorrected()     { m.drift.Inc() }
+func (m *Metrics) configurationError(reason string) { m.errors.WithLabelValues(reason).Inc() }
+func (m *Metrics) driftCorrected()                  { m.drift.Inc() }
 
 // Census counts Polls by their status when it is asked.
 type Census struct {
@@ -43,7 +44,7 @@ type Census struct {
 // NewCensus returns a census of the Polls in a cache.
 func NewCensus(polls client.Reader) *Census {
 	return &Census{polls: polls, count: prometheus.NewDesc("acclaim_operator_polls",
-		"Polls by where they stand in their schedule and whether they are ready.", []string{"status", "ready"}, nil)}
+		"Polls by where they stand in their schedule and the reason of their condition Ready.", []string{"status", "reason"}, nil)}
 }
 
 // Describe names the metric.
@@ -51,7 +52,7 @@ func (c *Census) Describe(descriptions chan<- *prometheus.Desc) { descriptions <
 
 // Collect counts. A cache that is not filled yet gives nothing.
 func (c *Census) Collect(collected chan<- prometheus.Metric) {
-	type group struct{ status, ready string }
+	type group struct{ status, reason string }
 	var polls v1alpha1.PollList
 	if err := c.polls.List(context.Background(), &polls, client.UnsafeDisableDeepCopy); err != nil {
 		return
@@ -59,13 +60,13 @@ func (c *Census) Collect(collected chan<- prometheus.Metric) {
 	groups := map[group]float64{}
 	for i := range polls.Items {
 		status := &polls.Items[i].Status
-		ready := "false"
-		if meta.IsStatusConditionTrue(status.Conditions, v1alpha1.Ready) {
-			ready = "true"
+		g := group{status: status.PollStatus}
+		if ready := meta.FindStatusCondition(status.Conditions, v1alpha1.Ready); ready != nil {
+			g.reason = ready.Reason
 		}
-		groups[group{status.PollStatus, ready}]++
+		groups[g]++
 	}
 	for g, n := range groups {
-		collected <- prometheus.MustNewConstMetric(c.count, prometheus.GaugeValue, n, g.status, g.ready)
+		collected <- prometheus.MustNewConstMetric(c.count, prometheus.GaugeValue, n, g.status, g.reason)
 	}
 }

@@ -3,10 +3,12 @@ package poll
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,6 +19,7 @@ import (
 
 // target is where a Poll's configuration belongs.
 type target struct {
+	backend *v1alpha1.Backend
 	service *votingclient.Client
 	poll    votingclient.Poll
 }
@@ -35,7 +38,32 @@ func unconfigured(reason, format string, args ...any) *problem {
 	return &problem{condition: v1alpha1.Configured, reason: reason, message: fmt.Sprintf(format, args...)}
 }
 
-// target finds the service, the poll in it and the key that opens it.
+// worse returns the first problem there is.
+func worse(problems ...*problem) *problem {
+	for _, p := range problems {
+		if p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// unanswered says why a service that should answer did not. The message is the
+// same for every attempt: a changing one would be a write each.
+func unanswered(backend *v1alpha1.Backend, err error) *problem {
+	p := unavailable(v1alpha1.ReasonServiceUnreachable, "The voting service does not answer")
+	ready := meta.FindStatusCondition(backend.Status.Conditions, v1alpha1.Ready)
+	switch {
+	case ready != nil && ready.Status != metav1.ConditionTrue:
+		p = unavailable(v1alpha1.ReasonBackendNotReady, "Backend %q: %s: %s", backend.Name, ready.Reason, ready.Message)
+	case votingclient.StatusOf(err) != 0:
+		p.message = err.Error()
+	}
+	p.retry = err
+	return p
+}
+
+// target finds the service, the poll in it and the keys that open it.
 func (r *Reconciler) target(ctx context.Context, p *v1alpha1.Poll) (target, *problem, error) {
 	backend, problem, err := r.backend(ctx, p)
 	if problem != nil || err != nil {
@@ -49,18 +77,19 @@ func (r *Reconciler) target(ctx context.Context, p *v1alpha1.Poll) (target, *pro
 	if err != nil {
 		return target{}, nil, err
 	}
-	if problem, err := r.conflict(ctx, p); problem != nil || err != nil {
+	if problem, err := r.conflict(ctx, p, &extension, backend); problem != nil || err != nil {
 		return target{}, problem, err
 	}
-	secret, problem, err := r.key(ctx, &extension, backend.Spec.Environment)
+	keys, problem, err := r.keys(ctx, &extension, backend.Spec.Environment)
 	if problem != nil || err != nil {
 		return target{}, problem, err
 	}
 	return target{
+		backend: backend,
 		service: votingclient.New(r.Endpoint(backend), r.HTTP, r.Now),
 		poll: votingclient.Poll{
 			ClientID: string(extension.Spec.ClientID),
-			Secret:   secret,
+			Keys:     keys,
 			Channel:  p.Spec.Channel,
 			ID:       p.PollID(),
 		},
@@ -94,86 +123,60 @@ func (r *Reconciler) backend(ctx context.Context, p *v1alpha1.Poll) (*v1alpha1.B
 
 const defaultBackend = "default"
 
-// choose returns the Backend that a Poll names or means, nil when there is none.
+// choose returns the Backend that a Poll names or, when it names none, the one
+// that it is in already, the default one or the only one. It returns nil when
+// there is none of these.
 func choose(p *v1alpha1.Poll, backends []v1alpha1.Backend) *v1alpha1.Backend {
-	name := defaultBackend
+	names := []string{p.Status.Backend, defaultBackend}
 	if p.Spec.BackendRef != nil {
-		name = p.Spec.BackendRef.Name
+		names = []string{p.Spec.BackendRef.Name}
+	} else if len(backends) == 1 {
+		return &backends[0]
 	}
-	for i := range backends {
-		if backends[i].Name == name {
+	for _, name := range names {
+		i := slices.IndexFunc(backends, func(b v1alpha1.Backend) bool { return b.Name == name })
+		if i >= 0 {
 			return &backends[i]
 		}
-	}
-	if p.Spec.BackendRef == nil && len(backends) == 1 {
-		return &backends[0]
 	}
 	return nil
 }
 
-// conflict says whether an older Poll declares the same poll.
-func (r *Reconciler) conflict(ctx context.Context, p *v1alpha1.Poll) (*problem, error) {
-	var polls v1alpha1.PollList
-	err := r.Client.List(ctx, &polls, client.InNamespace(p.Namespace), client.MatchingFields{ExtensionField: p.Spec.ExtensionRef.Name})
-	if err != nil {
-		return nil, err
-	}
-	for i := range polls.Items {
-		if other := &polls.Items[i]; samePoll(p, other) && older(other, p) {
-			return unconfigured(v1alpha1.ReasonConflict, "Poll %q is older and declares the same poll", other.Name), nil
-		}
-	}
-	return nil, nil
-}
-
-// samePoll reports whether two Polls of one Extension declare one poll. Naming
-// no Backend may mean any.
-func samePoll(a, b *v1alpha1.Poll) bool {
-	sameBackend := a.Spec.BackendRef == nil || b.Spec.BackendRef == nil || *a.Spec.BackendRef == *b.Spec.BackendRef
-	return sameBackend && a.Spec.Channel == b.Spec.Channel && a.PollID() == b.PollID()
-}
-
-func older(a, b *v1alpha1.Poll) bool {
-	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.UID < b.UID
-	}
-	return a.CreationTimestamp.Before(&b.CreationTimestamp)
-}
-
-// key returns the oldest active key of an Extension that can be used: while keys
-// are rotated it is the one that every pod of the service knows.
-func (r *Reconciler) key(ctx context.Context, extension *v1alpha1.Extension, environment string) ([]byte, *problem, error) {
-	keys := extension.Spec.Keys
+// keys returns the active keys of an Extension that can be used, the oldest
+// first: while keys are exchanged it is the one that every pod of the service
+// knows.
+func (r *Reconciler) keys(ctx context.Context, extension *v1alpha1.Extension, environment string) ([][]byte, *problem, error) {
+	declared := extension.Spec.Keys
 	if environment == "sandbox" {
-		keys = nil
+		declared = nil
 		if extension.Spec.Sandbox != nil {
-			keys = extension.Spec.Sandbox.Keys
+			declared = extension.Spec.Sandbox.Keys
 		}
 	}
-	var (
-		oldest time.Time
-		best   []byte
-	)
-	for _, key := range keys {
-		var from time.Time
-		if key.ActiveFrom != nil {
-			from = key.ActiveFrom.Time
-		}
-		if from.After(r.Now()) || best != nil && !from.Before(oldest) {
-			continue
-		}
+	active := slices.DeleteFunc(slices.Clone(declared), func(k v1alpha1.Key) bool { return activeFrom(k).After(r.Now()) })
+	slices.SortStableFunc(active, func(a, b v1alpha1.Key) int { return activeFrom(a).Compare(activeFrom(b)) })
+	var usable [][]byte
+	for _, key := range active {
 		value, err := r.secret(ctx, extension.Namespace, key.SecretRef)
 		if err != nil {
 			return nil, nil, err
 		}
 		if value != nil {
-			oldest, best = from, value
+			usable = append(usable, value)
 		}
 	}
-	if best == nil {
+	if usable == nil {
 		return nil, unconfigured(v1alpha1.ReasonNoKey, "Extension %q has no usable %s key", extension.Name, environment), nil
 	}
-	return best, nil, nil
+	return usable, nil, nil
+}
+
+// activeFrom returns when a key comes into force, the zero time for always.
+func activeFrom(k v1alpha1.Key) (from time.Time) {
+	if k.ActiveFrom != nil {
+		from = k.ActiveFrom.Time
+	}
+	return from
 }
 
 // secret returns a decoded key, nil when it is not there or not base64.

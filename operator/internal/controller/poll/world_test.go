@@ -1,152 +1,140 @@
 package poll_test
 
 import (
-	"bufio"
 	"context"
-	"fmt"
+	"errors"
 	"net/http"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"testing"
+	"slices"
+	"sync"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
-	"github.com/acclaim-dev/acclaim/hack/envtest/assets"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/poll"
+	"github.com/acclaim-dev/acclaim/operator/internal/testcluster"
 	"github.com/acclaim-dev/acclaim/services/votingclient"
+	"github.com/acclaim-dev/acclaim/services/votingtest"
 )
 
+// The extension of every world and its key, as the Secret has it and decoded.
 const (
-	clientID = "sample-extension"
-	key      = "c2FtcGxlLXNlY3JldA==" // that of config/extensions.yaml
+	clientID   = "sample-extension"
+	key        = "c2FtcGxlLXNlY3JldA=="
+	decodedKey = "sample-secret"
 )
 
-// world is a real API server, a real voting service and a reconciler between
-// them, whose clock and requests the test holds.
+// world is a namespace, a voting service and a reconciler between them, whose
+// clock and requests the spec holds.
 type world struct {
-	t          *testing.T
-	api        client.Client // undisturbed
-	reconciler *poll.Reconciler
-	service    *votingclient.Client
-	recorder   *events.FakeRecorder
-	now        time.Time
 	namespace  string
-	// intercept, when set, is asked before every request of the reconciler, with
-	// "http" or the API server's verb and the method or kind.
-	intercept func(kind, what string) error
-	writes    []string // of the reconciler to either server
+	api        client.WithWatch // undisturbed
+	wire       *testcluster.Wire
+	reconciler *poll.Reconciler
+	metrics    *prometheus.Registry
+	events     *events.FakeRecorder
+	voting     *votingtest.Server
+	service    *votingclient.Client // undisturbed
+	clock      *clock
 }
 
-// cluster starts an API server with the CRDs and returns a client of it.
-func cluster(t *testing.T) (*rest.Config, client.WithWatch) {
-	t.Helper()
-	folder, err := assets.Find(t.Context(), t.Output())
-	if err != nil {
-		t.Fatal(err)
+// newWorld returns a world with an Extension, its Secret and no Backend.
+func newWorld(ctx context.Context) *world {
+	GinkgoHelper()
+	w := &world{
+		api:     cluster.Client,
+		wire:    &testcluster.Wire{},
+		metrics: prometheus.NewRegistry(),
+		events:  events.NewFakeRecorder(1000),
+		clock:   &clock{now: time.Now().Truncate(time.Second), since: time.Now()},
 	}
-	environment := &envtest.Environment{
-		BinaryAssetsDirectory: folder,
-		CRDDirectoryPaths:     []string{"../../../../config/crd"},
-		ErrorIfCRDPathMissing: true,
-	}
-	config, err := environment.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := environment.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return config, c
-}
-
-// startService builds and starts the real program and returns its base address.
-func startService(t *testing.T) string {
-	t.Helper()
-	folder := t.TempDir()
-	program := filepath.Join(folder, "acclaim")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/acclaim-dev/acclaim/services")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, output)
-	}
-	server := exec.CommandContext(context.WithoutCancel(t.Context()), program, "voting", "--listen", "127.0.0.1:0",
-		"--admin-listen", "127.0.0.1:0", "--data-dir", filepath.Join(folder, "data"),
-		"--extensions", "../../../../config/extensions.yaml", "--log-level", "error")
-	server.Stderr = t.Output()
-	output, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait() // it was killed
-	})
-	line, err := bufio.NewReader(output).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	for field := range strings.FieldsSeq(line) {
-		if base, ok := strings.CutPrefix(field, "base="); ok {
-			return base
-		}
-	}
-	t.Fatalf("no address in %q", line)
-	return ""
-}
-
-// newWorld returns a world in a namespace of its own, with an Extension, its
-// Secret and a Backend.
-func newWorld(t *testing.T, api client.WithWatch, base string) *world {
-	t.Helper()
-	w := &world{t: t, api: api, now: time.Now().Truncate(time.Second), recorder: events.NewFakeRecorder(1000)}
-	clock := func() time.Time { return w.now }
-	w.service = votingclient.New(base, http.DefaultClient, time.Now)
+	w.startVoting(ctx)
 	w.reconciler = &poll.Reconciler{
-		Client:   w.watched(api),
-		Recorder: w.recorder,
-		HTTP:     &http.Client{Transport: w, Timeout: 5 * time.Second},
-		Endpoint: func(*v1alpha1.Backend) string { return base },
+		Client:   w.client(),
+		Recorder: w.events,
+		HTTP:     &http.Client{Transport: w.wire.Over(http.DefaultTransport), Timeout: 5 * time.Second},
+		Endpoint: func(*v1alpha1.Backend) string { return w.voting.Base() },
 		DefaultBackend: &v1alpha1.BackendSpec{
 			Image: "acclaim:test", MongoDB: v1alpha1.SecretKeyReference{Name: "mongodb", Key: "uri"},
 		},
-		Now:           clock,
+		Now:           w.clock.standing,
 		DriftInterval: time.Minute,
 		GiveUpAfter:   5 * time.Minute,
-		Metrics:       poll.NewMetrics(prometheus.NewRegistry()),
+		Metrics:       poll.NewMetrics(w.metrics),
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "poll-"}}
-	w.create(namespace)
+	w.create(ctx, namespace)
 	w.namespace = namespace.Name
-	w.create(w.secret())
-	w.create(w.extension())
+	w.create(ctx, w.secret())
+	w.create(ctx, w.extension())
 	return w
+}
+
+func (w *world) startVoting(ctx context.Context) {
+	GinkgoHelper()
+	var err error
+	w.voting, err = votingtest.New(GinkgoT().TempDir(), w.clock.moving)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(w.voting.SetKeys(map[string][]string{clientID: {key}})).To(Succeed())
+	Expect(w.voting.Start(ctx)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) { Expect(w.voting.Stop(ctx)).To(Succeed()) })
+	w.service = votingclient.New(w.voting.Base(), &http.Client{}, w.clock.moving)
+}
+
+// client returns a client as the operator's: it reads from a cache, writes over
+// the wire and may do what the operator's role allows.
+func (w *world) client() client.Client {
+	GinkgoHelper()
+	c, err := client.New(w.connection(), client.Options{Scheme: cluster.Scheme, Cache: &client.CacheOptions{Reader: cached}})
+	Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+func (w *world) connection() *rest.Config {
+	config := rest.CopyConfig(cluster.Operator)
+	config.Wrap(w.wire.Over)
+	return config
+}
+
+// clock is a world's time: it stands still for the reconciler, and moves on for
+// the service, which orders votes by it.
+type clock struct {
+	mu         sync.Mutex
+	now, since time.Time
+}
+
+func (c *clock) standing() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) moving() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now.Add(time.Since(c.since))
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now, c.since = c.now.Add(d), time.Now()
+}
+
+func (w *world) named(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: w.namespace, Name: name}
 }
 
 func (w *world) secret() *corev1.Secret {
@@ -154,162 +142,155 @@ func (w *world) secret() *corev1.Secret {
 }
 
 func (w *world) extension() *v1alpha1.Extension {
-	return &v1alpha1.Extension{ObjectMeta: w.named("quiz"), Spec: v1alpha1.ExtensionSpec{
-		ClientID: clientID,
-		Environment: v1alpha1.Environment{Keys: []v1alpha1.Key{
-			{SecretRef: v1alpha1.SecretKeyReference{Name: "quiz", Key: "key"}},
-		}},
-	}}
+	e := &v1alpha1.Extension{ObjectMeta: w.named("quiz"), Spec: v1alpha1.ExtensionSpec{ClientID: clientID}}
+	e.Spec.Keys = []v1alpha1.Key{{SecretRef: v1alpha1.SecretKeyReference{Name: "quiz", Key: "key"}}}
+	return e
 }
 
-func (w *world) named(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: w.namespace, Name: name}
+func (w *world) backend(name string) *v1alpha1.Backend {
+	return &v1alpha1.Backend{ObjectMeta: w.named(name), Spec: *w.reconciler.DefaultBackend}
 }
 
-// poll returns a Poll on a channel that no other world has.
-func (w *world) poll(name string) *v1alpha1.Poll {
-	return &v1alpha1.Poll{ObjectMeta: w.named(name), Spec: v1alpha1.PollSpec{
-		ExtensionRef: v1alpha1.ObjectReference{Name: "quiz"}, Channel: w.namespace,
+// poll returns a Poll with some changes.
+func (w *world) poll(name string, changes ...func(*v1alpha1.PollSpec)) *v1alpha1.Poll {
+	p := &v1alpha1.Poll{ObjectMeta: w.named(name), Spec: v1alpha1.PollSpec{
+		ExtensionRef: v1alpha1.ObjectReference{Name: "quiz"}, Channel: "1",
 		Prompt: "Which?", Options: []string{"this", "that"}, TotalVotesPerUser: 3,
 	}}
+	for _, change := range changes {
+		change(&p.Spec)
+	}
+	return p
 }
 
-func (w *world) create(o client.Object) {
-	w.t.Helper()
-	if err := w.api.Create(w.t.Context(), o); err != nil {
-		w.t.Fatal(err)
+func (w *world) create(ctx context.Context, objects ...client.Object) {
+	GinkgoHelper()
+	for _, o := range objects {
+		Expect(w.api.Create(ctx, o)).To(Succeed())
 	}
 }
 
 // createYounger creates a Poll in a later second than another was created in,
 // which is as finely as the API server tells their ages apart.
-func (w *world) createYounger(p, than *v1alpha1.Poll) {
-	w.t.Helper()
-	for {
+func (w *world) createYounger(ctx context.Context, p, than *v1alpha1.Poll) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
 		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, GenerateName: "clock-"}}
-		w.create(probe)
-		if than.CreationTimestamp.Before(&probe.CreationTimestamp) {
-			w.create(p)
-			return
+		g.Expect(w.api.Create(ctx, probe)).To(Succeed())
+		g.Expect(than.CreationTimestamp.Before(&probe.CreationTimestamp)).To(BeTrue())
+	}).WithContext(ctx).Should(Succeed())
+	w.create(ctx, p)
+}
+
+// change applies a change to a stored object.
+func change[T client.Object](ctx context.Context, w *world, o T, by func(T)) {
+	GinkgoHelper()
+	Expect(w.api.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+	by(o)
+	Expect(w.api.Update(ctx, o)).To(Succeed())
+}
+
+func (w *world) delete(ctx context.Context, objects ...client.Object) {
+	GinkgoHelper()
+	for _, o := range objects {
+		Expect(w.api.Delete(ctx, o)).To(Succeed())
+	}
+}
+
+func (w *world) gone(ctx context.Context, o client.Object) bool {
+	GinkgoHelper()
+	err := w.api.Get(ctx, client.ObjectKeyFromObject(o), o)
+	Expect(client.IgnoreNotFound(err)).To(Succeed())
+	return apierrors.IsNotFound(err)
+}
+
+// fresh waits until the operator's cache has what the API server has.
+func (w *world) fresh(ctx context.Context) {
+	GinkgoHelper()
+	versions := func(from client.Reader) (all []string, err error) {
+		for _, list := range []client.ObjectList{&v1alpha1.PollList{}, &v1alpha1.ExtensionList{}, &v1alpha1.BackendList{}, &corev1.SecretList{}} {
+			if err := from.List(ctx, list, client.InNamespace(w.namespace)); err != nil {
+				return nil, err
+			}
+			_ = meta.EachListItem(list, func(o runtime.Object) error {
+				all = append(all, string(o.(client.Object).GetUID())+o.(client.Object).GetResourceVersion())
+				return nil
+			})
 		}
+		slices.Sort(all)
+		return all, nil
 	}
+	want, err := versions(w.api)
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(func() ([]string, error) { return versions(cached) }).WithContext(ctx).Should(Equal(want))
 }
 
-func (w *world) delete(o client.Object) {
-	w.t.Helper()
-	if err := w.api.Delete(w.t.Context(), o); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-// change applies a change to the stored Poll.
-func (w *world) change(p *v1alpha1.Poll, by func(*v1alpha1.Poll)) {
-	w.t.Helper()
-	w.load(p)
-	by(p)
-	if err := w.api.Update(w.t.Context(), p); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-func (w *world) load(o client.Object) {
-	w.t.Helper()
-	if err := w.api.Get(w.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-func (w *world) gone(o client.Object) bool {
-	return w.api.Get(w.t.Context(), client.ObjectKeyFromObject(o), o) != nil
-}
-
-// reconcile runs the reconciler once and loads what became of the Poll.
-func (w *world) reconcile(p *v1alpha1.Poll) (ctrl.Result, error) {
-	w.writes = nil
-	result, err := w.reconciler.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
-	_ = w.api.Get(w.t.Context(), client.ObjectKeyFromObject(p), p) // it may be gone
+// reconcile runs the reconciler once, on what the API server has, and loads what
+// became of the Poll.
+func (w *world) reconcile(ctx context.Context, p *v1alpha1.Poll) (ctrl.Result, error) {
+	GinkgoHelper()
+	w.fresh(ctx)
+	w.wire.Calls()
+	result, err := w.reconciler.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
+	Expect(client.IgnoreNotFound(w.api.Get(ctx, client.ObjectKeyFromObject(p), p))).To(Succeed())
 	return result, err
 }
 
-// settle reconciles and fails the test when that does.
-func (w *world) settle(p *v1alpha1.Poll) ctrl.Result {
-	w.t.Helper()
-	result, err := w.reconcile(p)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+// settle reconciles and fails the spec when that does.
+func (w *world) settle(ctx context.Context, p *v1alpha1.Poll) ctrl.Result {
+	GinkgoHelper()
+	result, err := w.reconcile(ctx, p)
+	Expect(err).NotTo(HaveOccurred())
 	return result
 }
 
-// key returns the poll in the service that a Poll declares.
-func (w *world) key(p *v1alpha1.Poll) votingclient.Poll {
-	return votingclient.Poll{ClientID: clientID, Secret: []byte("sample-secret"), Channel: p.Spec.Channel, ID: p.PollID()}
+// inService returns the poll in the service that a Poll declares.
+func inService(p *v1alpha1.Poll) votingclient.Poll {
+	return votingclient.Poll{ClientID: clientID, Keys: [][]byte{[]byte(decodedKey)}, Channel: p.Spec.Channel, ID: p.PollID()}
 }
 
-// config reads back what the service holds.
-func (w *world) config(p *v1alpha1.Poll) (votingclient.Config, bool) {
-	w.t.Helper()
-	config, found, err := w.service.Config(w.t.Context(), w.key(p))
-	if err != nil {
-		w.t.Fatal(err)
+// config reads back what the service holds, nil when it holds nothing.
+func (w *world) config(ctx context.Context, p *v1alpha1.Poll) *votingclient.Config {
+	GinkgoHelper()
+	config, found, err := w.service.Config(ctx, inService(p))
+	Expect(err).NotTo(HaveOccurred())
+	if !found {
+		return nil
 	}
-	return config, found
+	return &config
 }
 
-// ask notes writes and lets the test fail a request.
-func (w *world) ask(kind, what string, write bool) error {
-	if w.intercept != nil {
-		if err := w.intercept(kind, what); err != nil {
-			return err
+// configure stores a configuration behind the operator's back.
+func (w *world) configure(ctx context.Context, p *v1alpha1.Poll) {
+	GinkgoHelper()
+	other := votingclient.Config{DistinctOptionsPerUser: 1, TotalVotesPerUser: 9, VotesPerOption: 1}
+	Expect(w.service.Configure(ctx, inService(p), other)).To(Succeed())
+}
+
+// noted returns the Events since it was last asked.
+func (w *world) noted() (all []string) {
+	for {
+		select {
+		case e := <-w.events.Events:
+			all = append(all, e)
+		default:
+			return all
 		}
 	}
-	if write {
-		w.writes = append(w.writes, kind+" "+what)
-	}
-	return nil
 }
 
-// RoundTrip passes the reconciler's requests on to the service.
-func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := w.ask("http", r.Method, r.Method != http.MethodGet); err != nil {
-		return nil, err
-	}
-	return http.DefaultTransport.RoundTrip(r)
+// Of what becomes of calls:
+
+func refuse(string, *http.Request, http.RoundTripper) (*http.Response, error) {
+	return nil, errors.New("connection refused")
 }
 
-// watched returns the client with every request shown to ask first.
-func (w *world) watched(api client.WithWatch) client.Client {
-	kind := func(o any) string { return fmt.Sprintf("%T", o) }
-	return interceptor.NewClient(api, interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-			if err := w.ask("get", kind(o), false); err != nil {
-				return err
-			}
-			return c.Get(ctx, key, o, opts...)
-		},
-		List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
-			if err := w.ask("list", kind(l), false); err != nil {
-				return err
-			}
-			return c.List(ctx, l, opts...)
-		},
-		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-			if err := w.ask("create", kind(o), true); err != nil {
-				return err
-			}
-			return c.Create(ctx, o, opts...)
-		},
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			if err := w.ask("patch", kind(o), true); err != nil {
-				return err
-			}
-			return c.Patch(ctx, o, patch, opts...)
-		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
-			if err := w.ask("patch status", kind(o), true); err != nil {
-				return err
-			}
-			return c.SubResource(sub).Patch(ctx, o, patch, opts...)
-		},
-	})
+// createRaw creates a Poll whose spec is as somebody wrote it.
+func (w *world) createRaw(ctx context.Context, name string, spec map[string]any) {
+	GinkgoHelper()
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v1alpha1.Group + "/" + v1alpha1.Version, "kind": "Poll",
+		"metadata": map[string]any{"namespace": w.namespace, "name": name}, "spec": spec,
+	}}
+	w.create(ctx, o)
 }

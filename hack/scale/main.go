@@ -1,0 +1,86 @@
+// Command scale measures the operator with many Polls: the real program against
+// a real API server and the real voting service, each a process of its own, and
+// no kubelet. It reports how long it takes until all Polls are ready, what that
+// costs both servers in requests, how much memory it takes, what looking at
+// everything again writes (nothing), and how long a new Poll waits while the
+// others exist.
+//
+// It talks to the programs as anybody could and imports the API types alone. A
+// figure that is worse than promised is a finding; the exit status is 1 when a
+// measurement could not be made.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// options are the command line, read.
+type options struct {
+	polls, extensions int
+	probes            int
+	operatorFlags     []string
+	progress          *os.File
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	o := options{progress: os.Stderr}
+	f := pflag.CommandLine
+	f.IntVar(&o.polls, "polls", 10_000, "Polls to declare")
+	f.IntVar(&o.extensions, "extensions", 100, "Extensions to divide them among")
+	f.IntVar(&o.probes, "probes", 100, "new Polls declared one by one to measure how long each waits")
+	f.StringSliceVar(&o.operatorFlags, "operator-flags", nil, "further flags of the operator")
+	pflag.Parse()
+	ctrl.SetLogger(logr.Discard())
+	if err := run(ctx, o, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "scale:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options, out io.Writer) (err error) {
+	dir, err := os.MkdirTemp("", "acclaim-scale-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	o.say("building the programs and starting the servers")
+	w, err := newWorld(ctx, o, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	r, err := measure(ctx, w)
+	if err != nil {
+		return err
+	}
+	return r.write(out)
+}
+
+// say tells the one who waits what is being done.
+func (o options) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(o.progress, "scale: "+format+"\n", args...) // nobody to tell if that fails
+}
+
+// bar returns a progress bar that is seen on a terminal only.
+func (o options) bar(what string, steps int) *progressbar.ProgressBar {
+	return progressbar.NewOptions(steps,
+		progressbar.OptionSetWriter(o.progress),
+		progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(),
+		progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetVisibility(term.IsTerminal(int(o.progress.Fd()))))
+}

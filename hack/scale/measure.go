@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+)
+
+// measure takes the world through all phases.
+func measure(ctx context.Context, w *world) (r report, err error) {
+	r.options = w.options
+	if err := w.startOperator(ctx); err != nil {
+		return r, err
+	}
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	ready, err := w.watchReady(following)
+	if err != nil {
+		return r, err
+	}
+	for _, phase := range []func(context.Context, *world, *readiness, *report) error{measureCreation, measureIdle, measureWake, measureResync} {
+		if err := phase(ctx, w, ready, &r); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// measureCreation declares all Polls and waits until they are ready.
+func measureCreation(ctx context.Context, w *world, ready *readiness, r *report) error {
+	w.say("declaring %d Polls of %d Extensions", w.polls, w.extensions)
+	before, err := w.read(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := w.declare(ctx, w.polls); err != nil {
+		return err
+	}
+	r.declared = time.Since(began)
+	if err := ready.await(ctx, w.bar("ready", w.polls), w.polls); err != nil {
+		return err
+	}
+	r.allReady = time.Since(began)
+	if err := w.quiet(ctx, 0); err != nil {
+		return err
+	}
+	after, err := w.read(ctx)
+	r.created = after.since(before)
+	delete(r.created.api, "POST polls") // our own
+	return err
+}
+
+// measureIdle declares new Polls while nothing else happens.
+func measureIdle(ctx context.Context, w *world, ready *readiness, r *report) (err error) {
+	w.say("declaring %d more one by one while nothing else happens", w.probes)
+	r.idle, err = w.probe(ctx, ready, "idle")
+	return err
+}
+
+// measureWake changes the Backend, and declares new Polls meanwhile.
+func measureWake(ctx context.Context, w *world, ready *readiness, r *report) error {
+	w.say("changing the Backend, and declaring %d more one by one meanwhile", w.probes)
+	if err := w.quiet(ctx, 0); err != nil {
+		return err
+	}
+	before, err := w.read(ctx)
+	if err != nil {
+		return err
+	}
+	backend := &v1alpha1.Backend{}
+	if err := w.api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "default"}, backend); err != nil {
+		return err
+	}
+	backend.Spec.Image = "acclaim:next"
+	if err := w.api.Update(ctx, backend); err != nil {
+		return err
+	}
+	if r.woken.latency, err = w.probe(ctx, ready, "woken"); err != nil {
+		return err
+	}
+	if err := w.quiet(ctx, 0); err != nil {
+		return err
+	}
+	after, err := w.read(ctx)
+	r.woken.looks = after.looks - before.looks - float64(w.probes)
+	return err
+}
+
+// measureResync starts the operator anew, which looks at every Poll, and counts
+// what it writes. Then it does so again and declares new Polls meanwhile.
+func measureResync(ctx context.Context, w *world, ready *readiness, r *report) error {
+	w.say("starting the operator anew")
+	before, err := w.votingRequests(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := w.restartOperator(ctx); err != nil {
+		return err
+	}
+	if err := w.quiet(ctx, w.polls+2*w.probes); err != nil {
+		return err
+	}
+	r.resync = time.Since(began)
+	if r.resynced, err = w.read(ctx); err != nil {
+		return err
+	}
+	r.resynced.voting = r.resynced.voting.since(before)
+	w.say("starting the operator anew, and declaring %d more one by one meanwhile", w.probes)
+	if err := w.restartOperator(ctx); err != nil {
+		return err
+	}
+	r.busy, err = w.probe(ctx, ready, "busy")
+	return err
+}
+
+// quiet waits until the operator has looked at this many Polls since it began
+// and none is left to look at.
+func (w *world) quiet(ctx context.Context, atLeast int) error {
+	idle := 0
+	return w.until(ctx, func() (bool, error) {
+		done, waiting, err := w.looks(ctx)
+		if err != nil || done < float64(atLeast) || waiting > 0 {
+			idle = 0
+			return false, err
+		}
+		idle++
+		return idle > 5, nil
+	})
+}
+
+// declare creates Polls from many clients at once, as a pipeline does.
+func (w *world) declare(ctx context.Context, n int) error {
+	var group errgroup.Group
+	group.SetLimit(16)
+	for i := range n {
+		group.Go(func() error { return w.api.Create(ctx, w.newPoll(fmt.Sprintf("poll-%d", i), i)) })
+	}
+	return group.Wait()
+}
+
+func (w *world) newPoll(name string, i int) *v1alpha1.Poll {
+	p := &v1alpha1.Poll{Spec: v1alpha1.PollSpec{
+		ExtensionRef: v1alpha1.ObjectReference{Name: extension(i % w.extensions)},
+		Channel:      fmt.Sprint(i / w.extensions), Prompt: "Which?", Options: []string{"this", "that"},
+	}}
+	p.Namespace, p.Name = namespace, name
+	return p
+}
+
+// probe declares Polls one after the other and returns how long each took to be
+// ready, sorted.
+func (w *world) probe(ctx context.Context, ready *readiness, name string) ([]time.Duration, error) {
+	var took []time.Duration
+	for i := range w.probes {
+		p := w.newPoll(fmt.Sprintf("%s-%d", name, i), i)
+		began := time.Now()
+		if err := w.api.Create(ctx, p); err != nil {
+			return nil, err
+		}
+		if err := ready.awaitOne(ctx, p.Name); err != nil {
+			return nil, err
+		}
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	return took, nil
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+	"time"
+)
+
+// report is what was measured.
+type report struct {
+	options
+	declared, allReady time.Duration
+	created            reading // until all were ready
+
+	idle, busy []time.Duration // how long new Polls took to be ready, sorted
+	woken      struct {
+		latency []time.Duration
+		looks   float64
+	}
+
+	resync   time.Duration
+	resynced reading
+}
+
+func (r report) write(out io.Writer) error {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	each := func(n float64) float64 { return n / float64(r.polls) }
+	all := func(c counts) {
+		for _, what := range slices.Sorted(maps.Keys(c)) {
+			fmt.Fprintf(t, "  %s\t%.0f\t%.3f each\n", what, c[what], each(c[what]))
+		}
+	}
+	c := r.created
+	fmt.Fprintf(t, "%d Polls of %d Extensions in one namespace\n", r.polls, r.extensions)
+	fmt.Fprintf(t, "declared in\t%v\n", r.declared.Round(time.Millisecond))
+	fmt.Fprintf(t, "all ready in\t%v\t%.0f/s\n", r.allReady.Round(time.Millisecond), float64(r.polls)/r.allReady.Seconds())
+	fmt.Fprintf(t, "times looked at\t%.0f\t%.3f each\n", c.looks, each(c.looks))
+	fmt.Fprintln(t, "requests to the API server")
+	all(c.api)
+	fmt.Fprintf(t, "  of these writes\t%.0f\t%.3f each\n", c.api.only(isWrite).sum(), each(c.api.only(isWrite).sum()))
+	fmt.Fprintln(t, "requests to the voting service")
+	all(c.voting)
+	fmt.Fprintf(t, "the operator's CPU time\t%v\t%.2f ms each\n", c.cpu, each(float64(c.cpu.Milliseconds())))
+	fmt.Fprintf(t, "the operator's memory\t%d MiB\tat most %d MiB\n", c.resident>>20, c.peak>>20)
+	fmt.Fprintf(t, "a new Poll is ready in\t%s\n", spread(r.idle))
+	fmt.Fprintf(t, "while the Backend changed\t%s\t%.0f Polls looked at for it\n", spread(r.woken.latency), r.woken.looks)
+	fmt.Fprintf(t, "while all are looked at\t%s\n", spread(r.busy))
+	fmt.Fprintf(t, "all looked at again in\t%v\t%v of CPU time, at most %d MiB\n", r.resync.Round(time.Millisecond), r.resynced.cpu, r.resynced.peak>>20)
+	fmt.Fprintf(t, "  writes to the API server\t%.0f\n", r.resynced.written.sum())
+	fmt.Fprintf(t, "  writes to the voting service\t%.0f\tof %.0f requests\n", r.resynced.voting.only(isWrite).sum(), r.resynced.voting.sum())
+	return t.Flush()
+}
+
+// spread says how sorted durations are distributed.
+func spread(sorted []time.Duration) string {
+	if len(sorted) == 0 {
+		return "not measured"
+	}
+	at := func(share float64) time.Duration {
+		return sorted[int(share*float64(len(sorted)-1))].Round(100 * time.Microsecond)
+	}
+	return fmt.Sprintf("median %v, 99 of 100 %v, at most %v", at(.5), at(.99), at(1))
+}

@@ -1,0 +1,135 @@
+// Package testcluster is what the suites of the operator share: a real API
+// server that knows the project's resources and can be restarted, a user with
+// the operator's role and no more, and wires on which requests are counted and
+// cut.
+//
+// Only tests may import it. It knows no controller.
+package testcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/hack/envtest/assets"
+)
+
+// Cluster is an API server and its etcd.
+type Cluster struct {
+	environment *envtest.Environment
+	certs       string
+	// Scheme has Kubernetes' kinds and the project's.
+	Scheme *runtime.Scheme
+	// Client may do anything.
+	Client client.WithWatch
+	// Operator connects with the role in config/rbac.
+	Operator *rest.Config
+}
+
+// Start starts a cluster. root is the folder of the module. What has to be built
+// first is reported to progress.
+func Start(ctx context.Context, root string, progress io.Writer) (c *Cluster, err error) {
+	c = &Cluster{Scheme: runtime.NewScheme()}
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(c.Scheme); err != nil {
+			return nil, err
+		}
+	}
+	folder, err := assets.Find(ctx, progress)
+	if err != nil {
+		return nil, err
+	}
+	// Certificates in a folder of ours outlive a restart of the API server.
+	if c.certs, err = os.MkdirTemp("", "acclaim-certs-"); err != nil {
+		return nil, err
+	}
+	c.environment = &envtest.Environment{
+		BinaryAssetsDirectory: folder,
+		CRDDirectoryPaths:     []string{filepath.Join(root, "config", "crd")},
+		ErrorIfCRDPathMissing: true,
+	}
+	c.environment.ControlPlane.GetAPIServer().CertDir = c.certs
+	c.environment.ControlPlane.GetAPIServer().StopTimeout = time.Millisecond
+	config, err := c.environment.Start()
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(c.certs))
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Stop(ctx))
+		}
+	}()
+	if c.Client, err = client.NewWithWatch(config, client.Options{Scheme: c.Scheme}); err != nil {
+		return nil, err
+	}
+	return c, c.addOperator(ctx, filepath.Join(root, "config", "rbac", "role.yaml"))
+}
+
+// Stop stops everything.
+func (c *Cluster) Stop(ctx context.Context) error {
+	return errors.Join(c.KillAPIServer(ctx), c.environment.Stop(), os.RemoveAll(c.certs))
+}
+
+// KillAPIServer ends the API server at once, open watches and all, as when its
+// machine fails. What it stored stays in etcd.
+func (c *Cluster) KillAPIServer(ctx context.Context) error {
+	server := c.environment.ControlPlane.GetAPIServer()
+	_ = server.Stop() // that it does not stop by itself within StopTimeout
+	address := server.SecureServing.URL("https", "").Host
+	var dialer net.Dialer
+	return wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (dead bool, err error) {
+		connection, err := dialer.DialContext(ctx, "tcp", address)
+		if err != nil {
+			return true, nil //nolint:nilerr // which is what we wait for
+		}
+		return false, connection.Close()
+	})
+}
+
+// StartAPIServer starts it again at the same address.
+func (c *Cluster) StartAPIServer() error { return c.environment.ControlPlane.GetAPIServer().Start() }
+
+// addOperator makes a user that may do what the cluster role in a file allows.
+func (c *Cluster) addOperator(ctx context.Context, file string) error {
+	const name = "acclaim-operator"
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var role rbacv1.ClusterRole // the first document; the second is for the lease
+	if err := yaml.Unmarshal(content, &role); err != nil || role.Name != name {
+		return fmt.Errorf("%s: the cluster role %q: %w", file, role.Name, err)
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
+	}
+	for _, o := range []client.Object{&role, binding} {
+		if err := c.Client.Create(ctx, o); err != nil {
+			return err
+		}
+	}
+	user, err := c.environment.AddUser(envtest.User{Name: name}, &rest.Config{QPS: -1})
+	if err != nil {
+		return err
+	}
+	c.Operator = user.Config()
+	return nil
+}
