@@ -5,11 +5,12 @@ SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
 FUZZTIME ?= 30s
+NODES    ?= 1
 ARGS     ?=
 
 # The tools module pins the linter. `go tool` builds it once for each version of
 # it and of Go, and keeps it in Go's build cache.
-LINT := go tool -modfile=hack/tools/go.mod golangci-lint
+LINT := go tool -modfile=$(CURDIR)/hack/tools/go.mod golangci-lint
 
 # Turns the API types into their methods and CRDs, the operator's markers into
 # its role.
@@ -20,13 +21,25 @@ GENERATE := go tool -modfile=hack/tools/controller-gen/go.mod controller-gen obj
 CC   := $(shell go env CC)
 RACE := $(if $(shell command -v $(firstword $(CC))),-race)
 
-.PHONY: help build run test generate check-generate browser lint fuzz bench bench-operator fmt clean
+# Modules of their own that are tested and linted like the program.
+MODULES := hack/image
+
+.PHONY: help build image check-image check-chart run test generate check-generate browser lint fuzz bench bench-operator cluster-up cluster-down fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## Build the program, bin/acclaim
 	go build -trimpath -o bin/acclaim ./services
+
+image: ## Write the image without Docker, bin/acclaim-image.tar; ARGS adds flags
+	mkdir -p bin
+	go -C hack/image run . acclaim --docker-archive $(CURDIR)/bin/acclaim-image.tar $(ARGS)
+
+check-image: image ## Fail when a copy of what is committed, built elsewhere, gives another image
+	@copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT && git clone -q . "$$copy/tree" && \
+		go -C "$$copy/tree/hack/image" run . acclaim --docker-archive "$$copy/image.tar" $(ARGS) && \
+		cmp "$$copy/image.tar" bin/acclaim-image.tar
 
 run: ## Run everything on this machine; ARGS adds flags of `serve`
 	go run ./services serve $(ARGS)
@@ -38,18 +51,25 @@ ifndef RACE
 endif
 	@# Built before the tests, whose time limit it would use up on a new machine.
 	assets=$$(go run ./hack/envtest) && CGO_ENABLED=$(if $(RACE),1,0) KUBEBUILDER_ASSETS=$$assets go test $(RACE) ./...
+	for module in $(MODULES); do go -C $$module test ./...; done
 
-generate: ## Write what is generated from the API types: methods, CRDs, RBAC
+generate: ## Write what is generated from the API types and the chart's values: methods, CRDs, RBAC, the chart's copies
 	$(GENERATE)
+	go run ./hack/chart
 
 check-generate: generate ## Fail when what is generated is not what is committed
-	@test -z "$$(git status --porcelain -- api config)" || { git status --short -- api config; git diff -- api config; exit 1; } >&2
+	@test -z "$$(git status --porcelain -- api config charts)" || { git status --short -- api config charts; git diff -- api config charts; exit 1; } >&2
+
+check-chart: ## Lint the chart and compare what it renders with charts/test/testdata; the first run builds Helm's library
+	cd charts/test && $(LINT) run ./...
+	go -C charts/test test ./...
 
 browser: ## Test the pages in Chromium, from Debian or ACCLAIM_CHROMIUM; needs node and npm
 	cd hack/browser && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --no-audit --no-fund && npm test
 
 lint: ## Run golangci-lint; the first run builds it, which takes a minute or two
 	$(LINT) run ./...
+	for module in $(MODULES); do (cd $$module && $(LINT) run ./...); done
 
 fuzz: ## Run every fuzz target for FUZZTIME, 30s by default
 	@grep -rEo '^func Fuzz\w+' --include='*_test.go' . | while IFS=: read -r file func; do \
@@ -58,6 +78,12 @@ fuzz: ## Run every fuzz target for FUZZTIME, 30s by default
 
 bench: ## Measure throughput against the ceiling; ARGS adds flags, see ARGS=-help; MONGODB_URI names a cluster
 	go run ./hack/bench $(ARGS)
+
+cluster-up: ## Start a Kubernetes cluster of NODES nodes on this machine, 1 by default; needs root, see hack/cluster
+	go run ./hack/cluster up --nodes $(NODES)
+
+cluster-down: ## End it and remove what was its own
+	go run ./hack/cluster down
 
 bench-operator: ## Measure the operator with 10,000 Polls; ARGS adds flags, see ARGS=--help
 	go run ./hack/scale $(ARGS)

@@ -14,6 +14,9 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+
+	// The roots of public certificate authorities: the image has none of its own.
+	_ "golang.org/x/crypto/x509roots/fallback"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -31,6 +34,9 @@ import (
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 )
 
+// leaseName is the lease of leader election.
+const leaseName = "operator.acclaim.dev"
+
 // settings are the program's flags.
 type settings struct {
 	namespaces    []string
@@ -43,6 +49,7 @@ type settings struct {
 	workers       int
 	defaultImage  string
 	mongoDBSecret string
+	uninstall     string
 }
 
 func main() {
@@ -58,9 +65,14 @@ func main() {
 	f.IntVar(&s.workers, "workers", 8, "Polls, and namespaces of Extensions, to work on at once")
 	f.StringVar(&s.defaultImage, "default-backend-image", "", "image of the Backend created in a namespace that has Polls and no Backend (default: none is created)")
 	f.StringVar(&s.mongoDBSecret, "default-backend-mongodb-secret", "mongodb", `Secret whose entry "uri" is the address of that Backend's database`)
+	f.StringVar(&s.uninstall, "uninstall", "", "namespace/release of Helm whose operator to take out of the cluster, instead of being one")
 	pflag.Parse()
 	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, nil)))
-	if err := run(ctrl.SetupSignalHandler(), s); err != nil {
+	work := run
+	if s.uninstall != "" {
+		work = takeOut
+	}
+	if err := work(ctrl.SetupSignalHandler(), s); err != nil {
 		fmt.Fprintf(os.Stderr, "operator: %v\n", err)
 		os.Exit(1)
 	}
@@ -114,7 +126,7 @@ func newManager(s settings) (ctrl.Manager, error) {
 		Cache:                         cache.Options{DefaultNamespaces: s.watched(), ByObject: backend.Cached()},
 		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		LeaderElection:                s.leaderElect,
-		LeaderElectionID:              "operator.acclaim.dev",
+		LeaderElectionID:              leaseName,
 		LeaderElectionReleaseOnCancel: true,
 		HealthProbeBindAddress:        s.health,
 		Metrics:                       server.Options{BindAddress: s.metrics},

@@ -12,6 +12,9 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	// The roots of public certificate authorities, for a database or a service behind
+	// TLS where the machine has none of its own, as in the image.
+	_ "golang.org/x/crypto/x509roots/fallback"
 )
 
 func main() {
@@ -51,7 +54,7 @@ To try it:            acclaim serve
 To get another token: acclaim token --extension sample-extension --role viewer --channel 1`,
 		SilenceUsage: true,
 	}
-	root.AddCommand(newServe(), newVerify(), newExport(), newImport(), newErase(), newToken(), newCeiling())
+	root.AddCommand(newServe(), newVerify(), newExport(), newImport(), newErase(), newToken(), newProbe(), newCeiling())
 	for _, s := range services() {
 		root.AddCommand(newService(s))
 	}

@@ -39,12 +39,13 @@ services/internal/ceiling   | fault domains stream document tenant telemetry htt
 services                    | fault key domains stream document tenant telemetry live page httpapi ceiling boltstore mongostore peer transfer | storetest mongotest faultproxy
 services/votingclient       |                                                                                | votingtest
 services/votingtest         | voting stream tenant telemetry httpapi boltstore                               |
-operator                    | v1alpha1 backend extension poll desired breaker                                | assets
+operator                    | v1alpha1 backend extension poll desired breaker uninstall                      | assets
 operator/internal/breaker   |                                                                                |
 operator/internal/testcluster | v1alpha1 assets                                                              |
 operator/internal/desired   | v1alpha1                                                                       |
 operator/internal/registry  | v1alpha1                                                                       |
 operator/internal/secrets   |                                                                                |
+operator/internal/uninstall | v1alpha1 poll                                                                  |
 operator/internal/controller/backend | v1alpha1 desired secrets                                              | assets
 operator/internal/controller/extension | v1alpha1 desired registry secrets                                   | assets poll votingclient
 operator/internal/controller/poll | v1alpha1 votingclient registry secrets                                   | testcluster votingtest
@@ -53,6 +54,9 @@ hack/arch                   |                                                   
 hack/envtest                | assets                                                                         |
 hack/envtest/assets         |                                                                                |
 hack/bench                  |                                                                                |
+hack/chart                  |                                                                                |
+hack/cluster                | assets                                                                         |
+hack/cluster/pause          |                                                                                |
 hack/scale                  | v1alpha1 assets                                                                |
 `
 
@@ -67,13 +71,13 @@ github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox services bench
 github.com/evanphx/json-patch/v5 | document
 github.com/prometheus            | httpapi telemetry services poll backend extension operator scale
 github.com/fsnotify/fsnotify     | tenant
-sigs.k8s.io/yaml                 | tenant registry testcluster
-github.com/spf13                 | services operator scale
+sigs.k8s.io/yaml                 | tenant registry testcluster chart
+github.com/spf13                 | services operator scale cluster
 go.etcd.io/bbolt                 | boltstore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
-os/exec                          | mongotest bench scale assets
+os/exec                          | mongotest bench scale assets cluster
 database/sql                     |
-os                               | tenant boltstore mongotest services bench scale arch envtest assets testcluster operator
+os                               | tenant boltstore mongotest services bench scale arch envtest assets testcluster operator cluster pause chart
 testing                          | storetest mongotest
 `
 

@@ -1,0 +1,99 @@
+{{/* The name of what belongs to the operator. */}}
+{{- define "acclaim.operator" -}}
+{{ printf "%s-operator" .Release.Name | trunc 63 }}
+{{- end }}
+
+{{/* The name of what belongs to the operator and to no namespace. */}}
+{{- define "acclaim.clusterwide" -}}
+{{ printf "%s-%s-operator" .Release.Namespace .Release.Name }}
+{{- end }}
+
+{{/* The name of what belongs to the trial database. */}}
+{{- define "acclaim.database" -}}
+{{ printf "%s-trial-database" .Release.Name | trunc 63 }}
+{{- end }}
+
+{{/* The namespaces that the operator is limited to, as JSON: none, or that of the release among them. */}}
+{{- define "acclaim.namespaces" -}}
+{{- $listed := .Values.operator.namespaces }}
+{{- $listed | empty | ternary (list) (append $listed .Release.Namespace | uniq | sortAlpha) | toJson }}
+{{- end }}
+
+{{- define "acclaim.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{/* The labels that tell pods apart: of the dictionary root, component. */}}
+{{- define "acclaim.selector" -}}
+app.kubernetes.io/name: acclaim
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{/* The labels of every object: of the dictionary root, component. */}}
+{{- define "acclaim.labels" -}}
+{{ include "acclaim.selector" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{/* What the standard "restricted" asks of a pod; nobody is the image's user. */}}
+{{- define "acclaim.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{/* What it asks of a container. */}}
+{{- define "acclaim.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{/* Where pods may run: a Scheduling, as Backends have it. */}}
+{{- define "acclaim.scheduling" -}}
+{{- with .nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- end }}
+
+{{/* The environments that are enabled, as JSON: production and sandbox. */}}
+{{- define "acclaim.environments" -}}
+{{- $enabled := dict }}
+{{- range $environment := list "production" "sandbox" }}
+{{- $values := get $.Values $environment }}
+{{- if $values.enabled }}
+{{- $_ := set $enabled $environment $values }}
+{{- end }}
+{{- end }}
+{{- toJson $enabled }}
+{{- end }}
+
+{{/*
+The Secret of an environment's database, of the dictionary root, environment,
+values: one that is named, or else one that the chart makes.
+*/}}
+{{- define "acclaim.databaseSecret" -}}
+{{- $mongodb := .values.mongodb -}}
+{{- if $mongodb.secretName -}}
+{{ $mongodb.secretName }}
+{{- else if or $mongodb.uri .root.Values.trialDatabase.enabled -}}
+{{ printf "%s-%s-mongodb" .root.Release.Name .environment }}
+{{- else -}}
+{{ fail (printf "%[1]s has no database: name the Secret with its URI in %[1]s.mongodb.secretName or, to try things out, set trialDatabase.enabled" .environment) }}
+{{- end -}}
+{{- end }}

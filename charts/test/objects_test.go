@@ -1,0 +1,117 @@
+package test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	psaapi "k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+
+	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+)
+
+// objects returns what a case renders, read with the types of Kubernetes and our
+// own: a field that there is not is an error. Kinds of monitoring are left out,
+// as they are somebody else's.
+func objects(t *testing.T, folder string) []runtime.Object {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
+	r, err := render(readValues(t, folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []runtime.Object
+	for _, manifest := range manifests(r) {
+		if strings.Contains(manifest, "apiVersion: monitoring.coreos.com/") {
+			continue
+		}
+		object, _, err := decoder.Decode([]byte(manifest), nil, nil)
+		if err != nil {
+			t.Errorf("%v\n%s", err, manifest)
+			continue
+		}
+		all = append(all, object)
+	}
+	return all
+}
+
+// What is rendered is what Kubernetes knows, named and labelled.
+func TestObjects(t *testing.T) {
+	for _, folder := range cases(t) {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			for _, object := range objects(t, folder) {
+				meta, ok := object.(metav1.Object)
+				if !ok {
+					t.Errorf("%T has no name", object)
+					continue
+				}
+				for _, label := range []string{"app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "helm.sh/chart"} {
+					if meta.GetLabels()[label] == "" {
+						t.Errorf("%T %s has no label %s", object, meta.GetName(), label)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Every pod may run where the strictest standard is enforced, and writes to no
+// image.
+func TestPodsAreRestricted(t *testing.T) {
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	level := psaapi.LevelVersion{Level: psaapi.LevelRestricted, Version: psaapi.LatestVersion()}
+	pods := 0
+	for _, folder := range cases(t) {
+		for _, object := range objects(t, folder) {
+			meta, spec := pod(object)
+			if spec == nil {
+				continue
+			}
+			pods++
+			for _, result := range evaluator.EvaluatePod(level, meta, spec) {
+				if !result.Allowed {
+					t.Errorf("%s: %s %s: %s", folder, meta.Labels["app.kubernetes.io/component"], result.ForbiddenReason, result.ForbiddenDetail)
+				}
+			}
+			for _, container := range spec.Containers {
+				if root := container.SecurityContext.ReadOnlyRootFilesystem; root == nil || !*root {
+					t.Errorf("%s: %s may write to its image", folder, container.Name)
+				}
+			}
+		}
+	}
+	if pods == 0 {
+		t.Error("no pods")
+	}
+}
+
+func pod(object runtime.Object) (*metav1.ObjectMeta, *corev1.PodSpec) {
+	switch object := object.(type) {
+	case *appsv1.Deployment:
+		return &object.Spec.Template.ObjectMeta, &object.Spec.Template.Spec
+	case *appsv1.StatefulSet:
+		return &object.Spec.Template.ObjectMeta, &object.Spec.Template.Spec
+	case *batchv1.Job:
+		return &object.Spec.Template.ObjectMeta, &object.Spec.Template.Spec
+	case *corev1.Pod:
+		return &object.ObjectMeta, &object.Spec
+	}
+	return nil, nil
+}

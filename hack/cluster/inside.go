@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"golang.org/x/sync/errgroup"
+)
+
+// load loads archives into every node, once containerd answers there.
+func (c *cluster) load(ctx context.Context, archives []string) error {
+	names, err := machines()
+	if err != nil {
+		return err
+	}
+	nodes, ctx := errgroup.WithContext(ctx)
+	for _, name := range names {
+		if name == control {
+			continue
+		}
+		nodes.Go(func() error {
+			for _, archive := range archives {
+				if err := c.loadInto(ctx, name, archive); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return nodes.Wait()
+}
+
+func (c *cluster) loadInto(ctx context.Context, name, archive string) error {
+	if _, err := os.Stat(archive); err != nil {
+		return err
+	}
+	_, err := patiently(ctx, func() (string, error) {
+		pids, err := processes(ctx, name)
+		if err != nil || len(pids) == 0 {
+			return "", fmt.Errorf("%s does not run: %w", name, err)
+		}
+		// The node may not see the file, but can read what is open.
+		content, err := os.Open(archive)
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = content.Close() }()
+		command := exec.CommandContext(ctx, "nsenter", fmt.Sprintf("--target=%d", pids[0]), "--mount",
+			c.find("ctr"), "--namespace=k8s.io", "images", "import", "--local", "-")
+		command.Stdin = content
+		return printed(command)
+	})
+	return err
+}
+
+// eventually asks kubectl until it succeeds.
+func (c *cluster) eventually(ctx context.Context, arguments ...string) error {
+	_, err := patiently(ctx, func() (string, error) { return c.kubectl(ctx, arguments...) })
+	return err
+}
+
+// patiently does something until it succeeds, for two minutes at most.
+func patiently(ctx context.Context, do backoff.Operation[string]) (string, error) {
+	return backoff.Retry(ctx, do, backoff.WithBackOff(backoff.NewConstantBackOff(200*time.Millisecond)), backoff.WithMaxElapsedTime(2*time.Minute))
+}
+
+func (c *cluster) kubectl(ctx context.Context, arguments ...string) (string, error) {
+	arguments = append([]string{"--net=" + namespacePath(control), c.find("kubectl"), "--kubeconfig=" + c.certificate("admin.kubeconfig")}, arguments...)
+	return output(ctx, "", "nsenter", arguments...)
+}
+
+// become turns this process into a command in the cluster's network.
+func (c *cluster) become(command []string) error {
+	nsenter, err := exec.LookPath("nsenter")
+	if err != nil {
+		return err
+	}
+	environment := slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(variable, "PATH=") || strings.HasPrefix(variable, "KUBECONFIG=")
+	})
+	environment = append(environment,
+		"PATH="+strings.Join(append(c.Path, os.Getenv("PATH")), ":"),
+		"KUBECONFIG="+c.certificate("admin.kubeconfig"))
+	return syscall.Exec(nsenter, append([]string{nsenter, "--net=" + namespacePath(control)}, command...), environment)
+}
+
+// find returns the file of one of our programs.
+func (c *cluster) find(program string) string {
+	for _, folder := range c.Path {
+		file := filepath.Join(folder, program)
+		if _, err := os.Stat(file); err == nil {
+			return file
+		}
+	}
+	return program // whoever runs it tells that it is not there
+}

@@ -1,0 +1,157 @@
+package uninstall_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/controller/poll"
+	"github.com/acclaim-dev/acclaim/operator/internal/uninstall"
+)
+
+func newPoll(namespace, name string, labels map[string]string) *v1alpha1.Poll {
+	return &v1alpha1.Poll{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: name, Labels: labels, Finalizers: []string{poll.Finalizer, "example.com/other"},
+	}}
+}
+
+func newWorld(t *testing.T, funcs interceptor.Funcs) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mine := map[string]string{"app.kubernetes.io/instance": "acclaim", "app.kubernetes.io/managed-by": "Helm"}
+	operator := map[string]string{"app.kubernetes.io/instance": "acclaim", "app.kubernetes.io/component": "operator"}
+	owned := newPoll("live", "owned", mine)
+	owned.Finalizers = owned.Finalizers[:1]
+	two := int32(2)
+	return fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(funcs).WithObjects(
+		owned,
+		newPoll("live", "applied", nil),
+		newPoll("quiz", "elsewhere", mine),
+		newPoll("other", "not-watched", nil),
+		&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "live", Name: "leader"}},
+		&appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "live", Name: "acclaim-operator", Labels: operator},
+			Spec:       appsv1.DeploymentSpec{Replicas: &two},
+		},
+		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "live", Name: "default-voting"}, Spec: appsv1.DeploymentSpec{Replicas: &two}},
+	).Build()
+}
+
+func newUninstaller(t *testing.T, c client.Client) *uninstall.Uninstaller {
+	return &uninstall.Uninstaller{
+		Client: c, Log: testr.New(t), Namespace: "live", Release: "acclaim", Lease: "leader", Watched: []string{"live", "quiz"},
+		Patience: time.Second, Interval: time.Millisecond,
+	}
+}
+
+// left returns the Polls that there are, with their finalizers.
+func left(t *testing.T, c client.Client) map[string][]string {
+	t.Helper()
+	var polls v1alpha1.PollList
+	if err := c.List(t.Context(), &polls); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]string{}
+	for _, p := range polls.Items {
+		all[p.Namespace+"/"+p.Name] = p.Finalizers
+	}
+	return all
+}
+
+// What is left when the services answer, and when they do not: the same.
+func TestRun(t *testing.T) {
+	for name, answers := range map[string]bool{"services answer": true, "services do not answer": false} {
+		t.Run(name, func(t *testing.T) {
+			var deleted []string
+			c := newWorld(t, interceptor.Funcs{
+				Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+					deleted = append(deleted, o.GetName())
+					if err := c.Delete(ctx, o, options...); err != nil || o.GetName() != "owned" || !answers {
+						return err
+					}
+					o.SetFinalizers(nil) // as the operator does once the service has forgotten the poll
+					return c.Patch(ctx, o, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+				},
+			})
+			if err := newUninstaller(t, c).Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{"owned", "leader"}, deleted); diff != "" {
+				t.Errorf("deleted (-want +got):\n%s", diff)
+			}
+			want := map[string][]string{
+				"live/applied":      {"example.com/other"},
+				"quiz/elsewhere":    {"example.com/other"},
+				"other/not-watched": {poll.Finalizer, "example.com/other"},
+			}
+			if diff := cmp.Diff(want, left(t, c)); diff != "" {
+				t.Errorf("left (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The operator stops, nothing else does, and Polls are freed only after that.
+func TestOperatorStopsFirst(t *testing.T) {
+	var order []string
+	c := newWorld(t, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+			order = append(order, o.GetName())
+			return c.Patch(ctx, o, patch, options...)
+		},
+	})
+	if err := newUninstaller(t, c).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(order) == 0 || order[0] != "acclaim-operator" || slices.Contains(order, "default-voting") {
+		t.Errorf("patched %v", order)
+	}
+	replicas := map[string]int32{}
+	var deployments appsv1.DeploymentList
+	if err := c.List(t.Context(), &deployments); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range deployments.Items {
+		replicas[d.Name] = *d.Spec.Replicas
+	}
+	if want := map[string]int32{"acclaim-operator": 0, "default-voting": 2}; !maps.Equal(replicas, want) {
+		t.Errorf("replicas %v, want %v", replicas, want)
+	}
+}
+
+func TestErrorsEndIt(t *testing.T) {
+	refused := errors.New("refused")
+	for name, funcs := range map[string]interceptor.Funcs{
+		"list": {List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return refused }},
+		"patch": {Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			return refused
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUninstaller(t, newWorld(t, funcs))
+			if err := u.Run(t.Context()); !errors.Is(err, refused) {
+				t.Errorf("error is %v, want %v", err, refused)
+			}
+		})
+	}
+}
