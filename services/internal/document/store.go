@@ -64,6 +64,6 @@ type Store interface {
 
 	// Delete makes the document at key one that was never written, its older
 	// versions included. A write that is under way meanwhile may come after it, if
-	// what it expects was there when it began.
+	// what it expects was there when it began, and may fail with its outcome unknown.
 	Delete(ctx context.Context, key string) error
 }

@@ -55,6 +55,12 @@ func chunkIsReplaced(t *testing.T, s Harness) {
 	if err := s.Append(t.Context(), newChunk("s", 8, 0, 100)); !errors.Is(err, stream.ErrConflict) {
 		t.Errorf("append in the place of a redacted chunk: %v, want ErrConflict", err)
 	}
+	for writer, size := range []int{9 << 20, 9 << 20, 10} { // more than a base may have
+		next := redaction(chunks[0], writer+5, size)
+		replace(t, s, next, chunks[0])
+		chunks[0] = next
+		wantChunks(t, s, "s", 0, chunks...)
+	}
 }
 
 func replaceOnlyWhatIsExpected(t *testing.T, s Harness) {
