@@ -36,6 +36,8 @@ type Cluster struct {
 	certs       string
 	// Scheme has Kubernetes' kinds and the project's.
 	Scheme *runtime.Scheme
+	// Config connects with all rights.
+	Config *rest.Config
 	// Client may do anything.
 	Client client.WithWatch
 	// Operator connects with the role in config/rbac.
@@ -66,8 +68,7 @@ func Start(ctx context.Context, root string, progress io.Writer) (c *Cluster, er
 	}
 	c.environment.ControlPlane.GetAPIServer().CertDir = c.certs
 	c.environment.ControlPlane.GetAPIServer().StopTimeout = time.Millisecond
-	config, err := c.environment.Start()
-	if err != nil {
+	if c.Config, err = c.environment.Start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(c.certs))
 	}
 	defer func() {
@@ -75,7 +76,7 @@ func Start(ctx context.Context, root string, progress io.Writer) (c *Cluster, er
 			err = errors.Join(err, c.Stop(ctx))
 		}
 	}()
-	if c.Client, err = client.NewWithWatch(config, client.Options{Scheme: c.Scheme}); err != nil {
+	if c.Client, err = client.NewWithWatch(c.Config, client.Options{Scheme: c.Scheme}); err != nil {
 		return nil, err
 	}
 	return c, c.addOperator(ctx, filepath.Join(root, "config", "rbac", "role.yaml"))

@@ -39,7 +39,7 @@ func asOperator(ctx context.Context, c client.Client, namespace string, manifest
 				o.SetNamespace(namespace) // ignored where it has no place
 			}
 			applied := client.ApplyConfigurationFromUnstructured(&o)
-			Expect(c.Apply(ctx, applied, client.FieldOwner("kubectl"))).To(Succeed(), manifest)
+			Expect(c.Apply(ctx, applied, client.FieldOwner("kubectl"), client.ForceOwnership)).To(Succeed(), manifest)
 			if strings.HasSuffix(manifest, "binding.yaml") {
 				DeferCleanup(func(ctx context.Context) { Expect(c.Delete(ctx, &o)).To(Succeed()) })
 			}
@@ -53,7 +53,7 @@ func asOperator(ctx context.Context, c client.Client, namespace string, manifest
 // The controller runs as the program does, with the rights that the role gives:
 // nothing below asks it to reconcile, so what comes true does so because the
 // right things are watched.
-var _ = DescribeTable("watches what it rests on, with the rights it is given", func(ctx context.Context, binding string, gateway bool) {
+var _ = DescribeTable("watches what it rests on, with the rights it is given", func(ctx context.Context, binding string, gateway, restart bool) {
 	if gateway {
 		installGatewayAPI(ctx)
 	}
@@ -65,7 +65,7 @@ var _ = DescribeTable("watches what it rests on, with the rights it is given", f
 	})
 	Expect(w.Delete(ctx, w.secret("mongodb", "", ""))).To(Succeed())
 	manager, err := ctrl.NewManager(asOperator(ctx, w, w.backend.Namespace, "namespace.yaml", "role.yaml", "service_account.yaml", binding), ctrl.Options{
-		Scheme:     newScheme(),
+		Scheme:     cluster.Scheme,
 		Metrics:    server.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)}, // there is one in each spec
 		Client:     client.Options{Cache: &client.CacheOptions{Unstructured: true}},
@@ -93,12 +93,12 @@ var _ = DescribeTable("watches what it rests on, with the rights it is given", f
 	w.create(ctx, w.secret("mongodb", "uri", "mongodb://one"))
 	for _, service := range []string{"voting", "accumulation", "ranking", "state"} {
 		w.eventually(ctx, v1alpha1.Reconciling, v1alpha1.ReasonRollingOut)
-		Eventually(ctx, func() map[string]string { return w.images(ctx) }, "30s").Should(HaveKey(service))
+		Eventually(ctx, func() map[string]string { return w.images(ctx) }).Should(HaveKey(service))
 		if service == "voting" {
 			old := w.databaseHash(ctx, service)
 			Expect(w.Update(ctx, w.secret("mongodb", "uri", "mongodb://two"))).To(Succeed())
-			Eventually(ctx, func() string { return w.databaseHash(ctx, service) }, "30s").ShouldNot(Equal(old))
-			Eventually(ctx, func() error { return w.tell(ctx, service, 0, 0) }, "30s").Should(Succeed())
+			Eventually(ctx, func() string { return w.databaseHash(ctx, service) }).ShouldNot(Equal(old))
+			Eventually(ctx, func() error { return w.tell(ctx, service, 0, 0) }).Should(Succeed())
 			p := w.pod(ctx, service, waiting("ErrImagePull", "not found"))
 			w.eventually(ctx, v1alpha1.Degraded, v1alpha1.ReasonImagePullBackOff)
 			Expect(w.Delete(ctx, p, client.GracePeriodSeconds(0))).To(Succeed())
@@ -109,10 +109,14 @@ var _ = DescribeTable("watches what it rests on, with the rights it is given", f
 			_ = w.tell(ctx, service, 2, 0)
 			w.load(ctx, w.backend)
 			return w.condition(v1alpha1.Reconciling).Message
-		}, "30s").ShouldNot(HavePrefix(service))
+		}).ShouldNot(HavePrefix(service))
 	}
 	w.eventually(ctx, v1alpha1.Ready, v1alpha1.ReasonRolledOut)
 
+	if restart {
+		Expect(cluster.KillAPIServer(ctx)).To(Succeed())
+		Expect(cluster.StartAPIServer()).To(Succeed())
+	}
 	owned := []client.Object{
 		&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: w.named("default-voting")},
 		&corev1.Service{ObjectMeta: w.named("default-state")},
@@ -124,13 +128,13 @@ var _ = DescribeTable("watches what it rests on, with the rights it is given", f
 		w.load(ctx, o)
 		uid := o.GetUID()
 		Expect(w.Delete(ctx, o)).To(Succeed())
-		Eventually(ctx, func() error { return w.Get(ctx, client.ObjectKeyFromObject(o), o) }, "30s").Should(Succeed(), "%T comes back", o)
+		Eventually(ctx, func() error { return w.Get(ctx, client.ObjectKeyFromObject(o), o) }).Should(Succeed(), "%T comes back", o)
 		Expect(o.GetUID()).NotTo(Equal(uid))
 	}
 
 	// A Service without the operator's label is none that its cache has.
 	w.change(ctx, func(s *v1alpha1.BackendSpec) { s.Services.Ranking = &v1alpha1.Service{Disabled: true} })
-	Eventually(ctx, func() []string { return w.objects(ctx) }, "30s").ShouldNot(ContainElement(HaveSuffix("ranking")))
+	Eventually(ctx, func() []string { return w.objects(ctx) }).ShouldNot(ContainElement(HaveSuffix("ranking")))
 	w.eventually(ctx, v1alpha1.Ready, v1alpha1.ReasonRolledOut)
 	w.create(ctx, &corev1.Service{ObjectMeta: w.named("default-ranking"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}})
 	w.change(ctx, func(s *v1alpha1.BackendSpec) { s.Services.Ranking = nil })
@@ -146,10 +150,10 @@ var _ = DescribeTable("watches what it rests on, with the rights it is given", f
 	Eventually(ctx, func() ([]eventsv1.Event, error) {
 		err := w.List(ctx, &events, client.InNamespace(w.backend.Namespace))
 		return events.Items, err
-	}, "30s").Should(ContainElement(HaveField("Reason", v1alpha1.ReasonRolledOut)))
+	}).Should(ContainElement(HaveField("Reason", v1alpha1.ReasonRolledOut)))
 },
-	Entry("in the cluster, which has the Gateway API", "cluster_role_binding.yaml", true),
-	Entry("in a namespace of one that does not", "namespaced/role_binding.yaml", false),
+	Entry("in the cluster, which has the Gateway API", "cluster_role_binding.yaml", true, false),
+	Entry("in a namespace of one that does not, and whose API server is away for a while", "namespaced/role_binding.yaml", false, true),
 )
 
 // eventually waits until a condition has a reason.
@@ -162,5 +166,5 @@ func (w *world) eventually(ctx context.Context, kind, reason string) {
 			return ""
 		}
 		return c.Reason
-	}, "30s").Should(Equal(reason))
+	}).Should(Equal(reason))
 }

@@ -6,18 +6,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/acclaim-dev/acclaim/api/v1alpha1"
-	"github.com/acclaim-dev/acclaim/hack/envtest/assets"
+	"github.com/acclaim-dev/acclaim/operator/internal/testcluster"
 )
 
 func TestBackend(t *testing.T) {
@@ -27,30 +25,17 @@ func TestBackend(t *testing.T) {
 
 // cluster is the API server of the suite. It has no controllers: the specs play
 // those that make pods of Deployments.
-var cluster *envtest.Environment
+var cluster *testcluster.Cluster
 
 var _ = BeforeSuite(func(ctx context.Context) {
 	ctrl.SetLogger(GinkgoLogr)
-	folder, err := assets.Find(ctx, GinkgoWriter)
+	SetDefaultEventuallyTimeout(2 * time.Minute)
+	var err error
+	cluster, err = testcluster.Start(ctx, "../../../..", GinkgoWriter)
 	Expect(err).NotTo(HaveOccurred())
-	cluster = &envtest.Environment{
-		BinaryAssetsDirectory: folder,
-		CRDDirectoryPaths:     []string{"../../../../config/crd"},
-		ErrorIfCRDPathMissing: true,
-	}
-	config, err := cluster.Start()
-	Expect(err).NotTo(HaveOccurred())
-	config.QPS = -1 // as fast as it answers
 	DeferCleanup(cluster.Stop)
+	cluster.Config.QPS = -1 // as fast as it answers
 })
-
-func newScheme() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
-		Expect(add(scheme)).To(Succeed())
-	}
-	return scheme
-}
 
 // installGatewayAPI gives the cluster the HTTPRoutes of the Gateway API for the
 // time of a spec.
@@ -71,6 +56,6 @@ func installGatewayAPI(ctx context.Context) {
 			fresh, err := client.New(cluster.Config, client.Options{})
 			Expect(err).NotTo(HaveOccurred())
 			return meta.IsNoMatchError(fresh.Get(ctx, client.ObjectKey{Namespace: "default", Name: "any"}, route("default", "any")))
-		}, "30s").Should(BeTrue())
+		}).Should(BeTrue())
 	})
 }

@@ -38,9 +38,9 @@ func newWorld(ctx context.Context, change func(*v1alpha1.BackendSpec)) *world {
 	seen := &requests{}
 	config := rest.CopyConfig(cluster.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { seen.next = next; return seen })
-	mine, err := client.New(config, client.Options{Scheme: newScheme()})
+	mine, err := client.New(config, client.Options{Scheme: cluster.Scheme})
 	Expect(err).NotTo(HaveOccurred())
-	undisturbed, err := client.New(cluster.Config, client.Options{Scheme: newScheme()})
+	undisturbed, err := client.New(cluster.Config, client.Options{Scheme: cluster.Scheme})
 	Expect(err).NotTo(HaveOccurred())
 
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
