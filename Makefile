@@ -53,7 +53,7 @@ fuzz: ## Run every fuzz target for FUZZTIME, 30s by default
 		(set -x; go test -run='^$$' -fuzz="^$${func#func }$$" -fuzztime=$(FUZZTIME) -fuzzminimizetime=20x "$$(dirname "$$file")") </dev/null; \
 	done
 
-bench: ## Measure throughput against the ceiling; ARGS adds flags, see ARGS=-help
+bench: ## Measure throughput against the ceiling; ARGS adds flags, see ARGS=-help; MONGODB_URI names a cluster
 	go run ./hack/bench $(ARGS)
 
 bench-operator: ## Measure the operator with 10,000 Polls; ARGS adds flags, see ARGS=--help

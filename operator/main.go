@@ -1,9 +1,10 @@
-// Operator makes the polls that Kubernetes resources declare exist in the
-// services of Acclaim.
+// Operator rolls out the services of Acclaim that Kubernetes resources declare,
+// gives them the declared extensions and makes the declared polls exist in them.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -17,13 +18,17 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/breaker"
+	"github.com/acclaim-dev/acclaim/operator/internal/controller/backend"
+	"github.com/acclaim-dev/acclaim/operator/internal/controller/extension"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/poll"
+	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 )
 
 // settings are the program's flags.
@@ -47,10 +52,10 @@ func main() {
 	f.BoolVar(&s.leaderElect, "leader-elect", true, "let one of several operators work at a time")
 	f.StringVar(&s.health, "health-listen", ":8081", "address of /healthz and /readyz")
 	f.StringVar(&s.metrics, "metrics-listen", ":8080", "address of /metrics")
-	f.StringVar(&s.votingURL, "voting-url", "http://{backend}-voting.{namespace}.svc:8080/v1", "base address of a Backend's voting service")
+	f.StringVar(&s.votingURL, "voting-url", "http://{backend}-voting.{namespace}.svc:8080{path}", "base address of a Backend's voting service")
 	f.DurationVar(&s.driftInterval, "drift-interval", time.Minute, "how often a configuration is compared with the declared one")
 	f.DurationVar(&s.giveUpAfter, "give-up-after", 5*time.Minute, "how long the deletion of a Poll waits for a service that does not answer")
-	f.IntVar(&s.workers, "workers", 8, "Polls to work on at once")
+	f.IntVar(&s.workers, "workers", 8, "Polls, and namespaces of Extensions, to work on at once")
 	f.StringVar(&s.defaultImage, "default-backend-image", "", "image of the Backend created in a namespace that has Polls and no Backend (default: none is created)")
 	f.StringVar(&s.mongoDBSecret, "default-backend-mongodb-secret", "mongodb", `Secret whose entry "uri" is the address of that Backend's database`)
 	pflag.Parse()
@@ -67,9 +72,11 @@ func run(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	reconciler := &poll.Reconciler{
+	recorder := manager.GetEventRecorder("acclaim-operator")
+	backends := &backend.Reconciler{Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder}
+	polls := &poll.Reconciler{
 		Client:         manager.GetClient(),
-		Recorder:       manager.GetEventRecorder("acclaim-operator"),
+		Recorder:       recorder,
 		HTTP:           s.httpClient(),
 		Endpoint:       s.endpoint,
 		DefaultBackend: s.defaultBackend(),
@@ -78,8 +85,12 @@ func run(ctx context.Context, s settings) error {
 		GiveUpAfter:    s.giveUpAfter,
 		Metrics:        poll.NewMetrics(metrics.Registry),
 	}
-	metrics.Registry.MustRegister(poll.NewCensus(manager.GetClient()))
-	if err := reconciler.Setup(ctx, manager, s.workers); err != nil {
+	extensions := &extension.Reconciler{Client: manager.GetClient(), Recorder: recorder, Now: time.Now}
+	metrics.Registry.MustRegister(
+		poll.NewCensus(manager.GetClient()), extension.NewCensus(manager.GetClient()), backend.NewCensus(manager.GetClient()))
+	if err := errors.Join(
+		backends.Setup(manager), extensions.Setup(ctx, manager, s.workers), polls.Setup(ctx, manager, s.workers),
+	); err != nil {
 		return err
 	}
 	return manager.Start(ctx)
@@ -90,11 +101,9 @@ func run(ctx context.Context, s settings) error {
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=acclaim-system,verbs=get;create;update
 
 func newManager(s settings) (ctrl.Manager, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, err
-		}
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
 	}
 	config, err := ctrl.GetConfig()
 	if err != nil {
@@ -102,7 +111,8 @@ func newManager(s settings) (ctrl.Manager, error) {
 	}
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        scheme,
-		Cache:                         cache.Options{DefaultNamespaces: s.watched()},
+		Cache:                         cache.Options{DefaultNamespaces: s.watched(), ByObject: backend.Cached()},
+		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		LeaderElection:                s.leaderElect,
 		LeaderElectionID:              "operator.acclaim.dev",
 		LeaderElectionReleaseOnCancel: true,
@@ -116,6 +126,11 @@ func newManager(s settings) (ctrl.Manager, error) {
 		return nil, err
 	}
 	return manager, manager.AddReadyzCheck("ping", healthz.Ping)
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
 }
 
 func (s settings) watched() map[string]cache.Config {
@@ -138,7 +153,7 @@ func (s settings) httpClient() *http.Client {
 }
 
 func (s settings) endpoint(b *v1alpha1.Backend) string {
-	return strings.NewReplacer("{backend}", b.Name, "{namespace}", b.Namespace).Replace(s.votingURL)
+	return strings.NewReplacer("{backend}", b.Name, "{namespace}", b.Namespace, "{path}", desired.BasePath(b)).Replace(s.votingURL)
 }
 
 func (s settings) defaultBackend() *v1alpha1.BackendSpec {

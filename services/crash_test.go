@@ -61,6 +61,8 @@ func startProgram(t *testing.T, dir, command string, flags ...string) *process {
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
+		_ = p.cmd.Process.Kill() // if it lives at all
+		_ = p.cmd.Wait()
 		t.Fatalf("no ready line: %v\n%s", err, p.stderr)
 	}
 	for field := range strings.FieldsSeq(line) {
@@ -92,13 +94,17 @@ func sign(t *testing.T, role, opaque string) string {
 	return header
 }
 
-func (p *process) do(method, path, header, body string, into any) (status int, err error) {
+func (p *process) exchange(method, path, header, body string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(context.Background(), method, p.base+path, strings.NewReader(body))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	req.Header.Set("Authorization", header)
-	res, err := http.DefaultClient.Do(req)
+	return http.DefaultClient.Do(req)
+}
+
+func (p *process) do(method, path, header, body string, into any) (status int, err error) {
+	res, err := p.exchange(method, path, header, body)
 	if err != nil {
 		return 0, err
 	}

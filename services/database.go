@@ -36,7 +36,7 @@ func openDatabase(ctx context.Context, uri string, o options, mounts []mount, sh
 	node, err := peer.New(peer.Config{
 		Registry:  store,
 		Listener:  listener,
-		Advertise: o.peerAdvertise,
+		Advertise: advertised(o.peerAdvertise, listener.Addr()),
 		Serves:    served(mounts, names),
 		Engines:   engines,
 		Logger:    shared.Logger,
@@ -67,6 +67,20 @@ func openDatabase(ctx context.Context, uri string, o options, mounts []mount, sh
 	b.leave = node.Leave
 	b.close = func(ctx context.Context) error { return errors.Join(d.close(ctx), stop(), store.Close(ctx)) }
 	return b, nil
+}
+
+// advertised gives an address that is an IP alone, which is all that a pod is
+// told of itself, the port of the listener. Joined by hand they would not be an
+// address where the IP is of version 6.
+func advertised(address string, listener net.Addr) string {
+	if net.ParseIP(address) == nil {
+		return address
+	}
+	_, port, err := net.SplitHostPort(listener.String())
+	if err != nil {
+		return address // refused by whoever uses it
+	}
+	return net.JoinHostPort(address, port)
 }
 
 // start runs a node until stop is called.

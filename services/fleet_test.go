@@ -12,25 +12,26 @@ import (
 // fleet is several programs over one database.
 type fleet struct {
 	t     *testing.T
-	uri   string
+	uris  []string // each program's way to it, or one for all
 	flags []string
 
 	mu       sync.Mutex
 	replicas []*process
 }
 
-func startFleet(t *testing.T, uri string, size int, flags ...string) *fleet {
-	f := &fleet{t: t, uri: uri, flags: flags, replicas: make([]*process, size)}
+func startFleet(t *testing.T, uris []string, size int, flags ...string) *fleet {
+	f := &fleet{t: t, uris: uris, flags: flags, replicas: make([]*process, size)}
 	var starts sync.WaitGroup
 	for i := range f.replicas {
-		starts.Go(func() { f.replicas[i] = f.boot() })
+		starts.Go(func() { f.replicas[i] = f.boot(i) })
 	}
 	starts.Wait()
 	return f
 }
 
-func (f *fleet) boot() *process {
-	return startProgram(f.t, f.t.TempDir(), "serve", append([]string{"--mongodb-uri", f.uri}, f.flags...)...)
+func (f *fleet) boot(i int) *process {
+	uri := f.uris[i%len(f.uris)]
+	return startProgram(f.t, f.t.TempDir(), "serve", append([]string{"--mongodb-uri", uri}, f.flags...)...)
 }
 
 // any returns the replica in a place, or the next one there is.
@@ -59,13 +60,13 @@ func (f *fleet) kill(i int) {
 		f.t.Error(err)
 	}
 	_ = p.cmd.Wait() // it was killed
-	f.put(i, f.boot())
+	f.put(i, f.boot(i))
 }
 
 // replace starts another replica and lets the one in its place drain.
 func (f *fleet) replace(i int) {
 	old := f.any(i)
-	f.put(i, f.boot())
+	f.put(i, f.boot(i))
 	if err := old.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		f.t.Error(err)
 	}

@@ -51,7 +51,7 @@ To try it:            acclaim serve
 To get another token: acclaim token --extension sample-extension --role viewer --channel 1`,
 		SilenceUsage: true,
 	}
-	root.AddCommand(newServe(), newVerify(), newToken(), newCeiling())
+	root.AddCommand(newServe(), newVerify(), newExport(), newImport(), newToken(), newCeiling())
 	for _, s := range services() {
 		root.AddCommand(newService(s))
 	}

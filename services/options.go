@@ -40,7 +40,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.adminListen, "admin-listen", "127.0.0.1:9090", "address of /healthz, /readyz and /metrics; port 0 picks one")
 	o.registerStore(f)
 	f.StringVar(&o.peerListen, "peer-listen", "127.0.0.1:0", "with --mongodb-uri, address for the other processes that share the database; port 0 picks one")
-	f.StringVar(&o.peerAdvertise, "peer-advertise", "", "address at which they reach it, as host:port (default that of --peer-listen)")
+	f.StringVar(&o.peerAdvertise, "peer-advertise", "", "address at which they reach it, as host:port or as an IP with the port of --peer-listen (default that of --peer-listen)")
 	f.StringVar(&o.extensions, "extensions", extensionsFile, "extension registry; read again when it changes")
 	f.DurationVar(&o.shutdownTimeout, "shutdown-timeout", 25*time.Second, "how long SIGTERM waits for what was accepted")
 	f.DurationVar(&o.drainDelay, "drain-delay", 0, "how long SIGTERM first goes on serving while /readyz fails, for load balancers to notice")

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
+	"strings"
+	"sync"
 	"testing"
 
+	"github.com/acclaim-dev/acclaim/services/internal/faultproxy"
 	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
 )
 
@@ -28,6 +32,79 @@ func TestDatabaseGoesAway(t *testing.T) {
 		}
 	}
 	known.check(t, p)
+}
+
+// A database that falls silent while it has a request is the worst of all: nobody
+// knows what becomes of that one. Whoever comes after it is refused as long as the
+// silence lasts, and when it ends everything is as it should be.
+func TestDatabaseFallsSilent(t *testing.T) {
+	proxy, uri := mongotest.Through(t, mongotest.Start(t))
+	p := startProgram(t, t.TempDir(), "serve", "--mongodb-uri", uri)
+	known := &votes{acknowledged: map[string]bool{}, sent: map[string]bool{"Ufirst": true}}
+	known.try(t, p, "before")
+
+	silent := make(chan struct{})
+	var once sync.Once
+	proxy.Inject(func(command string) faultproxy.Action {
+		if command == "insert" {
+			once.Do(func() {
+				proxy.Blackhole(true)
+				close(silent)
+			})
+		}
+		return faultproxy.Action{}
+	})
+	first := make(chan fate, 1)
+	go func() {
+		f, _ := send(p, http.MethodPost, "/vote", sign(t, "viewer", "Ufirst"), `{"value":1}`, nil)
+		first <- f
+	}()
+	<-silent
+	wantReady(t, p, http.StatusServiceUnavailable)
+	var others sync.WaitGroup
+	for path, body := range map[string]string{"/vote": `{"value":1}`, "/vote?id=other": `{"value":1}`, "/rank": `{"key":"k"}`, "/accumulate": `{}`} {
+		others.Go(func() { wantShed(t, p, http.MethodPost, path, body) })
+		others.Go(func() { wantShed(t, p, http.MethodGet, path, "") })
+	}
+	others.Go(func() { wantShed(t, p, http.MethodPatch, "/viewer_state", `{"a":1}`) })
+	others.Wait()
+	select {
+	case f := <-first:
+		t.Errorf("fate %d of the first request was told before the others were refused", f)
+		first <- f
+	default:
+	}
+
+	proxy.Blackhole(false)
+	wantReady(t, p, http.StatusOK)
+	switch <-first {
+	case stored:
+		known.acknowledged["Ufirst"] = true
+	case refused:
+		t.Error("a vote that was sent to the database was refused")
+	}
+	for known.try(t, p, "after") != stored && !t.Failed() {
+	}
+	known.check(t, p)
+}
+
+// wantShed sends a request that must be refused for the time being.
+func wantShed(t *testing.T, p *process, method, path, body string) {
+	role := "viewer"
+	if method == http.MethodGet {
+		role = "backend"
+	}
+	res, err := p.exchange(method, path, sign(t, role, "Ushed"), body)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer res.Body.Close()
+	var answer struct{ Reason string }
+	err = json.NewDecoder(res.Body).Decode(&answer)
+	if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" || !strings.Contains(answer.Reason, "nothing was stored") {
+		t.Errorf("%s %s: status %d, retry after %q, %q, %v", method, path, res.StatusCode, res.Header.Get("Retry-After"), answer.Reason, err)
+	}
 }
 
 // try votes once as somebody new and notes what became of it.

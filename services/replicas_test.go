@@ -17,12 +17,9 @@ import (
 func TestReplicas(t *testing.T) {
 	for _, size := range []int{3, 8} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			w := &workload{
-				fleet:  startFleet(t, mongotest.Start(t), size),
-				fates:  map[string]fate{},
-				double: map[string]*[2]atomic.Int64{},
-			}
-			w.run(t, size)
+			w := newWorkload(startFleet(t, []string{mongotest.Patient(mongotest.Start(t))}, size))
+			w.run(t, 4*size, func() { w.disturb(t, size) })
+			w.check(t)
 		})
 	}
 }
@@ -39,27 +36,34 @@ type workload struct {
 	seen   map[string]int              // by the reader of the buffer
 }
 
+func newWorkload(f *fleet) *workload {
+	return &workload{fleet: f, fates: map[string]fate{}, double: map[string]*[2]atomic.Int64{}}
+}
+
 const (
 	multiConfig = `{"id":"multi","config":{"totalVotesPerUser":3,"distinctOptionsPerUser":2,"votesPerOption":2}}`
 	perVoter    = 3 // votes in the multi-vote poll
 )
 
-func (w *workload) run(t *testing.T, size int) {
+// run lets a number of clients work as long as during takes.
+func (w *workload) run(t *testing.T, number int, during func()) {
 	broadcaster := sign(t, "broadcaster", "B")
 	if fate, why := send(w.fleet.any(0), http.MethodPost, "/vote_config", broadcaster, multiConfig, nil); fate != stored {
 		t.Fatalf("configure: %s", why)
 	}
+	if fate, why := send(w.fleet.any(0), http.MethodPatch, "/channel_state", broadcaster, `{"members":[]}`, nil); fate != stored {
+		t.Fatalf("state: %s", why)
+	}
 	var clients sync.WaitGroup
-	for c := range 4 * size {
+	for c := range number {
 		clients.Go(func() { w.client(t, c) })
 	}
 	var reader sync.WaitGroup
 	reader.Go(func() { w.read(t) })
-	w.disturb(t, size)
+	during()
 	w.over.Store(true)
 	clients.Wait()
 	reader.Wait()
-	w.check(t)
 }
 
 // progress waits until the clients have done that many more commands.
@@ -97,7 +101,7 @@ func (w *workload) client(t *testing.T, number int) {
 		case 2:
 			w.note("entry " + id)(send(p, http.MethodPost, "/accumulate", header, fmt.Sprintf(`{"id":%q}`, id), nil))
 		case 3:
-			patch := fmt.Sprintf(`[{"op":"add","path":"/%s","value":1}]`, id)
+			patch := fmt.Sprintf(`[{"op":"add","path":"/members/-","value":%q}]`, id)
 			w.note("member " + id)(send(p, http.MethodPatch, "/channel_state", sign(t, "broadcaster", "B"), patch, nil))
 		case 4:
 			w.note("answer " + id)(send(p, http.MethodPost, "/rank", header, fmt.Sprintf(`{"key":"k%d"}`, i%5), nil))
@@ -166,14 +170,14 @@ func (w *workload) read(t *testing.T) {
 // check compares what the clients know with what is stored, as two replicas
 // tell it.
 func (w *workload) check(t *testing.T) {
-	count := map[fate]int{}
+	came := map[fate]int{}
 	for _, f := range w.fates {
-		count[f]++
+		came[f]++
 	}
-	t.Logf("%d commands were stored, %d refused, %d of unknown fate", count[stored], count[refused], count[unknown])
+	t.Logf("%d commands were stored, %d refused, %d of unknown fate", came[stored], came[refused], came[unknown])
 	for _, p := range []*process{w.fleet.any(0), w.fleet.any(1)} {
 		known := &votes{acknowledged: map[string]bool{}, sent: map[string]bool{}}
-		state := map[string]any{}
+		var state struct{ Members []string }
 		if f, why := send(p, http.MethodGet, "/channel_state", sign(t, "broadcaster", "B"), "", &state); f != stored {
 			t.Fatal(why)
 		}
@@ -188,10 +192,7 @@ func (w *workload) check(t *testing.T) {
 			case "entry":
 				times = w.seen[name]
 			case "member":
-				times = 0
-				if state[name] != nil {
-					times = 1
-				}
+				times = count(state.Members, name)
 			}
 			if times >= 0 && (f == stored && times != 1 || f == refused && times != 0 || times > 1) {
 				t.Errorf("%s, fate %d, is there %d times", id, f, times)
@@ -206,6 +207,15 @@ func (w *workload) check(t *testing.T) {
 		w.checkRank(t, p)
 		w.checkMulti(t, p)
 	}
+}
+
+func count(in []string, what string) (times int) {
+	for _, s := range in {
+		if s == what {
+			times++
+		}
+	}
+	return times
 }
 
 func (w *workload) checkRank(t *testing.T, p *process) {
@@ -260,7 +270,7 @@ func (w *workload) checkMulti(t *testing.T, p *process) {
 // clients who ask only those that are ready fails.
 func TestRollingRestart(t *testing.T) {
 	const size = 3
-	f := startFleet(t, mongotest.Start(t), size, "--drain-delay", "500ms")
+	f := startFleet(t, []string{mongotest.Patient(mongotest.Start(t))}, size, "--drain-delay", "500ms")
 	var clients sync.WaitGroup
 	var done atomic.Int64
 	var over atomic.Bool

@@ -12,12 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/boltstore"
+	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/key"
 	"github.com/acclaim-dev/acclaim/services/internal/mongostore"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
@@ -25,7 +24,8 @@ import (
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
-// Exit statuses of verify.
+// Exit statuses of verify, export and import: what is stored or given is not
+// sound, and the command could not do its work.
 const (
 	statusProblems   = 1
 	statusUnreadable = 2
@@ -76,15 +76,22 @@ func unreadable(err error) error {
 	return exit{statusUnreadable, err}
 }
 
-// archive is a store whose content can be listed.
+// archive is a store whose content can be listed and taken over from another.
 type archive interface {
 	store
 	Streams(ctx context.Context, prefix string) iter.Seq2[string, error]
 	Keys(ctx context.Context, prefix string) iter.Seq2[string, error]
+	Restore(ctx context.Context, key string, d document.Document) error
 }
 
 // openArchive opens the store that the flags name, which must exist.
 func openArchive(ctx context.Context, o options) (a archive, closeIt func() error, err error) {
+	return archiveOf(ctx, o, boltstore.OpenExisting)
+}
+
+// archiveOf opens the store that the flags name. The embedded one is opened by
+// openFile, which decides whether it must exist.
+func archiveOf(ctx context.Context, o options, openFile func(dir string) (*boltstore.Store, error)) (a archive, closeIt func() error, err error) {
 	if uri := cmp.Or(o.mongodbURI, os.Getenv(mongodbVariable)); uri != "" {
 		db, err := mongostore.Open(ctx, uri)
 		if err != nil {
@@ -92,7 +99,7 @@ func openArchive(ctx context.Context, o options) (a archive, closeIt func() erro
 		}
 		return db, func() error { return db.Close(context.WithoutCancel(ctx)) }, nil
 	}
-	file, err := boltstore.OpenExisting(o.dataDir)
+	file, err := openFile(o.dataDir)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the store: %w", err)
 	}
@@ -108,17 +115,26 @@ func verify(ctx context.Context, o options, progress io.Writer) (r *verification
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeIt()) }()
-	streams, err := collect(a.Streams(ctx, ""))
-	if err != nil {
-		return nil, err
+	return replayAll(ctx, a, o.halfLife, progress, "")
+}
+
+// replayAll checks the streams and documents whose names begin with one of the
+// prefixes.
+func replayAll(ctx context.Context, a archive, halfLife time.Duration, progress io.Writer, prefixes ...string) (*verification, error) {
+	var streams, documents []string
+	for _, prefix := range prefixes {
+		some, err := collect(a.Streams(ctx, prefix))
+		if err != nil {
+			return nil, err
+		}
+		streams = append(streams, some...)
+		if some, err = collect(a.Keys(ctx, prefix)); err != nil {
+			return nil, err
+		}
+		documents = append(documents, some...)
 	}
-	documents, err := collect(a.Keys(ctx, ""))
-	if err != nil {
-		return nil, err
-	}
-	bar := newBar(progress, len(streams)+len(documents))
-	r = newVerification()
-	replays := replaysOf(a, o.halfLife)
+	bar := newBar(progress, len(streams)+len(documents), "replaying")
+	r, replays := newVerification(), replaysOf(a, halfLife)
 	for _, name := range streams {
 		if err := r.stream(ctx, replays, name); err != nil {
 			return nil, err
@@ -142,17 +158,6 @@ func collect(names iter.Seq2[string, error]) (all []string, err error) {
 		all = append(all, name)
 	}
 	return all, nil
-}
-
-// newBar returns a progress bar that is seen on a terminal only.
-func newBar(w io.Writer, steps int) *progressbar.ProgressBar {
-	file, ok := w.(*os.File)
-	return progressbar.NewOptions(steps,
-		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetDescription("replaying"),
-		progressbar.OptionShowCount(),
-		progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetVisibility(ok && term.IsTerminal(int(file.Fd()))))
 }
 
 // replay checks one stream of a kind.

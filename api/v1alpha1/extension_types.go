@@ -58,8 +58,8 @@ type ExtensionSpec struct {
 	// Environment holds what is for production.
 	Environment `json:",inline"`
 
-	// Sandbox holds what is for the sandbox. Origins and limits left out are those of
-	// production; keys never are.
+	// Sandbox holds what is for the sandbox. Origins, limits and retention left out
+	// are those of production; keys never are.
 	// +optional
 	Sandbox *Environment `json:"sandbox,omitempty"`
 }
@@ -73,7 +73,8 @@ type ID string
 type Environment struct {
 	// Keys sign and verify the extension's tokens. Any active one verifies, the
 	// newest active one signs; to rotate, add the new key with a time from which it
-	// is active and remove the old one when no token signed with it is left.
+	// is active, at least two minutes ahead, and remove the old one when no token
+	// signed with it is left.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -85,15 +86,48 @@ type Environment struct {
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:items:MaxLength=512
-	AllowedOrigins []string `json:"allowedOrigins,omitempty"`
+	AllowedOrigins []Origin `json:"allowedOrigins,omitempty"`
 
 	// Limits of the extension; what is left out is the default.
 	// +optional
 	Limits *Limits `json:"limits,omitempty"`
+
+	// Retention is how long data is kept; what is left out is kept for good.
+	// +optional
+	Retention *Retention `json:"retention,omitempty"`
 }
 
-// Key is a base64-encoded secret in a Secret.
+// Origin is "*", an origin as a browser sends it (scheme://host, or
+// scheme://host:port when the port is not the scheme's own), or scheme://host:*
+// for every port.
+// +kubebuilder:validation:MaxLength=512
+// +kubebuilder:validation:Pattern=`^(\*|https?://([a-z0-9._-]+|\[[0-9a-f:]+\])(:([0-9]{1,5}|\*))?)$`
+// +kubebuilder:validation:XValidation:rule="!self.matches('^(http://.*:80|https://.*:443)$')",message="an origin leaves out the port that is its scheme's own"
+// +kubebuilder:validation:XValidation:rule="!self.contains('[') || isIP(self.substring(self.indexOf('[') + 1, self.indexOf(']')))",message="what an origin has in brackets is an IPv6 address"
+type Origin string
+
+// Retention is how long data is kept before it is deleted, as durations of 1h
+// to 87600h (10 years), such as 720h.
+type Retention struct {
+	// Logs is how long vote logs are kept.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="logs must be from 1h to 87600h"
+	Logs *metav1.Duration `json:"logs,omitempty"`
+	// Buffers is how long accumulated objects are kept.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="buffers must be from 1h to 87600h"
+	Buffers *metav1.Duration `json:"buffers,omitempty"`
+	// Rankings is how long rankings are kept.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="rankings must be from 1h to 87600h"
+	Rankings *metav1.Duration `json:"rankings,omitempty"`
+	// Snapshots is how long snapshots are kept.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="snapshots must be from 1h to 87600h"
+	Snapshots *metav1.Duration `json:"snapshots,omitempty"`
+}
+
+// Key is a base64-encoded secret in a Secret, of 1 to 4096 bytes when decoded.
 type Key struct {
 	// SecretRef says where the key is.
 	SecretRef SecretKeyReference `json:"secretRef"`

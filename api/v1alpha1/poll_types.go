@@ -9,7 +9,7 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:categories=acclaim
+// +kubebuilder:resource:shortName=pl,categories=acclaim
 // +kubebuilder:selectablefield:JSONPath=`.spec.extensionRef.name`
 // +kubebuilder:printcolumn:name="Extension",type=string,JSONPath=`.spec.extensionRef.name`
 // +kubebuilder:printcolumn:name="Channel",type=string,JSONPath=`.spec.channel`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,19 +81,6 @@ func rules() []rule {
 		{"Poll", "driftPolicy", spec{"driftPolicy": "Observe"}, spec{"driftPolicy": "Ignore"}, "Unsupported value"},
 		{"Poll", "userData", spec{"userData": []any{"any", spec{"json": true}}}, spec{"userData": "x", "prompt": 7}, "prompt"},
 
-		{"Extension", "client id", spec{"clientID": "a.B-9_"}, spec{"clientID": "a b"}, "clientID"},
-		{"Extension", "app id", spec{"appIDs": texts(2, "app#")}, spec{"appIDs": texts(1, "a:b")}, "appIDs"},
-		{"Extension", "app id twice", spec{"appIDs": texts(2, "app#")}, spec{"appIDs": texts(2, "app")}, "Duplicate"},
-		{"Extension", "client among app ids", spec{"appIDs": texts(1, "app")}, spec{"appIDs": texts(1, "quiz")}, "not one of the app ids"},
-		{"Extension", "admins", spec{"adminUserIDs": texts(2, "#")}, spec{"adminUserIDs": texts(1, "")}, "adminUserIDs"},
-		{"Extension", "external role", spec{"externalRole": "backend"}, spec{"externalRole": "admin"}, "Unsupported value"},
-		{"Extension", "some key", spec{"keys": nil, "sandbox": spec{"keys": keys(1)}}, spec{"keys": nil}, "has a key"},
-		{"Extension", "keys", spec{"keys": keys(16)}, spec{"keys": keys(17)}, "16"},
-		{"Extension", "document limit", spec{"limits": spec{"documentBytes": 1 << 20}}, spec{"limits": spec{"documentBytes": 1<<20 + 1}}, "1048576"},
-		{"Extension", "body limit", spec{"limits": spec{"bodyBytes": 64 << 20}}, spec{"limits": spec{"bodyBytes": 0}}, "bodyBytes"},
-		{"Extension", "rate", spec{"limits": spec{"identityRate": spec{"perSecond": 0}}}, spec{"limits": spec{"identityRate": spec{"perSecond": -1}}}, "perSecond"},
-		{"Extension", "burst", spec{"limits": spec{"extensionRate": spec{"perSecond": 1, "burst": 1}}}, spec{"limits": spec{"extensionRate": spec{"perSecond": 1, "burst": 0}}}, "burst"},
-
 		{"Backend", "environment", spec{"environment": "sandbox"}, spec{"environment": "test"}, "Unsupported value"},
 		{"Backend", "image", spec{"image": "a"}, spec{"image": ""}, "image"},
 		{"Backend", "sandbox service", spec{"environment": "sandbox", "services": spec{"sandbox": spec{}}}, spec{"services": spec{"sandbox": spec{}}}, "only a sandbox backend"},
@@ -106,7 +94,7 @@ func rules() []rule {
 
 func TestSchemas(t *testing.T) {
 	ctx, c := t.Context(), newClient(t)
-	for i, r := range rules() {
+	for i, r := range slices.Concat(rules(), extensionRules()) {
 		t.Run(r.kind+"/"+r.name, func(t *testing.T) {
 			name := fmt.Sprintf("rule-%d", i)
 			if err := c.Create(ctx, object(r.kind, name, r.good)); err != nil {

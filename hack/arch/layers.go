@@ -20,24 +20,31 @@ services/internal/document  | fault batch                                       
 services/internal/storetest | fault stream document                                                          |
 services/internal/boltstore | fault stream document                                                          | storetest
 services/internal/peer      | stream                                                                         |
-services/internal/mongostore | fault stream document peer                                                    | storetest mongotest
-services/internal/mongotest |                                                                                |
+services/internal/mongostore | fault stream document peer                                                    | storetest mongotest faultproxy
+services/internal/faultproxy |                                                                               |
+services/internal/mongotest | faultproxy                                                                     |
 services/voting             | fault key stream                                                               | storetest
 services/accumulation       | fault key stream                                                               | storetest
 services/ranking            | fault key stream                                                               | storetest
 services/state              | fault key document                                                             | storetest
 services/sandbox            | fault tenant                                                                   |
 services/internal/tenant    | fault                                                                          |
+services/internal/transfer  | fault key stream document voting accumulation ranking state                    | storetest
 services/internal/telemetry | stream                                                                         |
 services/internal/httpapi   | fault domains stream document tenant telemetry                                 | storetest ceiling
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
-services                    | fault key domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer | storetest mongotest
+services                    | fault key domains stream document tenant telemetry httpapi ceiling boltstore mongostore peer transfer | storetest mongotest faultproxy
 services/votingclient       |                                                                                | votingtest
 services/votingtest         | voting stream tenant telemetry httpapi boltstore                               |
-operator                    | v1alpha1 poll breaker                                                          |
+operator                    | v1alpha1 backend extension poll desired breaker                                | assets
 operator/internal/breaker   |                                                                                |
-operator/internal/controller/poll | v1alpha1 votingclient                                                    | testcluster votingtest
 operator/internal/testcluster | v1alpha1 assets                                                              |
+operator/internal/desired   | v1alpha1                                                                       |
+operator/internal/registry  | v1alpha1                                                                       |
+operator/internal/secrets   |                                                                                |
+operator/internal/controller/backend | v1alpha1 desired secrets                                              | assets
+operator/internal/controller/extension | v1alpha1 desired registry secrets                                   | assets poll votingclient
+operator/internal/controller/poll | v1alpha1 votingclient registry secrets                                   | testcluster votingtest
 api/v1alpha1                |                                                                                | assets
 hack/arch                   |                                                                                |
 hack/envtest                | assets                                                                         |
@@ -51,13 +58,13 @@ hack/scale                  | v1alpha1 assets                                   
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | votingclient votingtest httpapi telemetry ceiling peer services bench scale poll testcluster breaker operator
+net/http                         | votingclient votingtest httpapi telemetry ceiling peer services bench scale poll backend extension testcluster breaker operator
 github.com/gorilla/mux           | httpapi
 github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox services bench
 github.com/evanphx/json-patch/v5 | document
-github.com/prometheus            | httpapi telemetry services poll operator scale
+github.com/prometheus            | httpapi telemetry services poll backend extension operator scale
 github.com/fsnotify/fsnotify     | tenant
-sigs.k8s.io/yaml                 | tenant testcluster
+sigs.k8s.io/yaml                 | tenant registry testcluster
 github.com/spf13                 | services operator scale
 go.etcd.io/bbolt                 | boltstore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
@@ -69,4 +76,4 @@ testing                          | storetest mongotest
 
 // timeless lists the packages that may not ask the machine for the time: it is
 // an argument there, so that a replay gives what the first run gave.
-const timeless = "domains fault key batch document"
+const timeless = "domains fault key batch document desired"

@@ -2,10 +2,10 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -31,8 +31,8 @@ func openDatabase(ctx context.Context, uri, dir string) (*database, error) {
 		}
 	}
 	client, err := mongo.Connect(mongooptions.Client().ApplyURI(d.uri))
-	if err != nil {
-		return nil, errors.Join(err, d.stop())
+	if err != nil { // which may quote passwords
+		return nil, errors.Join(errors.New("-mongodb-uri cannot be used"), d.stop())
 	}
 	d.client = client
 	return d, nil
@@ -62,14 +62,16 @@ func (d *database) start(ctx context.Context, dir string) error {
 	return err
 }
 
-// named returns the URI of a database of the server.
-func (d *database) named(name string) (string, error) {
-	uri, err := url.Parse(d.uri)
-	if err != nil {
-		return "", errors.New("the database's URI cannot be read")
+// named returns the URI of a database of the server. A user is still looked for
+// where the server's URI says.
+func (d *database) named(name string) string {
+	scheme, rest, _ := strings.Cut(d.uri, "://")
+	place, options, _ := strings.Cut(rest, "?")
+	hosts, before, _ := strings.Cut(place, "/")
+	if strings.Contains(hosts, "@") && !strings.Contains(strings.ToLower(options), "authsource=") {
+		options = strings.TrimSuffix("authSource="+cmp.Or(before, "admin")+"&"+options, "&")
 	}
-	uri.Path = "/" + databaseName(name)
-	return uri.String(), nil
+	return scheme + "://" + hosts + "/" + databaseName(name) + "?" + options
 }
 
 func databaseName(name string) string { return "acclaim_bench_" + name }

@@ -10,6 +10,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -75,12 +76,13 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&o.pollSize, "poll-size", 1_000_000, "`voters` of the poll whose memory and cold start are reported; 0 leaves it out")
 	flags.StringVar(&o.dir, "dir", "", "`directory` for the data, on the disk to be measured (default the system's for temporary files)")
 	flags.BoolVar(&o.replicas, "replicas", true, "measure several programs over one database, too")
-	flags.StringVar(&o.mongodb, "mongodb-uri", os.Getenv("MONGODB_URI"), "`server` for them, whose databases acclaim_bench_* are dropped; hack/mongod when empty")
+	flags.StringVar(&o.mongodb, "mongodb-uri", "", "`server` for them, whose databases acclaim_bench_* are dropped (default $MONGODB_URI; hack/mongod without)")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
 	selected := flags.String("cases", strings.Join(names, ","), "comma-separated `names` of the cases to run, may be empty")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
+	o.mongodb = cmp.Or(o.mongodb, os.Getenv("MONGODB_URI")) // no default that -help would print
 	o.cases = strings.FieldsFunc(*selected, func(r rune) bool { return r == ',' })
 	return o, o.validate(names, flags.Args())
 }

@@ -22,6 +22,8 @@ type pollReport struct {
 	FirstRead float64 `json:"firstReadSeconds"`
 	Read      float64 `json:"readSeconds,omitempty"`
 	Rebuild   float64 `json:"rebuildSeconds,omitempty"`
+	// Memory is that of the program when it holds many small polls, too.
+	Memory *memoryReport `json:"memory,omitempty"`
 }
 
 // largePoll is the id of the poll that is measured.
@@ -51,7 +53,11 @@ func (b *bench) fillPoll(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	return fill(ctx, p, newVotes(largePoll, 1, credentials), b.pollSize)
+	if err := fill(ctx, p, newVotes(largePoll, 1, credentials), b.pollSize); err != nil {
+		return err
+	}
+	b.say("large poll: voting in %d small ones beside it", smallPolls)
+	return fillSmall(ctx, p, credentials)
 }
 
 func (b *bench) loadPoll(ctx context.Context) (r *pollReport, err error) {
@@ -81,7 +87,12 @@ func (b *bench) loadPoll(ctx context.Context) (r *pollReport, err error) {
 		return nil, err
 	}
 	r.HeapPerVoter = (after - before) / float64(b.pollSize)
-	return r, r.addMetrics(ctx, p)
+	if err := r.addMetrics(ctx, p); err != nil {
+		return nil, err
+	}
+	b.say("large poll: reading %d small ones beside it", smallPolls)
+	r.Memory, err = measureMemory(ctx, p)
+	return r, err
 }
 
 func (r *pollReport) addMetrics(ctx context.Context, p *program) error {

@@ -61,7 +61,7 @@ func start(ctx context.Context, binary, subcommand, registry, data string, flags
 		p.exited <- command.Wait()
 	}()
 	if err := p.await(ctx, ready); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", strings.Join(command.Args, " "), err), p.stop())
+		return nil, errors.Join(fmt.Errorf("acclaim %s: %w", subcommand, err), p.stop()) // flags may hold secrets
 	}
 	return p, nil
 }

@@ -114,10 +114,7 @@ func (b *bench) replicaRounds(ctx context.Context, db *database, cases []*replic
 }
 
 func (b *bench) launch(ctx context.Context, db *database, l *layout) error {
-	uri, err := db.named(l.name)
-	if err != nil {
-		return err
-	}
+	uri := db.named(l.name)
 	for i := range l.replicas {
 		data := filepath.Join(b.dir, fmt.Sprint(l.name, i))
 		p, err := start(ctx, b.binary, "serve", b.registry, data, append([]string{"--mongodb-uri", uri}, l.flags...)...)

@@ -156,6 +156,9 @@ func (p *pollReport) write(b *strings.Builder) {
 		p.HeapPerVoter, known(p.ResidentPerVoter, "%.1f"))
 	fmt.Fprintf(b, "  cold start  first read %.3f s after a restart: reading %s s, rebuilding %s s (ready after %.3f s)\n",
 		p.FirstRead, known(p.Read, "%.3f"), known(p.Rebuild, "%.3f"), p.Ready)
+	if p.Memory != nil {
+		p.Memory.write(b)
+	}
 }
 
 // known formats a figure that the program may not report.

@@ -29,7 +29,8 @@ type Buffer struct {
 	Environment, Extension, Name string
 }
 
-func (b Buffer) stream() string {
+// Stream returns the name of the buffer's stream.
+func (b Buffer) Stream() string {
 	return key.Join(Kind, b.Environment, b.Extension, b.Name)
 }
 
@@ -63,7 +64,7 @@ func NewService(store stream.Store, clock stream.Clock, options stream.Options) 
 
 // Append adds an entry; it is visible to every read that begins afterwards.
 func (s *Service) Append(ctx context.Context, b Buffer, submission Submission) error {
-	_, err := s.engine.Do(ctx, b.stream(), command{Submission: submission})
+	_, err := s.engine.Do(ctx, b.Stream(), command{Submission: submission})
 	return err
 }
 
@@ -72,13 +73,13 @@ func (s *Service) Append(ctx context.Context, b Buffer, submission Submission) e
 // yields. Only the last page of a buffer is smaller than the limits of a page.
 func (s *Service) Entries(ctx context.Context, b Buffer, start int64, channel *string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		after, err := s.engine.View(ctx, b.stream(), command{start: start, query: true})
+		after, err := s.engine.View(ctx, b.Stream(), command{start: start, query: true})
 		if err != nil {
 			yield(Entry{}, err)
 			return
 		}
 		entries, size := 0, 0
-		for chunk, err := range s.engine.Chunks(ctx, b.stream(), after) {
+		for chunk, err := range s.engine.Chunks(ctx, b.Stream(), after) {
 			if err != nil {
 				yield(Entry{}, err)
 				return

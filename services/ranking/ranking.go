@@ -7,6 +7,7 @@ package ranking
 
 import (
 	"context"
+	"math"
 	"strings"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -24,7 +25,8 @@ type Question struct {
 	Environment, Extension, Channel, ID string
 }
 
-func (q Question) stream() string {
+// Stream returns the name of the question's stream.
+func (q Question) Stream() string {
 	if strings.HasPrefix(q.ID, "global") {
 		return key.Join(Kind, q.Environment, q.Extension, "global", q.ID)
 	}
@@ -73,7 +75,7 @@ func (s *Service) Submit(ctx context.Context, q Question, identity, key string) 
 	if len(key) > maxKey {
 		return Answer{}, nil
 	}
-	answer, err := s.engine.Do(ctx, q.stream(), command{entry: entry{identity: identity, key: key}})
+	answer, err := s.engine.Do(ctx, q.Stream(), command{entry: entry{identity: identity, key: key}})
 	return answer.Answer, err
 }
 
@@ -83,13 +85,19 @@ func (s *Service) Top(ctx context.Context, q Question, limit int) ([]Score, erro
 	if limit < 1 || limit > MaxLimit {
 		return nil, fault.New(fault.Invalid, "Malformed limit parameter")
 	}
-	answer, err := s.engine.View(ctx, q.stream(), command{top: limit})
+	answer, err := s.engine.View(ctx, q.Stream(), command{top: limit})
+	return answer.top, err
+}
+
+// All is Top without a limit, for a service without Options.Peers.
+func (s *Service) All(ctx context.Context, q Question) ([]Score, error) {
+	answer, err := s.engine.View(ctx, q.Stream(), command{top: math.MaxInt})
 	return answer.top, err
 }
 
 // Clear removes every answer; where there is none it does nothing.
 func (s *Service) Clear(ctx context.Context, q Question) error {
-	_, err := s.engine.Do(ctx, q.stream(), command{entry: entry{clear: true}})
+	_, err := s.engine.Do(ctx, q.Stream(), command{entry: entry{clear: true}})
 	return err
 }
 

@@ -16,6 +16,10 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/key"
 )
 
+// Kind is the first element of the keys of documents; the environment is the
+// second.
+const Kind = "document"
+
 // Caller is whose documents are meant. UserID is empty when the viewer has not
 // shared it.
 type Caller struct {
@@ -39,7 +43,7 @@ const (
 // that scope.
 func (c Caller) key(scope Scope) (string, bool) {
 	in := func(parts ...string) string {
-		return key.Join(append([]string{"document", c.Environment, c.Extension}, parts...)...)
+		return key.Join(append([]string{Kind, c.Environment, c.Extension}, parts...)...)
 	}
 	switch scope {
 	case Channel:

@@ -40,7 +40,7 @@ func (s *Service) VisualizationID(ctx context.Context, c Caller) (string, error)
 }
 
 func (s *Service) salt(ctx context.Context, c Caller) ([]byte, error) {
-	name := key.Join("document", c.Environment, c.Extension, "visualization")
+	name := key.Join(Kind, c.Environment, c.Extension, "visualization")
 	found, err := s.documents.Get(ctx, name)
 	if err != nil {
 		return nil, err

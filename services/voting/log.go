@@ -49,7 +49,7 @@ func ParseCursor(s string) (Cursor, error) {
 // yields.
 func (s *Service) Log(ctx context.Context, p Poll, after Cursor) iter.Seq2[LogRecord, error] {
 	return func(yield func(LogRecord, error) bool) {
-		for chunk, err := range s.engine.Chunks(ctx, p.stream(), max(after.seq, 1)-1) {
+		for chunk, err := range s.engine.Chunks(ctx, p.Stream(), max(after.seq, 1)-1) {
 			if err != nil {
 				yield(LogRecord{}, err)
 				return

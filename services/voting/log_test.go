@@ -128,7 +128,7 @@ func TestParseCursor(t *testing.T) {
 // TestDamagedLogIsAnError: a record that does not decode ends the log with an
 // error, never quietly.
 func TestDamagedLogIsAnError(t *testing.T) {
-	store := storetest.NewMemoryOf(stream.Chunk{Stream: local.stream(), Seq: 1, At: start, Count: 1, Payload: []byte{kindVote, 9}})
+	store := storetest.NewMemoryOf(stream.Chunk{Stream: local.Stream(), Seq: 1, At: start, Count: 1, Payload: []byte{kindVote, 9}})
 	s := NewService(store, stream.SystemClock(), stream.Options{}, HalfLife)
 	t.Cleanup(func() { shut(t, s) })
 	var last error

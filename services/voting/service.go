@@ -27,13 +27,13 @@ func NewService(store stream.Store, clock stream.Clock, options stream.Options, 
 // Vote submits count copies of value and returns the statistics with them in.
 // It refuses with the reasons of section 7.
 func (s *Service) Vote(ctx context.Context, p Poll, v Voter, value, count int64) (Tally, error) {
-	answer, err := s.engine.Do(ctx, p.stream(), vote{v, value, count})
+	answer, err := s.engine.Do(ctx, p.Stream(), vote{v, value, count})
 	return answer.tally, err
 }
 
 // Tally returns the poll's statistics; those of an unknown poll are zero.
 func (s *Service) Tally(ctx context.Context, p Poll, v Voter) (Tally, error) {
-	answer, err := s.engine.View(ctx, p.stream(), standing{v})
+	answer, err := s.engine.View(ctx, p.Stream(), standing{v})
 	return answer.tally, err
 }
 
@@ -56,7 +56,7 @@ func (s *Service) Configure(ctx context.Context, p Poll, c Config) error {
 // Config returns the saved configuration and the status it gives the poll now;
 // saved is false when there is none.
 func (s *Service) Config(ctx context.Context, p Poll) (config Config, status Status, saved bool, err error) {
-	answer, err := s.engine.View(ctx, p.stream(), settings{})
+	answer, err := s.engine.View(ctx, p.Stream(), settings{})
 	config = DefaultConfig()
 	if saved = answer.config != nil; saved {
 		config = *answer.config
@@ -65,7 +65,7 @@ func (s *Service) Config(ctx context.Context, p Poll) (config Config, status Sta
 }
 
 func (s *Service) do(ctx context.Context, p Poll, c Command) error {
-	_, err := s.engine.Do(ctx, p.stream(), c)
+	_, err := s.engine.Do(ctx, p.Stream(), c)
 	return err
 }
 

@@ -187,7 +187,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 				if diff := cmp.Diff(want, mustTally(t, again, local, voter)); diff != "" {
 					t.Errorf("after a restart (-before +after):\n%s", diff)
 				}
-				_, found, err := store.LoadSnapshot(t.Context(), local.stream())
+				_, found, err := store.LoadSnapshot(t.Context(), local.Stream())
 				if err != nil || found != (name == "snapshot") {
 					t.Errorf("snapshot found: %v, %v", found, err)
 				}

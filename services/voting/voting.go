@@ -27,8 +27,8 @@ type Poll struct {
 	Environment, Extension, Channel, ID string
 }
 
-// stream returns the name of the poll's stream.
-func (p Poll) stream() string {
+// Stream returns the name of the poll's stream.
+func (p Poll) Stream() string {
 	if isGlobal(p.ID) {
 		return key.Join(Kind, p.Environment, p.Extension, "global", p.ID)
 	}

@@ -77,6 +77,19 @@ func (q *Queue[T]) Return(items []*Item[T]) {
 	q.waiting = slices.Insert(q.waiting, 0, items...)
 }
 
+// Clear removes and returns the items that nobody has taken, and leaves the worker,
+// if there is one, as it is: it will find nothing and end.
+func (q *Queue[T]) Clear() []*Item[T] {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	waiting := q.waiting
+	for _, item := range waiting {
+		item.taken = true
+	}
+	q.waiting = nil
+	return waiting
+}
+
 // Withdraw removes an item that nobody has taken and says whether it did. The
 // worker never sees a withdrawn item.
 func (q *Queue[T]) Withdraw(item *Item[T]) bool {
@@ -91,6 +104,13 @@ func (q *Queue[T]) Withdraw(item *Item[T]) bool {
 	}
 	q.waiting = slices.Delete(q.waiting, i, i+1)
 	return true
+}
+
+// Len returns how many items wait.
+func (q *Queue[T]) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
 }
 
 // Idle reports whether nothing waits and nobody works on the queue.

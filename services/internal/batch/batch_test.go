@@ -125,3 +125,20 @@ func TestNothingIsLostOrTakenTwice(t *testing.T) {
 		}
 	}
 }
+
+func TestClear(t *testing.T) {
+	var q batch.Queue[int]
+	items := []*batch.Item[int]{batch.NewItem(0), batch.NewItem(1), batch.NewItem(2)}
+	for _, item := range items {
+		q.Push(item)
+	}
+	expect(t, q.Take(nil, 1), 0)
+	expect(t, q.Clear(), 1, 2)
+	if q.Withdraw(items[1]) {
+		t.Error("withdrew what the worker has")
+	}
+	if q.Push(batch.NewItem(3)) {
+		t.Error("clearing ended the worker")
+	}
+	expect(t, q.Take(nil, 9), 3)
+}

@@ -15,3 +15,11 @@ func TestListing(t *testing.T) {
 func TestListingOfSmallLimits(t *testing.T) {
 	storetest.RunListing(t, func(t *testing.T) storetest.ListingHarness { return newHarness(t, smallLimits()) })
 }
+
+func TestRestore(t *testing.T) {
+	storetest.RunRestore(t, func(t *testing.T) storetest.RestoringHarness { return newHarness(t, defaultLimits()) })
+}
+
+func TestRestoreOfSmallLimits(t *testing.T) {
+	storetest.RunRestore(t, func(t *testing.T) storetest.RestoringHarness { return newHarness(t, smallLimits()) })
+}

@@ -35,6 +35,10 @@ func (s *Service) EditAll(ctx context.Context, edits []Edit) error {
 	if len(sorted) < len(keys) {
 		return fault.New(fault.Internal, "Several edits of one document at once")
 	}
+	if err := s.admit(); err != nil {
+		return err
+	}
+	defer s.callers.Add(-1)
 	release, err := s.acquire(ctx, sorted)
 	if err != nil {
 		return err

@@ -3,6 +3,8 @@ package document_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -59,6 +61,38 @@ func TestQueueIsBounded(t *testing.T) {
 		if refused == 0 || refused == 10 {
 			t.Errorf("%d of 10 edits were refused", refused)
 		}
+		if _, err := service.Edit(t.Context(), edit(t, "k", `{}`)); err != nil {
+			t.Errorf("still refused when nobody waits: %v", err)
+		}
+	})
+}
+
+// However many documents they are about, callers in waiting are bounded.
+func TestCallersAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty()
+		gate := make(chan struct{})
+		store.put = func(_ context.Context, _ int64, put func() error) error {
+			<-gate
+			return put()
+		}
+		service := document.NewService(store, newClock(), document.Options{Limit: 3})
+		var waiting sync.WaitGroup
+		for i := range 3 {
+			waiting.Go(func() {
+				if _, err := service.Edit(t.Context(), edit(t, fmt.Sprint(i), `{}`)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		_, err := service.Edit(t.Context(), edit(t, "k", `{}`))
+		wantKind(t, err, fault.Unavailable)
+		wantKind(t, service.EditAll(t.Context(), []document.Edit{edit(t, "k", `{}`)}), fault.Unavailable)
+		_, err = service.Get(t.Context(), "k")
+		wantKind(t, err, fault.Unavailable)
+		close(gate)
+		waiting.Wait()
 		if _, err := service.Edit(t.Context(), edit(t, "k", `{}`)); err != nil {
 			t.Errorf("still refused when nobody waits: %v", err)
 		}

@@ -3,14 +3,19 @@ package document
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/batch"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// defaultQueueLimit is how many edits of one document wait at most.
-const defaultQueueLimit = 1024
+const (
+	// defaultQueueLimit is how many edits of one document wait at most.
+	defaultQueueLimit = 1024
+	// defaultLimit is how many callers of all documents wait at most.
+	defaultLimit = 16_384
+)
 
 // Clock is how the service waits between attempts.
 type Clock interface {
@@ -23,6 +28,9 @@ type Options struct {
 	// QueueLimit is how many edits of one document may wait or be under way;
 	// more are refused with fault.Unavailable. 0 is 1024.
 	QueueLimit int
+	// Limit is how many reads and edits of any documents may wait or be under way;
+	// more are refused with fault.Unavailable. 0 is 16,384.
+	Limit int64
 }
 
 // Service reads and edits the documents of a store.
@@ -34,6 +42,8 @@ type Service struct {
 	// ctx is that of everything done for several callers at once.
 	ctx    context.Context
 	cancel context.CancelFunc
+
+	callers atomic.Int64
 
 	mu     sync.Mutex
 	lanes  map[string]*lane
@@ -47,6 +57,9 @@ func NewService(store Store, clock Clock, options Options) *Service {
 	if options.QueueLimit == 0 {
 		options.QueueLimit = defaultQueueLimit
 	}
+	if options.Limit == 0 {
+		options.Limit = defaultLimit
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Service{
 		store: store, clock: clock, options: options,
@@ -59,11 +72,24 @@ func NewService(store Store, clock Clock, options Options) *Service {
 // every edit acknowledged before the call; one that was never written is the
 // zero Document.
 func (s *Service) Get(ctx context.Context, keys ...string) ([]Document, error) {
+	if err := s.admit(); err != nil {
+		return nil, err
+	}
+	defer s.callers.Add(-1)
 	documents, err := s.store.Get(ctx, keys...)
 	if err != nil {
 		return nil, storageFault(err)
 	}
 	return documents, nil
+}
+
+// admit counts a caller in, unless there are too many.
+func (s *Service) admit() error {
+	if s.callers.Add(1) > s.options.Limit {
+		s.callers.Add(-1)
+		return fault.New(fault.Unavailable, "Too many reads and changes of documents are waiting")
+	}
+	return nil
 }
 
 // Edit applies one change and returns the document it made, once that is
@@ -75,6 +101,10 @@ func (s *Service) Get(ctx context.Context, keys ...string) ([]Document, error) {
 // stored then. When ctx ends first, the error is fault.Unavailable if the edit
 // was taken back and fault.Uncertain if it was too late for that.
 func (s *Service) Edit(ctx context.Context, edit Edit) (Document, error) {
+	if err := s.admit(); err != nil {
+		return Document{}, err
+	}
+	defer s.callers.Add(-1)
 	l, err := s.enter(edit.Key)
 	if err != nil {
 		return Document{}, err

@@ -2,7 +2,10 @@ package document_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -192,4 +195,61 @@ func TestUnknownOutcomeOfSeveral(t *testing.T) {
 	}
 	wantStored(t, store, "a", 3, `{"second":1,"theirs":1}`)
 	wantStored(t, store, "b", 4, `{"second":1,"x":2}`)
+}
+
+// What a store without transactions has begun is completed, unless another took
+// the rest.
+func TestIncompleteWrites(t *testing.T) {
+	incomplete := fmt.Errorf("a connection broke: %w", document.ErrIncomplete)
+	for name, test := range map[string]struct {
+		answers []error // of the store; afterwards it writes
+		intrude string
+		kind    fault.Kind
+		puts    int64
+	}{
+		"completed":        {[]error{incomplete, errLost, fault.New(fault.Unavailable, "away")}, "", 0, 4},
+		"overtaken":        {[]error{incomplete, document.ErrPartial}, "", fault.Uncertain, 2},
+		"first overtaken":  {[]error{incomplete, document.ErrConflict}, "a", 0, 3},
+		"second overtaken": {slices.Repeat([]error{incomplete, document.ErrConflict}, 5), "b", fault.Uncertain, 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := newFaulty()
+			store.put = func(_ context.Context, n int64, put func() error) error {
+				if int(n) > len(test.answers) {
+					return put()
+				}
+				if n == 1 && test.intrude != "" {
+					store.intrude(t, test.intrude, `{"theirs":1}`)
+				}
+				return test.answers[n-1]
+			}
+			err := newService(store).EditAll(t.Context(), []document.Edit{edit(t, "a", `{"mine":1}`), edit(t, "b", `{"mine":1}`)})
+			if err != nil || test.kind != 0 {
+				wantKind(t, err, test.kind)
+			}
+			if n := store.puts.Load(); n != test.puts {
+				t.Errorf("%d writes, want %d", n, test.puts)
+			}
+		})
+	}
+}
+
+// While the store is away nobody waits behind a write of unknown fate.
+func TestThoseWhoWaitAreRefusedWhileTheStoreIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty()
+		service, gate := held(t, store)
+		behind := start(t.Context(), t, service, edit(t, "k", `{"second":true}`))
+		synctest.Wait()
+		asked := make(chan error)
+		store.get = func(context.Context) error { return <-asked }
+		gate <- errLost
+		asked <- fault.New(fault.Unavailable, "away")
+		wantKind(t, (<-behind).err, fault.Unavailable)
+		asked <- nil // it is back, and has nothing
+		gate <- nil
+		synctest.Wait()
+		store.get = func(context.Context) error { return nil }
+		wantStored(t, store, "k", 1, `{"first":true}`)
+	})
 }

@@ -9,6 +9,18 @@ import (
 // write expects. Nothing was stored.
 var ErrConflict = errors.New("document: version has changed")
 
+// Stores that cannot write several documents at once return these where the
+// others promise all or none.
+var (
+	// ErrIncomplete is what Put returns when it may have stored some of several
+	// writes and not others. Repeated with the same writes it stores those that are
+	// missing. It stores them in their order: nothing before the first.
+	ErrIncomplete = errors.New("document: some of the writes may be missing")
+	// ErrPartial is what Put returns when it is repeated and finds some of the
+	// writes stored and others overtaken by other writers, for good.
+	ErrPartial = errors.New("document: some of the writes are stored, the others were overtaken")
+)
+
 // WriteID identifies one attempt to write, so that a write whose outcome is
 // unknown can be recognised when it is read back.
 type WriteID [16]byte
@@ -45,6 +57,8 @@ type Store interface {
 
 	// Put makes all the writes durable or none: ErrConflict when any document is
 	// not at the version its write expects. Keys are distinct. The caller does
-	// not change the bodies afterwards.
+	// not change the bodies afterwards. A store without transactions stores several
+	// one after the other, and says so where that shows: [ErrIncomplete],
+	// [ErrPartial].
 	Put(ctx context.Context, writes ...Write) error
 }

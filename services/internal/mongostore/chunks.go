@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -54,55 +55,76 @@ func (s *Store) Append(ctx context.Context, chunk stream.Chunk) error {
 
 const (
 	// lookups is how many chunks are looked up one by one before the rest is read
-	// by a query. Most questions are whether there is any chunk, and lookups by
+	// by queries. Most questions are whether there is any chunk, and lookups by
 	// _id are the cheapest read of every server.
 	lookups = 32
-	// pageChunks is how many chunks the server sends at a time.
-	pageChunks = 64
+	// pageChunks is how many chunks the server sends at a time, or fewer if they
+	// are large: an answer ends at 16 MiB.
+	pageChunks = 1000
+	// listingTimeout is how long the server may gather names, for which it goes
+	// through all records: longer than any other operation.
+	listingTimeout = 10 * time.Minute
 )
 
-// Chunks implements [stream.Store].
+// Chunks implements [stream.Store]. Nothing is open on the server or timed by the
+// driver while the caller looks at a chunk.
 func (s *Store) Chunks(ctx context.Context, name string, after uint64) iter.Seq2[stream.Chunk, error] {
 	return func(yield func(stream.Chunk, error) bool) {
-		if after >= math.MaxInt64 {
-			return
+		more := func(chunk stream.Chunk, err error) bool {
+			after = chunk.Seq
+			return yield(chunk, err) && err == nil
 		}
 		for range lookups {
-			var record chunkRecord
-			err := s.chunks.FindOne(ctx, bson.D{{Key: "_id", Value: numbered(name, after+1)}}).Decode(&record)
-			if errors.Is(err, mongo.ErrNoDocuments) {
+			if after >= math.MaxInt64 {
 				return
 			}
-			chunk, err := record.chunk(err)
-			if !yield(chunk, err) || err != nil {
+			record, err := s.lookup(ctx, name, after+1)
+			if errors.Is(err, mongo.ErrNoDocuments) || !more(record.chunk(err)) {
 				return
 			}
-			after = chunk.Seq
 		}
-		s.rest(ctx, name, after, yield)
+		for {
+			records, err := s.page(ctx, name, after)
+			if err != nil {
+				more(stream.Chunk{}, err)
+			}
+			if len(records) == 0 {
+				return
+			}
+			for _, r := range records {
+				if !more(r.chunk(nil)) {
+					return
+				}
+			}
+		}
 	}
 }
 
-// rest yields the chunks after a number by a query.
-func (s *Store) rest(ctx context.Context, name string, after uint64, yield func(stream.Chunk, error) bool) {
+func (s *Store) lookup(ctx context.Context, name string, seq uint64) (record chunkRecord, err error) {
+	err = s.chunks.FindOne(ctx, bson.D{{Key: "_id", Value: numbered(name, seq)}}).Decode(&record)
+	return record, err
+}
+
+// page reads the chunks after a number, as many as the server sends at once.
+func (s *Store) page(ctx context.Context, name string, after uint64) (records []chunkRecord, err error) {
 	cursor, err := s.chunks.Find(ctx,
 		bson.D{{Key: "stream", Value: name}, {Key: "seq", Value: bson.D{{Key: "$gt", Value: int64(after)}}}},
 		options.Find().SetSort(bson.D{{Key: "seq", Value: 1}}).SetBatchSize(pageChunks))
 	if err != nil {
-		yield(stream.Chunk{}, unavailable(err))
-		return
+		return nil, unavailable(err)
 	}
 	defer func() { _ = cursor.Close(context.WithoutCancel(ctx)) }()
-	for cursor.Next(ctx) {
+	for (len(records) == 0 || cursor.RemainingBatchLength() > 0) && cursor.Next(ctx) {
 		var record chunkRecord
-		chunk, err := record.chunk(cursor.Decode(&record))
-		if !yield(chunk, err) || err != nil {
-			return
+		if err := cursor.Decode(&record); err != nil {
+			return nil, readFailure(err)
 		}
+		records = append(records, record)
 	}
 	if err := cursor.Err(); err != nil {
-		yield(stream.Chunk{}, unavailable(err))
+		return nil, unavailable(err)
 	}
+	return records, nil
 }
 
 // chunk returns what a record holds, unless reading it failed.
@@ -139,36 +161,53 @@ func (s *Store) Streams(ctx context.Context, prefix string) iter.Seq2[string, er
 	return distinct(ctx, s.chunks, "stream", prefix)
 }
 
+// pageNames is how many names are read at a time.
+const pageNames = 1000
+
 // distinct yields the values of a field that begin with prefix, in ascending
-// order.
+// order. Like Chunks it keeps nothing open while the caller looks at one.
 func distinct(ctx context.Context, c *mongo.Collection, field, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		cursor, err := c.Aggregate(ctx, mongo.Pipeline{
-			{{Key: "$match", Value: bson.D{{Key: field, Value: bson.D{
-				{Key: "$gte", Value: prefix}, {Key: "$lt", Value: prefix + "\U0010FFFF"},
-			}}}}},
-			{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$" + field}}}},
-			{{Key: "$sort", Value: bson.D{{Key: "_id", Value: 1}}}},
-		})
-		if err != nil {
-			yield("", unavailable(err))
-			return
-		}
-		defer func() { _ = cursor.Close(context.WithoutCancel(ctx)) }()
-		for cursor.Next(ctx) {
-			var group struct {
-				Value string `bson:"_id"`
-			}
-			if err := cursor.Decode(&group); err != nil {
-				yield("", readFailure(err))
+		for from := (bson.E{Key: "$gte", Value: prefix}); ; {
+			names, err := pageOf(ctx, c, field, from, prefix+"\U0010FFFF")
+			if err != nil {
+				yield("", err)
 				return
 			}
-			if !yield(group.Value, nil) {
+			for _, name := range names {
+				if !yield(name, nil) {
+					return
+				}
+			}
+			if len(names) < pageNames {
 				return
 			}
-		}
-		if err := cursor.Err(); err != nil {
-			yield("", unavailable(err))
+			from = bson.E{Key: "$gt", Value: names[len(names)-1]}
 		}
 	}
+}
+
+func pageOf(ctx context.Context, c *mongo.Collection, field string, from bson.E, before string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, listingTimeout)
+	defer cancel()
+	cursor, err := c.Aggregate(ctx, mongo.Pipeline{
+		{{Key: "$match", Value: bson.D{{Key: field, Value: bson.D{from, {Key: "$lt", Value: before}}}}}},
+		{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$" + field}}}},
+		{{Key: "$sort", Value: bson.D{{Key: "_id", Value: 1}}}},
+		{{Key: "$limit", Value: pageNames}},
+	})
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	var groups []struct {
+		Value string `bson:"_id"`
+	}
+	if err := cursor.All(ctx, &groups); err != nil {
+		return nil, readFailure(err)
+	}
+	names := make([]string, len(groups))
+	for i, g := range groups {
+		names[i] = g.Value
+	}
+	return names, nil
 }

@@ -22,6 +22,7 @@ type documentRecord struct {
 	Key     string `bson:"key"`
 	Version int64  `bson:"version"`
 	Write   []byte `bson:"write"`
+	Put     []byte `bson:"put"` // marks the Put that made it, see mark
 	Body    []byte `bson:"body"`
 }
 
@@ -42,7 +43,10 @@ func (s *Store) one(ctx context.Context, c *mongo.Collection, filter bson.D, int
 // Get implements [document.Store].
 func (s *Store) Get(ctx context.Context, keys ...string) ([]document.Document, error) {
 	found := make([]document.Document, len(keys))
-	if len(keys) == 1 {
+	switch len(keys) {
+	case 0:
+		return found, nil
+	case 1:
 		var err error
 		found[0], err = s.newest(ctx, keys[0])
 		return found, err
@@ -116,7 +120,7 @@ func (r *documentRecord) document() (document.Document, error) {
 // versions returns the newest version of each of the documents that exist.
 func (s *Store) versions(ctx context.Context, keys []string) (map[string]int64, error) {
 	cursor, err := s.documents.Find(ctx, bson.D{{Key: "key", Value: bson.D{{Key: "$in", Value: keys}}}},
-		options.Find().SetProjection(bson.D{{Key: "key", Value: 1}, {Key: "version", Value: 1}}))
+		options.Find().SetProjection(bson.D{{Key: "_id", Value: 0}, {Key: "key", Value: 1}, {Key: "version", Value: 1}}))
 	if err != nil {
 		return nil, unavailable(err)
 	}

@@ -3,8 +3,6 @@ package mongostore
 import (
 	"context"
 	"errors"
-	"net/url"
-	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
@@ -41,39 +39,4 @@ func neverSent(err error) bool {
 		return true
 	}
 	return errors.Is(err, mongo.ErrClientDisconnected)
-}
-
-// redacted stands for what is secret in a URI.
-const redacted = "xxxxx"
-
-// redact takes what a URI says between scheme and host, and each of its
-// parameters, out of an error's text.
-func redact(uri string, err error) error {
-	_, rest, _ := strings.Cut(uri, "://")
-	secrets := []string{uri}
-	if at := strings.LastIndex(rest, "@"); at >= 0 {
-		secrets = append(secrets, rest[:at])
-		_, password, _ := strings.Cut(rest[:at], ":")
-		secrets = append(secrets, password)
-		if plain, err := url.QueryUnescape(password); err == nil {
-			secrets = append(secrets, plain)
-		}
-	}
-	if _, query, ok := strings.Cut(rest, "?"); ok {
-		for pair := range strings.SplitSeq(query, "&") {
-			if _, value, _ := strings.Cut(pair, "="); len(value) > 5 { // not true and majority
-				secrets = append(secrets, value)
-			}
-		}
-	}
-	text := err.Error()
-	for _, secret := range secrets {
-		if secret != "" {
-			text = strings.ReplaceAll(text, secret, redacted)
-		}
-	}
-	if text == err.Error() {
-		return err
-	}
-	return errors.New(text)
 }

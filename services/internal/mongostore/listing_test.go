@@ -3,9 +3,29 @@ package mongostore
 import (
 	"testing"
 
+	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 )
 
 func TestListing(t *testing.T) {
 	storetest.RunListing(t, func(t *testing.T) storetest.ListingHarness { return newHarness(t) })
+}
+
+func TestRestore(t *testing.T) {
+	storetest.RunRestore(t, func(t *testing.T) storetest.RestoringHarness { return newHarness(t) })
+}
+
+// A first write and a restored version make different records: whoever restores
+// is told.
+func TestRestoreNoticesAFirstWrite(t *testing.T) {
+	s := newHarness(t)
+	if err := s.insert(t.Context(), document.Write{Key: "d", Expect: 3, Body: []byte("{}")}, mark{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(t.Context(), document.Write{Key: "d", Body: []byte("{}")}); err != nil {
+		t.Fatal("this test is about a write that is not refused", err)
+	}
+	if err := s.claim(t.Context(), "d", document.Document{Version: 4}); err == nil {
+		t.Error("the first write was not noticed")
+	}
 }

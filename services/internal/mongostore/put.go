@@ -2,9 +2,9 @@ package mongostore
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -13,10 +13,16 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 )
 
+// mark tells the records of one Put from those of others, so that a Put whose
+// insert is refused knows whether that is because it was made already: by itself,
+// where a driver or a server repeated it, or, of several writes, by the attempt
+// before.
+type mark [16]byte
+
 // Put implements [document.Store]. Several writes are one transaction where the
 // server has transactions. Elsewhere they are made one after the other: all or
 // none as far as this process is concerned, but if another writes one of the
-// documents at the same time an error may leave some written and others not.
+// documents at the same time some may be written and others not, for good.
 func (s *Store) Put(ctx context.Context, writes ...document.Write) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -50,26 +56,30 @@ func (s *Store) put(ctx context.Context, w document.Write) error {
 			return document.ErrConflict
 		}
 	}
-	if err := s.insert(ctx, w); err != nil {
+	var own mark
+	rand.Read(own[:])
+	if err := s.insert(ctx, w, own); err != nil {
 		return err
 	}
-	return s.confirm(ctx, w)
+	newest, err := s.versionOf(ctx, w.Key)
+	if err != nil {
+		return unconfirmed(err)
+	}
+	return s.confirm(map[string]int64{w.Key: int64(newest)}, w)
 }
 
-// confirm makes sure that a version that was inserted was not there before.
-func (s *Store) confirm(ctx context.Context, w document.Write) error {
-	newest, err := s.versionOf(ctx, w.Key)
-	switch {
-	case err != nil:
-		return fmt.Errorf("the write was not confirmed: %w", unknown(err))
-	case newest >= w.Expect+1+keepVersions:
-		return fmt.Errorf("version %d of %s was written while version %d was there", w.Expect+1, w.Key, newest)
+// confirm makes sure that the versions that were inserted were not there before.
+func (s *Store) confirm(newest map[string]int64, writes ...document.Write) error {
+	for _, w := range writes {
+		if v := newest[w.Key]; v >= int64(w.Expect)+1+keepVersions {
+			return fmt.Errorf("version %d of %s was written while version %d was there", w.Expect+1, w.Key, v)
+		}
 	}
-	if newest%pruneEvery == 0 {
-		s.pruning.start(func(ctx context.Context) { s.prune(ctx, w.Key, newest) })
-	}
+	s.pruneDue(newest)
 	return nil
 }
+
+func unconfirmed(err error) error { return fmt.Errorf("the write was not confirmed: %w", unknown(err)) }
 
 // unknown keeps the kind of an error from saying that nothing was stored.
 func unknown(err error) error { return errors.New(err.Error()) }
@@ -87,97 +97,39 @@ func (s *Store) versionOf(ctx context.Context, key string) (uint64, error) {
 	return uint64(r.Version), err
 }
 
-// insert inserts what a write makes, or answers ErrConflict.
-func (s *Store) insert(ctx context.Context, w document.Write) error {
+// insert makes sure that what a write makes is there, marked as that of one Put,
+// or answers ErrConflict.
+func (s *Store) insert(ctx context.Context, w document.Write, own mark) error {
+	err := s.tryInsert(ctx, w, own)
+	if !errors.Is(err, document.ErrConflict) {
+		return err
+	}
+	var r documentRecord
+	switch found, err := s.one(ctx, s.documents, bson.D{{Key: "_id", Value: numbered(w.Key, w.Expect+1)}}, &r,
+		options.FindOne().SetProjection(bson.D{{Key: "put", Value: 1}})); {
+	case err != nil:
+		return unconfirmed(err)
+	case !found:
+		return fmt.Errorf("version %d of %s came and went", w.Expect+1, w.Key)
+	case own.is(r):
+		return nil
+	}
+	return document.ErrConflict
+}
+
+func (m mark) is(r documentRecord) bool { return string(m[:]) == string(r.Put) }
+
+func (s *Store) tryInsert(ctx context.Context, w document.Write, own mark) error {
 	_, err := s.documents.InsertOne(ctx, documentRecord{
 		ID:      numbered(w.Key, w.Expect+1),
 		Key:     w.Key,
 		Version: int64(w.Expect + 1),
 		Write:   w.ID[:],
+		Put:     own[:],
 		Body:    w.Body,
 	})
 	if mongo.IsDuplicateKeyError(err) {
 		return document.ErrConflict
 	}
 	return written(err)
-}
-
-// transact makes several writes in one transaction.
-func (s *Store) transact(ctx context.Context, writes []document.Write) error {
-	session, err := s.client.StartSession()
-	if err != nil {
-		return unavailable(err)
-	}
-	defer session.EndSession(context.WithoutCancel(ctx))
-	_, err = session.WithTransaction(ctx, func(ctx context.Context) (any, error) {
-		for _, w := range writes {
-			switch newest, err := s.versionOf(ctx, w.Key); {
-			case err != nil:
-				return nil, err
-			case newest != w.Expect:
-				return nil, document.ErrConflict
-			}
-			if err := s.insert(ctx, w); err != nil {
-				return nil, err
-			}
-		}
-		return nil, nil
-	})
-	return err
-}
-
-// sequence makes several writes one after the other. It begins only when none
-// of them is in conflict.
-func (s *Store) sequence(ctx context.Context, writes []document.Write) error {
-	keys := make([]string, len(writes))
-	for i, w := range writes {
-		keys[i] = w.Key
-	}
-	versions, err := s.versions(ctx, keys)
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(writes, func(w document.Write) bool { return versions[w.Key] != int64(w.Expect) }) {
-		return document.ErrConflict
-	}
-	for i, w := range writes {
-		switch err := s.insert(ctx, w); {
-		case err != nil && i == 0:
-			return err
-		case err != nil:
-			return fmt.Errorf("%d of %d documents were written: %w", i, len(writes), unknown(err))
-		}
-	}
-	return nil
-}
-
-// Old versions of a document are kept until there are pruneEvery more than
-// keepVersions.
-const (
-	keepVersions = 32
-	pruneEvery   = 16
-)
-
-// prune deletes the versions of a document that are too old to matter, one by
-// one. What is left by a failure goes with the next.
-func (s *Store) prune(ctx context.Context, key string, newest uint64) {
-	if newest < keepVersions {
-		return
-	}
-	cursor, err := s.documents.Find(ctx, bson.D{
-		{Key: "key", Value: key},
-		{Key: "version", Value: bson.D{{Key: "$lte", Value: int64(newest - keepVersions)}}},
-	}, options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}}))
-	if err != nil {
-		return
-	}
-	var records []documentRecord
-	if cursor.All(ctx, &records) != nil {
-		return
-	}
-	for _, r := range records {
-		if _, err := s.documents.DeleteOne(ctx, bson.D{{Key: "_id", Value: r.ID}}); err != nil {
-			return
-		}
-	}
 }

@@ -1,8 +1,6 @@
 package mongostore
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"testing"
 
@@ -32,47 +30,6 @@ func TestPruning(t *testing.T) {
 		if want := version > last-keepVersions; found != want {
 			t.Errorf("version %d of %d is there: %t, want %t", version, last, found, want)
 		}
-	}
-}
-
-// sleepyPut is a writer that falls asleep between looking for the version
-// it replaces and writing its own.
-func sleepyPut(ctx context.Context, s *Store, w document.Write, asleep func()) error {
-	if found, err := s.has(ctx, w.Key, w.Expect); err != nil || !found {
-		return fmt.Errorf("version %d is not there: %w", w.Expect, err)
-	}
-	asleep()
-	if err := s.insert(ctx, w); err != nil {
-		return err
-	}
-	return s.confirm(ctx, w)
-}
-
-// A writer that slept while its version was replaced, and the one it would write
-// was pruned, is not told that it has written.
-func TestWriterThatSleptDoesNotWin(t *testing.T) {
-	s := newHarness(t)
-	for expect := range uint64(3) {
-		if err := s.Put(t.Context(), versionAfter(expect)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	late := document.Write{Key: "d", Expect: 3, ID: document.WriteID{99}, Body: []byte(`{"late":true}`)}
-	err := sleepyPut(t.Context(), s.Store, late, func() {
-		for expect := uint64(3); expect < 3*keepVersions; expect++ {
-			if err := s.Put(t.Context(), versionAfter(expect)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		s.pruning.jobs.Wait()
-		s.prune(t.Context(), "d", 3*keepVersions)
-	})
-	if err == nil || errors.Is(err, document.ErrConflict) {
-		t.Errorf("the late write: %v, want an error that leaves its outcome open", err)
-	}
-	found, err := s.Get(t.Context(), "d")
-	if err != nil || found[0].Version != 3*keepVersions || found[0].ID == late.ID {
-		t.Errorf("the document is at version %d, %v", found[0].Version, err)
 	}
 }
 

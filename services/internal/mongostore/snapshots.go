@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
@@ -55,12 +56,12 @@ func (s *Store) SaveSnapshot(ctx context.Context, name string, snapshot stream.S
 	}
 	for part := range slices.Chunk(snapshot.State, partBytes) {
 		_, err := s.parts.InsertOne(ctx, partRecord{partKey(record.ID, int(record.Parts)), name, record.ID, part})
-		if err != nil {
+		if err != nil && !mongo.IsDuplicateKeyError(err) { // ids are nobody else's
 			return written(err)
 		}
 		record.Parts++
 	}
-	if _, err := s.snapshots.InsertOne(ctx, record); err != nil {
+	if _, err := s.snapshots.InsertOne(ctx, record); err != nil && !mongo.IsDuplicateKeyError(err) {
 		return written(err)
 	}
 	return s.forgetBefore(ctx, name, record.ID)

@@ -14,6 +14,7 @@
 package mongostore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/peer"
@@ -65,25 +65,21 @@ type Store struct {
 // Open connects to the database that the URI names and makes sure of its
 // indexes. Any number of processes may do so at once.
 func Open(ctx context.Context, uri string) (*Store, error) {
-	s, err := connect(uri)
+	parsed, err := parse(uri)
 	if err != nil {
-		return nil, fmt.Errorf("MongoDB: %w", redact(uri, err))
+		return nil, fmt.Errorf("MongoDB: %w", err)
+	}
+	s, err := connect(uri, cmp.Or(parsed.Database, defaultDatabase))
+	if err != nil {
+		return nil, fmt.Errorf("MongoDB: %w", err)
 	}
 	if err := s.prepare(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("MongoDB: %w", redact(uri, err)), s.client.Disconnect(ctx))
+		return nil, errors.Join(fmt.Errorf("MongoDB: %w", redact(parsed, err)), s.client.Disconnect(ctx))
 	}
 	return s, nil
 }
 
-func connect(uri string) (*Store, error) {
-	parsed, err := connstring.ParseAndValidate(uri)
-	if err != nil {
-		return nil, err
-	}
-	database := parsed.Database
-	if database == "" {
-		database = defaultDatabase
-	}
+func connect(uri, database string) (*Store, error) {
 	counted := newOperations()
 	o := options.Client().
 		SetTimeout(operationTimeout).
@@ -99,7 +95,7 @@ func connect(uri string) (*Store, error) {
 		SetMonitor(counted.monitor())
 	client, err := mongo.Connect(o)
 	if err != nil {
-		return nil, err
+		return nil, unusable(err)
 	}
 	db := client.Database(database)
 	return &Store{

@@ -31,7 +31,7 @@ func mustClose(t *testing.T, s *Store) {
 }
 
 func newHarness(t *testing.T) *harness {
-	uri := mongotest.Start(t)
+	uri := mongotest.Patient(mongotest.Start(t))
 	h := &harness{mustOpen(t, uri), uri}
 	t.Cleanup(func() { mustClose(t, h.Store) })
 	return h
@@ -44,4 +44,15 @@ func (h *harness) Reopen(t *testing.T) {
 
 func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Harness { return newHarness(t) })
+}
+
+// TestConformanceThroughProxy shows that what is found behind a proxy with faults
+// is the faults' doing and not the proxy's.
+func TestConformanceThroughProxy(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Harness {
+		_, uri := mongotest.Through(t, mongotest.Patient(mongotest.Start(t)))
+		h := &harness{mustOpen(t, uri), uri}
+		t.Cleanup(func() { mustClose(t, h.Store) })
+		return h
+	})
 }

@@ -2,31 +2,84 @@ package mongostore
 
 import (
 	"context"
+	"errors"
+	"net/url"
 	"strings"
 	"testing"
 )
 
-// Nothing that is secret in a URI is in an error, whatever is wrong.
+// Nothing that is secret in a URI is in an error, whatever is wrong with it, and
+// the error says what that is.
 func TestErrorsKeepSecrets(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // nobody is waited for
-	for name, uri := range map[string]string{
-		"unreachable":  "mongodb://user:s3cr%40t-word@127.0.0.1:1/acclaim",
-		"not a URI":    "mongodb://user:s3cr%40t-word@[127.0.0.1/acclaim",
-		"bad option":   "mongodb://user:s3cr%40t-word@127.0.0.1/?w=s3cr%40t-word&maxPoolSize=s3cr%40t-word",
-		"bad escaping": "mongodb://user:s3cr%zzt-word@127.0.0.1/",
-		"key password": "mongodb://127.0.0.1:1/?tls=true&tlsCertificateKeyFile=/nowhere.pem&tlsCertificateKeyFilePassword=s3cr%40t-word",
-	} {
-		s, err := Open(ctx, uri)
-		if err == nil {
-			mustClose(t, s)
-			t.Errorf("%s: no error", name)
-			continue
-		}
-		for _, secret := range []string{"s3cr%40t-word", "s3cr@t-word", "s3cr%zzt-word"} {
-			if strings.Contains(err.Error(), secret) {
-				t.Errorf("%s: the error says %q", name, err)
+	for _, secret := range []string{"hunter2", "s3cr@t", "s3cr/t", "s3:cr?t", "s3cr%zzt", "a b+c&d=e", "pass[word]#1", "ünïcödé", "1234567", "true"} {
+		escaped := url.QueryEscape(secret)
+		for uri, want := range map[string]string{
+			"mongodb://u:" + escaped + "@127.0.0.1:1/acclaim":                           "",
+			"mongodb://u:" + escaped + "@127.0.0.1:1/?connectTimeoutMS=x":               "option 1, connectTimeoutMS,",
+			"mongodb://u:" + escaped + "@127.0.0.1:1/?w=1&maxPoolSize=" + escaped + "x": "option 2, maxPoolSize,",
+			"mongodb://u:" + escaped + "@[127.0.0.1/acclaim":                            "",
+			"mongodb://u:" + escaped + "@":                                              "hosts",
+			"mongodb://u:" + escaped + "@/db":                                           "",
+			"mongodb://u:" + escaped + "@a:1,b:2/?directConnection=true":                "do not go together",
+			"mongodb://u:" + escaped + "@a:0x1/":                                        "hosts",
+			"mongodb://" + escaped + ":" + escaped + ":" + escaped + "@127.0.0.1:1/":    "user name or password",
+			"mongodb://u:" + secret + "@127.0.0.1:1/":                                   "",
+			"mongodb://u:" + secret + "@@127.0.0.1:1/?tls=maybe":                        "user name or password",
+			"mongodb://u:" + secret + "@127.0.0.1:port/":                                "",
+			"mongodb://u:" + secret + "x":                                               "",
+			"mongodb://u:%zz" + escaped + "@127.0.0.1:1/":                               "user name or password",
+			"mongodb+srv://u:" + secret + "@..":                                         "",
+			"mongodb+srv://u:" + escaped + "@..":                                        "looked up",
+			"mongodb+srv://u:" + escaped + "@a.b:1/":                                    "",
+			"mongo://u:" + secret + "@127.0.0.1:1/":                                     "begin with",
+			"u:" + secret + "@127.0.0.1:1/":                                             "begin with",
+			secret:                                                                      "begin with",
+			"mongodb://127.0.0.1:1/?" + secret:                                          "",
+			"mongodb://127.0.0.1:1/?" + escaped + "=%zz":                                "option 1 cannot",
+			"mongodb://127.0.0.1:1/?authMechanism=MONGODB-AWS&authMechanismProperties=AWS_SESSION_TOKEN:" + escaped + ",BAD": "option 2, authMechanismProperties,",
+			"mongodb://u:p@127.0.0.1:1/?authMechanism=MONGODB-AWS&authMechanismProperties=AWS_SESSION_TOKEN:" + escaped:      "",
+			"mongodb://127.0.0.1:1/?authMechanism=" + escaped + "x":                                                          "",
+			"mongodb://127.0.0.1:1/?tls=true&tlsCertificateKeyFile=/nowhere.pem&tlsCertificateKeyFilePassword=" + escaped:    "no such file",
+			"mongodb://127.0.0.1:1/?tls=true&tlsCertificateKeyFile=uri_test.go&tlsCertificateKeyFilePassword=" + escaped:     "certificate",
+			"mongodb://127.0.0.1:1/?tls=x&tlsCertificateKeyFilePassword=" + escaped:                                          "option 1, tls,",
+			"mongodb://127.0.0.1:1/?proxyHost=h&proxyPassword=" + escaped + "&zlibCompressionLevel=x":                        "zlibCompressionLevel",
+			"mongodb://127.0.0.1:1/?w=" + escaped + "&journal=" + escaped + "&readPreference=" + escaped:                     "",
+			"mongodb://127.0.0.1:1/?readPreferenceTags=" + escaped:                                                           "",
+			"mongodb://127.0.0.1:1/?compressors=" + escaped + "&appName=" + strings.Repeat(escaped, 40):                      "",
+		} {
+			s, err := Open(ctx, uri)
+			if err == nil {
+				mustClose(t, s)
+				t.Errorf("%s: no error", uri)
+				continue
+			}
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: the error says %q, not %q", uri, err, want)
+			}
+			for _, form := range []string{secret, escaped, url.PathEscape(secret)} {
+				if strings.Contains(err.Error(), form) {
+					t.Errorf("%s: the error says %q", uri, err)
+				}
 			}
 		}
+	}
+}
+
+// What a server or a connection says is told, without the secrets.
+func TestRedact(t *testing.T) {
+	parsed, err := parse("mongodb://u:s3cr%40t@h/?tls=true&tlsCertificateKeyFilePassword=k3y%26&proxyPassword=pr0xy&authMechanism=MONGODB-AWS&authMechanismProperties=AWS_SESSION_TOKEN:t0ken%2F")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"s3cr@t", "s3cr%40t", "k3y&", "k3y%26", "pr0xy", "t0ken/", "t0ken%2F"} {
+		got := redact(parsed, errors.New("the server at h says "+secret+" is wrong")).Error()
+		if got != "the server at h says xxxxx is wrong" {
+			t.Errorf("%s: %s", secret, got)
+		}
+	}
+	if plain := errors.New("refused"); !errors.Is(redact(parsed, plain), plain) {
+		t.Error("an error without secrets is not itself any more")
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,22 +32,11 @@ func Start(t testing.TB) string {
 	t.Helper()
 	name := "acclaim_test_" + strings.ToLower(rand.Text())
 	if server := os.Getenv(ServerVariable); server != "" {
-		uri := inDatabase(t, server, name)
+		uri := inDatabase(server, name)
 		t.Cleanup(func() { drop(t, uri, name) })
 		return uri
 	}
-	return inDatabase(t, StartServer(t, t.TempDir()), name)
-}
-
-// inDatabase returns the URI of a database on a server.
-func inDatabase(t testing.TB, server, name string) string {
-	t.Helper()
-	uri, err := url.Parse(server)
-	if err != nil {
-		t.Fatalf("%s is not a URI", ServerVariable)
-	}
-	uri.Path = "/" + name
-	return uri.String()
+	return inDatabase(StartServer(t, t.TempDir()), name)
 }
 
 func drop(t testing.TB, uri, name string) {

@@ -76,6 +76,7 @@ func documentsComeInOrder(t *testing.T, s Harness) {
 	put(t, s, first)
 	put(t, s, second)
 	wantDocuments(t, s, []string{"a/b", "a/", "a", "a/b"}, two, document.Document{}, one, two)
+	wantDocuments(t, s, nil)
 }
 
 func documentRaceLosesNothing(t *testing.T, s Harness) {

@@ -18,3 +18,7 @@ func TestMemory(t *testing.T) {
 func TestMemoryListing(t *testing.T) {
 	storetest.RunListing(t, func(*testing.T) storetest.ListingHarness { return memory{storetest.NewMemory()} })
 }
+
+func TestMemoryRestore(t *testing.T) {
+	storetest.RunRestore(t, func(*testing.T) storetest.RestoringHarness { return memory{storetest.NewMemory()} })
+}

@@ -117,6 +117,9 @@ func (l *log[S, C, E, R]) commit(ctx context.Context, chunk Chunk, last uint64) 
 		case !uncertain:
 			return false, err
 		}
+		if notStored(err) {
+			l.refuseWaiting(err)
+		}
 		if l.engine.clock.Sleep(ctx, pauses.NextBackOff()) != nil {
 			break
 		}
@@ -125,12 +128,21 @@ func (l *log[S, C, E, R]) commit(ctx context.Context, chunk Chunk, last uint64) 
 	return false, fault.Wrap(fault.Uncertain, err, "the outcome of an append is unknown")
 }
 
+// refuseWaiting answers those who wait behind a chunk whose fate cannot be known
+// while the store is away. That may take long, and they need not.
+func (l *log[S, C, E, R]) refuseWaiting(err error) {
+	for _, it := range l.queue.Clear() {
+		it.Value.err = fault.Wrap(fault.Unavailable, err, "the store is away")
+		it.Finish()
+	}
+}
+
 // append stores the chunk and notes how long that took.
 func (l *log[S, C, E, R]) append(ctx context.Context, chunk Chunk) error {
 	clock := l.engine.clock
 	began := clock.Now()
 	err := l.engine.store.Append(ctx, chunk)
-	l.took = clock.Now().Sub(began)
+	l.took.Store(int64(clock.Now().Sub(began)))
 	return err
 }
 

@@ -49,9 +49,10 @@
 //  7. Each chunk holds the digest of the one before, and loading checks it: a
 //     log with a gap, a fork or a changed byte is refused, never folded.
 //
-//  8. Commands in waiting, resident bytes, the size of a chunk and the attempts
-//     to settle an outcome are bounded. Excess commands are refused at once,
-//     idle streams are dropped and read again when they are next asked for.
+//  8. Commands in waiting, how long they wait while the store is slow, resident
+//     bytes, the size of a chunk and the attempts to settle an outcome are bounded.
+//     Excess commands are refused at once, those who wait while the store is away
+//     when that shows, idle streams are dropped and read again when they are next asked for.
 //
 //  9. A command that one engine passes to another is applied at most once. Groups
 //     of such commands are named in the chunk that holds them, and no engine

@@ -100,6 +100,51 @@ func TestCommandsThatArriveDuringACommitShareTheNext(t *testing.T) {
 	})
 }
 
+// Whoever would wait for too long behind a slow store is refused at once, so that
+// those who are not have a bounded wait. A store that is fast again has it all.
+func TestSlowStoreBoundsTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newSlow(time.Second)
+		engine := newEngine(store, stream.Options{Exclusive: true, BatchLimit: 4})
+		flood := func(firstID uint64) (accepted int) {
+			var mu sync.Mutex
+			var callers sync.WaitGroup
+			for id := range uint64(100) {
+				callers.Go(func() {
+					start := time.Now()
+					_, err := engine.Do(t.Context(), testStream, post{firstID + id, 0})
+					mu.Lock()
+					defer mu.Unlock()
+					switch took := time.Since(start); {
+					case err == nil && took <= 6*time.Second:
+						accepted++
+					case err == nil:
+						t.Errorf("accepted after %v", took)
+					case fault.KindOf(err) != fault.Unavailable || took > 0:
+						t.Errorf("refused after %v: %v", took, err)
+					}
+				})
+			}
+			callers.Wait()
+			return accepted
+		}
+		if _, err := engine.Do(t.Context(), testStream, post{1, 0}); err != nil {
+			t.Fatal(err)
+		}
+		if n := flood(1000); n < 16 || n > 24 {
+			t.Errorf("%d of 100 were accepted, want those of 4 to 6 appends", n)
+		}
+		store.delay = time.Millisecond
+		if _, err := engine.Do(t.Context(), testStream, post{2, 0}); err != nil {
+			t.Fatal(err)
+		}
+		if n := flood(2000); n != 100 {
+			t.Errorf("%d of 100 were accepted by a fast store", n)
+		}
+		mustClose(t, engine)
+	})
+}
+
 func TestRefusalThatRestsOnTheBatchWaitsForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newSlow(time.Second)

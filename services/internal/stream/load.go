@@ -130,13 +130,5 @@ func (l *log[S, C, E, R]) follow(ctx context.Context, own ChunkID, last uint64, 
 
 // check makes sure that chunk follows the head.
 func (l *log[S, C, E, R]) check(chunk *Chunk) error {
-	switch {
-	case chunk.Seq != l.head.Seq+1:
-		return fmt.Errorf("%w: %s: chunk %d follows chunk %d", ErrDamaged, l.name, chunk.Seq, l.head.Seq)
-	case chunk.Prev != l.head.Sum:
-		return fmt.Errorf("%w: %s: chunk %d does not continue chunk %d", ErrDamaged, l.name, chunk.Seq, l.head.Seq)
-	case chunk.At < l.earliest():
-		return fmt.Errorf("%w: %s: chunk %d is earlier than it may be after chunk %d", ErrDamaged, l.name, chunk.Seq, l.head.Seq)
-	}
-	return nil
+	return l.head.follows(chunk, l.engine.options.Ties)
 }

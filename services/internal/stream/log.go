@@ -23,6 +23,7 @@ type log[S, C, E, R any] struct {
 	pins    int
 	charged int64
 
+	took   atomic.Int64 // by the last append, in nanoseconds
 	size   atomic.Int64 // bytes of state
 	tail   atomic.Int64 // bytes of chunks since the last snapshot
 	loaded atomic.Bool  // state and head are those of a stream that was read
@@ -38,8 +39,7 @@ type log[S, C, E, R any] struct {
 	entries []E
 	groups  []membership // of the chunk being committed
 	memory  memory
-	rivals  int           // commits to pace because another engine appends too
-	took    time.Duration // of the last append
+	rivals  int // commits to pace because another engine appends too
 }
 
 // current reports whether the resident state needs no question to the store.
@@ -55,6 +55,9 @@ func (l *log[S, C, E, R]) submit(ctx context.Context, c *call[C, R]) error {
 		return errFull()
 	}
 	defer e.waiting.Add(-1)
+	if l.slow() && !c.group.recovery {
+		return errFull()
+	}
 
 	it := batch.NewItem(c)
 	if l.queue.Push(it) {
@@ -67,6 +70,14 @@ func (l *log[S, C, E, R]) submit(ctx context.Context, c *call[C, R]) error {
 	case <-ctx.Done():
 		return givenUp(ctx, l.queue.Withdraw(it))
 	}
+}
+
+// slow reports whether whoever joins the queue now would wait for too long, were
+// every append to take what the last one took. A batch may always wait, so that
+// there is a next one to tell.
+func (l *log[S, C, E, R]) slow() bool {
+	batches := l.queue.Len() / l.engine.options.BatchLimit
+	return batches > 0 && time.Duration(batches+1)*time.Duration(l.took.Load()) > patience
 }
 
 func errFull() error { return fault.New(fault.Unavailable, "too many commands are waiting") }
@@ -153,7 +164,7 @@ func (l *log[S, C, E, R]) courtesy() time.Duration {
 	if others == 0 {
 		return 0
 	}
-	turn := time.Duration(others) * min(max(l.took, minTurn), maxTurn)
+	turn := time.Duration(others) * min(max(time.Duration(l.took.Load()), minTurn), maxTurn)
 	return turn + l.engine.random.upTo(2*turn)
 }
 
@@ -163,14 +174,10 @@ func (l *log[S, C, E, R]) stamp() int64 {
 }
 
 // earliest returns the least time that the next chunk may have.
-func (l *log[S, C, E, R]) earliest() int64 {
-	if l.engine.options.Ties {
-		return l.head.At
-	}
-	return l.head.At + 1
-}
+func (l *log[S, C, E, R]) earliest() int64 { return l.head.earliest(l.engine.options.Ties) }
 
 const (
+	patience  = 4 * time.Second
 	clockWait = 5 * time.Millisecond
 	minTurn   = 2 * time.Millisecond
 	maxTurn   = 25 * time.Millisecond

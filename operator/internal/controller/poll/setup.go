@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/secrets"
 )
 
 // A Poll whose service fails is tried again after the first of these, then after
@@ -44,13 +45,14 @@ func (r *Reconciler) Setup(ctx context.Context, manager ctrl.Manager, workers in
 	if err := Index(ctx, manager.GetFieldIndexer()); err != nil {
 		return err
 	}
+	r.Client = secrets.New(r.Client, manager.GetAPIReader())
 	specChanged := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	return ctrl.NewControllerManagedBy(manager).
 		For(&v1alpha1.Poll{}, specChanged).
 		Watches(&v1alpha1.Poll{}, handler.EnqueueRequestsFromMapFunc(r.rivals), specChanged).
 		Watches(&v1alpha1.Extension{}, r.wake(r.ofExtension), specChanged).
 		Watches(&v1alpha1.Backend{}, r.wake(r.ofBackend), builder.WithPredicates(comesOrGoes())).
-		Watches(&corev1.Secret{}, r.wake(r.ofSecret), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		WatchesMetadata(&corev1.Secret{}, r.wake(r.ofSecret), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),

@@ -2,7 +2,6 @@ package poll
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"slices"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/registry"
 	"github.com/acclaim-dev/acclaim/services/votingclient"
 )
 
@@ -185,8 +185,8 @@ func (r *Reconciler) secret(ctx context.Context, namespace string, ref v1alpha1.
 	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, &secret); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	decoded, err := base64.StdEncoding.DecodeString(string(secret.Data[ref.Key]))
-	if err != nil || len(decoded) == 0 {
+	decoded, err := registry.DecodeKey(secret.Data[ref.Key])
+	if err != nil {
 		return nil, nil //nolint:nilerr // the Extension's conditions say what is wrong with it
 	}
 	return decoded, nil

@@ -1,0 +1,94 @@
+package v1alpha1_test
+
+import (
+	"slices"
+	"strings"
+)
+
+func extensionRules() []rule {
+	all := []rule{
+		{"Extension", "client id", spec{"clientID": "a.B-9_"}, spec{"clientID": "a b"}, "clientID"},
+		{"Extension", "client id length", spec{"clientID": long(128)}, spec{"clientID": long(129)}, "128"},
+		{"Extension", "client id not empty", spec{"clientID": "a"}, spec{"clientID": ""}, "clientID"},
+		{"Extension", "app id", spec{"appIDs": texts(2, "app#")}, spec{"appIDs": texts(1, "a:b")}, "appIDs"},
+		{"Extension", "app id length", spec{"appIDs": texts(1, long(128))}, spec{"appIDs": texts(1, long(129))}, "128"},
+		{"Extension", "app id twice", spec{"appIDs": texts(2, "app#")}, spec{"appIDs": texts(2, "app")}, "Duplicate"},
+		{"Extension", "app ids", spec{"appIDs": texts(64, "app#")}, spec{"appIDs": texts(65, "app#")}, "64"},
+		{"Extension", "client among app ids", spec{"appIDs": texts(1, "app")}, spec{"appIDs": texts(1, "quiz")}, "not one of the app ids"},
+		{"Extension", "owner length", spec{"ownerUserID": long(128)}, spec{"ownerUserID": long(129)}, "128"},
+		{"Extension", "admin not empty", spec{"adminUserIDs": texts(1, "1")}, spec{"adminUserIDs": texts(1, "")}, "adminUserIDs"},
+		{"Extension", "admin length", spec{"adminUserIDs": texts(1, long(128))}, spec{"adminUserIDs": texts(1, long(129))}, "128"},
+		{"Extension", "admin twice", spec{"adminUserIDs": texts(2, "#")}, spec{"adminUserIDs": texts(2, "1")}, "Duplicate"},
+		{"Extension", "admins", spec{"adminUserIDs": texts(256, "#")}, spec{"adminUserIDs": texts(257, "#")}, "256"},
+		{"Extension", "external role", spec{"externalRole": "backend"}, spec{"externalRole": "admin"}, "Unsupported value"},
+		{"Extension", "some key", spec{"keys": nil, "sandbox": spec{"keys": keys(1)}}, spec{"keys": nil}, "has a key"},
+		{"Extension", "no key in the sandbox either", spec{"sandbox": spec{}}, spec{"keys": nil, "sandbox": spec{}}, "has a key"},
+	}
+	production := environmentRules()
+	return slices.Concat(all, production, inSandbox(production))
+}
+
+// environmentRules are those of what production and the sandbox both have.
+func environmentRules() []rule {
+	key := func(ref spec, from any) spec {
+		k := spec{"secretRef": ref}
+		if from != nil {
+			k["activeFrom"] = from
+		}
+		return spec{"keys": []any{k}}
+	}
+	origin := func(texts ...any) spec { return spec{"allowedOrigins": texts} }
+	rate := func(name string, perSecond, burst int) spec {
+		return spec{"limits": spec{name: spec{"perSecond": perSecond, "burst": burst}}}
+	}
+	all := []rule{
+		{"Extension", "keys", spec{"keys": keys(16)}, spec{"keys": keys(17)}, "16"},
+		{"Extension", "keys not empty", spec{"keys": keys(1)}, spec{"keys": []any{}}, "at least 1"},
+		{"Extension", "Secret not empty", key(spec{"name": "a", "key": "b"}, nil), key(spec{"name": "", "key": "b"}, nil), "name"},
+		{"Extension", "Secret length", key(spec{"name": long(253), "key": "b"}, nil), key(spec{"name": long(254), "key": "b"}, nil), "253"},
+		{"Extension", "Secret given", key(spec{"name": "a", "key": "b"}, nil), key(spec{"key": "b"}, nil), "Required"},
+		{"Extension", "entry not empty", key(spec{"name": "a", "key": "b"}, nil), key(spec{"name": "a", "key": ""}, nil), "key"},
+		{"Extension", "entry length", key(spec{"name": "a", "key": long(253)}, nil), key(spec{"name": "a", "key": long(254)}, nil), "253"},
+		{"Extension", "activation", key(spec{"name": "a", "key": "b"}, "2030-01-01T00:00:00+02:00"), key(spec{"name": "a", "key": "b"}, "tomorrow"), "date-time"},
+
+		{"Extension", "origin", origin("*", "https://a.example", "http://a.example:8080", "https://localhost:*"), origin("https://a.example/"), "allowedOrigins"},
+		{"Extension", "origin's scheme", origin("http://a.example"), origin("ftp://a.example"), "allowedOrigins"},
+		{"Extension", "origin's case", origin("https://a.example"), origin("https://A.example"), "allowedOrigins"},
+		{"Extension", "origin's host", origin("https://a"), origin("https://:8443"), "allowedOrigins"},
+		{"Extension", "origin's port", origin("https://a:80", "http://a:443"), origin("https://a:443"), "leaves out the port"},
+		{"Extension", "origin's address", origin("http://[::1]:3000", "http://127.0.0.1"), origin("http://[:::1]"), "IPv6"},
+		{"Extension", "origin's length", origin("https://" + long(504)), origin("https://" + long(505)), "512"},
+		{"Extension", "origin twice", origin("https://a", "https://b"), origin("https://a", "https://a"), "Duplicate"},
+		{"Extension", "origins", origin(texts(64, "https://a#")...), origin(texts(65, "https://a#")...), "64"},
+
+		{"Extension", "identity rate", rate("identityRate", 0, 1), rate("identityRate", -1, 1), "perSecond"},
+		{"Extension", "identity burst", rate("identityRate", 1, 1), rate("identityRate", 1, 0), "burst"},
+		{"Extension", "extension rate", rate("extensionRate", 0, 1), rate("extensionRate", -1, 1), "perSecond"},
+		{"Extension", "extension burst", rate("extensionRate", 1, 1), rate("extensionRate", 1, 0), "burst"},
+	}
+	for limit, most := range map[string]int{"documentBytes": 1 << 20, "bodyBytes": 64 << 20, "adminMapBytes": 64 << 20, "accumulationEntryBytes": 1 << 20} {
+		limits := func(n int) spec { return spec{"limits": spec{limit: n}} }
+		all = append(all,
+			rule{"Extension", limit + " low", limits(1), limits(0), limit},
+			rule{"Extension", limit + " high", limits(most), limits(most + 1), limit})
+	}
+	for _, kind := range []string{"logs", "buffers", "rankings", "snapshots"} {
+		kept := func(d string) spec { return spec{"retention": spec{kind: d}} }
+		all = append(all,
+			rule{"Extension", kind + " low", kept("1h"), kept("59m59s"), "from 1h to 87600h"},
+			rule{"Extension", kind + " high", kept("87600h"), kept("87600h1s"), "from 1h to 87600h"},
+			rule{"Extension", kind + " duration", kept("90h30m"), kept("3 days"), kind})
+	}
+	return all
+}
+
+// inSandbox returns the same rules for the sandbox.
+func inSandbox(rules []rule) []rule {
+	all := slices.Clone(rules)
+	for i, r := range all {
+		all[i] = rule{r.kind, "sandbox " + r.name, spec{"sandbox": r.good}, spec{"sandbox": r.bad}, r.message}
+	}
+	return all
+}
+
+func long(n int) string { return strings.Repeat("a", n) }

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+const (
+	smallPolls  = 10_000
+	smallVoters = 5 // of each
+	// budget is what a program may keep of poll states unless told otherwise.
+	budget = 512 << 20
+)
+
+// memoryReport is what a program takes that holds many small polls and a large
+// one, in bytes.
+type memoryReport struct {
+	SmallPolls int `json:"smallPolls"`
+	// Streams is how many polls were resident, Resident what their states take by
+	// the program's own account, which its budget is for.
+	Streams  float64 `json:"streams"`
+	Resident float64 `json:"residentBytes"`
+	Heap     float64 `json:"heapBytes"`    // that survives a collection
+	Process  float64 `json:"processBytes"` // as the system counts it
+}
+
+// fillSmall lets some voters vote in each of the small polls.
+func fillSmall(ctx context.Context, p *program, credentials []string) error {
+	votes := min(len(credentials), smallPolls*smallVoters)
+	return fill(ctx, p, newVotes(smallPoll, smallPolls, credentials[:votes]), votes)
+}
+
+const smallPoll = "small"
+
+// measureMemory has a program that holds the large poll read all the small ones.
+func measureMemory(ctx context.Context, p *program) (*memoryReport, error) {
+	viewers, err := signAll(1, viewer)
+	if err != nil {
+		return nil, err
+	}
+	if err := fill(ctx, p, &tour{prefix: smallPoll, polls: smallPolls, credential: viewers[0]}, smallPolls); err != nil {
+		return nil, err
+	}
+	r := &memoryReport{SmallPolls: smallPolls}
+	if r.Heap, err = liveHeap(ctx, p); err != nil {
+		return nil, err
+	}
+	metrics, err := p.client.metrics(ctx)
+	r.Streams = total(metrics, "acclaim_stream_resident", `domain="voting"`)
+	r.Resident = total(metrics, "acclaim_stream_resident_bytes", `domain="voting"`)
+	r.Process = metrics["process_resident_memory_bytes"]
+	return r, err
+}
+
+// tour reads one poll after another.
+type tour struct {
+	prefix     string
+	polls      int
+	credential string
+}
+
+func (l *tour) request(buf []byte, _ int, n int64) []byte {
+	return appendRequest(buf, "GET", "vote?id="+pollID(l.prefix, int(n)%l.polls), l.credential, nil)
+}
+
+func (l *tour) verify(context.Context, *client, int64) error { return nil }
+
+func (r *memoryReport) write(b *strings.Builder) {
+	const mib = 1 << 20
+	fmt.Fprintf(b, "  memory      %.0f polls, %d of them small, in %.0f MiB by the program's own account, of a budget of %d; live heap %.0f MiB, process %s MiB\n",
+		r.Streams, r.SmallPolls, r.Resident/mib, budget/mib, r.Heap/mib, known(r.Process/mib, "%.0f"))
+}

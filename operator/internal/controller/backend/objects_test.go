@@ -1,0 +1,253 @@
+package backend_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+)
+
+// objects returns the kinds and names of all that there is in the namespace.
+func (w *world) objects(ctx context.Context) []string {
+	GinkgoHelper()
+	var all []string
+	for kind, list := range map[string]client.ObjectList{
+		"Deployment": &appsv1.DeploymentList{}, "Service": &corev1.ServiceList{},
+		"PodDisruptionBudget": &policyv1.PodDisruptionBudgetList{}, "NetworkPolicy": &networkingv1.NetworkPolicyList{},
+		"HorizontalPodAutoscaler": &autoscalingv2.HorizontalPodAutoscalerList{}, "Ingress": &networkingv1.IngressList{},
+		"ServiceAccount": &corev1.ServiceAccountList{},
+	} {
+		Expect(w.List(ctx, list, client.InNamespace(w.backend.Namespace))).To(Succeed())
+		for _, name := range namesOf(list) {
+			all = append(all, kind+" "+name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+var _ = Describe("Objects", func() {
+	everything := func(s *v1alpha1.BackendSpec) {
+		s.Environment = "sandbox"
+		s.Ingress = &v1alpha1.Ingress{Host: "quiz.example", TLSSecretName: "tls", Annotations: map[string]string{"a": "b"}}
+		s.Services.Voting = &v1alpha1.Service{
+			Autoscaling: &v1alpha1.Autoscaling{MaxReplicas: 9},
+			// Not how the API server writes it.
+			Resources: &corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1000m")}},
+		}
+		s.Scheduling = v1alpha1.Scheduling{
+			NodeSelector:      map[string]string{"pool": "games"},
+			Tolerations:       []corev1.Toleration{{Key: "games", Operator: corev1.TolerationOpExists}},
+			PriorityClassName: "high",
+		}
+		s.ImagePullSecrets = []v1alpha1.ObjectReference{{Name: "registry"}}
+	}
+
+	It("come and go with what is declared", func(ctx context.Context) {
+		w := newWorld(ctx, nil)
+		w.rollOut(ctx)
+		few := w.objects(ctx)
+		Expect(few).To(HaveLen(14))
+
+		w.change(ctx, func(s *v1alpha1.BackendSpec) {
+			environment := s.Environment
+			everything(s)
+			s.Environment = environment
+		})
+		w.rollOut(ctx)
+		w.settle(ctx)
+		Expect(w.objects(ctx)).To(ConsistOf(append(few, "Ingress default", "HorizontalPodAutoscaler default-voting")))
+
+		w.change(ctx, func(s *v1alpha1.BackendSpec) {
+			s.Ingress, s.Scheduling, s.ImagePullSecrets = nil, v1alpha1.Scheduling{}, nil
+			s.Services.Voting, s.Services.Ranking = nil, &v1alpha1.Service{Disabled: true}
+		})
+		w.rollOut(ctx)
+		w.settle(ctx)
+		Expect(w.objects(ctx)).To(ConsistOf(slices.DeleteFunc(few, func(o string) bool { return strings.HasSuffix(o, "ranking") })))
+		spec := w.deployment(ctx, "voting").Spec.Template.Spec
+		Expect(spec.NodeSelector).To(BeEmpty())
+		Expect(spec.Tolerations).To(BeEmpty())
+		Expect(spec.ImagePullSecrets).To(BeEmpty())
+		Expect(w.events()).To(ContainElement("Normal Removed Ingress default is no longer declared"))
+	})
+
+	It("are compared with what the API server makes of them", func(ctx context.Context) {
+		w := newWorld(ctx, everything)
+		w.rollOut(ctx)
+		w.settle(ctx)
+		Expect(w.objects(ctx)).To(HaveLen(19))
+	})
+
+	It("are put right when somebody changes them, with one write each", func(ctx context.Context) {
+		w := newWorld(ctx, everything)
+		w.rollOut(ctx)
+		w.settle(ctx)
+		for _, spoil := range []func() (client.Object, func()){
+			func() (client.Object, func()) {
+				d := &appsv1.Deployment{ObjectMeta: w.named("default-state")}
+				return d, func() { d.Spec.Template.Spec.Containers[0].Image = "other" }
+			},
+			func() (client.Object, func()) {
+				d := &appsv1.Deployment{ObjectMeta: w.named("default-state")}
+				return d, func() { d.Labels["app.kubernetes.io/name"] = "other" }
+			},
+			func() (client.Object, func()) {
+				s := &corev1.Service{ObjectMeta: w.named("default-state")}
+				return s, func() { s.Spec.Ports[0].TargetPort = intstr.FromInt32(1) }
+			},
+			func() (client.Object, func()) {
+				b := &policyv1.PodDisruptionBudget{ObjectMeta: w.named("default-state")}
+				return b, func() { b.Spec.MaxUnavailable = new(intstr.FromInt32(2)) }
+			},
+			func() (client.Object, func()) {
+				h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: w.named("default-voting")}
+				return h, func() { h.Spec.MaxReplicas = 50 }
+			},
+			func() (client.Object, func()) {
+				n := &networkingv1.NetworkPolicy{ObjectMeta: w.named("default")}
+				return n, func() { n.Spec.Ingress = n.Spec.Ingress[:1] }
+			},
+			func() (client.Object, func()) {
+				i := &networkingv1.Ingress{ObjectMeta: w.named("default")}
+				return i, func() { i.Spec.Rules[0].Host = "other.example" }
+			},
+			func() (client.Object, func()) {
+				a := &corev1.ServiceAccount{ObjectMeta: w.named("default-services")}
+				return a, func() { a.AutomountServiceAccountToken = new(true) }
+			},
+		} {
+			o, change := spoil()
+			w.load(ctx, o)
+			change()
+			Expect(w.Update(ctx, o)).To(Succeed())
+			Expect(w.reconcile(ctx)).To(Succeed())
+			writes := slices.DeleteFunc(w.requests.writes, func(write string) bool { return strings.HasSuffix(write, "/status") })
+			Expect(writes).To(HaveLen(1), "%T", o)
+			w.rollOut(ctx)
+			o, change = spoil()
+			w.load(ctx, o)
+			good := o.DeepCopyObject()
+			change()
+			Expect(o).NotTo(Equal(good), "%T is as it was before", o)
+		}
+	})
+
+	It("keep what somebody adds", func(ctx context.Context) {
+		w := newWorld(ctx, everything)
+		w.rollOut(ctx)
+		w.settle(ctx)
+		d := w.deployment(ctx, "state")
+		d.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] = "now"
+		d.Spec.Template.Spec.Containers[0].Env = append(d.Spec.Template.Spec.Containers[0].Env, corev1.EnvVar{Name: "GODEBUG", Value: "x=1"})
+		Expect(w.Update(ctx, d)).To(Succeed())
+		Expect(w.reconcile(ctx)).To(Succeed())
+		w.rollOut(ctx)
+		w.settle(ctx)
+		template := w.deployment(ctx, "state").Spec.Template
+		Expect(template.Annotations).To(HaveKey("kubectl.kubernetes.io/restartedAt"))
+		Expect(template.Spec.Containers[0].Env).To(ContainElement(HaveField("Name", "GODEBUG")))
+	})
+
+	It("are never taken from somebody else", func(ctx context.Context) {
+		w := newWorld(ctx, nil)
+		foreign := &corev1.Service{ObjectMeta: w.named("default-voting"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+		w.create(ctx, foreign)
+		Expect(w.reconcile(ctx)).NotTo(Succeed(), "nobody tells when the name is free, so it tries again")
+		Expect(w.expectDegraded(v1alpha1.ReasonNameTaken)).To(ContainSubstring("Service default-voting"))
+		Expect(w.images(ctx)).To(HaveLen(1), "the rest goes on")
+		Expect(w.reconcile(ctx)).NotTo(Succeed())
+		Expect(w.requests.writes).To(BeEmpty())
+		w.load(ctx, foreign)
+		Expect(foreign.Spec.Ports).To(HaveExactElements(HaveField("Port", BeEquivalentTo(80))))
+		Expect(w.Delete(ctx, foreign)).To(Succeed())
+		w.rollOut(ctx)
+	})
+
+	It("are adopted when their Backend was deleted without them", func(ctx context.Context) {
+		w := newWorld(ctx, nil)
+		w.rollOut(ctx)
+		d := w.deployment(ctx, "voting")
+		uid := d.UID
+		d.OwnerReferences = nil // as `kubectl delete --cascade=orphan` leaves it
+		Expect(w.Update(ctx, d)).To(Succeed())
+		w.settle(ctx)
+		d = w.deployment(ctx, "voting")
+		Expect(d.UID).To(Equal(uid))
+		Expect(metav1.IsControlledBy(d, w.backend)).To(BeTrue())
+	})
+
+	It("that the API server refuses are reported and keep nothing else back", func(ctx context.Context) {
+		w := newWorld(ctx, func(s *v1alpha1.BackendSpec) {
+			s.Ingress = &v1alpha1.Ingress{Host: "not a host"}
+		})
+		Expect(w.reconcile(ctx)).NotTo(Succeed())
+		Expect(w.expectDegraded(v1alpha1.ReasonObjectRefused)).To(And(ContainSubstring("Ingress default"), ContainSubstring("host")))
+		Expect(w.images(ctx)).To(HaveLen(1))
+		w.change(ctx, func(s *v1alpha1.BackendSpec) { s.Ingress.Host = "a.example" })
+		w.rollOut(ctx)
+	})
+})
+
+var _ = Describe("A route", func() {
+	routed := func(s *v1alpha1.BackendSpec) {
+		s.Route = &v1alpha1.Route{Gateway: v1alpha1.ObjectReference{Name: "public"}, Host: "quiz.example"}
+	}
+	get := func(ctx context.Context, w *world) (*unstructured.Unstructured, error) {
+		r := route(w.backend.Namespace, w.backend.Name)
+		return r, w.Get(ctx, client.ObjectKeyFromObject(r), r)
+	}
+
+	It("needs the Gateway API, and says so", func(ctx context.Context) {
+		w := newWorld(ctx, routed)
+		Expect(w.reconcile(ctx)).NotTo(Succeed(), "nobody tells when it is installed, so it tries again")
+		w.expectDegraded(v1alpha1.ReasonGatewayAPIMissing)
+		Expect(w.images(ctx)).To(HaveLen(1), "the rest goes on")
+		Expect(w.reconcile(ctx)).NotTo(Succeed())
+		Expect(w.requests.writes).To(BeEmpty())
+	})
+
+	It("is what the Gateway API takes", func(ctx context.Context) {
+		installGatewayAPI(ctx)
+		w := newWorld(ctx, routed)
+		w.rollOut(ctx)
+		w.settle(ctx)
+		route, err := get(ctx, w)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(unstructured.SetNestedStringSlice(route.Object, []string{"other.example"}, "spec", "hostnames")).To(Succeed())
+		Expect(w.Update(ctx, route)).To(Succeed())
+		w.settle(ctx)
+		route, err = get(ctx, w)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(route.Object["spec"]).To(HaveKeyWithValue("hostnames", HaveExactElements("quiz.example")))
+
+		w.change(ctx, func(s *v1alpha1.BackendSpec) { s.Route = nil })
+		w.settle(ctx)
+		_, err = get(ctx, w)
+		Expect(client.IgnoreNotFound(err)).To(Succeed())
+		Expect(err).To(HaveOccurred())
+	})
+})
+
+func route(namespace, name string) *unstructured.Unstructured {
+	var r unstructured.Unstructured
+	r.SetAPIVersion("gateway.networking.k8s.io/v1")
+	r.SetKind("HTTPRoute")
+	r.SetNamespace(namespace)
+	r.SetName(name)
+	return &r
+}

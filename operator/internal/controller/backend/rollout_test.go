@@ -1,0 +1,183 @@
+package backend_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/desired"
+)
+
+var _ = Describe("Rolling out", func() {
+	It("brings up one service after the other and writes nothing in between", func(ctx context.Context) {
+		w := newWorld(ctx, nil)
+		services := []string{"voting", "accumulation", "ranking", "state"}
+		for i, service := range services {
+			w.settle(ctx)
+			Expect(w.images(ctx)).To(HaveLen(i + 1))
+			Expect(w.images(ctx)).To(HaveKeyWithValue(service, "acclaim:1"))
+			Expect(w.condition(v1alpha1.Reconciling)).To(And(
+				HaveField("Reason", v1alpha1.ReasonRollingOut), HaveField("Message", HavePrefix(service+" has 0 of 2 pods ready"))))
+			Expect(w.condition(v1alpha1.Available)).To(HaveField("Reason", v1alpha1.ReasonNoReadyPods))
+			Expect(w.condition(v1alpha1.Degraded)).To(HaveField("Status", metav1.ConditionFalse))
+			w.play(ctx, service, 1, 0)
+			w.settle(ctx)
+			Expect(w.images(ctx)).To(HaveLen(i+1), "one ready pod of two is not enough")
+			w.play(ctx, service, 2, 0)
+		}
+		w.settle(ctx)
+		w.expectReady()
+		Expect(w.recorder.Events).To(Receive(ContainSubstring("RollingOut")))
+		Expect(w.recorder.Events).To(Receive(Equal("Normal RolledOut Everything that is declared runs")))
+		Expect(w.recorder.Events).NotTo(Receive(), "Events are about changes")
+	})
+
+	It("writes each object once and the status once", func(ctx context.Context) {
+		w := newWorld(ctx, nil)
+		Expect(w.reconcile(ctx)).To(Succeed())
+		Expect(w.requests.writes).To(HaveLen(12), "ServiceAccount, NetworkPolicy, 4 Services, 4 budgets, 1 Deployment, status")
+	})
+
+	It("makes pods that a restricted namespace admits", func(ctx context.Context) {
+		w := newWorld(ctx, func(s *v1alpha1.BackendSpec) { s.Environment = "sandbox" })
+		w.rollOut(ctx)
+		for service := range w.images(ctx) {
+			w.pod(ctx, service, corev1.PodStatus{})
+		}
+		Expect(w.images(ctx)).To(HaveLen(5))
+	})
+
+	It("stops an upgrade at the first service that does not become ready", func(ctx context.Context) {
+		w := newWorld(ctx, nil)
+		w.rollOut(ctx)
+		w.change(ctx, func(s *v1alpha1.BackendSpec) { s.Image = "acclaim:2" })
+		w.settle(ctx)
+		before := map[string]string{"voting": "acclaim:2", "accumulation": "acclaim:1", "ranking": "acclaim:1", "state": "acclaim:1"}
+		Expect(w.images(ctx)).To(Equal(before))
+		Expect(w.condition(v1alpha1.Reconciling)).To(
+			HaveField("Message", "voting replaces its pods; new pods wait in accumulation, ranking, state"))
+
+		p := w.pod(ctx, "voting", corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+			Name: "voting", Image: "acclaim:2",
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "no such tag"}},
+		}}})
+		w.play(ctx, "voting", 0, 2)
+		w.settle(ctx)
+		Expect(w.images(ctx)).To(Equal(before))
+		Expect(w.expectDegraded(v1alpha1.ReasonImagePullBackOff)).To(ContainSubstring(`"acclaim:2": no such tag`))
+		Expect(w.condition(v1alpha1.Available)).To(HaveField("Status", metav1.ConditionTrue), "the old pods serve")
+
+		w.change(ctx, func(s *v1alpha1.BackendSpec) { s.Image = "acclaim:3" })
+		Expect(w.Delete(ctx, p, client.GracePeriodSeconds(0))).To(Succeed())
+		w.settle(ctx)
+		Expect(w.images(ctx)).To(HaveKeyWithValue("voting", "acclaim:3"))
+		w.rollOut(ctx)
+		Expect(w.images(ctx)).To(HaveEach("acclaim:3"))
+	})
+
+	It("scales one service while another is in trouble", func(ctx context.Context) {
+		w := newWorld(ctx, nil)
+		w.rollOut(ctx)
+		w.play(ctx, "voting", 1, 0)
+		w.change(ctx, func(s *v1alpha1.BackendSpec) { s.Services.State = &v1alpha1.Service{Replicas: new(int32(5))} })
+		w.settle(ctx)
+		Expect(w.deployment(ctx, "state").Spec.Replicas).To(HaveValue(BeEquivalentTo(5)))
+	})
+
+	It("replaces pods, one service at a time, when the database has another address", func(ctx context.Context) {
+		w := newWorld(ctx, nil)
+		w.rollOut(ctx)
+		old := w.databaseHash(ctx, "voting")
+		Expect(old).To(HaveLen(16))
+		Expect(w.Update(ctx, w.secret("mongodb", "uri", "mongodb://two"))).To(Succeed())
+		w.settle(ctx)
+		Expect(w.databaseHash(ctx, "voting")).NotTo(Equal(old))
+		Expect(w.databaseHash(ctx, "state")).To(Equal(old))
+		w.rollOut(ctx)
+		Expect(w.databaseHash(ctx, "state")).To(Equal(w.databaseHash(ctx, "voting")))
+	})
+
+	DescribeTable("leaves everything as it is while a Secret is missing", func(ctx context.Context, name, key, reason string, degraded metav1.ConditionStatus) {
+		w := newWorld(ctx, nil)
+		w.rollOut(ctx)
+		Expect(w.Delete(ctx, w.secret(name, "", ""))).To(Succeed())
+		w.change(ctx, func(s *v1alpha1.BackendSpec) { s.Image = "acclaim:2" })
+		missing := func() {
+			w.settle(ctx)
+			Expect(w.condition(v1alpha1.Ready)).To(And(HaveField("Reason", reason), HaveField("Message", ContainSubstring(name))))
+			Expect(w.condition(v1alpha1.Degraded)).To(HaveField("Status", degraded))
+			Expect(w.condition(v1alpha1.Available)).To(HaveField("Status", metav1.ConditionTrue))
+			Expect(w.images(ctx)).To(HaveEach("acclaim:1"))
+		}
+		missing()
+		w.create(ctx, w.secret(name, "other", "value"))
+		missing()
+		Expect(w.Update(ctx, w.secret(name, key, "value"))).To(Succeed())
+		w.rollOut(ctx)
+		Expect(w.images(ctx)).To(HaveEach("acclaim:2"))
+	},
+		Entry("with the database's address", "mongodb", "uri", v1alpha1.ReasonMongoDBSecretMissing, metav1.ConditionTrue),
+		Entry("with the registry, which the operator makes", "default-registry", desired.RegistryKey, v1alpha1.ReasonRegistryMissing, metav1.ConditionFalse),
+	)
+})
+
+var _ = Describe("Autoscaling", func() {
+	scaled := func(s *v1alpha1.BackendSpec) {
+		s.Services.Voting = &v1alpha1.Service{Autoscaling: &v1alpha1.Autoscaling{MinReplicas: 3, MaxReplicas: 9}}
+	}
+	scale := func(ctx context.Context, w *world, replicas int32) {
+		to := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
+		Expect(w.SubResource("scale").Update(ctx, w.deployment(ctx, "voting"), client.WithSubResourceBody(to))).To(Succeed())
+	}
+
+	It("begins with the least number of pods and leaves it to the autoscaler", func(ctx context.Context) {
+		w := newWorld(ctx, scaled)
+		Expect(w.reconcile(ctx)).To(Succeed())
+		Expect(w.deployment(ctx, "voting").Spec.Replicas).To(HaveValue(BeEquivalentTo(3)))
+		Expect(w.reconcile(ctx)).To(Succeed()) // hands the number over
+		Expect(w.deployment(ctx, "voting").Spec.Replicas).To(HaveValue(BeEquivalentTo(3)))
+		w.settle(ctx)
+		for _, replicas := range []int32{7, 4} {
+			scale(ctx, w, replicas)
+			w.settle(ctx)
+			Expect(w.deployment(ctx, "voting").Spec.Replicas).To(HaveValue(Equal(replicas)))
+		}
+	})
+
+	It("stays ready while pods are added", func(ctx context.Context) {
+		w := newWorld(ctx, scaled)
+		w.rollOut(ctx)
+		w.settle(ctx)
+		scale(ctx, w, 6)
+		w.settle(ctx) // before the Deployment controller has seen it
+		w.expectReady()
+		w.play(ctx, "voting", 3, 0)
+		w.settle(ctx)
+		w.expectReady()
+		Expect(w.events()).To(HaveLen(2), "RollingOut and RolledOut, at the beginning")
+	})
+
+	It("takes over from a fixed number, and back, without a dip", func(ctx context.Context) {
+		w := newWorld(ctx, func(s *v1alpha1.BackendSpec) { s.Services.Voting = &v1alpha1.Service{Replicas: new(int32(5))} })
+		w.rollOut(ctx)
+		w.change(ctx, scaled)
+		w.settle(ctx)
+		Expect(w.deployment(ctx, "voting").Spec.Replicas).To(HaveValue(BeEquivalentTo(5)))
+		scale(ctx, w, 8)
+		w.settle(ctx)
+		Expect(w.deployment(ctx, "voting").Spec.Replicas).To(HaveValue(BeEquivalentTo(8)))
+
+		w.change(ctx, func(s *v1alpha1.BackendSpec) { s.Services.Voting = &v1alpha1.Service{Replicas: new(int32(6))} })
+		w.settle(ctx)
+		Expect(w.deployment(ctx, "voting").Spec.Replicas).To(HaveValue(BeEquivalentTo(6)))
+		w.change(ctx, scaled)
+		w.settle(ctx)
+		Expect(w.deployment(ctx, "voting").Spec.Replicas).To(HaveValue(BeEquivalentTo(6)))
+	})
+})

@@ -1,0 +1,120 @@
+package extension_test
+
+import (
+	"context"
+	"net/http"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/controller/extension"
+	"github.com/acclaim-dev/acclaim/operator/internal/desired"
+)
+
+// Nothing below asks for a reconcile: what comes true does so because the right
+// things are watched.
+var _ = Describe("What is watched", func() {
+	var (
+		w       *world
+		manager ctrl.Manager
+		quiz    *v1alpha1.Extension
+	)
+	stored := func(ctx context.Context) func() keys {
+		return func() keys { return w.registryIfAny(ctx, "default") }
+	}
+	conditions := func(ctx context.Context, e *v1alpha1.Extension) func() any {
+		return func() any { return told(ctx, e) }
+	}
+	BeforeEach(func(ctx context.Context) {
+		w = newWorld(ctx)
+		manager = w.start()
+		quiz = w.extension("quiz", key("old"))
+		create(ctx, w.secret("old"), quiz, w.backend("default", "production"))
+		Eventually(stored(ctx)).Should(Equal(keys{"quiz": {"old"}}))
+	})
+
+	It("are the Secrets that hold keys", func(ctx context.Context) {
+		Expect(api.Delete(ctx, w.secret())).To(Succeed())
+		Eventually(conditions(ctx, quiz)).Should(have(v1alpha1.Ready, v1alpha1.ReasonSecretNotFound))
+		Expect(stored(ctx)()).To(BeEmpty())
+
+		create(ctx, w.secret("other"))
+		Eventually(conditions(ctx, quiz)).Should(have(v1alpha1.Ready, v1alpha1.ReasonKeyNotFound))
+		change(ctx, w.secret(), func(s *corev1.Secret) { s.Data = w.secret("old").Data })
+		Eventually(conditions(ctx, quiz)).Should(have(v1alpha1.Ready, v1alpha1.ReasonRegistered))
+		Expect(stored(ctx)()).To(Equal(keys{"quiz": {"old"}}))
+
+		change(ctx, w.secret(), func(s *corev1.Secret) { s.Data["old"] = w.secret("new").Data["new"] })
+		Eventually(stored(ctx)).Should(Equal(keys{"quiz": {"new"}}))
+	})
+
+	It("is of a Secret its metadata, contents are read one by one", func(ctx context.Context) {
+		create(ctx, w.poll("favourite"))
+		unused := w.secret("unused")
+		unused.Name = "unused"
+		create(ctx, unused)
+		change(ctx, w.secret(), func(s *corev1.Secret) { s.Data["more"] = nil }) // comes after
+		Eventually(func() int { return w.secretsRead()["keys"] }).Should(BeNumerically(">", 1))
+		Expect(w.secretsRead()).To(And(HaveKey("default-registry"), Not(HaveKey("unused"))))
+		Expect(w.secretsRead()).To(HaveKeyWithValue("", 0), "lists and watches with contents")
+	})
+
+	It("are the registries", func(ctx context.Context) {
+		registry := &corev1.Secret{ObjectMeta: w.named("default-registry")}
+		Expect(api.Delete(ctx, registry)).To(Succeed())
+		Eventually(stored(ctx)).Should(Equal(keys{"quiz": {"old"}}))
+		registry = &corev1.Secret{ObjectMeta: w.named("default-registry")}
+		change(ctx, registry, func(s *corev1.Secret) { s.Data[desired.RegistryKey] = []byte("extensions: []\n") })
+		Eventually(stored(ctx)).Should(Equal(keys{"quiz": {"old"}}))
+		change(ctx, registry, func(s *corev1.Secret) { s.Labels = nil })
+		Eventually(func() any { load(ctx, registry); return registry.Labels }).ShouldNot(BeEmpty())
+		change(ctx, registry, func(s *corev1.Secret) { s.OwnerReferences = nil })
+		Eventually(func() any { load(ctx, registry); return registry.OwnerReferences }).ShouldNot(BeEmpty())
+	})
+
+	It("are Extensions and Backends, which a census counts", func(ctx context.Context) {
+		create(ctx, w.extension("other", key("absent")), w.backend("second", "production"))
+		Eventually(func() keys { return w.registryIfAny(ctx, "second") }).Should(Equal(keys{"quiz": {"old"}}))
+		count := func(reason string) func() float64 {
+			return func() float64 {
+				registry := prometheus.NewRegistry()
+				registry.MustRegister(extension.NewCensus(manager.GetClient()))
+				families, err := registry.Gather()
+				Expect(err).NotTo(HaveOccurred())
+				for _, family := range families {
+					for _, m := range family.GetMetric() {
+						if m.GetLabel()[1].GetValue() == reason {
+							return m.GetGauge().GetValue()
+						}
+					}
+				}
+				return 0
+			}
+		}
+		Eventually(count(v1alpha1.ReasonKeyNotFound)).Should(BeEquivalentTo(1))
+		Eventually(count(v1alpha1.ReasonRegistered)).Should(BeEquivalentTo(1))
+	})
+
+	It("lets an Extension go while Polls refer to it, and come back", func(ctx context.Context) {
+		service := w.startPod(ctx, "default", "voting")
+		w.serving.Store(service)
+		p := w.poll("favourite")
+		create(ctx, p)
+		Eventually(polled(ctx, p)).Should(have(v1alpha1.Ready, v1alpha1.ReasonInSync))
+		Expect(api.Delete(ctx, quiz)).To(Succeed())
+		service.reloaded()
+		Eventually(polled(ctx, p)).Should(have(v1alpha1.Ready, v1alpha1.ReasonExtensionNotFound))
+		Expect(ask(ctx, service, "old")).To(Equal(http.StatusUnauthorized))
+		Expect(api.Get(ctx, client.ObjectKeyFromObject(quiz), quiz)).NotTo(Succeed(), "no finalizer holds it")
+
+		create(ctx, w.extension("quiz", key("old")))
+		service.reloaded()
+		Eventually(polled(ctx, p)).Should(have(v1alpha1.Ready, v1alpha1.ReasonInSync))
+		Expect(ask(ctx, service, "old")).To(Equal(http.StatusOK))
+	})
+})

@@ -1,0 +1,355 @@
+package registry_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/registry"
+)
+
+var born = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// named returns an Extension that is the older the smaller its age is.
+func named(name string, age int, change func(*v1alpha1.ExtensionSpec)) v1alpha1.Extension {
+	e := v1alpha1.Extension{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(born.Add(time.Duration(age) * time.Second))},
+		Spec:       v1alpha1.ExtensionSpec{ClientID: v1alpha1.ID(name)},
+	}
+	change(&e.Spec)
+	return e
+}
+
+// key names an entry of the Secret "keys".
+func key(entry string) v1alpha1.Key {
+	return v1alpha1.Key{SecretRef: v1alpha1.SecretKeyReference{Name: "keys", Key: entry}}
+}
+
+func from(k v1alpha1.Key, after time.Duration) v1alpha1.Key {
+	k.ActiveFrom = &metav1.Time{Time: born.Add(after).In(time.FixedZone("", 3600))}
+	return k
+}
+
+func production(keys ...v1alpha1.Key) func(*v1alpha1.ExtensionSpec) {
+	return func(s *v1alpha1.ExtensionSpec) { s.Keys = keys }
+}
+
+func sandbox(keys ...v1alpha1.Key) func(*v1alpha1.ExtensionSpec) {
+	return func(s *v1alpha1.ExtensionSpec) { s.Sandbox = &v1alpha1.Environment{Keys: keys} }
+}
+
+func both(changes ...func(*v1alpha1.ExtensionSpec)) func(*v1alpha1.ExtensionSpec) {
+	return func(s *v1alpha1.ExtensionSpec) {
+		for _, change := range changes {
+			change(s)
+		}
+	}
+}
+
+// secrets holds a Secret whose good entries are base64 of their names.
+func secrets() registry.Secrets {
+	entries := map[string][]byte{
+		"text": []byte("not base64"), "empty": {}, "spaced": []byte(" bmV3\n"), "line": []byte("bGluZQ==\n"),
+		"longest": longKey(registry.MaxKeyBytes), "long": longKey(registry.MaxKeyBytes + 1),
+	}
+	for _, name := range []string{"old", "new", "other", "third"} {
+		entries[name] = []byte(base64.StdEncoding.EncodeToString([]byte(name)))
+	}
+	return registry.Secrets{"keys": entries}
+}
+
+func longKey(n int) []byte {
+	return []byte(base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", n))))
+}
+
+// everything is an Extension of each sort, for the files in testdata.
+func everything() []v1alpha1.Extension {
+	number := func(n int32) *int32 { return &n }
+	return []v1alpha1.Extension{
+		named("whole", 0, func(s *v1alpha1.ExtensionSpec) {
+			s.AppIDs = []v1alpha1.ID{"1e3", "null", "2026-01-01"}
+			s.OwnerUserID, s.AdminUserIDs, s.ExternalRole = "1000", []string{"1001", "true", "0x1f", `"'\`}, "backend"
+			s.Keys = []v1alpha1.Key{key("old"), from(key("new"), time.Hour)}
+			s.AllowedOrigins = []v1alpha1.Origin{"*", "https://a.example:*", "http://[::1]:3000"}
+			s.Limits = &v1alpha1.Limits{
+				IdentityRate:  &v1alpha1.Rate{PerSecond: 0, Burst: number(1)},
+				ExtensionRate: &v1alpha1.Rate{PerSecond: 5000},
+				DocumentBytes: number(1), BodyBytes: number(2), AdminMapBytes: number(3), AccumulationEntryBytes: number(4),
+			}
+			s.Sandbox = &v1alpha1.Environment{Keys: []v1alpha1.Key{key("other")}, Limits: &v1alpha1.Limits{BodyBytes: number(5)}}
+		}),
+		named("a-sandbox", 1, sandbox(key("third"))),
+		named("b-production", 2, production(key("line"))),
+	}
+}
+
+// TestFiles compares with files that a test of the services' reader reads too.
+func TestFiles(t *testing.T) {
+	extensions := everything()
+	for range 10 {
+		rand.Shuffle(len(extensions), func(i, j int) { extensions[i], extensions[j] = extensions[j], extensions[i] })
+		r := registry.New(extensions, secrets())
+		for environment, got := range r.Files {
+			want, err := os.ReadFile(filepath.Join("testdata", string(environment)+".yaml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Fatalf("%s (-want +got):\n%s", environment, diff)
+			}
+		}
+		for name, finding := range r.Findings {
+			if len(finding.Keys) > 0 || finding.Conflict != nil || len(finding.Full) > 0 {
+				t.Errorf("%s: %+v", name, finding)
+			}
+		}
+	}
+}
+
+func TestRetention(t *testing.T) {
+	kept := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
+	r := registry.New([]v1alpha1.Extension{named("one", 0, func(s *v1alpha1.ExtensionSpec) {
+		s.Keys = []v1alpha1.Key{key("old")}
+		s.Retention = &v1alpha1.Retention{Logs: kept(720 * time.Hour), Buffers: kept(time.Hour), Rankings: kept(90 * time.Minute), Snapshots: kept(2 * time.Hour)}
+	})}, secrets())
+	got := clients(t, r.Files[registry.Production])["one"]["retention"]
+	want := map[string]any{"logs": "720h0m0s", "buffers": "1h0m0s", "rankings": "1h30m0s", "snapshots": "2h0m0s"}
+	if diff := cmp.Diff(any(want), got); diff != "" {
+		t.Errorf("retention (-want +got):\n%s", diff)
+	}
+}
+
+// clients returns the entries of a file by client id.
+func clients(t *testing.T, file []byte) map[string]map[string]any {
+	t.Helper()
+	var content struct {
+		Extensions []map[string]any `json:"extensions"`
+	}
+	if err := yaml.UnmarshalStrict(file, &content); err != nil {
+		t.Fatalf("%v in\n%s", err, file)
+	}
+	entries := map[string]map[string]any{}
+	for _, e := range content.Extensions {
+		entries[e["clientID"].(string)] = e
+	}
+	return entries
+}
+
+// keysOf returns the decoded keys in a file by client id.
+func keysOf(t *testing.T, file []byte) map[string]string {
+	t.Helper()
+	keys := map[string]string{}
+	for client, e := range clients(t, file) {
+		all, _ := e["secrets"].([]any)
+		if inner, ok := e["sandbox"].(map[string]any); ok {
+			all = append(all, inner["secrets"].([]any)...)
+		}
+		var names []string
+		for _, s := range all {
+			value, err := base64.StdEncoding.DecodeString(s.(map[string]any)["value"].(string))
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, fmt.Sprintf("%.8s", value))
+		}
+		keys[client] = strings.Join(names, " ")
+	}
+	return keys
+}
+
+type keys = map[string]string
+
+func TestNew(t *testing.T) {
+	for name, test := range map[string]struct {
+		extensions          []v1alpha1.Extension
+		production, sandbox keys
+		// wrong holds, by Extension, the reasons of its keys and of its conflict.
+		wrong map[string]string
+	}{
+		"nothing": {},
+		"no keys of the other environment": {
+			extensions: []v1alpha1.Extension{named("one", 0, both(production(key("old")), sandbox(key("new"))))},
+			production: keys{"one": "old"}, sandbox: keys{"one": "new"},
+		},
+		"bad keys are left out, good ones stay": {
+			extensions: []v1alpha1.Extension{
+				named("one", 0, production(key("absent"), key("text"), key("old"), key("empty"), key("long"), key("spaced"), key("longest"))),
+				named("two", 1, production(v1alpha1.Key{SecretRef: v1alpha1.SecretKeyReference{Name: "absent", Key: "old"}})),
+				named("three", 2, production(key("line"))),
+			},
+			production: keys{"one": "old kkkkkkkk", "three": "line"},
+			wrong:      map[string]string{"one": "KeyNotFound InvalidKey InvalidKey InvalidKey InvalidKey", "two": "SecretNotFound"},
+		},
+		"a key of production is none of the sandbox": {
+			extensions: []v1alpha1.Extension{
+				named("one", 0, both(production(key("old")), sandbox(key("old"), key("new")))),
+				named("two", 1, sandbox(key("old"))),
+			},
+			production: keys{"one": "old"}, sandbox: keys{"one": "new"},
+			wrong: map[string]string{"one": "SharedKey", "two": "SharedKey"},
+		},
+		"the older has the client id": {
+			extensions: []v1alpha1.Extension{
+				named("a-young", 1, both(production(key("new")), func(s *v1alpha1.ExtensionSpec) { s.ClientID = "id" })),
+				named("z-old", 0, both(production(key("old")), func(s *v1alpha1.ExtensionSpec) { s.ClientID = "id" })),
+			},
+			production: keys{"id": "old"},
+			wrong:      map[string]string{"a-young": "Conflict"},
+		},
+		"of one age, the lesser uid": {
+			extensions: []v1alpha1.Extension{
+				named("b", 0, both(production(key("new")), func(s *v1alpha1.ExtensionSpec) { s.ClientID = "id" })),
+				named("a", 0, both(production(key("old")), func(s *v1alpha1.ExtensionSpec) { s.ClientID = "id" })),
+			},
+			production: keys{"id": "old"},
+			wrong:      map[string]string{"b": "Conflict"},
+		},
+		"an app id is an id": {
+			extensions: []v1alpha1.Extension{
+				named("one", 0, both(production(key("old")), func(s *v1alpha1.ExtensionSpec) { s.AppIDs = []v1alpha1.ID{"two", "app"} })),
+				named("two", 1, both(production(key("new")), func(s *v1alpha1.ExtensionSpec) { s.AppIDs = []v1alpha1.ID{"free"} })),
+				named("three", 2, both(production(key("new")), func(s *v1alpha1.ExtensionSpec) { s.AppIDs = []v1alpha1.ID{"app"} })),
+				named("free", 3, production(key("third"))), // what "two" did not get
+			},
+			production: keys{"one": "old", "free": "third"},
+			wrong:      map[string]string{"two": "Conflict", "three": "Conflict"},
+		},
+		"an older one without keys has its id": {
+			extensions: []v1alpha1.Extension{
+				named("old", 0, both(production(key("absent")), func(s *v1alpha1.ExtensionSpec) { s.ClientID = "id" })),
+				named("young", 1, both(production(key("new")), func(s *v1alpha1.ExtensionSpec) { s.ClientID = "id" })),
+			},
+			wrong: map[string]string{"old": "KeyNotFound", "young": "Conflict"},
+		},
+		"a key of one that is in conflict is nobody's": {
+			extensions: []v1alpha1.Extension{
+				named("id", 0, both(production(key("old")), sandbox(key("new")))),
+				named("young", 1, both(production(key("new")), func(s *v1alpha1.ExtensionSpec) { s.ClientID = "id" })),
+			},
+			production: keys{"id": "old"}, sandbox: keys{"id": "new"},
+			wrong: map[string]string{"young": "Conflict"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := registry.New(test.extensions, secrets())
+			got := map[registry.Environment]keys{
+				registry.Production: keysOf(t, r.Files[registry.Production]), registry.Sandbox: keysOf(t, r.Files[registry.Sandbox]),
+			}
+			want := map[registry.Environment]keys{registry.Production: filled(test.production), registry.Sandbox: filled(test.sandbox)}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("keys (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(filled(test.wrong), reasons(r)); diff != "" {
+				t.Errorf("reasons (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func filled(k keys) keys {
+	if k == nil {
+		return keys{}
+	}
+	return k
+}
+
+func reasons(r registry.Registry) map[string]string {
+	all := map[string]string{}
+	for name, finding := range r.Findings {
+		var reasons []string
+		for _, p := range finding.Keys {
+			reasons = append(reasons, p.Reason)
+		}
+		if finding.Conflict != nil {
+			reasons = append(reasons, finding.Conflict.Reason)
+		}
+		if len(reasons) > 0 {
+			all[name] = strings.Join(reasons, " ")
+		}
+	}
+	return all
+}
+
+func TestActiveFrom(t *testing.T) {
+	r := registry.New([]v1alpha1.Extension{
+		named("one", 0, both(production(from(key("old"), time.Hour), from(key("new"), time.Minute)), sandbox(from(key("third"), 0), key("other")))),
+		named("two", 1, production(from(key("old"), time.Hour), key("absent"))),
+	}, secrets())
+	one, two := r.Findings["one"].ActiveFrom, r.Findings["two"].ActiveFrom
+	if !one[registry.Production].Equal(born.Add(time.Minute)) || !one[registry.Sandbox].IsZero() || !two[registry.Production].Equal(born.Add(time.Hour)) {
+		t.Errorf("active from %v and %v", one, two)
+	}
+	if _, any := two[registry.Sandbox]; any {
+		t.Error("a key is active in the sandbox, which has none")
+	}
+}
+
+// TestFull fills a file to the last byte and then asks for more.
+func TestFull(t *testing.T) {
+	var extensions []v1alpha1.Extension
+	large := func(i, size int) v1alpha1.Extension {
+		return named(fmt.Sprintf("extension-%03d", i), i, both(production(key("old")), func(s *v1alpha1.ExtensionSpec) { s.OwnerUserID = strings.Repeat("u", size) }))
+	}
+	const size = 100_000
+	room := registry.MaxBytes - len("extensions:\n")
+	each := len(registry.New([]v1alpha1.Extension{large(0, size)}, secrets()).Files[registry.Production]) - len("extensions:\n")
+	for i := range room / each {
+		extensions = append(extensions, large(i, size))
+	}
+	last := size + room%each - each
+	if last < 1 { // what is left is too little for one more: the last one takes it
+		last += each
+		extensions = extensions[:len(extensions)-1]
+	}
+	extensions = append(extensions, large(500, last))
+	r := registry.New(extensions, secrets())
+	if got := len(r.Files[registry.Production]); got != registry.MaxBytes {
+		t.Fatalf("the file has %d bytes, want %d", got, registry.MaxBytes)
+	}
+
+	tooLarge, small := large(501, size), large(502, 1)
+	extensions[3].Spec.OwnerUserID = "" // makes room for the small one
+	r = registry.New(append(extensions, tooLarge, small), secrets())
+	for name, finding := range r.Findings {
+		if full := finding.Full[registry.Production]; full != (name == tooLarge.Name) {
+			t.Errorf("%s: full is %v", name, full)
+		}
+	}
+	file := string(r.Files[registry.Production])
+	if strings.Contains(file, tooLarge.Name) || !strings.Contains(file, small.Name) || strings.Count(file, "clientID") != len(extensions)+1 {
+		t.Errorf("the large one is in the file: %v, the small one: %v", strings.Contains(file, tooLarge.Name), strings.Contains(file, small.Name))
+	}
+}
+
+func TestDecodeKey(t *testing.T) {
+	for entry, want := range map[string]string{"": "is empty", "\n": "is empty", "a": "is not base64", "YQ": "is not base64", "YQ==": "", "Y\nQ=\r\n=\n": "", "****": "is not base64"} {
+		value, err := registry.DecodeKey([]byte(entry))
+		if got := fmt.Sprint(err); want != "" && got != want {
+			t.Errorf("%q: error is %v, want %s", entry, err, want)
+		}
+		if want == "" && (err != nil || string(value) != "a") {
+			t.Errorf("%q: %q, %v", entry, value, err)
+		}
+	}
+}
+
+func BenchmarkNew(b *testing.B) {
+	var extensions []v1alpha1.Extension
+	for i := range 1000 {
+		extensions = append(extensions, named(fmt.Sprintf("extension-%04d", i), i, both(production(key("old"), from(key("new"), time.Hour)), sandbox(key("other")))))
+	}
+	for b.Loop() {
+		registry.New(extensions, secrets())
+	}
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/hack/envtest/assets"
+)
+
+// TestRun starts the program as it is, in a cluster that has nothing but its
+// CRDs: a Poll is enough to get services running.
+func TestRun(t *testing.T) {
+	g, config := NewWithT(t), startCluster(t)
+	scheme, err := newScheme()
+	g.Expect(err).NotTo(HaveOccurred())
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() {
+		stopped <- run(ctx, settings{
+			health: "127.0.0.1:0", metrics: "127.0.0.1:0", votingURL: "http://127.0.0.1:1{path}",
+			driftInterval: time.Minute, giveUpAfter: time.Minute, workers: 1,
+			defaultImage: "acclaim:test", mongoDBSecret: "database",
+		})
+	}()
+	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "default", Name: name} }
+	for _, o := range []client.Object{
+		&corev1.Secret{ObjectMeta: named("database"), StringData: map[string]string{"uri": "mongodb://one"}},
+		&v1alpha1.Poll{ObjectMeta: named("poll"), Spec: v1alpha1.PollSpec{ExtensionRef: v1alpha1.ObjectReference{Name: "quiz"}, Channel: "1"}},
+	} {
+		g.Expect(c.Create(ctx, o)).To(Succeed())
+	}
+	voting := &appsv1.Deployment{ObjectMeta: named("default-voting")}
+	g.Eventually(func() error { return c.Get(ctx, client.ObjectKeyFromObject(voting), voting) }, "1m").Should(Succeed())
+	g.Expect(voting.Spec.Template.Spec.Containers[0].Image).To(Equal("acclaim:test"))
+	stop()
+	g.Eventually(stopped, "1m").Should(Receive(BeNil()))
+}
+
+// startCluster starts an API server and makes it the one that the program finds.
+func startCluster(t *testing.T) *rest.Config {
+	t.Helper()
+	g := NewWithT(t)
+	folder, err := assets.Find(t.Context(), t.Output())
+	g.Expect(err).NotTo(HaveOccurred())
+	environment := &envtest.Environment{
+		BinaryAssetsDirectory: folder,
+		CRDDirectoryPaths:     []string{"../config/crd"},
+		ErrorIfCRDPathMissing: true,
+	}
+	config, err := environment.Start()
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(environment.Stop()).To(Succeed()) })
+	user, err := environment.AddUser(envtest.User{Name: "operator", Groups: []string{"system:masters"}}, config)
+	g.Expect(err).NotTo(HaveOccurred())
+	kubeconfig, err := user.KubeConfig()
+	g.Expect(err).NotTo(HaveOccurred())
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	g.Expect(os.WriteFile(file, kubeconfig, 0o600)).To(Succeed())
+	t.Setenv("KUBECONFIG", file)
+	return config
+}

@@ -1,0 +1,49 @@
+package tenant_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+)
+
+// TestOperatorsFiles reads what the operator's renderer is held to write.
+func TestOperatorsFiles(t *testing.T) {
+	now := time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)
+	signing := func(r *tenant.Registry, environment tenant.Environment) map[string]string {
+		signs := map[string]string{}
+		for e := range r.Extensions() {
+			if secret, ok := e.SigningSecret(environment, now); ok {
+				signs[e.ClientID] = string(secret.Value)
+			}
+		}
+		return signs
+	}
+	for environment, test := range map[tenant.Environment]struct {
+		other tenant.Environment
+		want  map[string]string
+	}{
+		tenant.Production: {tenant.Sandbox, map[string]string{"whole": "new", "b-production": "line"}},
+		tenant.Sandbox:    {tenant.Production, map[string]string{"whole": "other", "a-sandbox": "third"}},
+	} {
+		data, err := os.ReadFile(filepath.Join("../../../operator/internal/registry/testdata", string(environment)+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		registry := parse(t, string(data))
+		if diff := cmp.Diff(test.want, signing(registry, environment)); diff != "" {
+			t.Errorf("%s: signing keys (-want +got):\n%s", environment, diff)
+		}
+		if keys := signing(registry, test.other); len(keys) != 0 {
+			t.Errorf("the file of %s has keys of %s", environment, test.other)
+		}
+		whole := extension(t, registry, "whole")
+		if !whole.IsAdmin("1000") || !whole.IsAdmin("0x1f") || !whole.AllowsOrigin(environment, "https://a.example:8443") {
+			t.Errorf("%s: %+v", environment, whole)
+		}
+	}
+}

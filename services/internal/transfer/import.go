@@ -1,0 +1,73 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/acclaim-dev/acclaim/services/internal/document"
+)
+
+// Target is a store that an export can be brought into.
+type Target interface {
+	Source
+	// Restore stores a document as it was elsewhere, its version and write id
+	// included, or returns [document.ErrConflict] where one was ever written.
+	Restore(ctx context.Context, key string, d document.Document) error
+}
+
+// ErrOther marks a store that holds something else under a name of the export.
+var ErrOther = errors.New("the store holds something else")
+
+// Result is what an import came to.
+type Result struct {
+	Scope Scope
+	// Read counts what was read and found good, the streams of which the end was.
+	Read Totals
+	// Chunks and Documents count what was stored. The rest of what was read was
+	// there already or, if the import failed, is not in the store.
+	Chunks, Documents uint64
+}
+
+// Import stores what Export wrote. It replaces nothing: what is in the store
+// already is left alone if it is the same, else the error is ErrOther. Chunks of a
+// batch are stored in no order: until an import has succeeded streams may have gaps,
+// and nobody else may write anything of the export's scope.
+//
+// The error is ErrFile where the file is not whole or was changed. What it says
+// up to there may be stored then, whatever the error, and a repetition with the
+// whole file goes on from there. Memory is bounded by a batch of lines.
+func Import(ctx context.Context, r io.Reader, store Target) (Result, error) {
+	c, b := newChecker(), &batch{store: store}
+	err := read(ctx, newLines(r), c, b)
+	return Result{Scope: c.scope, Read: c.totals, Chunks: b.chunks.Load(), Documents: b.documents.Load()}, err
+}
+
+func read(ctx context.Context, in *lines, c *checker, b *batch) error {
+	for {
+		line, err := in.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		it, err := c.next(line)
+		if err != nil {
+			return fmt.Errorf("%w: line %d: %w", ErrFile, in.number, err)
+		}
+		if b.add(it, len(line)); b.full() {
+			if err := b.flush(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if err := b.flush(ctx); err != nil {
+		return err
+	}
+	if err := c.finish(); err != nil {
+		return fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/faultproxy"
+	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
+)
+
+// While the database takes a second for each answer, more votes come than it can
+// take. What would wait for too long is refused before the database has answered
+// at all, what was accepted is stored within a few more answers, and that is what
+// the log holds.
+func TestDatabaseSlow(t *testing.T) {
+	const votes, fewest = crowdSize * crowdEach, 500 // sent, and refused at least
+	proxy, uri := mongotest.Through(t, mongotest.Start(t))
+	p := startProgram(t, t.TempDir(), "serve", "--mongodb-uri", mongotest.Patient(uri))
+	viewer := sign(t, "viewer", "U")
+
+	proxy.Inject(func(string) faultproxy.Action { return faultproxy.Action{Delay: time.Second + time.Second/2} })
+	if f, why := send(p, http.MethodPost, "/vote", viewer, `{"value":1}`, nil); f != stored {
+		t.Fatal(why)
+	}
+	release := make(chan struct{})
+	var inserts atomic.Int64
+	proxy.Inject(func(command string) faultproxy.Action {
+		if command == "insert" {
+			inserts.Add(1)
+			<-release
+		}
+		return faultproxy.Action{}
+	})
+
+	c := gather(t, p, viewer)
+	var all sync.WaitGroup
+	shed := make(chan struct{}, votes)
+	var accepted, refusals atomic.Int64
+	for i := range votes {
+		all.Go(func() {
+			status, retry, err := c.vote(t.Context(), i)
+			switch {
+			case err == nil && status == http.StatusOK:
+				accepted.Add(1)
+			case err == nil && status == http.StatusServiceUnavailable && retry != "":
+				refusals.Add(1)
+				shed <- struct{}{}
+			default:
+				t.Errorf("status %d, retry after %q, %v", status, retry, err)
+			}
+		})
+	}
+	for range fewest {
+		<-shed
+	}
+	if n := accepted.Load(); n > 0 {
+		t.Errorf("%d votes were acknowledged by a database that has not answered", n)
+	}
+	wantReady(t, p, http.StatusOK) // slow is not away
+	before := inserts.Load()
+	close(release)
+	all.Wait()
+	t.Logf("%d accepted, %d refused, %d inserts after the database went on", accepted.Load(), refusals.Load(), inserts.Load()-before)
+	if n := inserts.Load() - before; n > 20 {
+		t.Errorf("the last of those accepted waited for %d inserts", n)
+	}
+	var logged logAnswer
+	if f, why := send(p, http.MethodGet, "/vote_logs", sign(t, "backend", ""), "", &logged); f != stored {
+		t.Fatal(why)
+	}
+	if n := accepted.Load() + 1; int64(len(logged.Result)) != n {
+		t.Errorf("%d votes are in the log, %d were acknowledged", len(logged.Result), n)
+	}
+}
+
+// crowd is many clients of one identity over few connections.
+type crowd struct {
+	url, header string
+	clients     []*http.Client // each has one connection
+}
+
+const (
+	crowdSize = 16
+	crowdEach = 240 // requests at a time on a connection, which takes 250
+)
+
+// gather opens the connections of a crowd.
+func gather(t *testing.T, p *process, header string) *crowd {
+	t.Helper()
+	c := &crowd{url: p.base + "/vote", header: header}
+	for range crowdSize {
+		var protocols http.Protocols
+		protocols.SetUnencryptedHTTP2(true)
+		c.clients = append(c.clients, &http.Client{Transport: &http.Transport{Protocols: &protocols}})
+		if status, _, err := c.send(t.Context(), len(c.clients)-1, http.MethodGet, ""); err != nil || status != http.StatusOK {
+			t.Fatalf("status %d, %v", status, err)
+		}
+	}
+	return c
+}
+
+func (c *crowd) vote(ctx context.Context, i int) (status int, retryAfter string, err error) {
+	return c.send(ctx, i, http.MethodPost, `{"value":1}`)
+}
+
+func (c *crowd) send(ctx context.Context, i int, method, body string) (status int, retryAfter string, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.url, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	req.Header.Set("Authorization", c.header)
+	res, err := c.clients[i%len(c.clients)].Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer res.Body.Close()
+	_, err = io.Copy(io.Discard, res.Body)
+	return res.StatusCode, res.Header.Get("Retry-After"), err
+}

@@ -1,0 +1,427 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
+	"github.com/acclaim-dev/acclaim/services/internal/storetest"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/transfer"
+	"github.com/acclaim-dev/acclaim/services/voting"
+)
+
+// runTransfer returns what a command prints and with what status it would exit.
+func runTransfer(t *testing.T, input io.Reader, args ...string) (out, problem string, status int) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	command := newCommand()
+	command.SetIn(input)
+	command.SetOut(&stdout)
+	command.SetErr(&stderr)
+	command.SetArgs(args)
+	if err := command.ExecuteContext(t.Context()); err != nil {
+		status = statusOf(err)
+	}
+	return stdout.String(), stderr.String(), status
+}
+
+// mustExport returns an export of the sample extension.
+func mustExport(t *testing.T, store ...string) string {
+	t.Helper()
+	out, problem, status := runTransfer(t, nil, append([]string{"export", "--extension", sampleExtension}, store...)...)
+	if status != 0 {
+		t.Fatalf("export: status %d\n%s", status, problem)
+	}
+	return out
+}
+
+func mustImport(t *testing.T, file string, store ...string) string {
+	t.Helper()
+	out, problem, status := runTransfer(t, strings.NewReader(file), append([]string{"import", "-"}, store...)...)
+	if status != 0 {
+		t.Fatalf("import: status %d\n%s%s", status, out, problem)
+	}
+	return out
+}
+
+func (p *process) end(t *testing.T) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// use asks for some of everything that can be stored.
+func use(t *testing.T, p *process) {
+	t.Helper()
+	viewers := []string{sign(t, "viewer", "U1"), sign(t, "viewer", "A\"汉\"")}
+	broadcaster, backend := sign(t, "broadcaster", "B"), sign(t, "backend", "")
+	large := strings.Repeat("é\\u2028<", 6_000)
+	for _, c := range []struct{ method, path, header, body string }{
+		{"POST", "/vote", viewers[0], `{"value":3}`},
+		{"POST", "/vote", viewers[0], `{"value":-5}`},
+		{"POST", "/vote", viewers[1], `{"value":100}`},
+		{"POST", "/vote_modifier", broadcaster, `{"user":"U1","add":4}`},
+		{"POST", "/vote_config", broadcaster, `{"id":"ü <1>","config":{"totalVotesPerUser":9,"votesPerOption":9,"distinctOptionsPerUser":2,"prompt":"<é>","options":["a","b"],"userData":{"n":1.50}}}`},
+		{"POST", "/vote?id=%C3%BC%20%3C1%3E", viewers[0], `{"value":1,"count":7}`},
+		{"DELETE", "/vote?id=%C3%BC%20%3C1%3E", broadcaster, ""},
+		{"POST", "/vote?id=%C3%BC%20%3C1%3E", viewers[1], `{"value":2}`},
+		{"POST", "/vote?id=global", viewers[1], `{"value":7}`},
+		{"POST", "/accumulate", viewers[0], `{"a":1.50,"é":["\u2028"]}`},
+		{"POST", "/accumulate", viewers[1], `{"large":"` + large + `"}`},
+		{"POST", "/accumulate", viewers[0], `{}`},
+		{"POST", "/rank", viewers[0], `{"key":"=tea"}`},
+		{"POST", "/rank", viewers[1], `{"key":"=tea"}`},
+		{"POST", "/rank?id=global", viewers[1], `{"key":"coffee"}`},
+		{"DELETE", "/rank?id=global", broadcaster, ""},
+		{"POST", "/extension_state", backend, `{"deep":{"n":[1.50,"<é>"]}}`},
+		{"POST", "/viewer_state", viewers[1], `{"mine":true}`},
+		{"GET", "/user_info", viewers[0], ""}, // makes a salt
+	} {
+		if f, why := send(p, c.method, c.path, c.header, c.body, nil); f != stored {
+			t.Fatalf("%s %s: %s", c.method, c.path, why)
+		}
+	}
+	for i := range 40 {
+		if f, why := send(p, "PATCH", "/channel_state", broadcaster, fmt.Sprintf(`{"n":%d}`, i), nil); f != stored {
+			t.Fatal(why)
+		}
+	}
+}
+
+// allAnswers returns what a program answers, entity tags included.
+func allAnswers(t *testing.T, p *process) map[string]string {
+	t.Helper()
+	all, now := map[string]string{}, regexp.MustCompile(`"server_time":\d+`)
+	ask := func(path string) string {
+		for _, role := range []string{"viewer", "broadcaster", "backend"} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.base+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Authorization", sign(t, role, "U1"))
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(res.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = res.Body.Close()
+			body = now.ReplaceAll(body, nil)
+			all[role+" "+path] = fmt.Sprint(res.Status, res.Header.Get("ETag"), string(body))
+		}
+		return all["backend "+path]
+	}
+	for _, path := range []string{
+		"/vote", "/vote?id=%C3%BC%20%3C1%3E", "/vote?id=global", "/vote_logs", "/vote_logs?id=global", "/vote_config?id=%C3%BC%20%3C1%3E",
+		"/accumulate", "/rank", "/rank?id=global", "/all_state", "/channel_state", "/viewer_state", "/config", "/user_info",
+	} {
+		if answer := ask(path); len(answer) < 10 {
+			t.Errorf("%s: %s", path, answer)
+		}
+	}
+	var page struct{ Next string }
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(ask("/vote_logs?id=%C3%BC%20%3C1%3E&limit=5"), "200 OK")), &page); err != nil || page.Next == "" {
+		t.Fatalf("page %+v, %v", page, err)
+	}
+	ask("/vote_logs?id=%C3%BC%20%3C1%3E&after=" + page.Next)
+	var entries struct{ Data []struct{ Observed int64 } }
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(all["backend /accumulate"], "200 OK")), &entries); err != nil || len(entries.Data) != 3 {
+		t.Fatalf("%d entries, %v", len(entries.Data), err)
+	}
+	ask(fmt.Sprint("/accumulate?start=", entries.Data[0].Observed))
+	return all
+}
+
+// From the embedded store into a database and from there into another embedded
+// store: every export is the same file, every store is sound and every program
+// answers the same.
+func TestExportAndImport(t *testing.T) {
+	first, last := t.TempDir(), filepath.Join(t.TempDir(), "new")
+	database := []string{"--mongodb-uri", mongotest.Start(t)}
+	p := startProgram(t, first, "serve")
+	use(t, p)
+	want := allAnswers(t, p)
+	p.end(t)
+
+	file := mustExport(t, "--data-dir", first)
+	if strings.Contains(file, `"payload"`) || strings.Contains(file, `"raw"`) {
+		t.Errorf("not all of it is readable:\n%s", file)
+	}
+	out := mustImport(t, file, database...)
+	if !strings.Contains(out, "documents: 4\n\n") || !strings.Contains(out, "poll       3       9        9") {
+		t.Errorf("import says\n%s", out)
+	}
+	if again := mustExport(t, database...); again != file {
+		t.Errorf("the export of the database differs (-first +second):\n%s", cmp.Diff(file, again))
+	}
+	mustImport(t, mustExport(t, database...), "--data-dir", last)
+	if again := mustExport(t, "--data-dir", last); again != file {
+		t.Errorf("the third export differs (-first +third):\n%s", cmp.Diff(file, again))
+	}
+	if out := mustImport(t, file, "--data-dir", last); !strings.Contains(out, "stored    chunks: 0, documents: 0\n") {
+		t.Errorf("the same import again says\n%s", out)
+	}
+	for _, store := range [][]string{database, {"--data-dir", last}} {
+		if out, status := runVerify(t, store...); status != 0 {
+			t.Errorf("verify: status %d\n%s", status, out)
+		}
+		p := startProgram(t, t.TempDir(), "serve", store...)
+		if diff := cmp.Diff(want, allAnswers(t, p)); diff != "" {
+			t.Errorf("answers of %s (-first +imported):\n%s", store, diff)
+		}
+		use(t, p) // it goes on
+		p.end(t)
+		if out, status := runVerify(t, store...); status != 0 {
+			t.Errorf("verify after use: status %d\n%s", status, out)
+		}
+	}
+}
+
+// Programs that share a database name what they passed on; an export while they
+// run is whole, and what it says is kept.
+func TestExportOfAFleet(t *testing.T) {
+	uri, dir := mongotest.Start(t), t.TempDir()
+	f := startFleet(t, []string{uri}, 2)
+	file := ""
+	for i := 0; !strings.Contains(file, `"groups":[`); i++ {
+		for voter := range 40 {
+			header := sign(t, "viewer", fmt.Sprintf("U%d-%d", i, voter))
+			if fate, why := send(f.any(voter), http.MethodPost, "/vote", header, `{"value":1}`, nil); fate != stored {
+				t.Fatal(why)
+			}
+		}
+		if file = mustExport(t, "--mongodb-uri", uri); i == 20 {
+			t.Fatal("nothing was passed on")
+		}
+	}
+	mustImport(t, file, "--data-dir", dir)
+	if again := mustExport(t, "--data-dir", dir); again != file {
+		t.Errorf("the second export differs (-first +second):\n%s", cmp.Diff(file, again))
+	}
+}
+
+// longExport returns an export of one long poll.
+func longExport(t *testing.T, chunks int) string {
+	t.Helper()
+	m, head := storetest.NewMemory(), stream.Head{}
+	name := voting.Poll{Environment: "production", Extension: sampleExtension, Channel: "1", ID: "long"}.Stream()
+	for i := range chunks {
+		entry, err := voting.Readable{}.AppendReadable([]byte{0}, fmt.Appendf(nil, `{"entry":"vote","opaque":"U%d","value":1,"count":1,"replace":true}`, i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		chunk := stream.Chunk{Stream: name, Seq: head.Seq + 1, At: int64(i), ID: stream.ChunkID{byte(i), byte(i >> 8)}, Prev: head.Sum, Count: 1, Payload: entry}
+		if head, err = head.Next(&chunk, true); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Append(t.Context(), chunk); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out bytes.Buffer
+	scope := transfer.Scope{Extension: sampleExtension, Environments: []string{"production", "sandbox"}, Kinds: transfer.Kinds()}
+	if _, err := transfer.Export(t.Context(), m, scope, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// An import that is killed, again and again, is completed by the last.
+func TestKilledImportIsCompleted(t *testing.T) {
+	for name, c := range map[string]struct {
+		chunks int
+		shares []int // percent of the file that is read
+		store  []string
+	}{
+		"embedded": {6_000, []int{40, 70, 99}, []string{"--data-dir", t.TempDir()}},
+		"database": {2_000, []int{99}, []string{"--mongodb-uri", mongotest.Start(t)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := longExport(t, c.chunks)
+			for _, share := range c.shares {
+				killImport(t, file[:len(file)*share/100], c.store)
+			}
+			out := mustImport(t, file, c.store...)
+			var rest int
+			_, err := fmt.Sscanf(out[strings.Index(out, "stored"):], "stored    chunks: %d", &rest)
+			if err != nil || rest == 0 || rest > c.chunks*3/4 {
+				t.Errorf("the last import stored %d chunks, %v\n%s", rest, err, out)
+			}
+			if again := mustExport(t, c.store...); again != file {
+				t.Error("the export of what was stored differs")
+			}
+		})
+	}
+}
+
+// killImport kills an import when it has read a part of a file, but for what fits
+// into a pipe.
+func killImport(t *testing.T, part string, store []string) {
+	t.Helper()
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := exec.CommandContext(context.WithoutCancel(t.Context()), binary, append([]string{"import", "-"}, store...)...)
+	killed.Env = append(os.Environ(), asProgram+"=1")
+	in, err := killed.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := killed.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(in, part); err != nil {
+		t.Fatal(err)
+	}
+	if err := killed.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = killed.Wait() // it was killed
+}
+
+func TestExportAndImportThatFail(t *testing.T) {
+	dir, damaged := t.TempDir(), t.TempDir()
+	fillStore(t, dir)
+	file := mustExport(t, "--data-dir", dir)
+	mustImport(t, file, "--data-dir", damaged)
+	damage(t, damaged)
+	of := func(store string, flags ...string) []string {
+		return append([]string{"export", "--data-dir", store, "--extension", sampleExtension}, flags...)
+	}
+	missing := filepath.Join(t.TempDir(), "nowhere")
+	for name, c := range map[string]struct {
+		input  string
+		args   []string
+		status int
+		want   string
+	}{
+		"damaged":          {"", of(damaged), statusProblems, "chunk 3 does not continue chunk 2"},
+		"nothing stored":   {"", []string{"export", "--data-dir", dir, "--extension", "mistyped"}, 0, "nothing of that is stored"},
+		"no extension":     {"", []string{"export", "--data-dir", dir}, statusUnreadable, "--extension"},
+		"no store":         {"", of(missing), statusUnreadable, "nowhere"},
+		"kind":             {"", of(dir, "--kind", "vote"), statusUnreadable, "votes, accumulations"},
+		"no kind":          {"", of(dir, "--kind", ""), statusUnreadable, "--kind"},
+		"format":           {"", of(dir, "--format", "xml"), statusUnreadable, "xml"},
+		"CSV of all":       {"", of(dir, "--format", "csv"), statusUnreadable, "one kind at a time"},
+		"environment":      {"", of(dir, "--environment", "moon"), statusUnreadable, "moon"},
+		"argument":         {"", of(dir, "nonsense"), statusUnreadable, "nonsense"},
+		"flag":             {"", of(dir, "--nonsense"), statusUnreadable, "--nonsense"},
+		"output":           {"", of(dir, "-o", filepath.Join(missing, "x")), statusUnreadable, "nowhere"},
+		"no file":          {"", []string{"import", "--data-dir", dir, missing}, statusUnreadable, "nowhere"},
+		"no argument":      {"", []string{"import", "--data-dir", dir}, statusUnreadable, "accepts 1 arg"},
+		"half-life":        {"", []string{"import", "--decay-half-life", "0", "-"}, statusUnreadable, "--decay-half-life"},
+		"cut off":          {file[:len(file)/2], []string{"import", "--data-dir", t.TempDir(), "-"}, statusProblems, "cut off\nstored of it: chunks: "},
+		"changed":          {strings.Replace(file, `"value":3`, `"value":4`, 1), []string{"import", "--data-dir", t.TempDir(), "-"}, statusProblems, "line 2"},
+		"something else":   {strings.ReplaceAll(longExport(t, 1), `long`, `default`), []string{"import", "--data-dir", dir, "-"}, statusProblems, "was changed"},
+		"empty":            {"", []string{"import", "--data-dir", t.TempDir(), "-"}, statusProblems, "empty"},
+		"store goes on":    {file, []string{"import", "--data-dir", damaged, "-"}, statusProblems, "goes on with chunk 3"},
+		"CSV is not taken": {"a,b\n", []string{"import", "--data-dir", t.TempDir(), "-"}, statusProblems, "CSV"},
+	} {
+		if out, problem, status := runTransfer(t, strings.NewReader(c.input), c.args...); status != c.status || !strings.Contains(problem, c.want) {
+			t.Errorf("%s: status %d, want %d and %q\n%s%s", name, status, c.status, c.want, out, problem)
+		}
+	}
+	if again := mustExport(t, "--data-dir", dir); again != file {
+		t.Error("something was changed")
+	}
+}
+
+// A file is there when it is whole and not before; a pipe is written to.
+func TestExportIntoAFile(t *testing.T) {
+	dir, damaged, folder := t.TempDir(), t.TempDir(), t.TempDir()
+	fillStore(t, dir)
+	fillStore(t, damaged)
+	damage(t, damaged)
+	want, target := mustExport(t, "--data-dir", dir), filepath.Join(folder, "x.jsonl")
+	into := func(store, name string) int {
+		_, _, status := runTransfer(t, nil, "export", "--data-dir", store, "--extension", sampleExtension, "-o", name)
+		return status
+	}
+	for range 2 {
+		if status := into(damaged, target); status != statusProblems {
+			t.Errorf("damaged: status %d", status)
+		}
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("a failed export left %v, %v", left, err)
+	}
+	link := filepath.Join(folder, "link")
+	if err := os.Symlink(target, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{target, target, link} {
+		if status := into(dir, name); status != 0 {
+			t.Errorf("%s: status %d", name, status)
+		}
+	}
+	into(damaged, target)
+	if got, err := os.ReadFile(target); err != nil || string(got) != want {
+		t.Errorf("the file differs, %v", err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is %v, %v", info, err)
+	}
+	pipe := filepath.Join(folder, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan string)
+	go func() {
+		got, _ := os.ReadFile(pipe)
+		read <- string(got)
+	}()
+	if status := into(dir, pipe); status != 0 || <-read != want {
+		t.Errorf("through a pipe: status %d, or another file", status)
+	}
+}
+
+func TestExportAsCSV(t *testing.T) {
+	dir := t.TempDir()
+	fillStore(t, dir)
+	for kind, want := range map[string]string{
+		"votes":         "\nproduction," + sampleExtension + ",1,default,,U1,3,",
+		"accumulations": ",1,U1,,\"{\"\"a\"\":1}\"\n",
+		"rankings":      "\nproduction," + sampleExtension + ",1,default,1,tea,1\n",
+		"documents":     ",state/channel/1,1,\"{\"\"a\"\":1}\"\n",
+	} {
+		out, problem, status := runTransfer(t, nil, "export", "--data-dir", dir, "--extension", sampleExtension, "--kind", kind, "--format", "csv")
+		if status != 0 || !strings.Contains(out, want) {
+			t.Errorf("%s: status %d, want %q\n%s%s", kind, status, want, out, problem)
+		}
+	}
+}
+
+// Equal stores give equal files, however the kinds are named.
+func TestExportOfKindsInAnyOrder(t *testing.T) {
+	dir := t.TempDir()
+	fillStore(t, dir)
+	want := mustExport(t, "--data-dir", dir, "--kind", "votes,documents")
+	if got := mustExport(t, "--data-dir", dir, "--kind", "documents", "--kind", "votes,votes"); got != want {
+		t.Errorf("(-want +got):\n%s", cmp.Diff(want, got))
+	}
+	if strings.Contains(want, "accumulations") || !strings.Contains(want, `"key":["state","channel","1"]`) {
+		t.Errorf("the export is\n%s", want)
+	}
+}
