@@ -27,6 +27,7 @@ func TestPoll(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	SetDefaultEventuallyTimeout(2 * time.Minute)
+	EnforceDefaultTimeoutsWhenUsingContexts() // or nothing would end what waits for ever
 	SetDefaultEventuallyPollingInterval(10 * time.Millisecond)
 	ctrl.SetLogger(GinkgoLogr)
 	ctx, stop := context.WithCancel(context.Background())
