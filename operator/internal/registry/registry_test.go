@@ -76,6 +76,7 @@ func longKey(n int) []byte {
 // everything is an Extension of each sort, for the files in testdata.
 func everything() []v1alpha1.Extension {
 	number := func(n int32) *int32 { return &n }
+	age := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
 	return []v1alpha1.Extension{
 		named("whole", 0, func(s *v1alpha1.ExtensionSpec) {
 			s.AppIDs = []v1alpha1.ID{"1e3", "null", "2026-01-01"}
@@ -87,7 +88,11 @@ func everything() []v1alpha1.Extension {
 				ExtensionRate: &v1alpha1.Rate{PerSecond: 5000},
 				DocumentBytes: number(1), BodyBytes: number(2), AdminMapBytes: number(3), AccumulationEntryBytes: number(4),
 			}
-			s.Sandbox = &v1alpha1.Environment{Keys: []v1alpha1.Key{key("other")}, Limits: &v1alpha1.Limits{BodyBytes: number(5)}}
+			s.Retention = &v1alpha1.Retention{Logs: age(720 * time.Hour), Buffers: age(time.Hour), Rankings: age(87600 * time.Hour), Snapshots: age(90 * time.Minute)}
+			s.Sandbox = &v1alpha1.Environment{
+				Keys: []v1alpha1.Key{key("other")}, Limits: &v1alpha1.Limits{BodyBytes: number(5)},
+				Retention: &v1alpha1.Retention{Logs: age(0)},
+			}
 		}),
 		named("a-sandbox", 1, sandbox(key("third"))),
 		named("b-production", 2, production(key("line"))),
