@@ -47,7 +47,7 @@ operator/internal/registry  | v1alpha1                                          
 operator/internal/secrets   |                                                                                |
 operator/internal/uninstall | v1alpha1 poll                                                                  |
 operator/internal/controller/backend | v1alpha1 desired secrets                                              | testcluster
-operator/internal/controller/extension | v1alpha1 desired registry secrets                                   | assets poll votingclient
+operator/internal/controller/extension | v1alpha1 desired registry secrets                                   | testcluster poll votingclient
 operator/internal/controller/poll | v1alpha1 votingclient registry secrets                                   | testcluster votingtest
 api/v1alpha1                |                                                                                | assets
 hack/arch                   |                                                                                |
