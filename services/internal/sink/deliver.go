@@ -55,7 +55,7 @@ func (l *lane) deliver() (wait time.Duration, err error) {
 	if len(events) == 0 {
 		return l.rest(), nil
 	}
-	ctx, cancel := context.WithTimeout(l.w.m.hard, l.w.m.options.Timeout)
+	ctx, cancel := context.WithDeadline(l.w.m.hard, l.deadline())
 	n, a := l.w.sender.send(ctx, events)
 	cancel()
 	left := n
@@ -75,6 +75,15 @@ func (l *lane) deliver() (wait time.Duration, err error) {
 	}
 	l.pauses.Reset()
 	return l.rest(), nil
+}
+
+// deadline is when a request must be over: before another process may deliver.
+func (l *lane) deadline() time.Time {
+	at := time.Now().Add(l.w.m.options.Timeout)
+	if !l.w.m.options.Alone && l.claimed.Before(at) {
+		return l.claimed
+	}
+	return at
 }
 
 // rest is the pause when all is well: none as long as there is more, for a budget

@@ -34,8 +34,8 @@ type Options struct {
 	// SweepEvery is how often the store is asked for what was not hinted at: 2 s, and
 	// 30 s for a process that is alone.
 	SweepEvery time.Duration
-	// ClaimFor is how long a process that is dead keeps others from a lane, 30 s at
-	// most. It is longer than Timeout.
+	// ClaimFor is how long a process that is dead keeps others from a lane at most,
+	// 20 s. It is longer than Timeout.
 	ClaimFor time.Duration
 	// Timeout is how long the other system may take to answer, 10 s.
 	Timeout time.Duration
@@ -70,7 +70,7 @@ func (o Options) withDefaults() Options {
 	}{
 		{&o.Every, time.Second},
 		{&o.SweepEvery, sweep},
-		{&o.ClaimFor, 30 * time.Second},
+		{&o.ClaimFor, 20 * time.Second},
 		{&o.Timeout, 10 * time.Second},
 		{&o.RetryAfter, time.Second},
 		{&o.DeadAfter, 24 * time.Hour},

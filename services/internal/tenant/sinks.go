@@ -23,6 +23,9 @@ type Sink struct {
 	secrets []Secret // newest first
 }
 
+// String returns the name, and so keeps secrets and addresses out of logs.
+func (s Sink) String() string { return s.Name }
+
 // PubSubURL is where the streaming platform takes messages unless a sink says
 // otherwise.
 const PubSubURL = "https://api.twitch.tv/helix/extensions/pubsub"
