@@ -188,6 +188,16 @@ func TestParseRefuses(t *testing.T) {
 		"retention a number":    {`{clientID: x, secrets: [{value: eA==}], retention: {snapshots: 3600}}`, `extensions[1] "x": retention.snapshots: is of type number, should be string`},
 		"retention unknown":     {`{clientID: x, secrets: [{value: eA==}], retention: {votes: 1h}}`, `extensions[1] "x": unknown field "votes"`},
 		"no burst":              {`{clientID: x, secrets: [{value: eA==}], limits: {extensionRate: {perSecond: 1, burst: 0}}}`, `extensions[1] "x": limits.extensionRate: burst must be at least 1`},
+		"sink's name":           {`{clientID: x, secrets: [{value: eA==}], sinks: [{name: A, webhook: {url: "https://a", secrets: [{value: eA==}]}}]}`, `extensions[1] "x": sinks[0].name: must be 1 to 63`},
+		"sink's name twice":     {`{clientID: x, secrets: [{value: eA==}], ownerUserID: "1", sinks: [{name: a, pubsub: {}}, {name: a, pubsub: {}}]}`, `extensions[1] "x": sinks[1].name: is that of another sink, too`},
+		"sink of no kind":       {`{clientID: x, secrets: [{value: eA==}], sinks: [{name: a}]}`, `extensions[1] "x": sinks[0]: must have either webhook or pubsub`},
+		"sink of both kinds":    {`{clientID: x, secrets: [{value: eA==}], ownerUserID: "1", sinks: [{name: a, pubsub: {}, webhook: {url: "https://a"}}]}`, `extensions[1] "x": sinks[0]: must have either webhook or pubsub`},
+		"sink's URL":            {`{clientID: x, secrets: [{value: eA==}], sinks: [{name: a, webhook: {url: "ftp://a", secrets: [{value: eA==}]}}]}`, `extensions[1] "x": sinks[0].webhook.url: must be an http or https URL`},
+		"sink's password":       {`{clientID: x, secrets: [{value: eA==}], sinks: [{name: a, webhook: {url: "https://a:b@c", secrets: [{value: eA==}]}}]}`, `extensions[1] "x": sinks[0].webhook.url: must not hold a user or a password`},
+		"sink's fragment":       {`{clientID: x, secrets: [{value: eA==}], sandbox: {sinks: [{name: a, webhook: {url: "https://a#b", secrets: [{value: eA==}]}}]}}`, `extensions[1] "x": sandbox.sinks[0].webhook.url: must not have a fragment`},
+		"webhook's secrets":     {`{clientID: x, secrets: [{value: eA==}], sinks: [{name: a, webhook: {url: "https://a"}}]}`, `extensions[1] "x": sinks[0].webhook.secrets: is empty`},
+		"webhook's secret":      {`{clientID: x, secrets: [{value: eA==}], sinks: [{name: a, webhook: {url: "https://a", secrets: [{value: "!"}]}}]}`, `extensions[1] "x": sinks[0].webhook.secrets[0]: is not base64`},
+		"pub/sub of nobody":     {`{clientID: x, secrets: [{value: eA==}], sinks: [{name: a, pubsub: {}}]}`, `extensions[1] "x": sinks[0].pubsub: needs the extension's ownerUserID`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry, err := tenant.Parse(fmt.Appendf(nil, "extensions:\n- %s\n- %s\n", good, test.entry))
