@@ -57,6 +57,7 @@ hack/bench                  |                                                   
 hack/chart                  |                                                                                |
 hack/cluster                | assets                                                                         |
 hack/cluster/pause          |                                                                                |
+hack/e2e                    |                                                                                | v1alpha1
 hack/scale                  | v1alpha1 assets                                                                |
 `
 

@@ -1,0 +1,87 @@
+package e2e_test
+
+import (
+	"os"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+)
+
+// disturbances are what a release that runs has to bear.
+func disturbances(w *world) {
+	It("loses no vote to a killed voting pod", func(ctx SpecContext) {
+		l := w.start(ctx, "kill")
+		defer l.stop()
+		l.counted(ctx, 100)
+		pods, err := w.pods(ctx, service("voting"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(w.Delete(ctx, &pods[0], client.GracePeriodSeconds(0))).To(Succeed())
+		w.gone(ctx, &pods[0])
+		w.serving(ctx, "voting", 2)
+		l.counted(ctx, 200)
+		l.finish(ctx, w, "a killed voting pod")
+	}, SpecTimeout(5*time.Minute))
+
+	It("does without the operator for a while", func(ctx SpecContext) {
+		l := w.start(ctx, "operator")
+		defer l.stop()
+		pods, err := w.pods(ctx, client.MatchingLabels{"app.kubernetes.io/component": "operator"})
+		Expect(err).NotTo(HaveOccurred())
+		for i := range pods {
+			Expect(w.Delete(ctx, &pods[i])).To(Succeed())
+		}
+		Expect(w.Create(ctx, poll(w.named("after-restart")))).To(Succeed())
+		began := time.Now()
+		w.pollReady(ctx, "after-restart")
+		w.report.took("operators restarted to a new Poll in force", began)
+		l.counted(ctx, 100)
+		l.finish(ctx, w, "operators restarted")
+		Expect(l.failed()).To(BeEmpty())
+	}, SpecTimeout(5*time.Minute))
+
+	It("scales without a failed request", func(ctx SpecContext) {
+		l := w.start(ctx, "scale")
+		defer l.stop()
+		for _, replicas := range []int32{4, 2} {
+			edit(ctx, w, &v1alpha1.Backend{ObjectMeta: w.named("default")}, func(b *v1alpha1.Backend) {
+				b.Spec.Services.Voting = &v1alpha1.Service{Replicas: new(replicas)}
+			})
+			w.serving(ctx, "voting", replicas)
+			l.counted(ctx, 200)
+		}
+		l.finish(ctx, w, "scaled up and down")
+		Expect(l.failed()).To(BeEmpty())
+	}, SpecTimeout(5*time.Minute))
+
+	It("goes on with the old version when an image is bad, and recovers", func(ctx SpecContext) {
+		const missing = "acclaim.invalid/acclaim:missing"
+		l := w.start(ctx, "bad-image")
+		defer l.stop()
+		image := os.Getenv("ACCLAIM_E2E_IMAGE")
+		b := &v1alpha1.Backend{ObjectMeta: w.named("default")}
+		edit(ctx, w, b, func(b *v1alpha1.Backend) { b.Spec.Image = missing })
+		Eventually(ctx, func(g Gomega) {
+			g.Expect(w.Get(ctx, client.ObjectKeyFromObject(b), b)).To(Succeed())
+			degraded := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.Degraded)
+			g.Expect(degraded).NotTo(BeNil())
+			g.Expect(*degraded).To(And(HaveField("Reason", "ImagePullBackOff"), HaveField("Message", ContainSubstring(missing))))
+			g.Expect(meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.Ready)).To(BeFalse())
+		}).Should(Succeed())
+		Expect(w.onlyPodsOf(ctx, "default", missing)).NotTo(Succeed())
+		for _, later := range []string{"accumulation", "ranking", "state"} {
+			pods, err := w.pods(ctx, service(later))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(pods).To(HaveEach(HaveField("Spec.Containers", HaveEach(HaveField("Image", image)))), "the rollout did not stop")
+		}
+		l.counted(ctx, 100)
+		edit(ctx, w, b, func(b *v1alpha1.Backend) { b.Spec.Image = image })
+		w.ready(ctx, "default", image)
+		l.finish(ctx, w, "a bad image and its correction")
+		Expect(l.failed()).To(BeEmpty())
+	}, SpecTimeout(8*time.Minute))
+}

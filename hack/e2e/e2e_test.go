@@ -1,0 +1,39 @@
+package e2e_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// Whoever asks for a test by naming an image gets one: a cluster that is not
+// there is a failure then.
+func TestE2E(t *testing.T) {
+	if os.Getenv("ACCLAIM_E2E_IMAGE") == "" {
+		t.Skip("ACCLAIM_E2E_IMAGE names no image; `make e2e` does")
+	}
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(5 * time.Minute)
+	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	RunSpecs(t, "Acclaim in a cluster")
+}
+
+// One release is installed, used, disturbed and removed, in this order. A spec
+// that fails does not keep the next from being tried.
+var _ = Describe("Acclaim", Ordered, ContinueOnFailure, func() {
+	w := &world{}
+
+	installation(w)
+	contract(w)
+	polls(w)
+	disturbances(w)
+	upgrade(w)
+	rotation(w)
+	removal(w)
+
+	AfterAll(func() { w.report.print(os.Stdout) })
+})
