@@ -35,10 +35,13 @@ func disturbances(w *world) {
 		for i := range pods {
 			Expect(w.Delete(ctx, &pods[i])).To(Succeed())
 		}
-		Expect(w.Create(ctx, poll(w.named("after-restart")))).To(Succeed())
+		for i := range pods {
+			w.gone(ctx, &pods[i])
+		}
 		began := time.Now()
+		Expect(w.Create(ctx, poll(w.named("after-restart")))).To(Succeed())
 		w.pollReady(ctx, "after-restart")
-		w.report.took("operators restarted to a new Poll in force", began)
+		w.report.took("all operators gone to a new Poll in force", began)
 		l.counted(ctx, 100)
 		l.finish(ctx, w, "operators restarted")
 		Expect(l.failed()).To(BeEmpty())
@@ -47,9 +50,9 @@ func disturbances(w *world) {
 	It("scales without a failed request", func(ctx SpecContext) {
 		l := w.start(ctx, "scale")
 		defer l.stop()
-		for _, replicas := range []int32{4, 2} {
+		for _, replicas := range []int{4, 2} {
 			edit(ctx, w, &v1alpha1.Backend{ObjectMeta: w.named("default")}, func(b *v1alpha1.Backend) {
-				b.Spec.Services.Voting = &v1alpha1.Service{Replicas: new(replicas)}
+				b.Spec.Services.Voting = &v1alpha1.Service{Replicas: new(int32(replicas))}
 			})
 			w.serving(ctx, "voting", replicas)
 			l.counted(ctx, 200)

@@ -35,5 +35,10 @@ var _ = Describe("Acclaim", Ordered, ContinueOnFailure, func() {
 	rotation(w)
 	removal(w)
 
-	AfterAll(func() { w.report.print(os.Stdout) })
+	AfterEach(func(ctx SpecContext) {
+		if CurrentSpecReport().Failed() {
+			AddReportEntry("the namespace when it failed", w.describe(ctx))
+		}
+	}, NodeTimeout(time.Minute))
+	AfterAll(func() { w.report.write(os.Stdout) })
 })

@@ -26,7 +26,7 @@ func installation(w *world) {
 		w.connect(ctx)
 		w.keys.use(firstKey)
 		began := time.Now()
-		_, err := helm(ctx, w.values(), "install", release, chart, "--namespace", w.namespace)
+		err := helm(ctx, w.values(), "install", release, chart, "--namespace", w.namespace)
 		Expect(err).NotTo(HaveOccurred())
 		w.ready(ctx, "default", os.Getenv("ACCLAIM_E2E_IMAGE"))
 		w.ready(ctx, "sandbox", os.Getenv("ACCLAIM_E2E_IMAGE"))
@@ -44,7 +44,7 @@ func installation(w *world) {
 	}, NodeTimeout(10*time.Minute))
 
 	It("passes the chart's own tests", func(ctx SpecContext) {
-		_, err := helm(ctx, nil, "test", release, "--namespace", w.namespace)
+		err := helm(ctx, nil, "test", release, "--namespace", w.namespace)
 		Expect(err).NotTo(HaveOccurred())
 	}, SpecTimeout(3*time.Minute))
 

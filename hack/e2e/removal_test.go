@@ -20,7 +20,7 @@ import (
 func removal(w *world) {
 	It("is uninstalled and leaves nothing behind", func(ctx SpecContext) {
 		began := time.Now()
-		_, err := helm(ctx, nil, "uninstall", release, "--namespace", w.namespace)
+		err := helm(ctx, nil, "uninstall", release, "--namespace", w.namespace)
 		Expect(err).NotTo(HaveOccurred())
 		w.report.took("helm uninstall", began)
 		Eventually(ctx, func() ([]string, error) { return w.objects(ctx) }).Should(ConsistOf(

@@ -19,7 +19,7 @@ func upgrade(w *world) {
 		values["image"].(object)["repository"], values["image"].(object)["tag"] = cutImage(next)
 		values["polls"] = object{"of-the-release": poll(w.named("")).Spec}
 		began := time.Now()
-		_, err := helm(ctx, values, "upgrade", release, chart, "--namespace", w.namespace)
+		err := helm(ctx, values, "upgrade", release, chart, "--namespace", w.namespace)
 		Expect(err).NotTo(HaveOccurred())
 		w.ready(ctx, "default", next)
 		w.ready(ctx, "sandbox", next)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,21 +70,10 @@ func service(name string) client.MatchingLabels {
 }
 
 // serving waits until a service of production has so many pods, all ready.
-func (w *world) serving(ctx context.Context, name string, replicas int32) {
-	Eventually(ctx, func() error {
-		d := &appsv1.Deployment{}
-		if err := w.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "default-" + name}, d); err != nil {
-			return err
-		}
-		pods, err := w.pods(ctx, service(name))
-		if err != nil {
-			return err
-		}
-		if d.Status.ReadyReplicas != replicas || len(pods) != int(replicas) {
-			return fmt.Errorf("%s has %d pods, %d ready ones", d.Name, len(pods), d.Status.ReadyReplicas)
-		}
-		return nil
-	}).Should(Succeed())
+func (w *world) serving(ctx context.Context, name string, replicas int) {
+	ready := HaveField("Status.Conditions", ContainElement(And(
+		HaveField("Type", corev1.PodReady), HaveField("Status", corev1.ConditionTrue))))
+	Eventually(ctx, func() ([]corev1.Pod, error) { return w.pods(ctx, service(name)) }).Should(And(HaveLen(replicas), HaveEach(ready)))
 }
 
 // edit changes an object as `kubectl edit` does.

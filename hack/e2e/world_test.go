@@ -64,7 +64,7 @@ func (w *world) connect(ctx context.Context) {
 
 // leave removes what a spec that failed left.
 func (w *world) leave(ctx SpecContext) {
-	_, _ = helm(ctx, nil, "uninstall", release, "--namespace", w.namespace, "--ignore-not-found", "--wait")
+	_ = helm(ctx, nil, "uninstall", release, "--namespace", w.namespace, "--ignore-not-found", "--wait")
 	Expect(client.IgnoreNotFound(w.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}))).To(Succeed())
 }
 
@@ -112,22 +112,22 @@ func cutImage(image string) (repository, tag string) {
 	return image[:i], image[i+1:]
 }
 
-// helm runs Helm with values, if there are any, and returns what it printed.
-func helm(ctx context.Context, values any, arguments ...string) (string, error) {
+// helm runs Helm, with values if there are any. An error has what it printed.
+func helm(ctx context.Context, values any, arguments ...string) error {
 	command := exec.CommandContext(ctx, "helm", arguments...)
 	if values != nil {
 		content, err := json.Marshal(values)
 		if err != nil {
-			return "", err
+			return err
 		}
 		command.Args = append(command.Args, "--values", "-")
 		command.Stdin = bytes.NewReader(content)
 	}
 	output, err := command.CombinedOutput()
 	if err != nil {
-		err = fmt.Errorf("helm %s: %w\n%s", arguments[0], err, output)
+		return fmt.Errorf("helm %s: %w\n%s", arguments[0], err, output)
 	}
-	return string(output), err
+	return nil
 }
 
 // named returns the metadata of an object in the namespace.
