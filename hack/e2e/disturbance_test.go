@@ -51,9 +51,9 @@ func disturbances(w *world) {
 		l := w.start(ctx, "scale")
 		defer l.stop()
 		for _, replicas := range []int{4, 2} {
-			edit(ctx, w, &v1alpha1.Backend{ObjectMeta: w.named("default")}, func(b *v1alpha1.Backend) {
-				b.Spec.Services.Voting = &v1alpha1.Service{Replicas: new(int32(replicas))}
-			})
+			values := w.values()
+			values["production"].(object)["services"] = object{"voting": object{"replicas": replicas}}
+			Expect(w.upgrade(ctx, values)).To(Succeed())
 			w.serving(ctx, "voting", replicas)
 			l.counted(ctx, 200)
 		}
@@ -62,12 +62,15 @@ func disturbances(w *world) {
 	}, SpecTimeout(5*time.Minute))
 
 	It("goes on with the old version when an image is bad, and recovers", func(ctx SpecContext) {
-		const missing = "acclaim.invalid/acclaim:missing"
 		l := w.start(ctx, "bad-image")
 		defer l.stop()
 		image := os.Getenv("ACCLAIM_E2E_IMAGE")
+		repository, _ := cutImage(image)
+		missing := repository + ":missing"
+		values := w.values()
+		values["image"].(object)["tag"] = "missing"
+		Expect(w.upgrade(ctx, values)).To(Succeed())
 		b := &v1alpha1.Backend{ObjectMeta: w.named("default")}
-		edit(ctx, w, b, func(b *v1alpha1.Backend) { b.Spec.Image = missing })
 		Eventually(ctx, func(g Gomega) {
 			g.Expect(w.Get(ctx, client.ObjectKeyFromObject(b), b)).To(Succeed())
 			degraded := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.Degraded)
@@ -82,8 +85,9 @@ func disturbances(w *world) {
 			Expect(pods).To(HaveEach(HaveField("Spec.Containers", HaveEach(HaveField("Image", image)))), "the rollout did not stop")
 		}
 		l.counted(ctx, 100)
-		edit(ctx, w, b, func(b *v1alpha1.Backend) { b.Spec.Image = image })
+		Expect(w.upgrade(ctx, w.values())).To(Succeed())
 		w.ready(ctx, "default", image)
+		w.ready(ctx, "sandbox", image)
 		l.finish(ctx, w, "a bad image and its correction")
 		Expect(l.failed()).To(BeEmpty())
 	}, SpecTimeout(8*time.Minute))

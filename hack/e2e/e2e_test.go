@@ -31,7 +31,7 @@ var _ = Describe("Acclaim", Ordered, ContinueOnFailure, func() {
 	contract(w)
 	polls(w)
 	disturbances(w)
-	upgrade(w)
+	upgrades(w)
 	rotation(w)
 	removal(w)
 

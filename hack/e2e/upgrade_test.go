@@ -8,8 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// upgrade brings the release to the next image and gives it a Poll of its own.
-func upgrade(w *world) {
+// upgrades bring the release to the next image and give it a Poll of its own.
+func upgrades(w *world) {
 	It("upgrades without a failed request", func(ctx SpecContext) {
 		next := os.Getenv("ACCLAIM_E2E_NEXT_IMAGE")
 		l := w.start(ctx, "upgrade")
@@ -19,8 +19,7 @@ func upgrade(w *world) {
 		values["image"].(object)["repository"], values["image"].(object)["tag"] = cutImage(next)
 		values["polls"] = object{"of-the-release": poll(w.named("")).Spec}
 		began := time.Now()
-		err := helm(ctx, values, "upgrade", release, chart, "--namespace", w.namespace)
-		Expect(err).NotTo(HaveOccurred())
+		Expect(w.upgrade(ctx, values)).To(Succeed())
 		w.ready(ctx, "default", next)
 		w.ready(ctx, "sandbox", next)
 		w.report.took("helm upgrade to every pod replaced", began)

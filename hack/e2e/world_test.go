@@ -82,22 +82,22 @@ func (w *world) nodeAddress(ctx context.Context) string {
 }
 
 // values are those of the release, without what upgrades add.
-func (w *world) values() map[string]any {
+func (w *world) values() object {
 	repository, tag := cutImage(os.Getenv("ACCLAIM_E2E_IMAGE"))
-	values := map[string]any{
-		"image":      map[string]any{"repository": repository, "tag": tag},
-		"production": map[string]any{"ingress": map[string]any{"host": w.host}},
-		"sandbox": map[string]any{
+	values := object{
+		"image":      object{"repository": repository, "tag": tag},
+		"production": object{"ingress": object{"host": w.host}},
+		"sandbox": object{
 			"enabled": true,
-			"ingress": map[string]any{"host": w.host, "path": "/sandbox/v1"},
+			"ingress": object{"host": w.host, "path": "/sandbox/v1"},
 		},
 	}
 	if uri := os.Getenv("ACCLAIM_E2E_MONGODB_URI"); uri != "" {
 		for _, environment := range []string{"production", "sandbox"} {
-			values[environment].(map[string]any)["mongodb"] = map[string]any{"uri": uri}
+			values[environment].(object)["mongodb"] = object{"uri": uri}
 		}
 	} else {
-		values["trialDatabase"] = map[string]any{
+		values["trialDatabase"] = object{
 			"enabled": true,
 			"image":   os.Getenv("ACCLAIM_E2E_DATABASE_IMAGE"),
 			"args":    []string{"--listen=:27017", "--data=/data/db"},
@@ -128,6 +128,12 @@ func helm(ctx context.Context, values any, arguments ...string) error {
 		return fmt.Errorf("helm %s: %w\n%s", arguments[0], err, output)
 	}
 	return nil
+}
+
+// upgrade gives the release other values. Whoever edits what is the release's
+// otherwise makes the next upgrade fail, as Helm then finds a field that is not its.
+func (w *world) upgrade(ctx context.Context, values object) error {
+	return helm(ctx, values, "upgrade", release, chart, "--namespace", w.namespace)
 }
 
 // named returns the metadata of an object in the namespace.
