@@ -103,7 +103,10 @@ func (l *log[S, C, E, R]) work() {
 		}
 		// Callers that are about to submit join this batch. On a busy machine it so
 		// holds what would else have made several; on an idle one this costs nothing.
-		runtime.Gosched()
+		for n, tries := 0, 0; tries < 8 && l.queue.Len() > n; tries++ {
+			n = l.queue.Len()
+			runtime.Gosched()
+		}
 		taken := l.queue.Take(l.taken[:0], l.engine.options.BatchLimit)
 		if len(taken) == 0 {
 			return // the log is the next worker's from here on
