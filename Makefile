@@ -86,9 +86,9 @@ cluster-down: ## End it and remove what was its own
 	go run ./hack/cluster down
 
 # What the end-to-end suite is given; the second image is the first under another tag.
-E2E := ACCLAIM_E2E_IMAGE=acclaim:dev ACCLAIM_E2E_NEXT_IMAGE=acclaim:next ACCLAIM_E2E_DATABASE_IMAGE=acclaim-mongod:dev
-E2E_IMAGES := $(addprefix bin/,acclaim-image.tar acclaim-next-image.tar mongod-image.tar)
-E2E_RUN := $(CURDIR)/bin/e2e.test -test.timeout=30m --ginkgo.v --ginkgo.timeout=30m
+E2E := ACCLAIM_E2E_IMAGE=acclaim:dev ACCLAIM_E2E_NEXT_IMAGE=acclaim:next ACCLAIM_E2E_DATABASE_IMAGE=acclaim-mongod:dev ACCLAIM_E2E_KILL_IMAGE=acclaim-kill:dev
+E2E_IMAGES := $(addprefix bin/,acclaim-image.tar acclaim-next-image.tar mongod-image.tar kill-image.tar)
+E2E_RUN := $(CURDIR)/bin/e2e.test -test.timeout=30m --ginkgo.v --ginkgo.timeout=30m $(if $(CI),--ginkgo.no-color)
 
 e2e: e2e-images ## Test the chart and the image in a cluster on this machine, started if there is none; needs root
 	go run ./hack/cluster run true 2>/dev/null || $(MAKE) cluster-up
@@ -100,6 +100,7 @@ e2e-kind: e2e-images ## The same on kind, which needs Docker, kind, kubectl and 
 	for image in $(E2E_IMAGES); do kind load image-archive --name acclaim $$image; done
 	kind get kubeconfig --name acclaim >bin/kind.kubeconfig
 	kubectl --kubeconfig bin/kind.kubeconfig apply -f https://kind.sigs.k8s.io/examples/ingress/deploy-ingress-nginx.yaml
+	kubectl --kubeconfig bin/kind.kubeconfig annotate --overwrite ingressclass nginx ingressclass.kubernetes.io/is-default-class=true
 	kubectl --kubeconfig bin/kind.kubeconfig -n ingress-nginx rollout status deployment/ingress-nginx-controller --timeout=5m
 	cd hack/e2e && $(E2E) KUBECONFIG=$(CURDIR)/bin/kind.kubeconfig ACCLAIM_E2E_INGRESS=http://127.0.0.1:30080 $(E2E_RUN)
 
@@ -107,6 +108,8 @@ e2e-images: image
 	go -C hack/image run . acclaim --tag acclaim:next --docker-archive $(CURDIR)/bin/acclaim-next-image.tar
 	CGO_ENABLED=0 go -C hack/mongod build -trimpath -o $(CURDIR)/bin/mongod .
 	go -C hack/image run . pack --tag acclaim-mongod:dev --docker-archive $(CURDIR)/bin/mongod-image.tar $(CURDIR)/bin/mongod
+	CGO_ENABLED=0 go build -trimpath -o bin/kill ./hack/e2e/kill
+	go -C hack/image run . pack --tag acclaim-kill:dev --docker-archive $(CURDIR)/bin/kill-image.tar $(CURDIR)/bin/kill
 	go test -c -o bin/e2e.test ./hack/e2e
 
 bench-operator: ## Measure the operator with 10,000 Polls; ARGS adds flags, see ARGS=--help

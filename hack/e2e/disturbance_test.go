@@ -20,11 +20,24 @@ func disturbances(w *world) {
 		l.counted(ctx, 100)
 		pods, err := w.pods(ctx, service("voting"))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(w.Delete(ctx, &pods[0], client.GracePeriodSeconds(0))).To(Succeed())
-		w.gone(ctx, &pods[0])
+		w.kill(ctx, &pods[0])
 		w.serving(ctx, "voting", 2)
 		l.counted(ctx, 200)
 		l.finish(ctx, w, "a killed voting pod")
+	}, SpecTimeout(5*time.Minute))
+
+	It("loses no vote to a voting pod that is deleted", func(ctx SpecContext) {
+		l := w.start(ctx, "delete")
+		defer l.stop()
+		l.counted(ctx, 100)
+		pods, err := w.pods(ctx, service("voting"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(w.Delete(ctx, &pods[0])).To(Succeed())
+		w.gone(ctx, &pods[0])
+		w.serving(ctx, "voting", 2)
+		l.counted(ctx, 100)
+		l.finish(ctx, w, "a deleted voting pod")
+		Expect(l.failed()).To(BeEmpty())
 	}, SpecTimeout(5*time.Minute))
 
 	It("does without the operator for a while", func(ctx SpecContext) {
