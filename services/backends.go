@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"os"
 	"slices"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/live"
 	"github.com/acclaim-dev/acclaim/services/internal/peer"
+	"github.com/acclaim-dev/acclaim/services/internal/sink"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
 	"github.com/acclaim-dev/acclaim/services/message"
@@ -35,6 +37,8 @@ type backends struct {
 	keeper *keeper
 	// tellsEvents says that there are events to listen to.
 	tellsEvents bool
+	// sinks tells other systems of events; nil in a process that tells of none.
+	sinks *sink.Manager
 	// drain tells those who listen for events to go elsewhere.
 	drain func()
 	// leave tells the other processes, if there are any, to count on this one no
@@ -59,7 +63,7 @@ func openBackends(o options, mounts []mount, names ...string) opener {
 		case uri != "":
 			return openDatabase(ctx, uri, o, mounts, shared, metrics, names)
 		}
-		return openEmbedded(o, shared, metrics, names)
+		return openEmbedded(o, mounts, shared, metrics, names)
 	}
 }
 
@@ -68,16 +72,16 @@ func noBackends() backends {
 	return backends{serve: func(*httpapi.Config) {}, ready: nothing, drain: func() {}, leave: nothing, close: nothing}
 }
 
-func openEmbedded(o options, shared stream.Options, metrics *telemetry.Metrics, names []string) (backends, error) {
+func openEmbedded(o options, mounts []mount, shared stream.Options, metrics *telemetry.Metrics, names []string) (backends, error) {
 	store, err := boltstore.Open(o.dataDir)
 	if err != nil {
 		return backends{}, fmt.Errorf("open the store: %w", err)
 	}
 	// A lock on the file keeps other processes out.
 	shared.Exclusive = true
-	d := newDomains(o, store, sharing{streams: store.Streams}, func(string) stream.Options { return shared }, metrics, names)
+	d := newDomains(o, store, sharing{streams: store.Streams, mounts: mounts}, func(string) stream.Options { return shared }, metrics, names)
 	b := noBackends()
-	b.serve, b.drain, b.tellsEvents = d.serve, d.drain, d.live != nil
+	b.serve, b.drain, b.tellsEvents, b.sinks = d.serve, d.drain, d.live != nil, d.sinks
 	b.eraser, b.keeper = newEraser(store, d, o.halfLife), newKeeper(store, d, stream.SystemClock())
 	b.ready = func(context.Context) error { return store.Err() }
 	b.close = func(ctx context.Context) error { return errors.Join(d.close(ctx), store.Close()) }
@@ -93,6 +97,7 @@ type domains struct {
 	documents    *document.Service
 	messages     *message.Service
 	live         *live.Hub
+	sinks        *sink.Manager
 	// polls are those that are listened to: where they are not served their
 	// commands are passed on.
 	polls *voting.Service
@@ -102,12 +107,14 @@ type domains struct {
 type store interface {
 	stream.Store
 	document.Store
+	Keys(ctx context.Context, prefix string) iter.Seq2[string, error]
 }
 
 // sharing says how a store tells what there is in it, and what others write.
 type sharing struct {
 	streams func(ctx context.Context, prefix string) iter.Seq2[string, error]
 	tail    live.Tail // nil where nobody else writes
+	mounts  []mount
 }
 
 // newDomains returns the named services over a store. optionsOf gives the engine
@@ -117,6 +124,7 @@ func newDomains(o options, over store, s sharing, optionsOf func(kind string) st
 	touch := func(name string, head uint64) {
 		if d.live != nil {
 			d.live.Touch(name, head)
+			d.sinks.Touch(name)
 		}
 	}
 	hinting := func(kind string) stream.Options {
@@ -148,8 +156,25 @@ func newDomains(o options, over store, s sharing, optionsOf func(kind string) st
 			Streams: s.streams, Tail: s.tail, Logger: optionsOf(voting.Kind).Logger,
 		})
 		metrics.Live(d.live.Stats)
+		d.sinks = newSinks(over, s, d, optionsOf(voting.Kind).Logger)
+		metrics.Sinks(d.sinks.Stats)
 	}
 	return d
+}
+
+// newSinks returns what tells other systems of the events of the domains.
+func newSinks(over store, s sharing, d *domains, logger *slog.Logger) *sink.Manager {
+	options := sink.Options{
+		Store: over, Polls: d.polls, Messages: d.messages, Streams: s.streams, Keys: over.Keys,
+		Tail: s.tail, Alone: s.tail == nil, Logger: logger,
+	}
+	if options.Alone {
+		options.Tail = sink.Local{Streams: over, Documents: over}
+	}
+	for _, m := range s.mounts {
+		options.Environments = append(options.Environments, m.environment)
+	}
+	return sink.New(options)
 }
 
 func (d *domains) serve(c *httpapi.Config) {
@@ -194,7 +219,7 @@ func (d *domains) drain() {
 func (d *domains) close(ctx context.Context) error {
 	var errs []error
 	if d.live != nil {
-		errs = append(errs, d.live.Close(ctx), d.messages.Close(ctx))
+		errs = append(errs, d.sinks.Close(ctx), d.live.Close(ctx), d.messages.Close(ctx))
 		if d.voting == nil {
 			errs = append(errs, d.polls.Close(ctx))
 		}

@@ -45,7 +45,7 @@ func openDatabase(ctx context.Context, uri string, o options, mounts []mount, sh
 	if err != nil {
 		return backends{}, errors.Join(fmt.Errorf("--peer-advertise: %w", err), listener.Close(), store.Close(ctx))
 	}
-	d := newDomains(o, store, sharing{streams: store.Begun, tail: store}, func(kind string) stream.Options {
+	d := newDomains(o, store, sharing{streams: store.Begun, tail: store, mounts: mounts}, func(kind string) stream.Options {
 		placed := shared
 		placed.Peers = node.Peers(kind)
 		return placed
@@ -59,7 +59,7 @@ func openDatabase(ctx context.Context, uri string, o options, mounts []mount, sh
 	stop := start(node, shared)
 
 	b := noBackends()
-	b.serve, b.drain, b.tellsEvents = d.serve, d.drain, d.live != nil
+	b.serve, b.drain, b.tellsEvents, b.sinks = d.serve, d.drain, d.live != nil, d.sinks
 	b.eraser, b.keeper = newEraser(store, d, o.halfLife), newKeeper(store, d, stream.SystemClock())
 	b.ready = func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, pingTimeout)

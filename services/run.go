@@ -17,6 +17,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/page"
+	"github.com/acclaim-dev/acclaim/services/internal/sink"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
@@ -25,7 +26,7 @@ import (
 
 // run serves until ctx is done, then drains. It writes the ready line to out.
 func run(ctx context.Context, out io.Writer, o options, mounts []mount, open opener) error {
-	if err := o.checkHalfLife(); err != nil {
+	if err := o.check(); err != nil {
 		return err
 	}
 	logger := telemetry.NewLogger(os.Stderr, o.logLevel)
@@ -48,7 +49,7 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 	handler := lastAnswers(&draining, withPages(mounts, b, publicHandler(mounts, b, directory, logger, metrics)))
 	public := httpapi.NewServer(handler, logger)
 	admin := httpapi.NewServer(httpapi.NewAdmin(ready, metrics.Registry, eraseHandler(b, directory, logger)), logger)
-	s := &server{public: public, admin: admin, logger: logger, directory: directory, keeper: b.keeper}
+	s := &server{public: public, admin: admin, logger: logger, directory: directory, keeper: b.keeper, sinks: b.sinks}
 	if k := b.keeper; k != nil {
 		k.registry, k.logger = directory.Registry, logger
 		metrics.Retention(k.counts)
@@ -142,6 +143,7 @@ type server struct {
 	logger                        *slog.Logger
 	directory                     *tenant.Directory
 	keeper                        *keeper
+	sinks                         *sink.Manager
 }
 
 func (s *server) listen(ctx context.Context, o options) (err error) {
@@ -170,6 +172,9 @@ func (s *server) serve(ctx context.Context) error {
 	group.Go(func() error { return s.directory.Watch(watching, s.reloaded) })
 	if s.keeper != nil {
 		group.Go(func() error { s.keeper.run(watching); return nil })
+	}
+	if s.sinks != nil {
+		group.Go(func() error { s.sinks.Run(watching, s.directory.Registry); return nil })
 	}
 
 	var err error

@@ -24,6 +24,11 @@ func extensionRules() []rule {
 		{"Extension", "some key", spec{"keys": nil, "sandbox": spec{"keys": keys(1)}}, spec{"keys": nil}, "has a key"},
 		{"Extension", "no key in the sandbox either", spec{"sandbox": spec{}}, spec{"keys": nil, "sandbox": spec{}}, "has a key"},
 	}
+	platform := []any{spec{"name": "viewers", "pubsub": spec{}}}
+	all = append(all,
+		rule{"Extension", "pub/sub", spec{"ownerUserID": "1", "sinks": platform}, spec{"sinks": platform}, "needs ownerUserID"},
+		rule{"Extension", "pub/sub of the sandbox", spec{"ownerUserID": "1", "sandbox": spec{"sinks": platform}},
+			spec{"ownerUserID": "", "sandbox": spec{"sinks": platform}}, "needs ownerUserID"})
 	production := environmentRules()
 	return slices.Concat(all, production, inSandbox(production))
 }
@@ -37,6 +42,11 @@ func environmentRules() []rule {
 		}
 		return spec{"keys": []any{k}}
 	}
+	sinks := func(all ...any) spec { return spec{"sinks": all} }
+	sink := func(name, url string) spec {
+		return spec{"name": name, "webhook": spec{"url": url, "keys": keys(1)}}
+	}
+	hook := func(url string) spec { return sinks(sink("a", url)) }
 	origin := func(texts ...any) spec { return spec{"allowedOrigins": texts} }
 	rate := func(name string, perSecond, burst int) spec {
 		return spec{"limits": spec{name: spec{"perSecond": perSecond, "burst": burst}}}
@@ -61,10 +71,20 @@ func environmentRules() []rule {
 		{"Extension", "origin twice", origin("https://a", "https://b"), origin("https://a", "https://a"), "Duplicate"},
 		{"Extension", "origins", origin(texts(64, "https://a#")...), origin(texts(65, "https://a#")...), "64"},
 
+		{"Extension", "sink's URL", hook("http://a.example:8080/b?c"), hook("ftp://a.example"), "url"},
+		{"Extension", "sink's password", hook("https://[::1]/a@b"), hook("https://a:b@c.example"), "url"},
+		{"Extension", "sink's fragment", hook("https://a"), hook("https://a/#b"), "url"},
+		{"Extension", "sink's host", hook("https://a?b"), hook("https://a b"), "URL"},
+		{"Extension", "sink's keys", hook("https://a"), sinks(spec{"name": "a", "webhook": spec{"url": "https://a", "keys": []any{}}}), "keys"},
+		{"Extension", "sink's kind", hook("https://a"), sinks(spec{"name": "a"}), "either webhook or pubsub"},
+		{"Extension", "sink's name", sinks(sink("a-1", "https://a")), sinks(sink("A", "https://a")), "name"},
+		{"Extension", "sinks' names", sinks(sink("a", "https://a"), sink("b", "https://a")), sinks(sink("a", "https://a"), sink("a", "https://b")), "Duplicate"},
+
 		{"Extension", "identity rate", rate("identityRate", 0, 1), rate("identityRate", -1, 1), "perSecond"},
 		{"Extension", "identity burst", rate("identityRate", 1, 1), rate("identityRate", 1, 0), "burst"},
 		{"Extension", "extension rate", rate("extensionRate", 0, 1), rate("extensionRate", -1, 1), "perSecond"},
 		{"Extension", "extension burst", rate("extensionRate", 1, 1), rate("extensionRate", 1, 0), "burst"},
+		{"Extension", "message rate", rate("messageRate", 0, 1), rate("messageRate", -1, 1), "perSecond"},
 	}
 	for limit, most := range map[string]int{"documentBytes": 1 << 20, "bodyBytes": 64 << 20, "adminMapBytes": 64 << 20, "accumulationEntryBytes": 1 << 20} {
 		limits := func(n int) spec { return spec{"limits": spec{limit: n}} }

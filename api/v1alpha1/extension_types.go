@@ -24,6 +24,7 @@ type Extension struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.keys) || (has(self.sandbox) && has(self.sandbox.keys))",message="an extension has a key, for production or for the sandbox"
 // +kubebuilder:validation:XValidation:rule="!has(self.appIDs) || !(self.clientID in self.appIDs)",message="the client id is not one of the app ids"
+// +kubebuilder:validation:XValidation:rule="has(self.ownerUserID) && self.ownerUserID != ” || !(has(self.sinks) && self.sinks.exists(s, has(s.pubsub))) && !(has(self.sandbox) && has(self.sandbox.sinks) && self.sandbox.sinks.exists(s, has(s.pubsub)))",message="a sink of kind pubsub needs ownerUserID, in whose name messages are sent"
 type ExtensionSpec struct {
 	// ClientID is the extension's id on the platform.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clientID is immutable"
@@ -59,7 +60,7 @@ type ExtensionSpec struct {
 	Environment `json:",inline"`
 
 	// Sandbox holds what is for the sandbox. Origins, limits and retention left out
-	// are those of production; keys never are.
+	// are those of production; keys and sinks never are.
 	// +optional
 	Sandbox *Environment `json:"sandbox,omitempty"`
 }
@@ -95,7 +96,57 @@ type Environment struct {
 	// Retention is how long data is kept; what is left out is kept for good.
 	// +optional
 	Retention *Retention `json:"retention,omitempty"`
+
+	// Sinks are other systems that are told of the extension's events.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Sinks []Sink `json:"sinks,omitempty"`
 }
+
+// Sink is another system that is told of events: either a webhook or the streaming
+// platform's pub/sub.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.webhook) != has(self.pubsub)",message="a sink has either webhook or pubsub"
+type Sink struct {
+	// Name tells the sink apart from others. What was delivered is remembered under
+	// it.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`
+	Name string `json:"name"`
+	// Webhook is told of one event in each signed request.
+	// +optional
+	Webhook *Webhook `json:"webhook,omitempty"`
+	// PubSub is the streaming platform's, which carries events to viewers. Its messages
+	// are signed with the extension's key.
+	// +optional
+	PubSub *PubSub `json:"pubsub,omitempty"`
+}
+
+// Webhook is where events are posted.
+type Webhook struct {
+	// URL is where.
+	URL SinkURL `json:"url"`
+	// Keys sign requests: every active one does, so that they can be rotated.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=4
+	Keys []Key `json:"keys"`
+}
+
+// PubSub is the streaming platform's.
+type PubSub struct {
+	// URL is where messages are sent; the platform's own address when left out.
+	// +optional
+	URL SinkURL `json:"url,omitempty"`
+}
+
+// SinkURL is an http or https URL without user, password and fragment.
+// +kubebuilder:validation:MaxLength=1024
+// +kubebuilder:validation:Pattern=`^https?://[^/?#@:][^/?#@]*([/?][^#]*)?$`
+// +kubebuilder:validation:XValidation:rule="isURL(self)",message="must be an http or https URL"
+type SinkURL string
 
 // Origin is "*", an origin as a browser sends it (scheme://host, or
 // scheme://host:port when the port is not the scheme's own), or scheme://host:*
@@ -107,9 +158,10 @@ type Environment struct {
 type Origin string
 
 // Retention is how long data is kept: durations such as 720h, from 1h to 87600h
-// (10 years), or 0s for ever.
+// (10 years), or 0s for ever. What the logs added up to stays.
 type Retention struct {
-	// Logs is the age after which accepted votes leave the logs of polls.
+	// Logs is the age after which accepted votes leave the logs of polls. Statistics and
+	// limits stay.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="logs must be 0s or from 1h to 87600h"
 	Logs *metav1.Duration `json:"logs,omitempty"`
@@ -117,8 +169,8 @@ type Retention struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="buffers must be 0s or from 1h to 87600h"
 	Buffers *metav1.Duration `json:"buffers,omitempty"`
-	// Rankings is the age after which submitted answers leave the logs of questions. Who
-	// holds which answer now stays.
+	// Rankings is the age after which submitted answers leave the logs of questions. The
+	// rankings stay, whatever the age of the answers that viewers hold.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="rankings must be 0s or from 1h to 87600h"
 	Rankings *metav1.Duration `json:"rankings,omitempty"`
@@ -180,6 +232,10 @@ type Limits struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1048576
 	AccumulationEntryBytes *int32 `json:"accumulationEntryBytes,omitempty"`
+	// MessageRate is how often something may be said to one channel, and as often to the
+	// whole extension; 10 a second and 100 at once when left out.
+	// +optional
+	MessageRate *Rate `json:"messageRate,omitempty"`
 }
 
 // Rate is how often something may happen.

@@ -30,6 +30,19 @@ type block struct {
 	Limits         *v1alpha1.Limits    `json:"limits,omitempty"`
 	Retention      *v1alpha1.Retention `json:"retention,omitempty"`
 	Secrets        []secret            `json:"secrets,omitempty"`
+	Sinks          []sink              `json:"sinks,omitempty"`
+}
+
+// sink is another system that is told of events.
+type sink struct {
+	Name    string           `json:"name"`
+	Webhook *webhook         `json:"webhook,omitempty"`
+	PubSub  *v1alpha1.PubSub `json:"pubsub,omitempty"`
+}
+
+type webhook struct {
+	URL     v1alpha1.SinkURL `json:"url"`
+	Secrets []secret         `json:"secrets"`
 }
 
 type secret struct {
@@ -82,16 +95,17 @@ func (c candidate) entry(of Environment) entry {
 		block:        settings(&c.Spec.Environment),
 	}
 	if of == Production {
-		e.Secrets = encode(c.keys[of])
+		e.Secrets, e.Sinks = encode(c.keys[of]), c.sinks[of]
 		return e
 	}
 	sandbox := settings(c.Spec.Sandbox)
-	sandbox.Secrets = encode(c.keys[of])
+	sandbox.Secrets, sandbox.Sinks = encode(c.keys[of]), c.sinks[of]
 	e.Sandbox = &sandbox
 	return e
 }
 
-// settings are what a file says of an environment besides its keys.
+// settings are what a file says of an environment besides its keys and what needs
+// keys.
 func settings(e *v1alpha1.Environment) block {
 	return block{AllowedOrigins: e.AllowedOrigins, Limits: e.Limits, Retention: e.Retention}
 }

@@ -51,6 +51,24 @@ func (c candidate) decode(field string, declared []v1alpha1.Key, secrets Secrets
 	return keys
 }
 
+// decodeSinks returns the sinks of an environment, those without a usable key left
+// out.
+func (c candidate) decodeSinks(field string, declared []v1alpha1.Sink, secrets Secrets) []sink {
+	var sinks []sink
+	for i, d := range declared {
+		s := sink{Name: d.Name, PubSub: d.PubSub}
+		if d.Webhook != nil {
+			keys := c.decode(fmt.Sprintf("%s[%d].webhook.keys", field, i), d.Webhook.Keys, secrets)
+			if len(keys) == 0 {
+				continue
+			}
+			s.Webhook = &webhook{URL: d.Webhook.URL, Secrets: encode(keys)}
+		}
+		sinks = append(sinks, s)
+	}
+	return sinks
+}
+
 func decode(declared v1alpha1.Key, secrets Secrets) (k key, wrong *Problem) {
 	ref := declared.SecretRef
 	secret, found := secrets[ref.Name]

@@ -81,6 +81,7 @@ func New(extensions []v1alpha1.Extension, secrets Secrets) Registry {
 type candidate struct {
 	*v1alpha1.Extension
 	keys    map[Environment][]key
+	sinks   map[Environment][]sink
 	finding *Finding
 }
 
@@ -92,11 +93,14 @@ func read(extensions []v1alpha1.Extension, secrets Secrets) []candidate {
 		c := candidate{
 			Extension: &extensions[i],
 			keys:      map[Environment][]key{},
+			sinks:     map[Environment][]sink{},
 			finding:   &Finding{Full: map[Environment]bool{}, ActiveFrom: map[Environment]time.Time{}},
 		}
 		c.keys[Production] = c.decode("keys", c.Spec.Keys, secrets)
+		c.sinks[Production] = c.decodeSinks("sinks", c.Spec.Sinks, secrets)
 		if c.Spec.Sandbox != nil {
 			c.keys[Sandbox] = c.decode("sandbox.keys", c.Spec.Sandbox.Keys, secrets)
+			c.sinks[Sandbox] = c.decodeSinks("sandbox.sinks", c.Spec.Sandbox.Sinks, secrets)
 		}
 		candidates = append(candidates, c)
 	}

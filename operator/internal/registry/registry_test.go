@@ -87,11 +87,17 @@ func everything() []v1alpha1.Extension {
 				IdentityRate:  &v1alpha1.Rate{PerSecond: 0, Burst: number(1)},
 				ExtensionRate: &v1alpha1.Rate{PerSecond: 5000},
 				DocumentBytes: number(1), BodyBytes: number(2), AdminMapBytes: number(3), AccumulationEntryBytes: number(4),
+				MessageRate: &v1alpha1.Rate{PerSecond: 6},
 			}
 			s.Retention = &v1alpha1.Retention{Logs: age(720 * time.Hour), Buffers: age(time.Hour), Rankings: age(87600 * time.Hour), Snapshots: age(90 * time.Minute)}
+			s.Sinks = []v1alpha1.Sink{
+				{Name: "hook", Webhook: &v1alpha1.Webhook{URL: "https://a.example/hook?a=b", Keys: []v1alpha1.Key{key("old"), from(key("new"), time.Hour)}}},
+				{Name: "viewers", PubSub: &v1alpha1.PubSub{}},
+			}
 			s.Sandbox = &v1alpha1.Environment{
 				Keys: []v1alpha1.Key{key("other")}, Limits: &v1alpha1.Limits{BodyBytes: number(5)},
 				Retention: &v1alpha1.Retention{Logs: age(0)},
+				Sinks:     []v1alpha1.Sink{{Name: "viewers", PubSub: &v1alpha1.PubSub{URL: "http://a.example"}}},
 			}
 		}),
 		named("a-sandbox", 1, sandbox(key("third"))),
@@ -119,6 +125,33 @@ func TestFiles(t *testing.T) {
 				t.Errorf("%s: %+v", name, finding)
 			}
 		}
+	}
+}
+
+// A sink without a usable key is left out and spoken of; the others stay.
+func TestSinksWithoutKeys(t *testing.T) {
+	hook := func(name string, keys ...v1alpha1.Key) v1alpha1.Sink {
+		return v1alpha1.Sink{Name: name, Webhook: &v1alpha1.Webhook{URL: "https://a.example", Keys: keys}}
+	}
+	r := registry.New([]v1alpha1.Extension{named("one", 0, func(s *v1alpha1.ExtensionSpec) {
+		s.Keys = []v1alpha1.Key{key("old")}
+		s.Sinks = []v1alpha1.Sink{hook("good", key("new"), key("text")), hook("bad", key("missing"))}
+	})}, secrets())
+	want := []any{map[string]any{"name": "good", "webhook": map[string]any{
+		"url": "https://a.example", "secrets": []any{map[string]any{"value": "bmV3"}},
+	}}}
+	if diff := cmp.Diff(any(want), clients(t, r.Files[registry.Production])["one"]["sinks"]); diff != "" {
+		t.Errorf("sinks (-want +got):\n%s", diff)
+	}
+	var problems []string
+	for _, p := range r.Findings["one"].Keys {
+		problems = append(problems, p.Message)
+	}
+	if diff := cmp.Diff([]string{
+		`sinks[0].webhook.keys[1]: the entry "text" of Secret "keys" is not base64`,
+		`sinks[1].webhook.keys[0]: Secret "keys" has no entry "missing"`,
+	}, problems); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/acclaim-dev/acclaim/services/internal/live"
+	"github.com/acclaim-dev/acclaim/services/internal/sink"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
@@ -138,6 +139,38 @@ func (h hub) Collect(ch chan<- prometheus.Metric) {
 		{"slow_total", "Listeners that were cut off because they did not keep up.", prometheus.CounterValue, float64(f.Slow)},
 	} {
 		desc := prometheus.NewDesc("acclaim_live_"+m.name, m.help, nil, nil)
+		ch <- prometheus.MustNewConstMetric(desc, m.kind, m.value)
+	}
+}
+
+// Sinks registers the figures of what tells other systems of events.
+func (m *Metrics) Sinks(stats func() sink.Stats) { m.Registry.MustRegister(sinks{stats}) }
+
+// sinks reads its figures when it is asked.
+type sinks struct{ stats func() sink.Stats }
+
+// Describe implements [prometheus.Collector].
+func (s sinks) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(s, ch) }
+
+// Collect implements [prometheus.Collector].
+func (s sinks) Collect(ch chan<- prometheus.Metric) {
+	f := s.stats()
+	for _, m := range []struct {
+		name, help string
+		kind       prometheus.ValueType
+		value      float64
+	}{
+		{"declared", "Sinks that this process serves.", prometheus.GaugeValue, float64(f.Sinks)},
+		{"lanes", "Polls and channels that were delivered lately.", prometheus.GaugeValue, float64(f.Lanes)},
+		{"waiting", "Polls, documents and feeds that are to be delivered.", prometheus.GaugeValue, float64(f.Waiting)},
+		{"requests_total", "Requests made.", prometheus.CounterValue, float64(f.Requests)},
+		{"limited_total", "Requests that were refused because there were too many.", prometheus.CounterValue, float64(f.Limited)},
+		{"delivered_total", "Events delivered.", prometheus.CounterValue, float64(f.Delivered)},
+		{"retries_total", "Events that were not taken and are tried again.", prometheus.CounterValue, float64(f.Retries)},
+		{"dead_total", "Events that were given up.", prometheus.CounterValue, float64(f.Dead)},
+		{"failures_total", "Reads and writes of what was delivered that failed and were tried again.", prometheus.CounterValue, float64(f.Failures)},
+	} {
+		desc := prometheus.NewDesc("acclaim_sink_"+m.name, m.help, nil, nil)
 		ch <- prometheus.MustNewConstMetric(desc, m.kind, m.value)
 	}
 }

@@ -132,11 +132,11 @@ func (b *builder) addSettings(extension *Extension, block extensionBlock, report
 		report("secrets", "is empty")
 	}
 	production := settings{origins: newOrigins(defaultOrigins(extension.ClientID)), limits: defaultLimits()}
-	production = block.production().over(production, report)
+	production = block.production().over(production, block.OwnerUserID, report)
 	for _, secret := range production.secrets {
 		b.production[string(secret.Value)] = extension
 	}
-	sandbox := block.Sandbox.over(production, report.at("sandbox"))
+	sandbox := block.Sandbox.over(production, block.OwnerUserID, report.at("sandbox"))
 	for i, secret := range block.Sandbox.Secrets {
 		if decoded, err := secret.decode(); err == nil {
 			field := fmt.Sprintf("sandbox.secrets[%d]", i)

@@ -27,21 +27,24 @@ type extensionBlock struct {
 	Limits         limitsBlock      `json:"limits"`
 	Retention      retentionBlock   `json:"retention"`
 	Secrets        []secretBlock    `json:"secrets"`
+	Sinks          []sinkBlock      `json:"sinks"`
 	Sandbox        environmentBlock `json:"sandbox"`
 }
 
 // production is not embedded, for the fields' names in decoding errors.
 func (b extensionBlock) production() environmentBlock {
-	return environmentBlock{AllowedOrigins: b.AllowedOrigins, Limits: b.Limits, Retention: b.Retention, Secrets: b.Secrets}
+	return environmentBlock{AllowedOrigins: b.AllowedOrigins, Limits: b.Limits, Retention: b.Retention, Secrets: b.Secrets, Sinks: b.Sinks}
 }
 
 // environmentBlock is what an entry says for one environment. In the sandbox,
-// allowed origins, limits and retention left out are those of production.
+// allowed origins, limits and retention left out are those of production; secrets
+// and sinks never are.
 type environmentBlock struct {
 	AllowedOrigins []string       `json:"allowedOrigins"`
 	Limits         limitsBlock    `json:"limits"`
 	Retention      retentionBlock `json:"retention"`
 	Secrets        []secretBlock  `json:"secrets"`
+	Sinks          []sinkBlock    `json:"sinks"`
 }
 
 type secretBlock struct {

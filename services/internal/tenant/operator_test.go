@@ -1,6 +1,7 @@
 package tenant_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -44,6 +45,10 @@ func TestOperatorsFiles(t *testing.T) {
 		whole := extension(t, registry, "whole")
 		if !whole.IsAdmin("1000") || !whole.IsAdmin("0x1f") || !whole.AllowsOrigin(environment, "https://a.example:8443") {
 			t.Errorf("%s: %+v", environment, whole)
+		}
+		sinks := map[tenant.Environment]string{tenant.Production: "[hook viewers]", tenant.Sandbox: "[viewers]"}
+		if got := fmt.Sprint(whole.Sinks(environment)); got != sinks[environment] {
+			t.Errorf("%s: sinks %s", environment, got)
 		}
 	}
 }

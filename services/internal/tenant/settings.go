@@ -14,12 +14,14 @@ type settings struct {
 	origins   origins
 	limits    Limits
 	retention Retention
+	sinks     []Sink
 }
 
-// over returns base with what the block sets laid over it. Secrets are never
-// those of base.
-func (b environmentBlock) over(base settings, report reportFunc) settings {
+// over returns base with what the block sets laid over it. Secrets and sinks are
+// never those of base.
+func (b environmentBlock) over(base settings, owner string, report reportFunc) settings {
 	base.secrets = decodeSecrets(b.Secrets, report)
+	base.sinks = decodeSinks(b.Sinks, owner, report)
 	base.limits = b.Limits.over(base.limits, report.at("limits"))
 	base.retention = b.Retention.over(base.retention, report.at("retention"))
 	for i, pattern := range b.AllowedOrigins {

@@ -73,11 +73,12 @@ func (r *Reconciler) ofSecret(ctx context.Context, o client.Object) []reconcile.
 	return namespaceOf(o)
 }
 
-// secretsOf returns the names of the Secrets that hold an Extension's keys.
+// secretsOf returns the names of the Secrets that hold an Extension's keys and
+// those of its sinks.
 func secretsOf(e *v1alpha1.Extension) []string {
-	keys := e.Spec.Keys
+	keys := keysOf(&e.Spec.Environment)
 	if e.Spec.Sandbox != nil {
-		keys = slices.Concat(keys, e.Spec.Sandbox.Keys)
+		keys = slices.Concat(keys, keysOf(e.Spec.Sandbox))
 	}
 	var names []string
 	for _, k := range keys {
@@ -85,4 +86,14 @@ func secretsOf(e *v1alpha1.Extension) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+func keysOf(e *v1alpha1.Environment) []v1alpha1.Key {
+	keys := e.Keys
+	for _, s := range e.Sinks {
+		if s.Webhook != nil {
+			keys = slices.Concat(keys, s.Webhook.Keys)
+		}
+	}
+	return keys
 }

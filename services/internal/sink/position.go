@@ -1,0 +1,122 @@
+package sink
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/key"
+)
+
+// Kind is the first element of the keys of positions and claims; the environment
+// is the second.
+const Kind = "sink"
+
+// position is what a sink knows of a subject.
+type position struct {
+	// Head is how far the subject's stream, or the version that its document, had come.
+	Head uint64 `json:"head"`
+	// Resets counts the deletions of a poll, Stats is a digest of its statistics.
+	Resets uint64 `json:"resets,omitempty"`
+	Stats  string `json:"stats,omitempty"`
+	// EndsAt is when the poll ends, Ended the end that was told; Unix seconds.
+	EndsAt int64 `json:"endsAt,omitempty"`
+	Ended  int64 `json:"ended,omitempty"`
+	// Message is the number of the last message of a feed.
+	Message uint64 `json:"message,omitempty"`
+	// Failing is since when the next event cannot be delivered; Unix milliseconds, 0
+	// when it was not tried.
+	Failing int64 `json:"failing,omitempty"`
+}
+
+// due reports whether the end of a poll has come and was not told of.
+func (p position) due(now time.Time) bool {
+	return p.EndsAt != 0 && p.EndsAt != p.Ended && p.EndsAt <= now.Unix()
+}
+
+// stored is a position with the version of its document, 0 when there is none.
+type stored struct {
+	position
+	version uint64
+}
+
+// positions are those of a sink.
+type positions struct {
+	store  document.Store
+	prefix string // of their keys
+}
+
+func (p positions) key(subject string) string { return p.prefix + "at/" + subject }
+
+func (p positions) load(ctx context.Context, subjects ...string) ([]stored, error) {
+	keys := make([]string, len(subjects))
+	for i, subject := range subjects {
+		keys[i] = p.key(subject)
+	}
+	found, err := p.store.Get(ctx, keys...)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]stored, len(found))
+	for i, d := range found {
+		all[i].version = d.Version
+		if d.Version == 0 {
+			continue
+		}
+		if err := json.Unmarshal(d.Body, &all[i].position); err != nil {
+			return nil, fmt.Errorf("sink: the position at %s cannot be read: %w", keys[i], err)
+		}
+	}
+	return all, nil
+}
+
+// save puts a position in place of the version that was read.
+func (p positions) save(ctx context.Context, subject string, now position, version uint64) error {
+	return put(ctx, p.store, p.key(subject), now, version)
+}
+
+func put(ctx context.Context, store document.Store, name string, body any, version uint64) error {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	write := document.Write{Key: name, Expect: version, Body: encoded}
+	if _, err := rand.Read(write.ID[:]); err != nil {
+		return err
+	}
+	return store.Put(ctx, write)
+}
+
+// claim is a lane that one process delivers.
+type claim struct {
+	Owner string `json:"owner"`
+	Until int64  `json:"until"` // Unix milliseconds
+}
+
+// claim claims a lane for a process until a time, or says until when another one
+// has it.
+func (p positions) claim(ctx context.Context, lane, owner string, now, until time.Time) (taken time.Time, err error) {
+	name := p.prefix + "lane/" + key.Join(lane)
+	found, err := p.store.Get(ctx, name)
+	if err != nil {
+		return taken, err
+	}
+	var held claim
+	if found[0].Version > 0 {
+		if err := json.Unmarshal(found[0].Body, &held); err != nil {
+			return taken, fmt.Errorf("sink: the claim at %s cannot be read: %w", name, err)
+		}
+	}
+	if end := time.UnixMilli(held.Until); held.Owner != owner && end.After(now) {
+		return end, nil
+	}
+	err = put(ctx, p.store, name, claim{Owner: owner, Until: until.UnixMilli()}, found[0].Version)
+	if errors.Is(err, document.ErrConflict) {
+		return until, nil // somebody else was faster
+	}
+	return taken, err
+}

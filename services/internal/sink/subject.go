@@ -1,0 +1,212 @@
+package sink
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/key"
+	"github.com/acclaim-dev/acclaim/services/message"
+	"github.com/acclaim-dev/acclaim/services/state"
+	"github.com/acclaim-dev/acclaim/services/voting"
+)
+
+// Polls are read to see what polls have come to. As of documents and messages,
+// every read sees what any process has acknowledged before it.
+type Polls interface {
+	Overview(ctx context.Context, p voting.Poll) (voting.Overview, error)
+}
+
+// Messages are read to see what was said.
+type Messages interface {
+	Since(ctx context.Context, f message.Feed, after uint64) (message.Page, error)
+}
+
+// Event is something that a sink is told of.
+type Event struct {
+	// ID is the same whenever the event is sent again.
+	ID string
+	// Name is that of the event without environment and extension.
+	Name string
+	// Target is "broadcast", "global" or "whisper-" and an opaque id.
+	Target string
+	// Channel is empty when the whole extension is meant.
+	Channel string
+	// Data is compact JSON.
+	Data json.RawMessage
+}
+
+// step is an event and what the sink knows once it has it.
+type step struct {
+	event Event
+	after position
+}
+
+// found is what a look at a subject found.
+type found struct {
+	steps []step
+	// final is the position after the steps, even when there are none.
+	final position
+}
+
+// subject is a poll, a state document or a feed, by the name that it is stored
+// under.
+type subject struct {
+	name       string
+	channel    string // empty: the whole extension
+	look       func(ctx context.Context, at position) (found, error)
+	isDocument bool
+}
+
+// newSubject returns the subject that is stored under a name, false when nothing
+// is told of it.
+func (o *Options) newSubject(name string) (s subject, ok bool) {
+	parts, err := key.Split(name)
+	if err != nil || len(parts) < 4 {
+		return s, false
+	}
+	kind, environment, extension, rest := parts[0], parts[1], parts[2], parts[3:]
+	s.name = name
+	switch {
+	case kind == voting.Kind && len(rest) == 2 && rest[0] == "global":
+		s.look = o.poll(voting.Poll{Environment: environment, Extension: extension, ID: rest[1]}, s)
+	case kind == voting.Kind && len(rest) == 3 && rest[0] == "channel":
+		s.channel = rest[1]
+		s.look = o.poll(voting.Poll{Environment: environment, Extension: extension, Channel: rest[1], ID: rest[2]}, s)
+	case kind == message.Kind && len(rest) == 1 && rest[0] == "global":
+		s.look = o.feed(message.Feed{Environment: environment, Extension: extension, Global: true}, s)
+	case kind == message.Kind && len(rest) == 2 && rest[0] == "channel":
+		s.channel = rest[1]
+		s.look = o.feed(message.Feed{Environment: environment, Extension: extension, Channel: rest[1]}, s)
+	case kind == state.Kind && len(rest) == 2 && rest[0] == "state" && rest[1] == "extension":
+		s.isDocument = true
+		s.look = o.document(s, "extension_state_update")
+	case kind == state.Kind && len(rest) == 3 && rest[0] == "state" && rest[1] == "channel":
+		s.channel = rest[2]
+		s.isDocument = true
+		s.look = o.document(s, "channel_state_update")
+	default:
+		return s, false
+	}
+	return s, true
+}
+
+func (s subject) target() string {
+	if s.channel == "" {
+		return "global"
+	}
+	return "broadcast"
+}
+
+// event returns one whose id says what it tells of: sent again it is the same.
+func (s subject) event(name string, data []byte, place ...any) Event {
+	sum := sha256.Sum256([]byte(fmt.Sprintln(append([]any{s.name, name}, place...)...)))
+	return Event{
+		ID: base64.RawURLEncoding.EncodeToString(sum[:18]), Name: name,
+		Target: s.target(), Channel: s.channel, Data: data,
+	}
+}
+
+// deleted stands for the statistics of a poll of whose deletion was told, but not
+// of what came after it. It is no digest.
+const deleted = "deleted"
+
+func (o *Options) poll(p voting.Poll, s subject) func(context.Context, position) (found, error) {
+	return func(ctx context.Context, at position) (found, error) {
+		now, err := o.Polls.Overview(ctx, p)
+		if err != nil {
+			return found{}, err
+		}
+		f := found{final: position{Head: now.Head, Resets: now.Resets, Stats: digest(now.Statistics), EndsAt: now.EndsAt, Ended: at.Ended}}
+		ended := false
+		if now.EndsAt != 0 && now.EndsAt <= time.Now().Unix() {
+			ended = at.Ended != now.EndsAt || at.Resets != now.Resets
+			f.final.Ended = now.EndsAt
+		}
+		if at.Resets != now.Resets {
+			after := at
+			after.Resets, after.Stats, after.Failing = now.Resets, deleted, 0
+			f.steps = append(f.steps, step{s.event("vote_delete:"+p.ID, pollData(p.ID, nil), now.Resets), after})
+			at.Stats = deleted
+		}
+		if ended || at.Stats != f.final.Stats {
+			f.steps = append(f.steps, step{s.event("vote_update:"+p.ID, pollData(p.ID, now.Statistics), now.Head, f.final.Ended), f.final})
+		}
+		return f, nil
+	}
+}
+
+// digest is that of statistics, empty when there are none.
+func digest(s *voting.Statistics) string {
+	if s.Empty() {
+		return ""
+	}
+	sum := sha256.Sum256(s.AppendJSON(nil, nil))
+	return base64.RawURLEncoding.EncodeToString(sum[:12])
+}
+
+// pollData is the data of an event: the id and, of an update, the statistics.
+func pollData(id string, s *voting.Statistics) []byte {
+	encoded, err := json.Marshal(id)
+	if err != nil {
+		panic(err) // a string always encodes
+	}
+	buf := append([]byte(`{"id":`), encoded...)
+	if s != nil {
+		buf = s.AppendJSON(append(buf, `,"stats":`...), nil)
+	}
+	return append(buf, '}')
+}
+
+func (o *Options) document(s subject, event string) func(context.Context, position) (found, error) {
+	return func(ctx context.Context, at position) (found, error) {
+		all, err := o.Store.Get(ctx, s.name)
+		if err != nil {
+			return found{}, err
+		}
+		return documentChange(s, event, all[0], at), nil
+	}
+}
+
+func documentChange(s subject, event string, now document.Document, at position) found {
+	f := found{final: position{Head: now.Version}}
+	if now.Version != at.Head {
+		body := now.Body
+		if body == nil {
+			body = []byte("{}")
+		}
+		f.steps = []step{{s.event(event, body, now.Version), f.final}}
+	}
+	return f
+}
+
+func (o *Options) feed(feed message.Feed, s subject) func(context.Context, position) (found, error) {
+	return func(ctx context.Context, at position) (found, error) {
+		page, err := o.Messages.Since(ctx, feed, at.Message)
+		if err != nil {
+			return found{}, err
+		}
+		f := found{final: position{Head: page.Head, Message: page.Last}}
+		if page.Last > at.Message && uint64(len(page.Messages)) < page.Last-at.Message {
+			missed := at
+			missed.Message, missed.Failing = page.Last-uint64(len(page.Messages)), 0
+			f.steps = append(f.steps, step{s.event("resync", []byte("{}"), missed.Message), missed})
+		}
+		for _, m := range page.Messages {
+			after := position{Head: at.Head, Message: m.Number}
+			if m.Number == page.Last {
+				after = f.final
+			}
+			e := s.event(m.Name, m.Data, m.Number)
+			if m.To != "" {
+				e.Target = "whisper-" + m.To
+			}
+			f.steps = append(f.steps, step{e, after})
+		}
+		return f, nil
+	}
+}
