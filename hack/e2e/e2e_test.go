@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // Whoever asks for a test by naming an image gets one: a cluster that is not
@@ -19,6 +20,7 @@ func TestE2E(t *testing.T) {
 	SetDefaultEventuallyTimeout(5 * time.Minute)
 	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
 	EnforceDefaultTimeoutsWhenUsingContexts()
+	log.SetLogger(GinkgoLogr)
 	RunSpecs(t, "Acclaim in a cluster")
 }
 

@@ -30,7 +30,7 @@ type memory struct {
 func (r *report) add(what, measured string) { r.rows = append(r.rows, [2]string{what, measured}) }
 
 func (r *report) took(what string, since time.Time) {
-	r.add(what, fmt.Sprintf("%.1f s", time.Since(since).Seconds()))
+	r.add(what, time.Since(since).Round(time.Millisecond).String())
 }
 
 // write writes one table for people, and one of memory by pod.
