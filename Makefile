@@ -24,7 +24,7 @@ RACE := $(if $(shell command -v $(firstword $(CC))),-race)
 # Modules of their own that are tested and linted like the program.
 MODULES := hack/image
 
-.PHONY: help build image check-image check-chart run test generate check-generate browser lint fuzz bench bench-operator cluster-up cluster-down fmt clean
+.PHONY: help build image check-image check-chart run test generate check-generate browser lint fuzz bench bench-operator cluster-up cluster-down e2e e2e-images e2e-kind fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,6 +84,33 @@ cluster-up: ## Start a Kubernetes cluster of NODES nodes on this machine, 1 by d
 
 cluster-down: ## End it and remove what was its own
 	go run ./hack/cluster down
+
+# What the end-to-end suite is given; the second image is the first under another tag.
+E2E := ACCLAIM_E2E_IMAGE=acclaim:dev ACCLAIM_E2E_NEXT_IMAGE=acclaim:next ACCLAIM_E2E_DATABASE_IMAGE=acclaim-mongod:dev ACCLAIM_E2E_KILL_IMAGE=acclaim-kill:dev
+E2E_IMAGES := $(addprefix bin/,acclaim-image.tar acclaim-next-image.tar mongod-image.tar kill-image.tar)
+E2E_RUN := $(CURDIR)/bin/e2e.test -test.timeout=30m --ginkgo.v --ginkgo.timeout=30m $(if $(CI),--ginkgo.no-color)
+
+e2e: e2e-images ## Test the chart and the image in a cluster on this machine, started if there is none; needs root
+	go run ./hack/cluster run true 2>/dev/null || $(MAKE) cluster-up
+	go run ./hack/cluster load $(E2E_IMAGES)
+	cd hack/e2e && $(E2E) go run ../cluster run $(E2E_RUN)
+
+e2e-kind: e2e-images ## The same on kind, which needs Docker, kind, kubectl and helm
+	kind get clusters | grep -qx acclaim || kind create cluster --name acclaim --config hack/e2e/kind.yaml
+	for image in $(E2E_IMAGES); do kind load image-archive --name acclaim $$image; done
+	kind get kubeconfig --name acclaim >bin/kind.kubeconfig
+	kubectl --kubeconfig bin/kind.kubeconfig apply -f https://kind.sigs.k8s.io/examples/ingress/deploy-ingress-nginx.yaml
+	kubectl --kubeconfig bin/kind.kubeconfig annotate --overwrite ingressclass nginx ingressclass.kubernetes.io/is-default-class=true
+	kubectl --kubeconfig bin/kind.kubeconfig -n ingress-nginx rollout status deployment/ingress-nginx-controller --timeout=5m
+	cd hack/e2e && $(E2E) KUBECONFIG=$(CURDIR)/bin/kind.kubeconfig ACCLAIM_E2E_INGRESS=http://127.0.0.1:30080 $(E2E_RUN)
+
+e2e-images: image
+	go -C hack/image run . acclaim --tag acclaim:next --docker-archive $(CURDIR)/bin/acclaim-next-image.tar
+	CGO_ENABLED=0 go -C hack/mongod build -trimpath -o $(CURDIR)/bin/mongod .
+	go -C hack/image run . pack --tag acclaim-mongod:dev --docker-archive $(CURDIR)/bin/mongod-image.tar $(CURDIR)/bin/mongod
+	CGO_ENABLED=0 go build -trimpath -o bin/kill ./hack/e2e/kill
+	go -C hack/image run . pack --tag acclaim-kill:dev --docker-archive $(CURDIR)/bin/kill-image.tar $(CURDIR)/bin/kill
+	go test -c -o bin/e2e.test ./hack/e2e
 
 bench-operator: ## Measure the operator with 10,000 Polls; ARGS adds flags, see ARGS=--help
 	go run ./hack/scale $(ARGS)

@@ -56,6 +56,9 @@ func TestCommandsThatCannotRun(t *testing.T) {
 	}{
 		"environment": {[]string{"voting", "--environment", "moon"}, "moon"},
 		"half-life":   {[]string{"serve", "--decay-half-life", "0"}, "--decay-half-life"},
+		"timeout":     {[]string{"serve", "--shutdown-timeout", "-1s"}, "--shutdown-timeout"},
+		"delay":       {[]string{"serve", "--drain-delay", "-1s"}, "--drain-delay"},
+		"base path":   {[]string{"voting", "--base-path", "v1"}, "--base-path"},
 		"registry":    {[]string{"serve", "--extensions", "nowhere.yaml"}, "nowhere.yaml"},
 		"extension":   {[]string{"token", "--extensions", registryFile(), "--extension", "x", "--role", "viewer", "--channel", "1"}, `"x"`},
 	} {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -46,6 +47,19 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.DurationVar(&o.drainDelay, "drain-delay", 0, "how long SIGTERM first goes on serving while /readyz fails, for load balancers to notice")
 	f.DurationVar(&o.halfLife, "decay-half-life", voting.HalfLife, "half-life of the decayed sum in poll statistics; the same in every process")
 	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "least level that is logged to standard error: debug, info, warn or error")
+}
+
+// check returns what is wrong with the flags of a command that serves, if anything.
+func (o *options) check() error {
+	switch {
+	case o.shutdownTimeout < 0:
+		return errors.New("--shutdown-timeout must not be negative")
+	case o.drainDelay < 0:
+		return errors.New("--drain-delay must not be negative")
+	case o.basePath != "" && !strings.HasPrefix(o.basePath, "/"):
+		return errors.New("--base-path must begin with /")
+	}
+	return o.checkHalfLife()
 }
 
 func (o *options) checkHalfLife() error {

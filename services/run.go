@@ -26,7 +26,7 @@ import (
 
 // run serves until ctx is done, then drains. It writes the ready line to out.
 func run(ctx context.Context, out io.Writer, o options, mounts []mount, open opener) error {
-	if err := o.checkHalfLife(); err != nil {
+	if err := o.check(); err != nil {
 		return err
 	}
 	logger := telemetry.NewLogger(os.Stderr, o.logLevel)

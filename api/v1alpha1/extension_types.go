@@ -158,9 +158,10 @@ type SinkURL string
 type Origin string
 
 // Retention is how long data is kept: durations such as 720h, from 1h to 87600h
-// (10 years), or 0s for ever.
+// (10 years), or 0s for ever. What the logs added up to stays.
 type Retention struct {
-	// Logs is the age after which accepted votes leave the logs of polls.
+	// Logs is the age after which accepted votes leave the logs of polls. Statistics and
+	// limits stay.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="logs must be 0s or from 1h to 87600h"
 	Logs *metav1.Duration `json:"logs,omitempty"`
@@ -168,8 +169,8 @@ type Retention struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="buffers must be 0s or from 1h to 87600h"
 	Buffers *metav1.Duration `json:"buffers,omitempty"`
-	// Rankings is the age after which submitted answers leave the logs of questions. Who
-	// holds which answer now stays.
+	// Rankings is the age after which submitted answers leave the logs of questions. The
+	// rankings stay, whatever the age of the answers that viewers hold.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="rankings must be 0s or from 1h to 87600h"
 	Rankings *metav1.Duration `json:"rankings,omitempty"`

@@ -48,7 +48,7 @@ operator/internal/registry  | v1alpha1                                          
 operator/internal/secrets   |                                                                                |
 operator/internal/uninstall | v1alpha1 poll                                                                  |
 operator/internal/controller/backend | v1alpha1 desired secrets                                              | testcluster
-operator/internal/controller/extension | v1alpha1 desired registry secrets                                   | assets poll votingclient
+operator/internal/controller/extension | v1alpha1 desired registry secrets                                   | testcluster poll votingclient
 operator/internal/controller/poll | v1alpha1 votingclient registry secrets                                   | testcluster votingtest
 api/v1alpha1                |                                                                                | assets
 hack/arch                   |                                                                                |
@@ -58,6 +58,8 @@ hack/bench                  |                                                   
 hack/chart                  |                                                                                |
 hack/cluster                | assets                                                                         |
 hack/cluster/pause          |                                                                                |
+hack/e2e                    |                                                                                | v1alpha1
+hack/e2e/kill               |                                                                                |
 hack/scale                  | v1alpha1 assets                                                                |
 `
 
@@ -78,7 +80,7 @@ go.etcd.io/bbolt                 | boltstore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
 os/exec                          | mongotest bench scale assets cluster
 database/sql                     |
-os                               | tenant boltstore mongotest services bench scale arch envtest assets testcluster operator cluster pause chart
+os                               | tenant boltstore mongotest services bench scale arch envtest assets testcluster operator cluster pause chart kill
 testing                          | storetest mongotest
 `
 

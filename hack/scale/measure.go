@@ -35,6 +35,9 @@ func measure(ctx context.Context, w *world) (r report, err error) {
 // measureCreation declares all Polls and waits until they are ready.
 func measureCreation(ctx context.Context, w *world, ready *readiness, r *report) error {
 	w.say("declaring %d Polls of %d Extensions", w.polls, w.extensions)
+	if err := w.quiet(ctx, 0); err != nil { // until the Extensions and the Backend are done with
+		return err
+	}
 	before, err := w.read(ctx)
 	if err != nil {
 		return err

@@ -154,17 +154,16 @@ func (w *world) votingRequests(ctx context.Context) (counts, error) {
 	return count(families["acclaim_http_request_duration_seconds"], []string{"method", "route"}, nil), nil
 }
 
-// looks returns how often the operator looked at a Poll and how many still wait
-// for it.
+// looks returns how often the operator looked at a Poll, and how many objects of
+// any kind still wait for it.
 func (w *world) looks(ctx context.Context) (done, waiting float64, err error) {
 	families, err := scrape(ctx, http.DefaultClient, w.admin)
 	if err != nil {
 		return 0, 0, err
 	}
-	of := func(name string) float64 {
-		return count(families[name], nil, map[string]string{"controller": "poll"}).sum()
-	}
-	return of("controller_runtime_reconcile_total"), of("workqueue_depth") + of("controller_runtime_active_workers"), nil
+	done = count(families["controller_runtime_reconcile_total"], nil, map[string]string{"controller": "poll"}).sum()
+	waiting = count(families["workqueue_depth"], nil, nil).sum() + count(families["controller_runtime_active_workers"], nil, nil).sum()
+	return done, waiting, nil
 }
 
 // isWrite says whether a verb changes something.

@@ -3,7 +3,10 @@ package voting
 import (
 	"encoding/binary"
 	"math"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 )
 
 func (s *State) appendSnapshot(buf []byte) []byte {
@@ -108,20 +111,26 @@ func restoreTable(d *decoder) (t table) {
 		t.blocks = append(t.blocks, slices.Clone(d.bytes()))
 	}
 	t.records = make([]record, d.length(recordSize))
-	for i, b := 0, d.take(recordSize*len(t.records)); i < len(t.records); i, b = i+1, b[recordSize:] {
-		b := (*[recordSize]byte)(b)
-		t.records[i] = record{
-			id:    binary.LittleEndian.Uint32(b[:]),
-			tag:   binary.LittleEndian.Uint16(b[4:]),
-			last:  int16(binary.LittleEndian.Uint16(b[6:])),
-			value: int16(binary.LittleEndian.Uint16(b[8:])),
-			times: binary.LittleEndian.Uint16(b[10:]),
+	encoded := d.take(recordSize * len(t.records))
+	across(len(t.records), func(from, to int) {
+		for i := from; i < to; i++ {
+			b := (*[recordSize]byte)(encoded[i*recordSize:])
+			t.records[i] = record{
+				id:    binary.LittleEndian.Uint32(b[:]),
+				tag:   binary.LittleEndian.Uint16(b[4:]),
+				last:  int16(binary.LittleEndian.Uint16(b[6:])),
+				value: int16(binary.LittleEndian.Uint16(b[8:])),
+				times: binary.LittleEndian.Uint16(b[10:]),
+			}
 		}
-	}
+	})
 	t.index = make([]uint32, d.length(4))
-	for i, b := 0, d.take(4*len(t.index)); i < len(t.index); i, b = i+1, b[4:] {
-		t.index[i] = binary.LittleEndian.Uint32(b)
-	}
+	entries := d.take(4 * len(t.index))
+	across(len(t.index), func(from, to int) {
+		for i := from; i < to; i++ {
+			t.index[i] = binary.LittleEndian.Uint32(entries[4*i:])
+		}
+	})
 	for range d.length(2) {
 		i := uint32(d.uvarint())
 		options := make([]option, d.length(2))
@@ -139,24 +148,49 @@ func restoreTable(d *decoder) (t table) {
 // sound reports whether every reference within the table leads somewhere and
 // every search in it ends.
 func (t *table) sound() bool {
-	for _, r := range t.records {
-		block := int(r.id >> blockBits)
-		if block >= len(t.blocks) || int(r.id&(blockSize-1)) > len(t.blocks[block]) {
-			return false
+	var astray, used atomic.Int64
+	across(len(t.records), func(from, to int) {
+		for _, r := range t.records[from:to] {
+			if !t.leads(r.id) {
+				astray.Add(1)
+			}
 		}
-		at := t.blocks[block][r.id&(blockSize-1):]
-		if size, n := binary.Uvarint(at); n <= 0 || size > uint64(len(at)-n) {
-			return false
+	})
+	across(len(t.index), func(from, to int) {
+		n := int64(0)
+		for _, entry := range t.index[from:to] {
+			if int64(entry) > int64(len(t.records)) {
+				astray.Add(1)
+			}
+			if entry != 0 {
+				n++
+			}
 		}
+		used.Add(n)
+	})
+	n := int(used.Load())
+	return astray.Load() == 0 && n == len(t.records) && 4*n <= 3*len(t.index) && len(t.index)&(len(t.index)-1) == 0
+}
+
+// leads reports whether there is an identity at a place in the blocks.
+func (t *table) leads(id uint32) bool {
+	block := int(id >> blockBits)
+	if block >= len(t.blocks) || int(id&(blockSize-1)) > len(t.blocks[block]) {
+		return false
 	}
-	used := 0
-	for _, entry := range t.index {
-		if int64(entry) > int64(len(t.records)) {
-			return false
-		}
-		if entry != 0 {
-			used++
-		}
+	at := t.blocks[block][id&(blockSize-1):]
+	size, n := binary.Uvarint(at)
+	return n > 0 && size <= uint64(len(at)-n)
+}
+
+// across divides so many items among the processors, for large polls: whoever
+// waits for a snapshot waits for it to be read, and not much longer.
+func across(items int, work func(from, to int)) {
+	const fewest = 1 << 14 // that are worth a goroutine
+	step := max(items/runtime.GOMAXPROCS(0)+1, fewest)
+	var parts sync.WaitGroup
+	for from := 0; from < items; from += step {
+		parts.Go(func() { work(from, min(from+step, items)) })
 	}
-	return used == len(t.records) && 4*used <= 3*len(t.index) && len(t.index)&(len(t.index)-1) == 0
+	parts.Wait()
 }

@@ -76,6 +76,7 @@ func longKey(n int) []byte {
 // everything is an Extension of each sort, for the files in testdata.
 func everything() []v1alpha1.Extension {
 	number := func(n int32) *int32 { return &n }
+	age := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
 	return []v1alpha1.Extension{
 		named("whole", 0, func(s *v1alpha1.ExtensionSpec) {
 			s.AppIDs = []v1alpha1.ID{"1e3", "null", "2026-01-01"}
@@ -88,13 +89,16 @@ func everything() []v1alpha1.Extension {
 				DocumentBytes: number(1), BodyBytes: number(2), AdminMapBytes: number(3), AccumulationEntryBytes: number(4),
 				MessageRate: &v1alpha1.Rate{PerSecond: 6},
 			}
+			s.Retention = &v1alpha1.Retention{Logs: age(720 * time.Hour), Buffers: age(time.Hour), Rankings: age(87600 * time.Hour), Snapshots: age(90 * time.Minute)}
 			s.Sinks = []v1alpha1.Sink{
 				{Name: "hook", Webhook: &v1alpha1.Webhook{URL: "https://a.example/hook?a=b", Keys: []v1alpha1.Key{key("old"), from(key("new"), time.Hour)}}},
 				{Name: "viewers", PubSub: &v1alpha1.PubSub{}},
 			}
-			s.Sandbox = &v1alpha1.Environment{Keys: []v1alpha1.Key{key("other")}, Limits: &v1alpha1.Limits{BodyBytes: number(5)}, Sinks: []v1alpha1.Sink{
-				{Name: "viewers", PubSub: &v1alpha1.PubSub{URL: "http://a.example"}},
-			}}
+			s.Sandbox = &v1alpha1.Environment{
+				Keys: []v1alpha1.Key{key("other")}, Limits: &v1alpha1.Limits{BodyBytes: number(5)},
+				Retention: &v1alpha1.Retention{Logs: age(0)},
+				Sinks:     []v1alpha1.Sink{{Name: "viewers", PubSub: &v1alpha1.PubSub{URL: "http://a.example"}}},
+			}
 		}),
 		named("a-sandbox", 1, sandbox(key("third"))),
 		named("b-production", 2, production(key("line"))),

@@ -181,8 +181,9 @@ func TestParseRefuses(t *testing.T) {
 		"no document":           {`{clientID: x, secrets: [{value: eA==}], limits: {documentBytes: 0}}`, `extensions[1] "x": limits.documentBytes: must be between 1 and 1048576`},
 		"huge body":             {`{clientID: x, secrets: [{value: eA==}], sandbox: {limits: {bodyBytes: 999999999}}}`, `extensions[1] "x": sandbox.limits.bodyBytes: must be between 1 and 67108864`},
 		"negative rate":         {`{clientID: x, secrets: [{value: eA==}], limits: {identityRate: {perSecond: -1}}}`, `extensions[1] "x": limits.identityRate: perSecond must not be negative`},
-		"retention no duration": {`{clientID: x, secrets: [{value: eA==}], retention: {logs: a month}}`, `extensions[1] "x": retention.logs: must be a duration of at least 1h, such as "720h", or "0" to keep everything`},
-		"retention too short":   {`{clientID: x, secrets: [{value: eA==}], sandbox: {retention: {buffers: 59m}}}`, `extensions[1] "x": sandbox.retention.buffers: must be a duration of at least 1h`},
+		"retention no duration": {`{clientID: x, secrets: [{value: eA==}], retention: {logs: a month}}`, `extensions[1] "x": retention.logs: must be a duration from 1h to 87600h, such as "720h", or "0" to keep everything`},
+		"retention too short":   {`{clientID: x, secrets: [{value: eA==}], sandbox: {retention: {buffers: 59m}}}`, `extensions[1] "x": sandbox.retention.buffers: must be a duration from 1h to 87600h`},
+		"retention too long":    {`{clientID: x, secrets: [{value: eA==}], retention: {snapshots: 87600h1s}}`, `extensions[1] "x": retention.snapshots: must be a duration from 1h to 87600h`},
 		"retention negative":    {`{clientID: x, secrets: [{value: eA==}], retention: {rankings: -2h}}`, `extensions[1] "x": retention.rankings: must be`},
 		"retention a number":    {`{clientID: x, secrets: [{value: eA==}], retention: {snapshots: 3600}}`, `extensions[1] "x": retention.snapshots: is of type number, should be string`},
 		"retention unknown":     {`{clientID: x, secrets: [{value: eA==}], retention: {votes: 1h}}`, `extensions[1] "x": unknown field "votes"`},
@@ -271,10 +272,10 @@ func TestParseRetention(t *testing.T) {
 extensions:
 - clientID: one
   secrets: [{value: aA==}]
-  retention: {logs: 720h, buffers: 90m, snapshots: 1h}
+  retention: {logs: 720h, buffers: 90m, rankings: 87600h, snapshots: 1h}
   sandbox: {retention: {logs: "0", rankings: 24h}}
 `), "one")
-	want := tenant.Retention{Logs: 720 * time.Hour, Buffers: 90 * time.Minute, Snapshots: time.Hour}
+	want := tenant.Retention{Logs: 720 * time.Hour, Buffers: 90 * time.Minute, Rankings: 87600 * time.Hour, Snapshots: time.Hour}
 	if diff := cmp.Diff(want, some.Retention(tenant.Production)); diff != "" {
 		t.Errorf("production (-want +got):\n%s", diff)
 	}

@@ -5,7 +5,8 @@ import "time"
 // Retention is how long an extension's data is kept in one environment. Zero is for
 // ever, which is the default of each.
 type Retention struct {
-	// Logs is the age after which accepted votes leave the logs of polls.
+	// Logs is the age after which accepted votes leave the logs of polls. Statistics
+	// stay.
 	Logs time.Duration
 	// Buffers is the age after which entries leave accumulation buffers.
 	Buffers time.Duration
@@ -17,8 +18,12 @@ type Retention struct {
 	Snapshots time.Duration
 }
 
-// shortestRetention is longer than any request or peer is waited for.
-const shortestRetention = time.Hour
+const (
+	// shortestRetention is longer than any request or peer is waited for.
+	shortestRetention = time.Hour
+	// longestRetention is ten years, as in the resource Extension.
+	longestRetention = 87600 * time.Hour
+)
 
 // retentionBlock is the file's "retention". What it leaves out stays as it was.
 type retentionBlock struct {
@@ -43,8 +48,8 @@ func setAge(age *time.Duration, value *string, report reportFunc) {
 		return
 	}
 	parsed, err := time.ParseDuration(*value)
-	if err != nil || parsed != 0 && parsed < shortestRetention {
-		report("", `must be a duration of at least 1h, such as "720h", or "0" to keep everything`)
+	if err != nil || parsed != 0 && (parsed < shortestRetention || parsed > longestRetention) {
+		report("", `must be a duration from 1h to 87600h, such as "720h", or "0" to keep everything`)
 		return
 	}
 	*age = parsed

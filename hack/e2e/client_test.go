@@ -1,0 +1,158 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	. "github.com/onsi/gomega"
+)
+
+// The extension that all specs use, and a channel of it.
+const (
+	clientID = "e2e-quiz"
+	channel  = "1"
+	owner    = "1000"
+)
+
+// The paths of the two environments.
+const (
+	production = "/v1"
+	sandbox    = "/sandbox/v1"
+)
+
+// keyring has the key that extension clients sign with.
+type keyring struct{ current atomic.Pointer[[]byte] }
+
+func (k *keyring) use(key string) {
+	content := []byte(key)
+	k.current.Store(&content)
+}
+
+// sign returns the value of an Authorization header.
+func sign(key []byte, role, user, opaque string) string {
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+		"exp":            time.Now().Add(10 * time.Minute).Unix(),
+		"role":           role,
+		"channel_id":     channel,
+		"user_id":        user,
+		"opaque_user_id": opaque,
+	}).SignedString(key)
+	Expect(err).NotTo(HaveOccurred())
+	return clientID + " " + token
+}
+
+// api is the HTTP API of an environment as one caller has it, through the ingress.
+type api struct {
+	base, host    string
+	authorization string
+}
+
+// as returns the API for a caller with a token.
+func (w *world) as(environment, authorization string) api {
+	return api{base: w.ingress + environment, host: w.host, authorization: authorization}
+}
+
+func (w *world) viewer(opaque string) api {
+	return w.as(production, sign(*w.keys.current.Load(), "viewer", "", opaque))
+}
+
+func (w *world) backend() api {
+	return w.as(production, sign(*w.keys.current.Load(), "backend", "", ""))
+}
+
+func (w *world) broadcaster() api {
+	return w.as(production, sign(*w.keys.current.Load(), "broadcaster", channel, "U"+channel))
+}
+
+// answer is one of the API.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// send asks once, without trying again.
+func (a api) send(ctx context.Context, method, path string, body any, headers ...string) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	var content io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return answer{}, err
+		}
+		content = bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, a.base+path, content)
+	if err != nil {
+		return answer{}, err
+	}
+	request.Host = a.host
+	if a.authorization != "" {
+		request.Header.Set("Authorization", a.authorization)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	read, err := io.ReadAll(response.Body)
+	return answer{response.StatusCode, response.Header, read}, err
+}
+
+// ask asks, and returns an error if the answer is no success or cannot be decoded.
+func (a api) ask(ctx context.Context, method, path string, body, into any) error {
+	got, err := a.send(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	if got.status/100 != 2 {
+		return fmt.Errorf("%s %s: %d %s", method, path, got.status, got.body)
+	}
+	if into == nil {
+		return nil
+	}
+	return json.Unmarshal(got.body, into)
+}
+
+func (a api) get(ctx context.Context, path string, into any) error {
+	return a.ask(ctx, http.MethodGet, path, nil, into)
+}
+
+func (a api) post(ctx context.Context, path string, body, into any) error {
+	return a.ask(ctx, http.MethodPost, path, body, into)
+}
+
+// object is a JSON object that is written down in a spec.
+type object = map[string]any
+
+// statistics are those that a poll answers with.
+type statistics struct {
+	Count    int64
+	Sum      int64
+	Mean     float64
+	Specific []int64
+	Vote     *int64
+}
+
+// record is one of a poll's log.
+type record struct {
+	Opaque string
+	Value  int64
+}
+
+func (a api) log(ctx context.Context, poll string) ([]record, error) {
+	var log struct{ Result []record }
+	err := a.get(ctx, "/vote_logs?id="+poll, &log)
+	return log.Result, err
+}

@@ -1,0 +1,18 @@
+// Package e2e tests Acclaim as its users meet it: the chart is installed with
+// Helm into a real cluster, polls are declared in YAML's terms, and extension
+// clients come through the ingress while pods roll and die. It has nothing but
+// tests, whose table of contents is in e2e_test.go, and what crashes a pod.
+//
+// It takes a kubeconfig and the names of images, from the environment:
+//
+//	KUBECONFIG                  the cluster, in which Helm may do everything
+//	ACCLAIM_E2E_IMAGE           the image; without it nothing is tested
+//	ACCLAIM_E2E_NEXT_IMAGE      the same repository with another tag, to upgrade to
+//	ACCLAIM_E2E_DATABASE_IMAGE  the MongoDB-wire server of hack/mongod, packed
+//	ACCLAIM_E2E_KILL_IMAGE      hack/e2e/kill, packed
+//	ACCLAIM_E2E_MONGODB_URI     a database to use instead
+//	ACCLAIM_E2E_INGRESS         where the ingress controller listens, if not at port
+//	                            30080 of the first node
+//
+// Nodes have the images already. `make e2e` sees to all of it.
+package e2e

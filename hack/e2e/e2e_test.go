@@ -1,0 +1,46 @@
+package e2e_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// Whoever asks for a test by naming an image gets one: a cluster that is not
+// there is a failure then.
+func TestE2E(t *testing.T) {
+	if os.Getenv("ACCLAIM_E2E_IMAGE") == "" {
+		t.Skip("ACCLAIM_E2E_IMAGE names no image; `make e2e` does")
+	}
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(5 * time.Minute)
+	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	log.SetLogger(GinkgoLogr)
+	RunSpecs(t, "Acclaim in a cluster")
+}
+
+// One release is installed, used, disturbed and removed, in this order. A spec
+// that fails does not keep the next from being tried.
+var _ = Describe("Acclaim", Ordered, ContinueOnFailure, func() {
+	w := &world{}
+
+	installation(w)
+	contract(w)
+	polls(w)
+	disturbances(w)
+	upgrades(w)
+	rotation(w)
+	removal(w)
+
+	AfterEach(func(ctx SpecContext) {
+		if CurrentSpecReport().Failed() {
+			AddReportEntry("the namespace when it failed", w.describe(ctx))
+		}
+	}, NodeTimeout(time.Minute))
+	AfterAll(func() { w.report.write(os.Stdout) })
+})

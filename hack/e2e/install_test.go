@@ -1,0 +1,89 @@
+package e2e_test
+
+import (
+	"encoding/base64"
+	"os"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+)
+
+// The extension's first key, and that of the sandbox.
+const (
+	firstKey   = "the first key of production"
+	sandboxKey = "the key of the sandbox"
+)
+
+// installation specs install the release and the extension, without which there
+// is nothing to test.
+func installation(w *world) {
+	BeforeAll(func(ctx SpecContext) {
+		w.connect(ctx)
+		w.keys.use(firstKey)
+		began := time.Now()
+		err := helm(ctx, w.values(), "install", release, chart, "--namespace", w.namespace)
+		Expect(err).NotTo(HaveOccurred())
+		w.ready(ctx, "default", os.Getenv("ACCLAIM_E2E_IMAGE"))
+		w.ready(ctx, "sandbox", os.Getenv("ACCLAIM_E2E_IMAGE"))
+		w.report.took("helm install to everything Ready", began)
+
+		Expect(w.Create(ctx, &corev1.Secret{ObjectMeta: w.named("quiz"), StringData: map[string]string{
+			"first":   base64.StdEncoding.EncodeToString([]byte(firstKey)),
+			"sandbox": base64.StdEncoding.EncodeToString([]byte(sandboxKey)),
+		}})).To(Succeed())
+		Expect(w.Create(ctx, extension(w.named("quiz")))).To(Succeed())
+		Eventually(ctx, func() error { return w.backend().get(ctx, "/vote?id=none", nil) }).Should(Succeed())
+		Eventually(ctx, func() error {
+			return w.as(sandbox, sign([]byte(sandboxKey), "backend", "", "")).get(ctx, "/vote?id=none", nil)
+		}).Should(Succeed())
+	}, NodeTimeout(10*time.Minute))
+
+	It("passes the chart's own tests", func(ctx SpecContext) {
+		err := helm(ctx, nil, "test", release, "--namespace", w.namespace)
+		Expect(err).NotTo(HaveOccurred())
+	}, SpecTimeout(3*time.Minute))
+
+	It("counts a vote for a poll that was just declared", func(ctx SpecContext) {
+		began := time.Now()
+		Expect(w.Create(ctx, poll(w.named("colour")))).To(Succeed())
+		voter := w.viewer("U1")
+		Eventually(ctx, func() error {
+			var config struct{ Options []string }
+			if err := voter.get(ctx, "/vote_config?id=colour", &config); err != nil {
+				return err
+			}
+			return voter.post(ctx, "/vote?id=colour", object{"value": 2}, nil)
+		}).WithPolling(10 * time.Millisecond).Should(Succeed())
+		w.report.took("applying a Poll to its first accepted vote", began)
+		w.pollReady(ctx, "colour")
+		Eventually(ctx, func() error { return w.measureMemory(ctx, "idle", 21) }).WithPolling(time.Second).Should(Succeed())
+	}, SpecTimeout(3*time.Minute))
+}
+
+func extension(meta metav1.ObjectMeta) *v1alpha1.Extension {
+	key := func(entry string) []v1alpha1.Key {
+		return []v1alpha1.Key{{SecretRef: v1alpha1.SecretKeyReference{Name: meta.Name, Key: entry}}}
+	}
+	return &v1alpha1.Extension{ObjectMeta: meta, Spec: v1alpha1.ExtensionSpec{
+		ClientID:    clientID,
+		OwnerUserID: owner,
+		Environment: v1alpha1.Environment{Keys: key("first")},
+		Sandbox:     &v1alpha1.Environment{Keys: key("sandbox"), AllowedOrigins: []v1alpha1.Origin{"https://localhost:*"}},
+	}}
+}
+
+// poll returns one in which each viewer has one vote, on three options.
+func poll(meta metav1.ObjectMeta) *v1alpha1.Poll {
+	return &v1alpha1.Poll{ObjectMeta: meta, Spec: v1alpha1.PollSpec{
+		ExtensionRef: v1alpha1.ObjectReference{Name: "quiz"},
+		BackendRef:   new(v1alpha1.ObjectReference{Name: "default"}),
+		Channel:      channel,
+		Prompt:       "Which colour?",
+		Options:      []string{"red", "green", "blue"},
+	}}
+}

@@ -1,0 +1,58 @@
+package e2e_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+)
+
+// options returns those that the voting service has of a poll.
+func (w *world) options(ctx SpecContext, id string) func() ([]string, error) {
+	return func() ([]string, error) {
+		var config struct{ Options []string }
+		err := w.backend().get(ctx, "/vote_config?id="+id, &config)
+		return config.Options, err
+	}
+}
+
+// polls specs edit, disturb and delete what is declared.
+func polls(w *world) {
+	It("follows an edited Poll", func(ctx SpecContext) {
+		edit(ctx, w, &v1alpha1.Poll{ObjectMeta: w.named("colour")}, func(p *v1alpha1.Poll) { p.Spec.Options = []string{"black", "white"} })
+		Eventually(ctx, w.options(ctx, "colour")).Should(Equal([]string{"black", "white"}))
+		w.pollReady(ctx, "colour")
+	}, SpecTimeout(time.Minute))
+
+	It("corrects what changed behind the operator's back", func(ctx SpecContext) {
+		Expect(w.broadcaster().post(ctx, "/vote_config", object{"id": "colour", "config": object{"options": []string{"drifted"}}}, nil)).To(Succeed())
+		Expect(w.options(ctx, "colour")()).To(Equal([]string{"drifted"}))
+		began := time.Now()
+		Eventually(ctx, w.options(ctx, "colour")).Should(Equal([]string{"black", "white"}))
+		w.report.took("a drifted configuration to its correction", began)
+	}, SpecTimeout(2*time.Minute))
+
+	DescribeTable("deletes a Poll", func(ctx SpecContext, name string, policy v1alpha1.DeletionPolicy, votes int64) {
+		p := poll(w.named(name))
+		p.Spec.DeletionPolicy = policy
+		Expect(w.Create(ctx, p)).To(Succeed())
+		w.pollReady(ctx, name)
+		Expect(w.viewer("U1").post(ctx, "/vote?id="+name, object{"value": 1}, nil)).To(Succeed())
+		Expect(w.Delete(ctx, p)).To(Succeed())
+		w.gone(ctx, p)
+		var s statistics
+		Expect(w.backend().get(ctx, "/vote?id="+name, &s)).To(Succeed())
+		Expect(s.Count).To(Equal(votes))
+		_, err := w.options(ctx, name)()
+		if policy == v1alpha1.DeletionRetain {
+			Expect(err).NotTo(HaveOccurred())
+		} else {
+			Expect(err).To(MatchError(ContainSubstring("404")))
+		}
+	},
+		Entry("and what it declared", "deleted", v1alpha1.DeletionDelete, int64(0), SpecTimeout(time.Minute)),
+		Entry("and retains its votes", "retained", v1alpha1.DeletionRetain, int64(1), SpecTimeout(time.Minute)),
+	)
+}

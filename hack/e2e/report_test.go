@@ -1,0 +1,96 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/client-go/kubernetes"
+)
+
+// report is what was measured, in the order in which it was.
+type report struct {
+	rows   [][2]string
+	memory []memory
+}
+
+// memory is that of all pods at one time.
+type memory struct {
+	when string
+	pods map[string]int64 // bytes
+}
+
+func (r *report) add(what, measured string) { r.rows = append(r.rows, [2]string{what, measured}) }
+
+func (r *report) took(what string, since time.Time) {
+	r.add(what, time.Since(since).Round(time.Millisecond).String())
+}
+
+// write writes one table for people, and one of memory by pod.
+func (r *report) write(to io.Writer) {
+	table := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
+	line := func(cells ...string) { _, _ = fmt.Fprintln(table, strings.Join(cells, "\t")) }
+	line("", "")
+	for _, row := range r.rows {
+		line(row[0], row[1])
+	}
+	line("")
+	for _, m := range r.memory {
+		line("MEMORY, "+m.when, "MiB")
+		pods := make([]string, 0, len(m.pods))
+		for pod := range m.pods {
+			pods = append(pods, pod)
+		}
+		slices.Sort(pods)
+		for _, pod := range pods {
+			line(pod, fmt.Sprintf("%.0f", float64(m.pods[pod])/(1<<20)))
+		}
+	}
+	_ = table.Flush()
+}
+
+// measureMemory adds the memory that every pod of the namespace has. The metrics
+// API knows of a pod some time after it has begun.
+func (w *world) measureMemory(ctx context.Context, when string, pods int) error {
+	clientset, err := kubernetes.NewForConfig(w.config)
+	if err != nil {
+		return err
+	}
+	content, err := clientset.RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1/namespaces", w.namespace, "pods").DoRaw(ctx)
+	if apierrors.IsNotFound(err) {
+		w.report.add("memory, "+when, "not known: the cluster has no metrics API")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var list struct {
+		Items []struct {
+			Metadata   struct{ Name string }
+			Containers []struct {
+				Usage struct{ Memory resource.Quantity }
+			}
+		}
+	}
+	if err := json.Unmarshal(content, &list); err != nil {
+		return err
+	}
+	if len(list.Items) < pods {
+		return fmt.Errorf("the metrics of %d pods are there, %d are missing", len(list.Items), pods-len(list.Items))
+	}
+	m := memory{when: when, pods: map[string]int64{}}
+	for _, pod := range list.Items {
+		for _, container := range pod.Containers {
+			m.pods[pod.Metadata.Name] += container.Usage.Memory.Value()
+		}
+	}
+	w.report.memory = append(w.report.memory, m)
+	return nil
+}

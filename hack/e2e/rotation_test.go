@@ -1,0 +1,49 @@
+package e2e_test
+
+import (
+	"encoding/base64"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+)
+
+const secondKey = "the second key of production"
+
+// spread is how long a registry takes to reach every pod at most, as the
+// documentation of Extensions has it.
+const spread = 2 * time.Minute
+
+// rotation exchanges a key as the documentation of Extensions says.
+func rotation(w *world) {
+	It("exchanges a key without a failed request", func(ctx SpecContext) {
+		l := w.start(ctx, "rotation")
+		defer l.stop()
+		activeFrom := time.Now().Add(spread)
+		edit(ctx, w, &corev1.Secret{ObjectMeta: w.named("quiz")}, func(s *corev1.Secret) {
+			s.Data["second"] = []byte(base64.StdEncoding.EncodeToString([]byte(secondKey)))
+		})
+		edit(ctx, w, &v1alpha1.Extension{ObjectMeta: w.named("quiz")}, func(e *v1alpha1.Extension) {
+			e.Spec.Keys = append(e.Spec.Keys, v1alpha1.Key{
+				SecretRef:  v1alpha1.SecretKeyReference{Name: "quiz", Key: "second"},
+				ActiveFrom: new(metav1.NewTime(activeFrom)),
+			})
+		})
+		Eventually(ctx, time.Now).Should(BeTemporally(">", activeFrom.Add(time.Second)))
+		w.keys.use(secondKey)
+		l.counted(ctx, 200)
+		Expect(w.measureMemory(ctx, "under load", 0)).To(Succeed())
+
+		edit(ctx, w, &v1alpha1.Extension{ObjectMeta: w.named("quiz")}, func(e *v1alpha1.Extension) { e.Spec.Keys = e.Spec.Keys[1:] })
+		old := w.as(production, sign([]byte(firstKey), "viewer", "", "U1"))
+		Eventually(ctx, func() error { return old.get(ctx, "/vote?id=rotation", nil) }).Should(MatchError(ContainSubstring("401")))
+		Expect(w.Create(ctx, poll(w.named("after-rotation")))).To(Succeed())
+		w.pollReady(ctx, "after-rotation")
+		l.finish(ctx, w, "a key exchanged")
+		Expect(l.failed()).To(BeEmpty())
+	}, SpecTimeout(8*time.Minute))
+}

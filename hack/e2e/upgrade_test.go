@@ -1,0 +1,32 @@
+package e2e_test
+
+import (
+	"os"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// upgrades bring the release to the next image and give it a Poll of its own.
+func upgrades(w *world) {
+	It("upgrades without a failed request", func(ctx SpecContext) {
+		next := os.Getenv("ACCLAIM_E2E_NEXT_IMAGE")
+		l := w.start(ctx, "upgrade")
+		defer l.stop()
+		l.counted(ctx, 100)
+		values := w.values()
+		values["image"].(object)["repository"], values["image"].(object)["tag"] = cutImage(next)
+		values["polls"] = object{"of-the-release": poll(w.named("")).Spec}
+		began := time.Now()
+		Expect(w.upgrade(ctx, values)).To(Succeed())
+		w.ready(ctx, "default", next)
+		w.ready(ctx, "sandbox", next)
+		w.report.took("helm upgrade to every pod replaced", began)
+		Expect(w.measureMemory(ctx, "under load, just upgraded", 0)).To(Succeed())
+		l.counted(ctx, 100)
+		l.finish(ctx, w, "helm upgrade to another image")
+		Expect(l.failed()).To(BeEmpty())
+		w.pollReady(ctx, "of-the-release")
+	}, SpecTimeout(10*time.Minute))
+}

@@ -1,0 +1,142 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+)
+
+const (
+	chart   = "../../charts/acclaim"
+	release = "acclaim"
+)
+
+// world is what the specs share: a cluster, and a namespace of it.
+type world struct {
+	client.Client
+	config    *rest.Config
+	namespace string
+	host      string // of the ingress
+	ingress   string // base URL of its controller
+	report    report
+	keys      keyring
+}
+
+// connect finds the cluster and makes a namespace.
+func (w *world) connect(ctx context.Context) {
+	var err error
+	w.config, err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{}).ClientConfig()
+	Expect(err).NotTo(HaveOccurred())
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	w.Client, err = client.New(w.config, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "acclaim-e2e-"}}
+	Expect(w.Create(ctx, namespace)).To(Succeed())
+	w.namespace = namespace.Name
+	w.host = namespace.Name + ".test"
+	DeferCleanup(w.leave)
+	w.ingress = os.Getenv("ACCLAIM_E2E_INGRESS")
+	if w.ingress == "" {
+		w.ingress = fmt.Sprintf("http://%s:30080", w.nodeAddress(ctx))
+	}
+}
+
+// leave removes what a spec that failed left.
+func (w *world) leave(ctx SpecContext) {
+	_ = helm(ctx, nil, "uninstall", release, "--namespace", w.namespace, "--ignore-not-found", "--wait")
+	Expect(client.IgnoreNotFound(w.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}))).To(Succeed())
+}
+
+func (w *world) nodeAddress(ctx context.Context) string {
+	var nodes corev1.NodeList
+	Expect(w.List(ctx, &nodes)).To(Succeed())
+	Expect(nodes.Items).NotTo(BeEmpty())
+	for _, address := range nodes.Items[0].Status.Addresses {
+		if address.Type == corev1.NodeInternalIP {
+			return address.Address
+		}
+	}
+	Fail("the first node has no address")
+	return ""
+}
+
+// values are those of the release, without what upgrades add.
+func (w *world) values() object {
+	repository, tag := cutImage(os.Getenv("ACCLAIM_E2E_IMAGE"))
+	values := object{
+		"image":      object{"repository": repository, "tag": tag},
+		"production": object{"ingress": object{"host": w.host}},
+		"sandbox": object{
+			"enabled": true,
+			"ingress": object{"host": w.host, "path": "/sandbox/v1"},
+		},
+	}
+	if uri := os.Getenv("ACCLAIM_E2E_MONGODB_URI"); uri != "" {
+		for _, environment := range []string{"production", "sandbox"} {
+			values[environment].(object)["mongodb"] = object{"uri": uri}
+		}
+	} else {
+		values["trialDatabase"] = object{
+			"enabled": true,
+			"image":   os.Getenv("ACCLAIM_E2E_DATABASE_IMAGE"),
+			"args":    []string{"--listen=:27017", "--data=/data/db"},
+		}
+	}
+	return values
+}
+
+func cutImage(image string) (repository, tag string) {
+	i := strings.LastIndexByte(image, ':')
+	Expect(i).To(BeNumerically(">", 0), "%q is not repository:tag", image)
+	return image[:i], image[i+1:]
+}
+
+// helm runs Helm, with values if there are any. An error has what it printed.
+func helm(ctx context.Context, values any, arguments ...string) error {
+	command := exec.CommandContext(ctx, "helm", arguments...)
+	if values != nil {
+		content, err := json.Marshal(values)
+		if err != nil {
+			return err
+		}
+		command.Args = append(command.Args, "--values", "-")
+		command.Stdin = bytes.NewReader(content)
+	}
+	output, err := command.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("helm %s: %w\n%s", arguments[0], err, output)
+	}
+	return nil
+}
+
+// upgrade gives the release other values. Whoever edits what is the release's
+// otherwise makes the next upgrade fail, as Helm then finds a field that is not its.
+func (w *world) upgrade(ctx context.Context, values object) error {
+	return helm(ctx, values, "upgrade", release, chart, "--namespace", w.namespace)
+}
+
+// named returns the metadata of an object in the namespace.
+func (w *world) named(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: w.namespace, Name: name}
+}
