@@ -98,8 +98,9 @@ func TestBudget(t *testing.T) {
 				id := fmt.Sprint("p", random.IntN(60))
 				p.vote(id, n)
 				counts[id]++
+				p.say(fmt.Sprint("U", n), "psst", "1") // a message of its own each
 				if random.IntN(4) == 0 {
-					pass(time.Duration(random.IntN(500)) * time.Millisecond)
+					pass(time.Duration(random.IntN(200)) * time.Millisecond)
 				}
 				if random.IntN(100) == 0 {
 					p.kill()
