@@ -24,7 +24,7 @@ type Extension struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.keys) || (has(self.sandbox) && has(self.sandbox.keys))",message="an extension has a key, for production or for the sandbox"
 // +kubebuilder:validation:XValidation:rule="!has(self.appIDs) || !(self.clientID in self.appIDs)",message="the client id is not one of the app ids"
-// +kubebuilder:validation:XValidation:rule="has(self.ownerUserID) && self.ownerUserID != ” || !(has(self.sinks) && self.sinks.exists(s, has(s.pubsub))) && !(has(self.sandbox) && has(self.sandbox.sinks) && self.sandbox.sinks.exists(s, has(s.pubsub)))",message="a sink of kind pubsub needs ownerUserID, in whose name messages are sent"
+// +kubebuilder:validation:XValidation:rule="has(self.ownerUserID) && size(self.ownerUserID) > 0 || !(has(self.sinks) && self.sinks.exists(s, has(s.pubsub))) && !(has(self.sandbox) && has(self.sandbox.sinks) && self.sandbox.sinks.exists(s, has(s.pubsub)))",message="a sink of kind pubsub needs ownerUserID, in whose name messages are sent"
 type ExtensionSpec struct {
 	// ClientID is the extension's id on the platform.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clientID is immutable"
