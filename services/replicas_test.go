@@ -28,7 +28,8 @@ func TestReplicas(t *testing.T) {
 type workload struct {
 	fleet *fleet
 	done  atomic.Int64 // commands
-	over  atomic.Bool
+	over  atomic.Bool  // the clients shall begin no more commands
+	quiet atomic.Bool  // and have heard of the last
 
 	mu     sync.Mutex
 	fates  map[string]fate             // of commands, by the id they leave behind
@@ -63,6 +64,7 @@ func (w *workload) run(t *testing.T, number int, during func()) {
 	during()
 	w.over.Store(true)
 	clients.Wait()
+	w.quiet.Store(true)
 	reader.Wait()
 }
 
@@ -144,7 +146,8 @@ type entriesPage struct {
 	Latest int64
 }
 
-// read follows the buffer through changing replicas until the work is over.
+// read follows the buffer through changing replicas until there is nothing more to
+// come.
 func (w *workload) read(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	w.seen = map[string]int{}
@@ -163,7 +166,7 @@ func (w *workload) read(t *testing.T) {
 		} else if last {
 			return
 		}
-		last = w.over.Load() && p.Latest == 0
+		last = w.quiet.Load() && p.Latest == 0
 	}
 }
 

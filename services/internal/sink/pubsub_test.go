@@ -69,7 +69,7 @@ func TestPubSubRequest(t *testing.T) {
 func TestBudget(t *testing.T) {
 	for seed := range uint64(20) {
 		in(t, func(t *testing.T) {
-			random := rand.New(rand.NewPCG(seed, 0))
+			random, moods := rand.New(rand.NewPCG(seed, 0)), rand.New(rand.NewPCG(seed, 1))
 			tokens, last := 100.0, time.Now()
 			known := map[string]string{}
 			to := &system{t: t}
@@ -79,7 +79,7 @@ func TestBudget(t *testing.T) {
 				if tokens--; tokens < -1e-6 {
 					t.Errorf("seed %d: the budget is overdrawn", seed)
 				}
-				switch random.IntN(10) {
+				switch moods.IntN(10) {
 				case 0:
 					return http.StatusTooManyRequests
 				case 1:

@@ -69,30 +69,43 @@ func (o *Options) newSubject(name string) (s subject, ok bool) {
 	if err != nil || len(parts) < 4 {
 		return s, false
 	}
-	kind, environment, extension, rest := parts[0], parts[1], parts[2], parts[3:]
+	kind, environment, extension := parts[0], parts[1], parts[2]
 	s.name = name
+	channel, rest, ok := place(kind, parts[3:])
+	if !ok {
+		return s, false
+	}
+	s.channel = channel
 	switch {
-	case kind == voting.Kind && len(rest) == 2 && rest[0] == "global":
-		s.look = o.poll(voting.Poll{Environment: environment, Extension: extension, ID: rest[1]}, s)
-	case kind == voting.Kind && len(rest) == 3 && rest[0] == "channel":
-		s.channel = rest[1]
-		s.look = o.poll(voting.Poll{Environment: environment, Extension: extension, Channel: rest[1], ID: rest[2]}, s)
-	case kind == message.Kind && len(rest) == 1 && rest[0] == "global":
-		s.look = o.feed(message.Feed{Environment: environment, Extension: extension, Global: true}, s)
-	case kind == message.Kind && len(rest) == 2 && rest[0] == "channel":
-		s.channel = rest[1]
-		s.look = o.feed(message.Feed{Environment: environment, Extension: extension, Channel: rest[1]}, s)
-	case kind == state.Kind && len(rest) == 2 && rest[0] == "state" && rest[1] == "extension":
-		s.isDocument = true
-		s.look = o.document(s, "extension_state_update")
-	case kind == state.Kind && len(rest) == 3 && rest[0] == "state" && rest[1] == "channel":
-		s.channel = rest[2]
-		s.isDocument = true
-		s.look = o.document(s, "channel_state_update")
+	case kind == voting.Kind && len(rest) == 1:
+		s.look = o.poll(voting.Poll{Environment: environment, Extension: extension, Channel: channel, ID: rest[0]}, s)
+	case kind == message.Kind && len(rest) == 0:
+		s.look = o.feed(message.Feed{Environment: environment, Extension: extension, Channel: channel, Global: channel == ""}, s)
+	case kind == state.Kind && len(rest) == 0:
+		s.isDocument, s.look = true, o.document(s)
 	default:
 		return s, false
 	}
 	return s, true
+}
+
+// place returns to which channel something belongs, "" for the whole extension, by
+// the parts of its name that follow the extension, and the parts after that.
+func place(kind string, parts []string) (channel string, rest []string, ok bool) {
+	whole := "global"
+	if kind == state.Kind {
+		if parts[0] != "state" {
+			return "", nil, false
+		}
+		whole, parts = "extension", parts[1:]
+	}
+	switch {
+	case len(parts) > 0 && parts[0] == whole:
+		return "", parts[1:], true
+	case len(parts) > 1 && parts[0] == "channel":
+		return parts[1], parts[2:], true
+	}
+	return "", nil, false
 }
 
 func (s subject) target() string {
@@ -162,17 +175,21 @@ func pollData(id string, s *voting.Statistics) []byte {
 	return append(buf, '}')
 }
 
-func (o *Options) document(s subject, event string) func(context.Context, position) (found, error) {
+func (o *Options) document(s subject) func(context.Context, position) (found, error) {
 	return func(ctx context.Context, at position) (found, error) {
 		all, err := o.Store.Get(ctx, s.name)
 		if err != nil {
 			return found{}, err
 		}
-		return documentChange(s, event, all[0], at), nil
+		return s.documentChange(all[0], at), nil
 	}
 }
 
-func documentChange(s subject, event string, now document.Document, at position) found {
+func (s subject) documentChange(now document.Document, at position) found {
+	event := "channel_state_update"
+	if s.channel == "" {
+		event = "extension_state_update"
+	}
 	f := found{final: position{Head: now.Version}}
 	if now.Version != at.Head {
 		body := now.Body

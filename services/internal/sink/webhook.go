@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -46,11 +47,11 @@ func (h webhook) send(ctx context.Context, events []Event) (n int, a answer) {
 		return 1, answer{verdict: failed, reason: reasonOf(err)}
 	}
 	r.Header.Set(DeliveryHeader, e.ID)
-	signature := "t=" + strconv.FormatInt(now.Unix(), 10)
+	signature := []string{"t=" + strconv.FormatInt(now.Unix(), 10)}
 	for _, secret := range s.ActiveSecrets(now) {
-		signature += ",v1=" + sign(secret.Value, now.Unix(), body)
+		signature = append(signature, "v1="+sign(secret.Value, now.Unix(), body))
 	}
-	r.Header.Set(SignatureHeader, signature)
+	r.Header.Set(SignatureHeader, strings.Join(signature, ","))
 	return 1, h.w.m.do(r)
 }
 

@@ -134,7 +134,7 @@ func TestDeadEventsMakeWay(t *testing.T) {
 			pass(12 * time.Hour)
 			p.kill() // which does not begin the time anew
 			p = start(t, store, webhooks, to, true)
-			pass(12*time.Hour + 10*time.Minute)
+			pass(12*time.Hour + 30*time.Minute)
 			to.want("good 2")
 			if got := p.sinks.Stats(); got.Dead != 1 && status != http.StatusGone {
 				t.Errorf("%s: %+v", name, got)

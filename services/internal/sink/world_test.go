@@ -186,7 +186,7 @@ type process struct {
 
 // start starts a process. One that is alone hears of its own commits, one that is
 // not of nothing but by sweeps.
-func start(t *testing.T, store *storetest.Memory, registry string, to *system, alone bool, change ...func(*sink.Options)) *process {
+func start(t *testing.T, store *storetest.Memory, registry string, to *system, alone bool) *process {
 	t.Helper()
 	p, clock := &process{t: t}, stream.SystemClock()
 	hinted, documents := stream.Options{Exclusive: alone}, document.Options{}
@@ -202,9 +202,6 @@ func start(t *testing.T, store *storetest.Memory, registry string, to *system, a
 		Store: store, Polls: p.votes, Messages: p.messages, Streams: store.Streams, Keys: store.Keys,
 		Tail: sink.Local{Streams: store, Documents: store}, Alone: alone,
 		Environments: []tenant.Environment{tenant.Production}, Transport: to,
-	}
-	for _, f := range change {
-		f(&options)
 	}
 	p.sinks = sink.New(options)
 	parsed, err := tenant.Parse([]byte(registry))

@@ -51,12 +51,9 @@ func (l *log[S, C, E, R]) current() bool {
 // submit queues a call and waits until the worker has dealt with it.
 func (l *log[S, C, E, R]) submit(ctx context.Context, c *call[C, R]) error {
 	e := l.engine
-	if e.waiting.Add(1) > e.options.QueueLimit && !c.group.recovery {
-		e.waiting.Add(-1)
-		return errFull()
-	}
+	waiting := e.waiting.Add(1)
 	defer e.waiting.Add(-1)
-	if l.slow() && !c.group.recovery {
+	if (waiting > e.options.QueueLimit || l.slow(waiting)) && !c.group.recovery {
 		return errFull()
 	}
 
@@ -75,9 +72,15 @@ func (l *log[S, C, E, R]) submit(ctx context.Context, c *call[C, R]) error {
 
 // slow reports whether whoever joins the queue now would wait for too long, were
 // every append to take what the last one took. A batch may always wait, so that
-// there is a next one to tell.
-func (l *log[S, C, E, R]) slow() bool {
-	batches := l.queue.Len() / l.engine.options.BatchLimit
+// there is a next one to tell. waiting is the number of calls in all queues of the
+// engine: hardly ever enough for this one to be too long, and known without its lock.
+func (l *log[S, C, E, R]) slow(waiting int64) bool {
+	return l.tooLong(int(waiting)) && l.tooLong(l.queue.Len())
+}
+
+// tooLong reports whether so many calls take longer than callers wait.
+func (l *log[S, C, E, R]) tooLong(calls int) bool {
+	batches := calls / l.engine.options.BatchLimit
 	return batches > 0 && time.Duration(batches+1)*time.Duration(l.took.Load()) > patience
 }
 
