@@ -17,7 +17,8 @@ import (
 func TestReplicas(t *testing.T) {
 	for _, size := range []int{3, 8} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			w := newWorkload(startFleet(t, []string{mongotest.Patient(mongotest.Start(t))}, size))
+			// A drain may take as long as what it waits for, on a busy machine.
+			w := newWorkload(startFleet(t, []string{mongotest.Patient(mongotest.Start(t))}, size, "--shutdown-timeout", "3m"))
 			w.run(t, 4*size, func() { w.disturb(t, size) })
 			w.check(t)
 		})

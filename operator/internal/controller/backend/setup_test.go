@@ -142,9 +142,13 @@ var _ = DescribeTable("watches what it rests on, with the rights it is given", f
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(backend.NewCensus(manager.GetClient()))
-	families, err := registry.Gather()
-	Expect(err).NotTo(HaveOccurred())
-	Expect(families[0].String()).To(And(ContainSubstring("acclaim_operator_backends"),
+	Eventually(ctx, func() (string, error) { // the cache may be behind
+		families, err := registry.Gather()
+		if err != nil {
+			return "", err
+		}
+		return families[0].String(), nil
+	}).Should(And(ContainSubstring("acclaim_operator_backends"),
 		ContainSubstring(`value:"production"`), ContainSubstring(`value:"degraded"`), MatchRegexp(`gauge:\{value:1\}`)))
 	var events eventsv1.EventList
 	Eventually(ctx, func() ([]eventsv1.Event, error) {

@@ -86,7 +86,7 @@ var _ = Describe("The operator as it runs", func() {
 		p := w.poll("watched")
 		w.delete(ctx, w.secret())
 		w.reconciler.DefaultBackend = nil
-		w.run()
+		manager, _ := w.run()
 		w.create(ctx, p)
 		w.eventually(ctx, p, haveReason(v1alpha1.Ready, v1alpha1.ReasonBackendNotFound))
 		w.create(ctx, &v1alpha1.Backend{ObjectMeta: w.named("default"), Spec: v1alpha1.BackendSpec{
@@ -94,6 +94,12 @@ var _ = Describe("The operator as it runs", func() {
 		w.eventually(ctx, p, haveReason(v1alpha1.Ready, v1alpha1.ReasonNoKey))
 		w.create(ctx, w.secret())
 		w.eventually(ctx, p, beReady())
+		// Read by the controller it may be before the watch has heard of it, and what it
+		// has never heard of it does not miss.
+		seen := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}}
+		Eventually(func() error {
+			return manager.GetClient().Get(ctx, client.ObjectKeyFromObject(w.secret()), &seen)
+		}).WithContext(ctx).Should(Succeed())
 		w.delete(ctx, w.secret())
 		w.eventually(ctx, p, haveReason(v1alpha1.Ready, v1alpha1.ReasonNoKey))
 		w.delete(ctx, w.extension())
