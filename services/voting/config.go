@@ -125,13 +125,17 @@ func (c Config) compact() (Config, error) {
 	return c, nil
 }
 
-// encode returns the stored form. Equal configurations have equal encodings.
+// encode returns the form in which it is stored and passed on. Equal
+// configurations have equal encodings, and userData keeps its bytes: escaping it
+// for HTML would make it longer than what was measured.
 func (c Config) encode() []byte {
-	encoded, err := json.Marshal(c)
-	if err != nil {
+	var buf bytes.Buffer
+	encoder := json.NewEncoder(&buf)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(c); err != nil {
 		panic(err) // strings, integers and JSON that compact has accepted
 	}
-	return encoded
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 }
 
 func decodeConfig(encoded []byte) (c Config, err error) {

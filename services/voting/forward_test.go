@@ -2,8 +2,10 @@ package voting_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -56,6 +58,7 @@ func TestPassedOnIsAnsweredTheSame(t *testing.T) {
 	away, o := passing(t, store, nil)
 	here := o.service
 	config := voting.Config{DistinctOptionsPerUser: 2, TotalVotesPerUser: 5, VotesPerOption: 5, Prompt: "Tea?", Options: []string{"yes", "no"}}
+	config.UserData = json.RawMessage(`"` + strings.Repeat("<", 1022) + `"`) // as long as may be, and longer for HTML
 	if err := away.Configure(ctx, forwardedPoll, config); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +89,7 @@ func TestPassedOnIsAnsweredTheSame(t *testing.T) {
 		t.Errorf("a vote too many passed on is refused with %v, want %v", refused, wanted)
 	}
 	got, _, saved, err := away.Config(ctx, forwardedPoll)
-	if err != nil || !saved || got.Prompt != config.Prompt || len(got.Options) != 2 {
+	if err != nil || !saved || got.Prompt != config.Prompt || len(got.Options) != 2 || string(got.UserData) != string(config.UserData) {
 		t.Errorf("configuration passed on is %+v, %t, %v", got, saved, err)
 	}
 	if err := away.Reset(ctx, forwardedPoll); err != nil {
