@@ -20,7 +20,9 @@ const cachedCredentials = 1 << 16
 // claims are what the tokens of this contract carry.
 type claims struct {
 	jwt.RegisteredClaims
-	Role, ChannelID, OpaqueUserID, UserID, ExtensionID, AllowedStage string
+	Role, ChannelID, OpaqueUserID, UserID string
+	// Claims of which an empty one is not the same as none.
+	ExtensionID, AllowedStage *string
 }
 
 // UnmarshalJSON reads claims as strictly as a body: by their exact names and
@@ -33,10 +35,19 @@ func (c *claims) UnmarshalJSON(payload []byte) error {
 		ChannelID:        o.text("channel_id"),
 		OpaqueUserID:     o.text("opaque_user_id"),
 		UserID:           o.text("user_id"),
-		ExtensionID:      o.text("extension_id"),
-		AllowedStage:     o.text("allowed_stage"),
+		ExtensionID:      o.claimed("extension_id"),
+		AllowedStage:     o.claimed("allowed_stage"),
 	}
 	return o.err
+}
+
+// claimed returns the string member of that name, nil when there is none.
+func (o *object) claimed(name string) *string {
+	if !o.has(name) {
+		return nil
+	}
+	s := o.text(name)
+	return &s
 }
 
 // date returns the time of that name in Unix seconds, nil when there is none.
@@ -138,9 +149,9 @@ func (v *verifier) parse(header string) (credential, error) {
 		return credential{}, err
 	}
 	switch {
-	case c.ExtensionID != "" && c.ExtensionID != clientID:
+	case c.ExtensionID != nil && *c.ExtensionID != clientID:
 		return credential{}, errors.New("the token is another extension's")
-	case c.AllowedStage != "" && c.AllowedStage != string(v.environment):
+	case c.AllowedStage != nil && *c.AllowedStage != string(v.environment):
 		return credential{}, errors.New("the token is another environment's")
 	case c.Role == "":
 		return credential{}, errors.New("the token has no role")
