@@ -20,22 +20,19 @@ type salt struct {
 	Salt []byte `json:"salt"`
 }
 
-// VisualizationID returns an id of the caller that is stable within the
-// extension and leads back to neither.
+// VisualizationID returns an id of the caller that is the same in every channel
+// of the extension and leads back to neither.
 func (s *Service) VisualizationID(ctx context.Context, c Caller) (string, error) {
 	secret, err := s.salt(ctx, c)
 	if err != nil {
 		return "", err
 	}
-	viewer, ok := c.Key(Viewer)
-	if c.UserID != "" {
-		viewer, ok = c.Key(ExtensionViewer) // the same in every channel
-	}
-	if !ok {
-		viewer = ""
+	kind, id := "user", c.UserID
+	if id == "" {
+		kind, id = "opaque", c.OpaqueID
 	}
 	mac := hmac.New(sha256.New, secret)
-	mac.Write([]byte(viewer))
+	mac.Write([]byte(key.Join(kind, id)))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:18]), nil
 }
 

@@ -35,10 +35,12 @@ func TestVisualizationID(t *testing.T) {
 		return got
 	}
 	first := id(viewer())
-	elsewhere := viewer()
-	elsewhere.channel = "88"
-	if id(viewer()) != first || id(elsewhere) != first {
-		t.Error("the id of a viewer changes")
+	for _, who := range []identity{viewer(), stranger()} {
+		elsewhere := who
+		elsewhere.channel = "88"
+		if first := id(who); id(who) != first || id(elsewhere) != first {
+			t.Errorf("the id of %s changes", who.opaque)
+		}
 	}
 	if id(stranger()) == first || id(identity{extension: "other", key: "other", role: "viewer", opaque: "U5", user: "5"}) == first {
 		t.Error("two viewers share an id")
