@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -46,7 +47,9 @@ func (o origins) add(other origins) { maps.Copy(o, other) }
 func withAnyPort(origin string) string {
 	scheme, host, _ := strings.Cut(origin, "://")
 	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
-		host = host[:i]
+		if _, err := strconv.ParseUint(host[i+1:], 10, 16); err == nil {
+			host = host[:i]
+		}
 	}
 	return scheme + "://" + host + anyPort
 }
