@@ -35,6 +35,8 @@ type backends struct {
 	eraser *eraser
 	// keeper takes out what is too old; nil where nothing is stored.
 	keeper *keeper
+	// issuesTokens says that the sandbox service is among those served.
+	issuesTokens bool
 	// tellsEvents says that there are events to listen to.
 	tellsEvents bool
 	// sinks tells other systems of events; nil in a process that tells of none.
@@ -55,15 +57,18 @@ type opener func(context.Context, *telemetry.Metrics, stream.Options) (backends,
 // a database if there is one, else over the embedded store. The sandbox service
 // keeps nothing, so alone it opens neither.
 func openBackends(o options, mounts []mount, names ...string) opener {
-	return func(ctx context.Context, metrics *telemetry.Metrics, shared stream.Options) (backends, error) {
+	return func(ctx context.Context, metrics *telemetry.Metrics, shared stream.Options) (b backends, err error) {
 		uri := cmp.Or(o.mongodbURI, os.Getenv(mongodbVariable))
 		switch {
 		case slices.Equal(names, []string{sandboxService}):
-			return noBackends(), nil
+			b = noBackends()
 		case uri != "":
-			return openDatabase(ctx, uri, o, mounts, shared, metrics, names)
+			b, err = openDatabase(ctx, uri, o, mounts, shared, metrics, names)
+		default:
+			b, err = openEmbedded(o, mounts, shared, metrics, names)
 		}
-		return openEmbedded(o, mounts, shared, metrics, names)
+		b.issuesTokens = slices.Contains(names, sandboxService)
+		return b, err
 	}
 }
 

@@ -2,7 +2,12 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"io"
+	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -30,6 +35,39 @@ func TestSingleServices(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// In the sandbox, too, only the sandbox service issues tokens.
+func TestOnlyTheSandboxServiceIssuesTokens(t *testing.T) {
+	for service, want := range map[string]int{rankingService: http.StatusNotFound, sandboxService: http.StatusOK} {
+		p := startProgram(t, t.TempDir(), service, "--environment", "sandbox")
+		status, err := p.do(http.MethodPost, "/authtoken", "", `{"app_id":"sample-app","channel_id":"1","role":"viewer"}`, nil)
+		if err != nil || status != want {
+			t.Errorf("%s: status %d, %v, want %d", service, status, err, want)
+		}
+	}
+}
+
+// Where the program cannot listen it leaves nothing behind.
+func TestPortThatIsTaken(t *testing.T) {
+	other, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close() //nolint:errcheck // it only has to be there
+	for taken, free := range map[string]string{"--listen": "--admin-listen", "--admin-listen": "--listen"} {
+		dir := filepath.Join(t.TempDir(), "data")
+		command := newCommand()
+		command.SetOut(io.Discard)
+		command.SetErr(io.Discard)
+		command.SetArgs([]string{"serve", "--data-dir", dir, "--extensions", registryFile(), free, "127.0.0.1:0", taken, other.Addr().String()})
+		if err := command.ExecuteContext(t.Context()); err == nil || !strings.HasPrefix(err.Error(), taken) {
+			t.Errorf("%s: %v", taken, err)
+		}
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: the folder is there: %v", taken, err)
+		}
 	}
 }
 

@@ -35,9 +35,13 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 	if err != nil {
 		return err
 	}
+	s := &server{logger: logger, directory: directory}
+	if err := s.listen(ctx, o); err != nil { // first: a port that is taken leaves no store behind
+		return err
+	}
 	b, err := open(ctx, metrics, stream.Options{Logger: logger})
 	if err != nil {
-		return err
+		return errors.Join(err, s.publicListener.Close(), s.adminListener.Close())
 	}
 	var draining atomic.Bool
 	ready := func(ctx context.Context) error {
@@ -47,15 +51,12 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 		return b.ready(ctx)
 	}
 	handler := lastAnswers(&draining, withPages(mounts, b, publicHandler(mounts, b, directory, logger, metrics)))
-	public := httpapi.NewServer(handler, logger)
-	admin := httpapi.NewServer(httpapi.NewAdmin(ready, metrics.Registry, eraseHandler(b, directory, logger)), logger)
-	s := &server{public: public, admin: admin, logger: logger, directory: directory, keeper: b.keeper, sinks: b.sinks}
+	s.public = httpapi.NewServer(handler, logger)
+	s.admin = httpapi.NewServer(httpapi.NewAdmin(ready, metrics.Registry, eraseHandler(b, directory, logger)), logger)
+	s.keeper, s.sinks = b.keeper, b.sinks
 	if k := b.keeper; k != nil {
 		k.registry, k.logger = directory.Registry, logger
 		metrics.Retention(k.counts)
-	}
-	if err := s.listen(ctx, o); err != nil {
-		return errors.Join(err, b.close(ctx))
 	}
 	err = announce(out, mounts, s, directory.Registry())
 	if err == nil {
@@ -111,7 +112,7 @@ func publicHandler(mounts []mount, b backends, directory *tenant.Directory, logg
 			Metrics:     metrics,
 		}
 		b.serve(&config)
-		if m.environment == tenant.Sandbox {
+		if b.issuesTokens && m.environment == tenant.Sandbox {
 			config.Sandbox = sandbox.NewService(directory.Registry, time.Now)
 		}
 		// Browser clients ask below /e.
