@@ -59,11 +59,15 @@ type system struct {
 	// answer says what becomes of a request, with the body it has; 0 breaks the
 	// connection, -1 hangs.
 	answer func(n int, body string) (status int)
+	takes  time.Duration // to answer
+	header http.Header   // of answers
 
 	mu      sync.Mutex
 	took    []received // with status 2xx
 	tried   []received
 	headers http.Header // the last
+	busy    int         // requests under way
+	most    int         // of them at a time
 }
 
 type received struct {
@@ -77,6 +81,8 @@ func (s *system) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer s.begin()()
+	time.Sleep(s.takes)
 	s.mu.Lock()
 	got := received{time.Now(), r.Header.Get(sink.DeliveryHeader), string(body)}
 	s.tried = append(s.tried, got)
@@ -96,13 +102,29 @@ func (s *system) RoundTrip(r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
 	}
-	header := http.Header{}
+	header := s.header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
 	if status == http.StatusFound {
 		header.Set("Location", "https://elsewhere.example.com/")
 	}
 	return &http.Response{
 		StatusCode: status, Status: http.StatusText(status), Header: header, Body: http.NoBody, Request: r,
 	}, nil
+}
+
+// begin counts a request as under way until end is called.
+func (s *system) begin() (end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy++
+	s.most = max(s.most, s.busy)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.busy--
+	}
 }
 
 // heard returns what was taken since it was last asked: for each event its name
@@ -188,7 +210,12 @@ type process struct {
 // not of nothing but by sweeps.
 func start(t *testing.T, store *storetest.Memory, registry string, to *system, alone bool) *process {
 	t.Helper()
-	p, clock := &process{t: t}, stream.SystemClock()
+	return startWith(t, store, registry, to, alone, stream.SystemClock())
+}
+
+func startWith(t *testing.T, store *storetest.Memory, registry string, to *system, alone bool, clock stream.Clock) *process {
+	t.Helper()
+	p := &process{t: t}
 	hinted, documents := stream.Options{Exclusive: alone}, document.Options{}
 	if alone {
 		hinted.Applied = func(name string, _ uint64) { p.sinks.Touch(name) }
@@ -201,7 +228,7 @@ func start(t *testing.T, store *storetest.Memory, registry string, to *system, a
 	options := sink.Options{
 		Store: store, Polls: p.votes, Messages: p.messages, Streams: store.Streams, Keys: store.Keys,
 		Tail: sink.Local{Streams: store, Documents: store}, Alone: alone,
-		Environments: []tenant.Environment{tenant.Production}, Transport: to,
+		Environments: []tenant.Environment{tenant.Production}, Transport: to, Clock: clock,
 	}
 	p.sinks = sink.New(options)
 	parsed, err := tenant.Parse([]byte(registry))
