@@ -3,12 +3,14 @@ package sink_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -213,9 +215,23 @@ func start(t *testing.T, store *storetest.Memory, registry string, to *system, a
 	return startWith(t, store, registry, to, alone, stream.SystemClock())
 }
 
-func startWith(t *testing.T, store *storetest.Memory, registry string, to *system, alone bool, clock stream.Clock) *process {
+// severed is a store as a process sees it that can be killed: then it writes no
+// document any more, not even to say goodbye.
+type severed struct {
+	*storetest.Memory
+	dead atomic.Bool
+}
+
+func (s *severed) Put(ctx context.Context, writes ...document.Write) error {
+	if s.dead.Load() {
+		return errors.New("killed")
+	}
+	return s.Memory.Put(ctx, writes...)
+}
+
+func startWith(t *testing.T, shared *storetest.Memory, registry string, to *system, alone bool, clock stream.Clock) *process {
 	t.Helper()
-	p := &process{t: t}
+	p, store := &process{t: t}, &severed{Memory: shared}
 	hinted, documents := stream.Options{Exclusive: alone}, document.Options{}
 	if alone {
 		hinted.Applied = func(name string, _ uint64) { p.sinks.Touch(name) }
@@ -238,6 +254,7 @@ func startWith(t *testing.T, store *storetest.Memory, registry string, to *syste
 	ctx, cancel := context.WithCancel(t.Context())
 	go p.sinks.Run(ctx, func() *tenant.Registry { return parsed })
 	p.kill = sync.OnceFunc(func() {
+		store.dead.Store(true)
 		cancel()
 		end := context.WithoutCancel(t.Context())
 		at, over := context.WithCancel(end)
