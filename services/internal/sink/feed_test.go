@@ -38,8 +38,8 @@ func TestEveryMessageIsTold(t *testing.T) {
 				}
 				for _, room = range []int{0, 100, 200, many} {
 					p.kill()
-					p = start(t, store, registry, to, true)
 					times = nil
+					p = start(t, store, registry, to, true)
 					pass(time.Hour)
 					heard = append(heard, to.heard()...)
 				}

@@ -84,7 +84,7 @@ func (s *system) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	defer s.begin()()
-	time.Sleep(s.takes)
+	<-time.After(s.takes)
 	s.mu.Lock()
 	got := received{time.Now(), r.Header.Get(sink.DeliveryHeader), string(body)}
 	s.tried = append(s.tried, got)
