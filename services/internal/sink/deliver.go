@@ -3,6 +3,7 @@ package sink
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -108,6 +109,10 @@ func (l *lane) gather() (all []*pending, events []Event, err error) {
 	for !l.w.sender.full(events) {
 		s, ok := l.pop()
 		if !ok {
+			break
+		}
+		if slices.ContainsFunc(all, func(p *pending) bool { return p.subject.name == s.name }) {
+			l.again(s) // changed meanwhile: that is for the next request
 			break
 		}
 		p, err := l.look(s)
