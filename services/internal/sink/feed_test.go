@@ -36,7 +36,7 @@ func TestEveryMessageIsTold(t *testing.T) {
 					p.say("", "tick", fmt.Sprint(n))
 					want = append(want, fmt.Sprint("tick ", n))
 				}
-				for _, room = range []int{0, 100, 200, many} {
+				for _, room = range []int{0, 10, 70, many} {
 					p.kill()
 					times = nil
 					p = start(t, store, registry, to, true)

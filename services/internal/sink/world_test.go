@@ -229,11 +229,18 @@ func (s *severed) Put(ctx context.Context, writes ...document.Write) error {
 	return s.Memory.Put(ctx, writes...)
 }
 
-func startWith(t *testing.T, shared *storetest.Memory, registry string, to *system, alone bool, clock stream.Clock) *process {
+func startWith(t *testing.T, store *storetest.Memory, registry string, to *system, alone bool, clock stream.Clock) *process {
+	t.Helper()
+	p := boot(t, store, registry, clock, sink.Options{Alone: alone, Transport: to})
+	synctest.Wait()
+	return p
+}
+
+func boot(t *testing.T, shared *storetest.Memory, registry string, clock stream.Clock, options sink.Options) *process {
 	t.Helper()
 	p, store := &process{t: t}, &severed{Memory: shared}
-	hinted, documents := stream.Options{Exclusive: alone}, document.Options{}
-	if alone {
+	hinted, documents := stream.Options{Exclusive: options.Alone}, document.Options{}
+	if options.Alone {
 		hinted.Applied = func(name string, _ uint64) { p.sinks.Touch(name) }
 		documents.Changed = func(key string, _ uint64) { p.sinks.Touch(key) }
 	}
@@ -241,11 +248,9 @@ func startWith(t *testing.T, shared *storetest.Memory, registry string, to *syst
 	p.messages = message.NewService(store, clock, hinted)
 	docs := document.NewService(store, clock, documents)
 	p.states = state.NewService(docs)
-	options := sink.Options{
-		Store: store, Polls: p.votes, Messages: p.messages, Streams: store.Streams, Keys: store.Keys,
-		Tail: sink.Local{Streams: store, Documents: store}, Alone: alone,
-		Environments: []tenant.Environment{tenant.Production}, Transport: to, Clock: clock,
-	}
+	options.Store, options.Polls, options.Messages, options.Clock = store, p.votes, p.messages, clock
+	options.Streams, options.Keys, options.Tail = store.Streams, store.Keys, sink.Local{Streams: store, Documents: store}
+	options.Environments = []tenant.Environment{tenant.Production}
 	p.sinks = sink.New(options)
 	parsed, err := tenant.Parse([]byte(registry))
 	if err != nil {
@@ -267,7 +272,6 @@ func startWith(t *testing.T, shared *storetest.Memory, registry string, to *syst
 		}
 	})
 	t.Cleanup(p.kill)
-	synctest.Wait()
 	return p
 }
 
