@@ -33,11 +33,12 @@ services/internal/tenant    | fault                                             
 services/internal/transfer  | fault key stream document voting accumulation ranking state                    | storetest
 services/internal/telemetry | stream live sink                                                               |
 services/internal/live      | fault key stream document voting state message                                 | storetest
-services/internal/sink      | key stream document tenant voting state message                                | storetest
+services/internal/sink      | key stream document tenant voting state message                                | storetest sinktest
+services/internal/sinktest  |                                                                                |
 services/internal/page      |                                                                                |
 services/internal/httpapi   | fault domains stream document tenant telemetry live                            | storetest ceiling
 services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
-services                    | fault key domains stream document tenant telemetry live sink page httpapi ceiling boltstore mongostore peer transfer | storetest mongotest faultproxy
+services                    | fault key domains stream document tenant telemetry live sink page httpapi ceiling boltstore mongostore peer transfer | storetest mongotest faultproxy sinktest
 services/votingclient       |                                                                                | votingtest
 services/votingtest         | voting stream tenant telemetry httpapi boltstore                               |
 operator                    | v1alpha1 backend extension poll desired breaker uninstall                      | assets
@@ -68,9 +69,9 @@ hack/scale                  | v1alpha1 assets                                   
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | votingclient votingtest page httpapi telemetry ceiling peer sink services bench scale poll backend extension testcluster breaker operator
+net/http                         | votingclient votingtest page httpapi telemetry ceiling peer sink sinktest services bench scale poll backend extension testcluster breaker operator
 github.com/gorilla/mux           | httpapi
-github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox sink services bench
+github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox sink sinktest services bench
 github.com/evanphx/json-patch/v5 | document
 github.com/prometheus            | httpapi telemetry services poll backend extension operator scale
 github.com/fsnotify/fsnotify     | tenant

@@ -5,7 +5,8 @@
 // The messages to a channel, those to single viewers in it included, are one
 // stream, and those to a whole extension another. Each message has a number in
 // its stream, so that whoever knows the last one it heard can be told exactly what
-// it missed. Only the newest are kept at hand for that.
+// it missed. Only the newest are kept at hand for that; who needs every one reads
+// on in the log.
 //
 // The package may not know HTTP or a database, has no clock of its own and
 // imports no other domain.
@@ -120,6 +121,43 @@ func (s *Service) Since(ctx context.Context, f Feed, after uint64) (Page, error)
 	page, head, err := s.engine.ViewAt(ctx, f.Stream(), command{query: true, after: after})
 	page.Head = head
 	return page, err
+}
+
+// Place is a place between two chunks of a feed's stream. The zero Place is the
+// beginning.
+type Place struct {
+	// Chunk is the sequence number of the chunk before.
+	Chunk uint64
+	// Last is the number of the last message before, 0 when there is none.
+	Last uint64
+}
+
+// forwardAtOnce is how many messages Forward returns, and as many more as the last
+// chunk it reads holds.
+const forwardAtOnce = 64
+
+// Forward reads on from a place in the log and returns the next messages with higher
+// numbers than after, however old they are, and the place behind them.
+func (s *Service) Forward(ctx context.Context, f Feed, from Place, after uint64) (messages []Message, end Place, err error) {
+	end = from
+	for chunk, err := range s.engine.Chunks(ctx, f.Stream(), from.Chunk) {
+		if err != nil {
+			return nil, from, err
+		}
+		for m, err := range s.engine.Entries(&chunk) {
+			if err != nil {
+				return nil, from, err
+			}
+			end.Last++
+			if m.Number = end.Last; m.Number > after {
+				messages = append(messages, m)
+			}
+		}
+		if end.Chunk = chunk.Seq; len(messages) >= forwardAtOnce {
+			break
+		}
+	}
+	return messages, end, nil
 }
 
 // Serve answers what another process passed on with Options.Peers.

@@ -156,3 +156,34 @@ func TestErase(t *testing.T) {
 		}
 	}
 }
+
+// What is not at hand any more is read on from a place in the log, in stretches.
+func TestForward(t *testing.T) {
+	const published = 300
+	s := open(t, storetest.NewMemory())
+	for n := range published {
+		publish(t, s, channel(), "", "tick", fmt.Sprint(n+1))
+	}
+	if _, err := s.Erase(t.Context(), channel().Stream(), stream.Viewer{IDs: []string{"U5"}}); err != nil {
+		t.Fatal(err)
+	}
+	var at message.Place
+	after := uint64(10)
+	for stretches := 0; after < published; stretches++ {
+		messages, end, err := s.Forward(t.Context(), channel(), at, after)
+		if err != nil || len(messages) == 0 || len(messages) > 100 || stretches > 5 {
+			t.Fatalf("%d messages after %d, %v", len(messages), after, err)
+		}
+		for _, m := range messages {
+			if after++; m.Number != after || string(m.Data) != fmt.Sprint(after) {
+				t.Fatalf("message %+v, want %d", m, after)
+			}
+		}
+		if at = end; at.Last != after {
+			t.Errorf("%+v after message %d", at, after)
+		}
+	}
+	if messages, end, err := s.Forward(t.Context(), channel(), at, after); err != nil || len(messages) > 0 || end.Last != published {
+		t.Errorf("%d messages at the end, %+v, %v", len(messages), end, err)
+	}
+}

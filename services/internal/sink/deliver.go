@@ -3,6 +3,7 @@ package sink
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -42,7 +43,8 @@ type pending struct {
 	subject subject
 	at      stored
 	steps   []step
-	sent    int // steps that are in the request
+	more    bool // there is something after the steps
+	sent    int  // steps that are in the request
 }
 
 // deliver looks at what has waited longest, makes one request of it and notes what
@@ -55,7 +57,7 @@ func (l *lane) deliver() (wait time.Duration, err error) {
 	if len(events) == 0 {
 		return l.rest(), nil
 	}
-	ctx, cancel := context.WithDeadline(l.w.m.hard, l.deadline())
+	ctx, cancel := context.WithTimeout(l.w.m.hard, l.patience())
 	n, a := l.w.sender.send(ctx, events)
 	cancel()
 	left := n
@@ -66,24 +68,24 @@ func (l *lane) deliver() (wait time.Duration, err error) {
 			l.againAll(all)
 			return 0, err
 		}
-		if p.sent < len(p.steps) || a.verdict == failed {
+		if p.sent < len(p.steps) || p.more || a.verdict == failed {
 			l.again(p.subject)
 		}
 	}
 	if a.verdict == failed {
-		return max(l.pauses.NextBackOff(), a.wait), nil
+		return l.keep(max(l.pauses.NextBackOff(), a.wait)), nil
 	}
 	l.pauses.Reset()
 	return l.rest(), nil
 }
 
-// deadline is when a request must be over: before another process may deliver.
-func (l *lane) deadline() time.Time {
-	at := time.Now().Add(l.w.m.options.Timeout)
-	if !l.w.m.options.Alone && l.claimed.Before(at) {
-		return l.claimed
+// patience is how long a request may take: it is over before another process may
+// deliver.
+func (l *lane) patience() time.Duration {
+	if o := l.w.m.options; !o.Alone {
+		return min(o.Timeout, l.lease.left())
 	}
-	return at
+	return l.w.m.options.Timeout
 }
 
 // rest is the pause when all is well: none as long as there is more, for a budget
@@ -107,6 +109,10 @@ func (l *lane) gather() (all []*pending, events []Event, err error) {
 	for !l.w.sender.full(events) {
 		s, ok := l.pop()
 		if !ok {
+			break
+		}
+		if slices.ContainsFunc(all, func(p *pending) bool { return p.subject.name == s.name }) {
+			l.again(s) // changed meanwhile: that is for the next request
 			break
 		}
 		p, err := l.look(s)
@@ -150,9 +156,10 @@ func (l *lane) look(s subject) (*pending, error) {
 		return nil, err
 	}
 	if len(f.steps) > 0 {
-		return &pending{subject: s, at: at, steps: f.steps}, nil
+		more := f.steps[len(f.steps)-1].after != f.final
+		return &pending{subject: s, at: at, steps: f.steps, more: more}, nil
 	}
-	f.final.Failing = at.Failing
+	f.final.Tried = at.Tried
 	if f.final == at.position {
 		l.w.delivered(s.name, at.position)
 		return nil, nil
@@ -160,8 +167,8 @@ func (l *lane) look(s subject) (*pending, error) {
 	return nil, l.save(s, f.final, at.version)
 }
 
-// settle moves the position of a subject past what was delivered, or notes since
-// when that fails.
+// settle moves the position of a subject past what was delivered, or notes for how
+// long that was tried.
 func (l *lane) settle(p *pending, a answer) error {
 	if p.sent == 0 {
 		return nil
@@ -169,17 +176,16 @@ func (l *lane) settle(p *pending, a answer) error {
 	stats := &l.w.m.stats
 	if a.verdict == failed {
 		stats.retries.Add(uint64(p.sent))
-		now := time.Now().UnixMilli()
-		if p.at.Failing == 0 {
-			failing := p.at.position
-			failing.Failing = now
-			l.w.logger.Warn("a sink does not take an event; it is tried again", "subject", p.subject.name, "reason", a.reason)
-			return l.save(p.subject, failing, p.at.version)
-		}
-		if now-p.at.Failing < l.w.m.options.DeadAfter.Milliseconds() {
-			return nil
+		if tried := l.tried(p, a); tried < l.w.m.options.DeadAfter {
+			at := p.at.position
+			at.Tried = tried.Milliseconds()
+			if at == p.at.position {
+				return nil
+			}
+			return l.save(p.subject, at, p.at.version)
 		}
 	}
+	delete(l.failed, p.subject.name)
 	if a.verdict == delivered {
 		stats.delivered.Add(uint64(p.sent))
 	} else {
@@ -187,6 +193,20 @@ func (l *lane) settle(p *pending, a answer) error {
 		l.w.logger.Error("an event is dead: a sink did not take it", "subject", p.subject.name, "events", p.sent, "reason", a.reason)
 	}
 	return l.save(p.subject, p.steps[p.sent-1].after, p.at.version)
+}
+
+// tried returns for how long the next event of a subject was tried. Times in which
+// nobody did so do not count, nor what a clock that is set says.
+func (l *lane) tried(p *pending, a answer) time.Duration {
+	now, name := time.Now(), p.subject.name
+	before, again := l.failed[name]
+	l.failed[name] = now
+	tried := time.Duration(p.at.Tried) * time.Millisecond
+	if again {
+		return tried + now.Sub(before)
+	}
+	l.w.logger.Warn("a sink does not take an event; it is tried again", "subject", name, "reason", a.reason)
+	return tried
 }
 
 // save makes a position durable. When another process has moved it, what there is

@@ -20,21 +20,22 @@
 //     an event may come twice; its id is then the same.
 //
 //  2. In order: of one subject no older event follows a newer one. Of several
-//     processes the one that holds the lane's claim delivers; a claim that is not
-//     renewed expires, and a position moves by compare-and-set only.
+//     processes the one that holds the lane's claim delivers, and pauses; a claim
+//     that is not renewed expires, and a position moves by compare-and-set only. No
+//     process compares its clock with that of another.
 //
 //  3. Of a poll or document the latest value wins: what changes faster than it can
 //     be delivered is told of less often, and what it came to is always told last.
-//     Messages are told one by one. Where more were missed than a feed keeps at
-//     hand, a resync event takes their place.
+//     Messages are told one by one, every one of them: those that a feed does not
+//     keep at hand any more are read from its log.
 //
 //  4. Nothing waits for a sink. What is to be delivered is kept as the difference
 //     of position and present, not in a queue; requests under way are bounded for
 //     each sink, each has a time limit, and no redirect is followed.
 //
-//  5. An event that cannot be delivered for [Options.DeadAfter], or that the other
+//  5. An event that was tried in vain for [Options.DeadAfter], or that the other
 //     system declares gone, is dead: it is logged, counted, and the next one's
-//     turn has come.
+//     turn has come. A pause that the other system asks for is kept.
 //
 //  6. A sink that is new begins with what changes from then on.
 //

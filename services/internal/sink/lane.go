@@ -14,8 +14,11 @@ type lane struct {
 	name    string
 	limiter *rate.Limiter // nil: not limited
 	pauses  *backoff.ExponentialBackOff
-	known   map[string]stored // positions, as long as the lane is claimed
-	claimed time.Time         // until when
+	lease   *lease
+	// As long as no other process may have had the lane: positions, and when subjects
+	// were last tried in vain.
+	known  map[string]stored
+	failed map[string]time.Time
 
 	// Under w.mu. queue holds what is to be looked at, each subject once.
 	queue []subject
@@ -33,7 +36,8 @@ func (w *worker) newLane(name string) *lane {
 	pauses.InitialInterval, pauses.MaxInterval, pauses.Multiplier = w.m.options.RetryAfter, longestPause, 2
 	return &lane{
 		w: w, name: name, limiter: w.sender.limiter(), pauses: pauses,
-		known: map[string]stored{}, woken: make(chan struct{}, 1),
+		lease: w.lease(name),
+		known: map[string]stored{}, failed: map[string]time.Time{}, woken: make(chan struct{}, 1),
 	}
 }
 
@@ -87,11 +91,17 @@ func (l *lane) run() {
 // await waits for something to do. It reports false when the lane has ended.
 func (l *lane) await() bool {
 	for !l.waiting() {
-		timer := time.NewTimer(linger)
+		quiet := linger
+		if l.lease.held() {
+			quiet = l.w.m.options.ClaimFor / 4
+		}
+		timer := time.NewTimer(quiet)
 		select {
 		case <-l.woken:
 		case <-timer.C:
-			if l.w.idle(l) {
+			if l.lease.held() {
+				l.release()
+			} else if l.w.idle(l) {
 				return false
 			}
 		case <-l.w.ctx.Done():
@@ -114,7 +124,11 @@ func (l *lane) turn() time.Duration {
 		return 0
 	}
 	defer l.w.atOnce.Release(1)
-	wait, err := l.claim()
+	wait, anew, err := l.claim()
+	if err == nil && anew {
+		l.forget()
+		return wait
+	}
 	if err == nil && wait == 0 {
 		wait, err = l.deliver()
 	}
@@ -128,32 +142,39 @@ func (l *lane) turn() time.Duration {
 }
 
 // claim makes sure that this process alone delivers, for longer than a request
-// takes. It returns how long another one has the lane.
-func (l *lane) claim() (wait time.Duration, err error) {
-	o, now := l.w.m.options, time.Now()
-	if o.Alone || l.claimed.Sub(now) > o.ClaimFor/2+o.Timeout/2 {
-		return 0, nil
+// takes. It returns how long another one has the lane, and whether one may have had
+// it before.
+func (l *lane) claim() (wait time.Duration, anew bool, err error) {
+	o := l.w.m.options
+	if o.Alone {
+		return 0, false, nil
 	}
-	if !l.claimed.After(now) {
-		l.known = map[string]stored{} // others may have delivered meanwhile
+	return l.lease.hold(l.w.m.hard, (o.ClaimFor+o.Timeout)/2, o.ClaimFor)
+}
+
+// forget begins anew after another process may have delivered: what it has sent
+// counts against the same budget.
+func (l *lane) forget() {
+	l.known, l.failed = map[string]stored{}, map[string]time.Time{}
+	l.limiter = l.w.sender.limiter()
+	l.pauses.Reset()
+}
+
+// keep keeps the lane for a pause, so that no other process tries meanwhile.
+func (l *lane) keep(pause time.Duration) time.Duration {
+	o := l.w.m.options
+	if o.Alone {
+		return pause
 	}
-	until := now.Add(o.ClaimFor)
-	taken, err := l.w.positions.claim(l.w.m.hard, l.name, l.w.m.owner, now, until)
-	if err != nil || !taken.IsZero() {
-		l.claimed = time.Time{}
-		return taken.Sub(now), err
+	if _, _, err := l.lease.hold(l.w.m.hard, pause+o.Timeout, pause+o.ClaimFor); err != nil {
+		l.w.logger.Warn("a sink's claim cannot be renewed", "lane", l.name, "error", err)
 	}
-	l.claimed = until
-	return 0, nil
+	return pause
 }
 
 // release lets other processes have the lane at once.
 func (l *lane) release() {
-	now := time.Now()
-	if l.w.m.options.Alone || !l.claimed.After(now) {
-		return
-	}
-	if _, err := l.w.positions.claim(l.w.m.hard, l.name, l.w.m.owner, now, now); err != nil {
+	if err := l.lease.release(l.w.m.hard); err != nil {
 		l.w.logger.Warn("a sink's claim is not given back; it expires", "lane", l.name, "error", err)
 	}
 }

@@ -2,7 +2,6 @@ package sink
 
 import (
 	"context"
-	"crypto/rand"
 	"iter"
 	"log/slog"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/key"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
@@ -45,6 +45,9 @@ type Options struct {
 	DeadAfter time.Duration
 	// AtOnce is how many requests of one sink may be under way, 8.
 	AtOnce int
+	// Clock is that of the system when nil. What two processes do does not rest on how
+	// theirs compare.
+	Clock stream.Clock
 	// Transport carries requests, that of the standard library when nil.
 	Transport http.RoundTripper
 	Logger    *slog.Logger
@@ -82,6 +85,9 @@ func (o Options) withDefaults() Options {
 	if o.AtOnce == 0 {
 		o.AtOnce = 8
 	}
+	if o.Clock == nil {
+		o.Clock = stream.SystemClock()
+	}
 	if o.Transport == nil {
 		o.Transport = http.DefaultTransport
 	}
@@ -94,7 +100,6 @@ func (o Options) withDefaults() Options {
 // Manager has a worker for each sink that the registry declares.
 type Manager struct {
 	options  Options
-	owner    string // of claims, made anew at every start
 	client   *http.Client
 	registry func() *tenant.Registry // set by Run
 
@@ -121,7 +126,7 @@ type workerName struct {
 
 // New returns a manager, which does nothing before Run.
 func New(options Options) *Manager {
-	m := &Manager{options: options.withDefaults(), owner: rand.Text(), workers: map[workerName]*worker{}}
+	m := &Manager{options: options.withDefaults(), workers: map[workerName]*worker{}}
 	m.stopping, m.stop = context.WithCancel(context.Background())
 	m.hard, m.abandon = context.WithCancel(context.Background())
 	m.client = &http.Client{

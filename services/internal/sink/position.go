@@ -4,12 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
-	"github.com/acclaim-dev/acclaim/services/internal/key"
 )
 
 // Kind is the first element of the keys of positions and claims; the environment
@@ -26,11 +24,12 @@ type position struct {
 	// EndsAt is when the poll ends, Ended the end that was told; Unix seconds.
 	EndsAt int64 `json:"endsAt,omitempty"`
 	Ended  int64 `json:"ended,omitempty"`
-	// Message is the number of the last message of a feed.
+	// Message is the number of the last message of a feed that was told, Before that
+	// of the last one up to Head; 0 where that is not known.
 	Message uint64 `json:"message,omitempty"`
-	// Failing is since when the next event cannot be delivered; Unix milliseconds, 0
-	// when it was not tried.
-	Failing int64 `json:"failing,omitempty"`
+	Before  uint64 `json:"before,omitempty"`
+	// Tried is for how many milliseconds the next event was tried.
+	Tried int64 `json:"tried,omitempty"`
 }
 
 // due reports whether the end of a poll has come and was not told of.
@@ -89,34 +88,4 @@ func put(ctx context.Context, store document.Store, name string, body any, versi
 		return err
 	}
 	return store.Put(ctx, write)
-}
-
-// claim is a lane that one process delivers.
-type claim struct {
-	Owner string `json:"owner"`
-	Until int64  `json:"until"` // Unix milliseconds
-}
-
-// claim claims a lane for a process until a time, or says until when another one
-// has it.
-func (p positions) claim(ctx context.Context, lane, owner string, now, until time.Time) (taken time.Time, err error) {
-	name := p.prefix + "lane/" + key.Join(lane)
-	found, err := p.store.Get(ctx, name)
-	if err != nil {
-		return taken, err
-	}
-	var held claim
-	if found[0].Version > 0 {
-		if err := json.Unmarshal(found[0].Body, &held); err != nil {
-			return taken, fmt.Errorf("sink: the claim at %s cannot be read: %w", name, err)
-		}
-	}
-	if end := time.UnixMilli(held.Until); held.Owner != owner && end.After(now) {
-		return end, nil
-	}
-	err = put(ctx, p.store, name, claim{Owner: owner, Until: until.UnixMilli()}, found[0].Version)
-	if errors.Is(err, document.ErrConflict) {
-		return until, nil // somebody else was faster
-	}
-	return taken, err
 }

@@ -68,7 +68,7 @@ func (p pubSub) send(ctx context.Context, events []Event) (n int, a answer) {
 	if !ok {
 		return n, answer{verdict: failed, reason: errUndeclared.Error()}
 	}
-	now, first := time.Now(), events[0]
+	now, first := p.w.m.options.Clock.Now(), events[0]
 	key, ok := extension.SigningSecret(p.w.name.environment, now)
 	if !ok {
 		return n, answer{verdict: failed, reason: "the extension has no active key"}

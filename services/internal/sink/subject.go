@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/key"
@@ -24,6 +23,7 @@ type Polls interface {
 // Messages are read to see what was said.
 type Messages interface {
 	Since(ctx context.Context, f message.Feed, after uint64) (message.Page, error)
+	Forward(ctx context.Context, f message.Feed, from message.Place, after uint64) ([]message.Message, message.Place, error)
 }
 
 // Event is something that a sink is told of.
@@ -49,7 +49,8 @@ type step struct {
 // found is what a look at a subject found.
 type found struct {
 	steps []step
-	// final is the position after the steps, even when there are none.
+	// final is the position once everything is told. There may be more to tell than
+	// the steps.
 	final position
 }
 
@@ -136,13 +137,13 @@ func (o *Options) poll(p voting.Poll, s subject) func(context.Context, position)
 		}
 		f := found{final: position{Head: now.Head, Resets: now.Resets, Stats: digest(now.Statistics), EndsAt: now.EndsAt, Ended: at.Ended}}
 		ended := false
-		if now.EndsAt != 0 && now.EndsAt <= time.Now().Unix() {
+		if now.EndsAt != 0 && now.EndsAt <= o.Clock.Now().Unix() {
 			ended = at.Ended != now.EndsAt || at.Resets != now.Resets
 			f.final.Ended = now.EndsAt
 		}
 		if at.Resets != now.Resets {
 			after := at
-			after.Resets, after.Stats, after.Failing = now.Resets, deleted, 0
+			after.Resets, after.Stats, after.Tried = now.Resets, deleted, 0
 			f.steps = append(f.steps, step{s.event("vote_delete:"+p.ID, pollData(p.ID, nil), now.Resets), after})
 			at.Stats = deleted
 		}
@@ -199,31 +200,4 @@ func (s subject) documentChange(now document.Document, at position) found {
 		f.steps = []step{{s.event(event, body, now.Version), f.final}}
 	}
 	return f
-}
-
-func (o *Options) feed(feed message.Feed, s subject) func(context.Context, position) (found, error) {
-	return func(ctx context.Context, at position) (found, error) {
-		page, err := o.Messages.Since(ctx, feed, at.Message)
-		if err != nil {
-			return found{}, err
-		}
-		f := found{final: position{Head: page.Head, Message: page.Last}}
-		if page.Last > at.Message && uint64(len(page.Messages)) < page.Last-at.Message {
-			missed := at
-			missed.Message, missed.Failing = page.Last-uint64(len(page.Messages)), 0
-			f.steps = append(f.steps, step{s.event("resync", []byte("{}"), missed.Message), missed})
-		}
-		for _, m := range page.Messages {
-			after := position{Head: at.Head, Message: m.Number}
-			if m.Number == page.Last {
-				after = f.final
-			}
-			e := s.event(m.Name, m.Data, m.Number)
-			if m.To != "" {
-				e.Target = "whisper-" + m.To
-			}
-			f.steps = append(f.steps, step{e, after})
-		}
-		return f, nil
-	}
 }

@@ -40,7 +40,7 @@ func (h webhook) send(ctx context.Context, events []Event) (n int, a answer) {
 	if !ok {
 		return 1, answer{verdict: failed, reason: errUndeclared.Error()}
 	}
-	e, now := events[0], time.Now()
+	e, now := events[0], h.w.m.options.Clock.Now()
 	body := encode(envelope{Event: h.w.prefix() + e.Name, Data: e.Data, Target: e.Target, Channel: e.Channel})
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.WebhookURL, bytes.NewReader(body))
 	if err != nil {
@@ -94,16 +94,24 @@ func (m *Manager) do(r *http.Request) answer {
 	case res.StatusCode == http.StatusTooManyRequests:
 		m.stats.limited.Add(1)
 	}
-	return answer{verdict: failed, reason: res.Status, wait: retryAfter(res.Header.Get("Retry-After"))}
+	return answer{verdict: failed, reason: res.Status, wait: retryAfter(res.Header, m.options.Clock.Now())}
 }
 
-// retryAfter reads the seconds of such a header, in bounds.
-func retryAfter(text string) time.Duration {
-	seconds, err := strconv.Atoi(text)
-	if err != nil || seconds < 0 {
+// retryAfter reads how long to wait, in bounds. A date is compared with that of the
+// answer, which the same clock gave, if there is one.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	text := h.Get("Retry-After")
+	if seconds, err := strconv.Atoi(text); err == nil {
+		return time.Duration(min(max(seconds, 0), int(maxWait/time.Second))) * time.Second
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
 		return 0
 	}
-	return min(time.Duration(min(seconds, int(maxWait/time.Second)))*time.Second, maxWait)
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date
+	}
+	return min(max(at.Sub(now), 0), maxWait)
 }
 
 // reasonOf leaves the URL out, whose path is often known to nobody else.

@@ -2,6 +2,7 @@ package sink
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"sync"
@@ -21,6 +22,8 @@ type worker struct {
 	m         *Manager
 	name      workerName
 	positions positions
+	owner     string // of claims
+	birth     *lease
 	sender    sender
 	ctx       context.Context // ends waiting
 	stop      context.CancelFunc
@@ -44,10 +47,12 @@ func (m *Manager) startWorker(name workerName) *worker {
 	w := &worker{
 		m: m, name: name,
 		positions: positions{m.options.Store, key.Join(Kind, string(name.environment), name.extension, name.sink, kind) + "/"},
+		owner:     rand.Text(),
 		atOnce:    semaphore.NewWeighted(int64(m.options.AtOnce)),
 		logger:    m.options.Logger.With("extension", name.extension, "environment", string(name.environment), "sink", name.sink),
 		lanes:     map[string]*lane{}, seen: map[string]uint64{}, ends: map[string]int64{},
 	}
+	w.birth = w.lease("birth")
 	w.sender = &pubSub{w}
 	if name.webhook {
 		w.sender = &webhook{w}
@@ -65,6 +70,12 @@ func (w *worker) declared() (*tenant.Extension, tenant.Sink, bool) {
 	}
 	s, ok := extension.Sink(w.name.environment, w.name.sink)
 	return extension, s, ok
+}
+
+// lease returns one that nobody here has asked for yet.
+func (w *worker) lease(name string) *lease {
+	o := w.m.options
+	return &lease{store: o.Store, clock: o.Clock, key: w.positions.prefix + "lane/" + key.Join(name), owner: w.owner, atFirst: o.ClaimFor}
 }
 
 // tick is how often ends of polls are looked for.
@@ -105,7 +116,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // ring has the polls looked at that have just ended.
 func (w *worker) ring() {
-	now := time.Now().Unix()
+	now := w.m.options.Clock.Now().Unix()
 	var over []string
 	w.mu.Lock()
 	for name, at := range w.ends {
@@ -188,9 +199,8 @@ func (w *worker) bear() (done bool, err error) {
 	}
 	if known[0].version == 0 {
 		if !w.m.options.Alone {
-			now := time.Now()
-			taken, err := w.positions.claim(w.ctx, birth, w.m.owner, now, now.Add(w.m.options.ClaimFor))
-			if err != nil || !taken.IsZero() {
+			span := w.m.options.ClaimFor
+			if wait, _, err := w.birth.hold(w.ctx, span/2, span); err != nil || wait > 0 {
 				return false, err
 			}
 		}
@@ -287,7 +297,7 @@ func (w *worker) recall(names []string) (ended []string, err error) {
 		return nil, err
 	}
 	for i, name := range unknown {
-		if known[i].due(time.Now()) {
+		if known[i].due(w.m.options.Clock.Now()) {
 			ended = append(ended, name)
 		}
 		w.delivered(name, known[i].position)

@@ -3,12 +3,14 @@ package sink_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,11 +61,15 @@ type system struct {
 	// answer says what becomes of a request, with the body it has; 0 breaks the
 	// connection, -1 hangs.
 	answer func(n int, body string) (status int)
+	takes  time.Duration // to answer
+	header http.Header   // of answers
 
 	mu      sync.Mutex
 	took    []received // with status 2xx
 	tried   []received
 	headers http.Header // the last
+	busy    int         // requests under way
+	most    int         // of them at a time
 }
 
 type received struct {
@@ -77,6 +83,8 @@ func (s *system) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer s.begin()()
+	<-time.After(s.takes)
 	s.mu.Lock()
 	got := received{time.Now(), r.Header.Get(sink.DeliveryHeader), string(body)}
 	s.tried = append(s.tried, got)
@@ -96,13 +104,29 @@ func (s *system) RoundTrip(r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
 	}
-	header := http.Header{}
+	header := s.header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
 	if status == http.StatusFound {
 		header.Set("Location", "https://elsewhere.example.com/")
 	}
 	return &http.Response{
 		StatusCode: status, Status: http.StatusText(status), Header: header, Body: http.NoBody, Request: r,
 	}, nil
+}
+
+// begin counts a request as under way until end is called.
+func (s *system) begin() (end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy++
+	s.most = max(s.most, s.busy)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.busy--
+	}
 }
 
 // heard returns what was taken since it was last asked: for each event its name
@@ -188,9 +212,35 @@ type process struct {
 // not of nothing but by sweeps.
 func start(t *testing.T, store *storetest.Memory, registry string, to *system, alone bool) *process {
 	t.Helper()
-	p, clock := &process{t: t}, stream.SystemClock()
-	hinted, documents := stream.Options{Exclusive: alone}, document.Options{}
-	if alone {
+	return startWith(t, store, registry, to, alone, stream.SystemClock())
+}
+
+// severed is a store as a process sees it that can be killed: then it writes no
+// document any more, not even to say goodbye.
+type severed struct {
+	*storetest.Memory
+	dead atomic.Bool
+}
+
+func (s *severed) Put(ctx context.Context, writes ...document.Write) error {
+	if s.dead.Load() {
+		return errors.New("killed")
+	}
+	return s.Memory.Put(ctx, writes...)
+}
+
+func startWith(t *testing.T, store *storetest.Memory, registry string, to *system, alone bool, clock stream.Clock) *process {
+	t.Helper()
+	p := boot(t, store, registry, clock, sink.Options{Alone: alone, Transport: to})
+	synctest.Wait()
+	return p
+}
+
+func boot(t *testing.T, shared *storetest.Memory, registry string, clock stream.Clock, options sink.Options) *process {
+	t.Helper()
+	p, store := &process{t: t}, &severed{Memory: shared}
+	hinted, documents := stream.Options{Exclusive: options.Alone}, document.Options{}
+	if options.Alone {
 		hinted.Applied = func(name string, _ uint64) { p.sinks.Touch(name) }
 		documents.Changed = func(key string, _ uint64) { p.sinks.Touch(key) }
 	}
@@ -198,11 +248,9 @@ func start(t *testing.T, store *storetest.Memory, registry string, to *system, a
 	p.messages = message.NewService(store, clock, hinted)
 	docs := document.NewService(store, clock, documents)
 	p.states = state.NewService(docs)
-	options := sink.Options{
-		Store: store, Polls: p.votes, Messages: p.messages, Streams: store.Streams, Keys: store.Keys,
-		Tail: sink.Local{Streams: store, Documents: store}, Alone: alone,
-		Environments: []tenant.Environment{tenant.Production}, Transport: to,
-	}
+	options.Store, options.Polls, options.Messages, options.Clock = store, p.votes, p.messages, clock
+	options.Streams, options.Keys, options.Tail = store.Streams, store.Keys, sink.Local{Streams: store, Documents: store}
+	options.Environments = []tenant.Environment{tenant.Production}
 	p.sinks = sink.New(options)
 	parsed, err := tenant.Parse([]byte(registry))
 	if err != nil {
@@ -211,6 +259,7 @@ func start(t *testing.T, store *storetest.Memory, registry string, to *system, a
 	ctx, cancel := context.WithCancel(t.Context())
 	go p.sinks.Run(ctx, func() *tenant.Registry { return parsed })
 	p.kill = sync.OnceFunc(func() {
+		store.dead.Store(true)
 		cancel()
 		end := context.WithoutCancel(t.Context())
 		at, over := context.WithCancel(end)
@@ -223,7 +272,6 @@ func start(t *testing.T, store *storetest.Memory, registry string, to *system, a
 		}
 	})
 	t.Cleanup(p.kill)
-	synctest.Wait()
 	return p
 }
 
