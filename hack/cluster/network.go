@@ -80,6 +80,12 @@ func connect(ctx context.Context, nodes int) error {
 	return nil
 }
 
+// plug puts the cable of a node into the bridge ("up"), or pulls it ("down").
+func plug(ctx context.Context, node, state string) error {
+	_, err := output(ctx, "", "ip", "-n", prefix+control, "link", "set", node, state)
+	return err
+}
+
 // machines returns the names of the machines whose network there is.
 func machines() ([]string, error) {
 	entries, err := os.ReadDir(namespaces)
