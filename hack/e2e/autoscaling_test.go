@@ -53,7 +53,7 @@ func autoscaling(w *world) {
 
 		calm()
 		began = time.Now()
-		w.serving(ctx, "voting", 2)
+		w.serving(ctx, 2)
 		w.report.took("the rush's end to two pods again", began)
 		Expect(w.upgrade(ctx, w.values())).To(Succeed())
 		w.running(ctx)

@@ -45,7 +45,7 @@ func installation(w *world) {
 	It("passes the chart's own tests", func(ctx SpecContext) {
 		err := helm(ctx, nil, "test", release, "--namespace", w.namespace)
 		Expect(err).NotTo(HaveOccurred())
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 
 	It("counts a vote for a poll that was just declared", Label(ofNodes), func(ctx SpecContext) {
 		began := time.Now()
@@ -61,7 +61,7 @@ func installation(w *world) {
 		w.report.took("applying a Poll to its first accepted vote", began)
 		w.pollReady(ctx, "colour")
 		w.measureMemory(ctx, "idle", 21)
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(5*time.Minute))
 }
 
 // known waits until every pod of an environment knows the extension. Each learns

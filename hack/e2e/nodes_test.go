@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,21 +74,19 @@ func nodes(w *world) {
 	})
 }
 
-// victim returns a node that counts votes and does not have the database, of
-// which there is only one.
+// victim returns a node that has one of the voting pods, which are to be on
+// several, and not the database, of which there is only one.
 func (w *world) victim(ctx context.Context) string {
 	Expect(len(w.nodes(ctx))).To(BeNumerically(">", 1), "there is no node to do without")
 	database, err := w.pods(ctx, client.MatchingLabels{"app.kubernetes.io/component": "trial-database"})
 	Expect(err).NotTo(HaveOccurred())
 	voting, err := w.pods(ctx, service("voting"))
 	Expect(err).NotTo(HaveOccurred())
-	for _, pod := range voting {
-		if len(database) == 0 || pod.Spec.NodeName != database[0].Spec.NodeName {
-			return pod.Spec.NodeName
-		}
-	}
-	Fail("all voting pods are on the node of the database")
-	return ""
+	Expect(voting).NotTo(HaveEach(HaveField("Spec.NodeName", voting[0].Spec.NodeName)), "all voting pods are on one node")
+	without := slices.IndexFunc(voting, func(pod corev1.Pod) bool {
+		return len(database) == 0 || pod.Spec.NodeName != database[0].Spec.NodeName
+	})
+	return voting[without].Spec.NodeName
 }
 
 // nodeReady waits until a node is Ready, or is not.
