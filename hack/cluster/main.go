@@ -134,7 +134,7 @@ func newStop() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// The cable first: what is killed would otherwise still say goodbye to whom it
 			// is connected with.
-			if err := plug(cmd.Context(), args[0], "down"); err != nil {
+			if err := unplug(cmd.Context(), args[0]); err != nil {
 				return err
 			}
 			return kill(cmd.Context(), args[0])
@@ -152,7 +152,7 @@ func newStart() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := plug(cmd.Context(), args[0], "up"); err != nil {
+			if err := reconnect(cmd.Context(), args[0]); err != nil {
 				return err
 			}
 			return start(folder, args[0])
