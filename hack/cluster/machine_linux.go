@@ -2,11 +2,14 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // start starts a machine: a copy of this program as the process 1 of new
@@ -26,6 +29,11 @@ func start(state, name string) error {
 		return err
 	}
 	defer func() { _ = log.Close() }()
+	// Whoever has us run may wait for what they handed down, such as a lock, to be
+	// closed again.
+	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return err
+	}
 	command := exec.Command("nsenter", "--net="+namespacePath(name), self, "machine", file) //nolint:noctx // it outlives every context
 	command.Stdout, command.Stderr = log, log
 	command.SysProcAttr = &syscall.SysProcAttr{

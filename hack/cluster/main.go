@@ -132,6 +132,11 @@ func newStop() *cobra.Command {
 		Short: "Lose a node, as by a power cut",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			// The cable first: what is killed would otherwise still say goodbye to whom it
+			// is connected with.
+			if err := unplug(cmd.Context(), args[0]); err != nil {
+				return err
+			}
 			return kill(cmd.Context(), args[0])
 		},
 	}
@@ -142,9 +147,12 @@ func newStart() *cobra.Command {
 		Use:   "start NODE",
 		Short: "Start a node that was stopped",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			folder, err := stateFolder()
 			if err != nil {
+				return err
+			}
+			if err := reconnect(cmd.Context(), args[0]); err != nil {
 				return err
 			}
 			return start(folder, args[0])

@@ -50,28 +50,63 @@ func connect(ctx context.Context, nodes int) error {
 		"-n acclaim-control link set nodes up",
 	}
 	for i := 1; i <= nodes; i++ {
-		namespace := prefix + nodeName(i)
-		commands = append(commands,
-			"netns add "+namespace,
-			fmt.Sprintf("-n %s link set lo up", namespace),
-			fmt.Sprintf("-n acclaim-control link add node-%d type veth peer name eth0 netns %s", i, namespace),
-			fmt.Sprintf("-n acclaim-control link set node-%d master nodes up", i),
-			fmt.Sprintf("-n %s addr add %s/24 dev eth0", namespace, nodeAddress(i)),
-			fmt.Sprintf("-n %s link set eth0 up", namespace),
-			// Services have addresses of no network; kube-proxy translates them, but only
-			// once the kernel has found a route.
-			fmt.Sprintf("-n %s route add default via %s", namespace, controlAddress),
-		)
+		commands = append(commands, append(nodeNetwork(i, nodes), "-n acclaim-control "+podRoute(i))...)
 	}
-	for i := 1; i <= nodes; i++ {
-		route := fmt.Sprintf("route add "+podRange+" via %s", i, nodeAddress(i))
-		commands = append(commands, "-n acclaim-control "+route)
-		for other := 1; other <= nodes; other++ {
-			if other != i {
-				commands = append(commands, fmt.Sprintf("-n %s%s %s", prefix, nodeName(other), route))
-			}
+	return configure(ctx, commands)
+}
+
+// nodeNetwork returns the commands that make the network of a node.
+func nodeNetwork(number, nodes int) []string {
+	name := nodeName(number)
+	namespace := prefix + name
+	commands := []string{
+		"netns add " + namespace,
+		fmt.Sprintf("-n %s link set lo up", namespace),
+		fmt.Sprintf("-n acclaim-control link add %s type veth peer name eth0 netns %s", name, namespace),
+		fmt.Sprintf("-n acclaim-control link set %s master nodes up", name),
+		fmt.Sprintf("-n %s addr add %s/24 dev eth0", namespace, nodeAddress(number)),
+		fmt.Sprintf("-n %s link set eth0 up", namespace),
+		// Services have addresses of no network; kube-proxy translates them, but only
+		// once the kernel has found a route.
+		fmt.Sprintf("-n %s route add default via %s", namespace, controlAddress),
+	}
+	for other := 1; other <= nodes; other++ {
+		if other != number {
+			commands = append(commands, fmt.Sprintf("-n %s %s", namespace, podRoute(other)))
 		}
 	}
+	return commands
+}
+
+// podRoute returns the route to the pods of a node.
+func podRoute(number int) string {
+	return fmt.Sprintf("route add "+podRange+" via %s", number, nodeAddress(number))
+}
+
+// unplug takes the cable of a node away.
+func unplug(ctx context.Context, node string) error {
+	return configure(ctx, []string{"-n acclaim-control link del " + node})
+}
+
+// reconnect gives a node that lost its power a new network: of the one before, it
+// would know neighbours that are no more.
+func reconnect(ctx context.Context, node string) error {
+	names, err := machines()
+	if err != nil {
+		return err
+	}
+	if running, err := processes(ctx, node); err != nil || len(running) > 0 {
+		return errors.Join(err, fmt.Errorf("%s runs", node))
+	}
+	for number := range names { // the control plane is one of them
+		if nodeName(number) == node {
+			return configure(ctx, append([]string{"netns del " + prefix + node}, nodeNetwork(number, len(names)-1)...))
+		}
+	}
+	return fmt.Errorf("there is no node %s", node)
+}
+
+func configure(ctx context.Context, commands []string) error {
 	for _, command := range commands {
 		if _, err := output(ctx, "", "ip", strings.Fields(command)...); err != nil {
 			return err

@@ -22,7 +22,7 @@ func contract(w *world) {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(voted.status).To(Equal(http.StatusOK), "%s", voted.body)
 		Expect(voted.header.Get("Access-Control-Allow-Origin")).To(Equal(preflight.header.Get("Access-Control-Allow-Origin")))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(3*time.Minute))
 
 	It("counts, weighs and logs votes", func(ctx SpecContext) {
 		for i, opaque := range []string{"U1", "U2", "U3"} {
@@ -35,7 +35,7 @@ func contract(w *world) {
 		Expect(s).To(And(HaveField("Count", int64(5)), HaveField("Sum", int64(7)), HaveField("Mean", 1.4), HaveField("Vote", HaveValue(Equal(int64(2))))))
 		Expect(w.backend().log(ctx, "weighed")).To(Equal([]record{{"U1", 0}, {"U2", 1}, {"U3", 2}}))
 		Expect(w.viewer("U3").get(ctx, "/vote_logs?id=weighed", nil)).To(MatchError(ContainSubstring("403")))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(3*time.Minute))
 
 	It("accumulates and ranks", func(ctx SpecContext) {
 		for _, opaque := range []string{"U1", "U2", "U3"} {
@@ -63,7 +63,7 @@ func contract(w *world) {
 		Expect(w.broadcaster().get(ctx, "/rank?id=word", &ranking)).To(Succeed())
 		Expect(ranking.Data).To(HaveExactElements(
 			And(HaveField("Key", "b"), HaveField("Score", int64(2))), And(HaveField("Key", "a"), HaveField("Score", int64(1)))))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(3*time.Minute))
 
 	It("keeps state and configuration", func(ctx SpecContext) {
 		admin := w.as(production, sign([]byte(firstKey), "admin", owner, "U"+owner))
@@ -81,7 +81,7 @@ func contract(w *world) {
 		Expect(w.viewer("U1").get(ctx, "/config", &config)).To(Succeed())
 		Expect(config).To(Equal(map[string]object{"channel": {"theme": "dark"}, "extension": {"theme": "light"}}))
 		Expect(w.viewer("U1").post(ctx, "/channel_state", object{"round": 9}, nil)).To(MatchError(ContainSubstring("403")))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(3*time.Minute))
 
 	It("keeps the sandbox apart", func(ctx SpecContext) {
 		request := object{"extension_id": clientID, "channel_id": channel, "user_id": "42", "role": "viewer"}
@@ -93,5 +93,5 @@ func contract(w *world) {
 		Expect(w.as(sandbox, w.viewer("U42").authorization).get(ctx, "/vote?id=apart", nil)).To(MatchError(ContainSubstring("401")))
 		Expect(w.as(production, "").post(ctx, "/authtoken", request, nil)).To(MatchError(ContainSubstring("404")))
 		Expect(w.backend().log(ctx, "apart")).To(BeEmpty())
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(3*time.Minute))
 }

@@ -21,7 +21,7 @@ func disturbances(w *world) {
 		pods, err := w.pods(ctx, service("voting"))
 		Expect(err).NotTo(HaveOccurred())
 		w.kill(ctx, &pods[0])
-		w.serving(ctx, "voting", 2)
+		w.serving(ctx, 2)
 		l.counted(ctx, 200)
 		l.finish(ctx, w, "a killed voting pod")
 	}, SpecTimeout(5*time.Minute))
@@ -34,7 +34,7 @@ func disturbances(w *world) {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(w.Delete(ctx, &pods[0])).To(Succeed())
 		w.gone(ctx, &pods[0])
-		w.serving(ctx, "voting", 2)
+		w.serving(ctx, 2)
 		l.counted(ctx, 100)
 		l.finish(ctx, w, "a deleted voting pod")
 		Expect(l.failed()).To(BeEmpty())
@@ -67,7 +67,7 @@ func disturbances(w *world) {
 			values := w.values()
 			values["production"].(object)["services"] = object{"voting": object{"replicas": replicas}}
 			Expect(w.upgrade(ctx, values)).To(Succeed())
-			w.serving(ctx, "voting", replicas)
+			w.serving(ctx, replicas)
 			l.counted(ctx, 200)
 		}
 		l.finish(ctx, w, "scaled up and down")

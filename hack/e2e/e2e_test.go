@@ -27,12 +27,14 @@ func TestE2E(t *testing.T) {
 // One release is installed, used, disturbed and removed, in this order. A spec
 // that fails does not keep the next from being tried.
 var _ = Describe("Acclaim", Ordered, ContinueOnFailure, func() {
-	w := &world{}
+	w := &world{client: newClient()}
 
 	installation(w)
 	contract(w)
 	polls(w)
 	disturbances(w)
+	autoscaling(w)
+	nodes(w)
 	upgrades(w)
 	rotation(w)
 	removal(w)

@@ -26,20 +26,26 @@ type load struct {
 
 	mu           sync.Mutex
 	requests     int
-	acknowledged map[string]int64 // values by voter
-	inDoubt      map[string]int64 // votes that were not acknowledged
+	votes        map[string]vote // by voter
+	acknowledged int
+	last         time.Time     // a vote was acknowledged
+	pause        time.Duration // the longest between two of them
 	failures     []string
+}
+
+// vote is one that was sent. What was not acknowledged may or may not count.
+type vote struct {
+	value        int64
+	acknowledged bool
 }
 
 // start starts a load on a poll of its own.
 func (w *world) start(ctx context.Context, poll string) *load {
-	l := &load{poll: poll, acknowledged: map[string]int64{}, inDoubt: map[string]int64{}}
+	l := &load{poll: poll, votes: map[string]vote{}, last: time.Now()}
 	ctx, l.stop = context.WithCancel(ctx)
-	for worker := range workers {
-		l.every(ctx, func(n int) { l.vote(w, fmt.Sprintf("U%d-%d", worker, n), int64(n%3)) })
-	}
+	l.viewers(ctx, w, "U", workers, interval)
 	reads := []string{"/accumulate?id=clicks", "/rank?id=word", "/channel_state", "/vote_config?id=colour"}
-	l.every(ctx, func(n int) {
+	l.every(ctx, interval, func(n int) {
 		path := reads[n%len(reads)]
 		got, err := w.backend().send(context.WithoutCancel(ctx), http.MethodGet, path, nil)
 		l.mu.Lock()
@@ -49,9 +55,16 @@ func (w *world) start(ctx context.Context, poll string) *load {
 	return l
 }
 
-// every does something again and again until the load is stopped. What has begun
-// is finished.
-func (l *load) every(ctx context.Context, do func(n int)) {
+// viewers adds viewers, whose names begin with a prefix, until the context ends.
+func (l *load) viewers(ctx context.Context, w *world, prefix string, workers int, interval time.Duration) {
+	for worker := range workers {
+		l.every(ctx, interval, func(n int) { l.vote(w, fmt.Sprintf("%s%d-%d", prefix, worker, n), int64(n%3)) })
+	}
+}
+
+// every does something again and again until the context ends. What has begun is
+// finished.
+func (l *load) every(ctx context.Context, interval time.Duration, do func(n int)) {
 	l.done.Go(func() {
 		defer GinkgoRecover()
 		ticker := time.NewTicker(interval)
@@ -71,10 +84,11 @@ func (l *load) vote(w *world, voter string, value int64) {
 	got, err := w.viewer(voter).send(context.Background(), http.MethodPost, "/vote?id="+l.poll, object{"value": value})
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.judge("POST /vote", got, err) {
-		l.acknowledged[voter] = value
-	} else {
-		l.inDoubt[voter] = value
+	acknowledged := l.judge("POST /vote", got, err)
+	l.votes[voter] = vote{value, acknowledged}
+	if acknowledged {
+		l.acknowledged++
+		l.pause, l.last = max(l.pause, time.Since(l.last)), time.Now()
 	}
 }
 
@@ -100,7 +114,7 @@ func (l *load) counted(ctx context.Context, more int) {
 	votes := func() int {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return len(l.acknowledged)
+		return l.acknowledged
 	}
 	Eventually(ctx, votes).Should(BeNumerically(">=", votes()+more))
 }
@@ -111,7 +125,8 @@ func (l *load) counted(ctx context.Context, more int) {
 func (l *load) finish(ctx context.Context, w *world, during string) {
 	l.stop()
 	l.done.Wait()
-	w.report.add("failed requests, "+during, fmt.Sprintf("%d of %d", len(l.failures), l.requests))
+	w.report.add("failed requests, "+during, fmt.Sprintf("%d of %d, votes paused for %s at most",
+		len(l.failures), l.requests, l.pause.Round(time.Millisecond)))
 	for i, failure := range l.failures {
 		if i == 10 || i == len(l.failures)-1 {
 			AddReportEntry("the last failure", l.failures[len(l.failures)-1])
@@ -121,24 +136,36 @@ func (l *load) finish(ctx context.Context, w *world, during string) {
 	}
 	log, err := w.backend().log(ctx, l.poll)
 	Expect(err).NotTo(HaveOccurred())
+	Expect(l.contradictions(log)).To(BeEmpty())
 	fold := statistics{Specific: make([]int64, 3)}
-	stored := map[string]int64{}
 	for _, r := range log {
-		Expect(stored).NotTo(HaveKey(r.Opaque), "this vote is in the log twice")
-		stored[r.Opaque] = r.Value
 		fold.Count++
 		fold.Sum += r.Value
 		fold.Specific[r.Value]++
-	}
-	for voter, value := range l.acknowledged {
-		Expect(stored).To(HaveKeyWithValue(voter, value), "this vote was acknowledged")
-		delete(stored, voter)
-	}
-	for voter, value := range stored {
-		Expect(l.inDoubt).To(HaveKeyWithValue(voter, value), "nobody sent this vote")
 	}
 	var s statistics
 	Expect(w.backend().get(ctx, "/vote?id="+l.poll, &s)).To(Succeed())
 	Expect(s).To(And(HaveField("Count", fold.Count), HaveField("Sum", fold.Sum)))
 	Expect(s.Specific[:3]).To(Equal(fold.Specific))
+}
+
+// contradictions says how a log differs from what it must be.
+func (l *load) contradictions(log []record) []string {
+	var found []string
+	stored := map[string]bool{}
+	for _, r := range log {
+		if stored[r.Opaque] {
+			found = append(found, r.Opaque+" is in the log twice")
+		}
+		stored[r.Opaque] = true
+		if sent, known := l.votes[r.Opaque]; !known || sent.value != r.Value {
+			found = append(found, fmt.Sprintf("%s did not vote %d", r.Opaque, r.Value))
+		}
+	}
+	for voter, sent := range l.votes {
+		if sent.acknowledged && !stored[voter] {
+			found = append(found, voter+" is not in the log, and was acknowledged")
+		}
+	}
+	return found
 }

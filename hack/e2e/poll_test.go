@@ -24,7 +24,7 @@ func polls(w *world) {
 		edit(ctx, w, &v1alpha1.Poll{ObjectMeta: w.named("colour")}, func(p *v1alpha1.Poll) { p.Spec.Options = []string{"black", "white"} })
 		Eventually(ctx, w.options(ctx, "colour")).Should(Equal([]string{"black", "white"}))
 		w.pollReady(ctx, "colour")
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(3*time.Minute))
 
 	It("corrects what changed behind the operator's back", func(ctx SpecContext) {
 		Expect(w.broadcaster().post(ctx, "/vote_config", object{"id": "colour", "config": object{"options": []string{"drifted"}}}, nil)).To(Succeed())
@@ -32,7 +32,7 @@ func polls(w *world) {
 		began := time.Now()
 		Eventually(ctx, w.options(ctx, "colour")).Should(Equal([]string{"black", "white"}))
 		w.report.took("a drifted configuration to its correction", began)
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(4*time.Minute))
 
 	DescribeTable("deletes a Poll", func(ctx SpecContext, name string, policy v1alpha1.DeletionPolicy, votes int64) {
 		p := poll(w.named(name))
@@ -52,7 +52,7 @@ func polls(w *world) {
 			Expect(err).To(MatchError(ContainSubstring("404")))
 		}
 	},
-		Entry("and what it declared", "deleted", v1alpha1.DeletionDelete, int64(0), SpecTimeout(time.Minute)),
-		Entry("and retains its votes", "retained", v1alpha1.DeletionRetain, int64(1), SpecTimeout(time.Minute)),
+		Entry("and what it declared", "deleted", v1alpha1.DeletionDelete, int64(0), SpecTimeout(3*time.Minute)),
+		Entry("and retains its votes", "retained", v1alpha1.DeletionRetain, int64(1), SpecTimeout(3*time.Minute)),
 	)
 }

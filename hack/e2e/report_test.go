@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/kubernetes"
@@ -56,9 +57,14 @@ func (r *report) write(to io.Writer) {
 	_ = table.Flush()
 }
 
-// measureMemory adds the memory that every pod of the namespace has. The metrics
-// API knows of a pod some time after it has begun.
-func (w *world) measureMemory(ctx context.Context, when string, pods int) error {
+// measureMemory adds the memory that every pod of the namespace has, once the
+// metrics API answers and knows of so many: a pod comes to it some time after it
+// has begun.
+func (w *world) measureMemory(ctx context.Context, when string, pods int) {
+	Eventually(ctx, func() error { return w.readMemory(ctx, when, pods) }).WithPolling(time.Second).Should(Succeed())
+}
+
+func (w *world) readMemory(ctx context.Context, when string, pods int) error {
 	clientset, err := kubernetes.NewForConfig(w.config)
 	if err != nil {
 		return err

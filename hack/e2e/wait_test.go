@@ -69,11 +69,11 @@ func service(name string) client.MatchingLabels {
 	return client.MatchingLabels{"app.kubernetes.io/instance": "default", "app.kubernetes.io/component": name}
 }
 
-// serving waits until a service of production has so many pods, all ready.
-func (w *world) serving(ctx context.Context, name string, replicas int) {
+// serving waits until production has so many voting pods, all ready.
+func (w *world) serving(ctx context.Context, replicas int) {
 	ready := HaveField("Status.Conditions", ContainElement(And(
 		HaveField("Type", corev1.PodReady), HaveField("Status", corev1.ConditionTrue))))
-	Eventually(ctx, func() ([]corev1.Pod, error) { return w.pods(ctx, service(name)) }).Should(And(HaveLen(replicas), HaveEach(ready)))
+	Eventually(ctx, func() ([]corev1.Pod, error) { return w.pods(ctx, service("voting")) }).Should(And(HaveLen(replicas), HaveEach(ready)))
 }
 
 // edit changes an object as `kubectl edit` does.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -32,6 +33,7 @@ const (
 type world struct {
 	client.Client
 	config    *rest.Config
+	client    *http.Client
 	namespace string
 	host      string // of the ingress
 	ingress   string // base URL of its controller
@@ -58,8 +60,13 @@ func (w *world) connect(ctx context.Context) {
 	DeferCleanup(w.leave)
 	w.ingress = os.Getenv("ACCLAIM_E2E_INGRESS")
 	if w.ingress == "" {
-		w.ingress = fmt.Sprintf("http://%s:30080", w.nodeAddress(ctx))
+		w.enter(ctx, "")
 	}
+}
+
+// enter has requests come through the ingress of the first node but one.
+func (w *world) enter(ctx context.Context, but string) {
+	w.ingress = fmt.Sprintf("http://%s:30080", w.nodeAddress(ctx, but))
 }
 
 // leave removes what a spec that failed left.
@@ -68,17 +75,23 @@ func (w *world) leave(ctx SpecContext) {
 	Expect(client.IgnoreNotFound(w.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}))).To(Succeed())
 }
 
-func (w *world) nodeAddress(ctx context.Context) string {
-	var nodes corev1.NodeList
-	Expect(w.List(ctx, &nodes)).To(Succeed())
-	Expect(nodes.Items).NotTo(BeEmpty())
-	for _, address := range nodes.Items[0].Status.Addresses {
-		if address.Type == corev1.NodeInternalIP {
-			return address.Address
+// nodeAddress returns that of the first node but one.
+func (w *world) nodeAddress(ctx context.Context, but string) string {
+	for _, node := range w.nodes(ctx) {
+		for _, address := range node.Status.Addresses {
+			if node.Name != but && address.Type == corev1.NodeInternalIP {
+				return address.Address
+			}
 		}
 	}
-	Fail("the first node has no address")
+	Fail("no node has an address")
 	return ""
+}
+
+func (w *world) nodes(ctx context.Context) []corev1.Node {
+	var nodes corev1.NodeList
+	Expect(w.List(ctx, &nodes)).To(Succeed())
+	return nodes.Items
 }
 
 // values are those of the release, without what upgrades add.
@@ -112,7 +125,7 @@ func cutImage(image string) (repository, tag string) {
 	return image[:i], image[i+1:]
 }
 
-// helm runs Helm, with values if there are any. An error has what it printed.
+// helm runs Helm, with values if there are any.
 func helm(ctx context.Context, values any, arguments ...string) error {
 	command := exec.CommandContext(ctx, "helm", arguments...)
 	if values != nil {
@@ -123,9 +136,14 @@ func helm(ctx context.Context, values any, arguments ...string) error {
 		command.Args = append(command.Args, "--values", "-")
 		command.Stdin = bytes.NewReader(content)
 	}
+	return run(command)
+}
+
+// run runs a command. An error has what it printed.
+func run(command *exec.Cmd) error {
 	output, err := command.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("helm %s: %w\n%s", arguments[0], err, output)
+		return fmt.Errorf("%s: %w\n%s", strings.Join(command.Args, " "), err, output)
 	}
 	return nil
 }

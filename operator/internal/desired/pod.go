@@ -55,9 +55,8 @@ func podTemplate(b *v1alpha1.Backend, service, databaseHash string) *corev1ac.Po
 		WithVolumes(corev1ac.Volume().WithName(registryVolume).WithSecret(
 			corev1ac.SecretVolumeSource().WithSecretName(RegistrySecret(b.Name)).WithDefaultMode(0o440).
 				WithItems(corev1ac.KeyToPath().WithKey(RegistryKey).WithPath(RegistryKey)))).
-		WithTopologySpreadConstraints(
-			spread(b, service, corev1.LabelHostname),
-			spread(b, service, corev1.LabelTopologyZone))
+		WithTopologySpreadConstraints(spread(b, service)).
+		WithAffinity(corev1ac.Affinity().WithPodAntiAffinity(apart(b, service)))
 	schedule(spec, b.Spec.Scheduling)
 	for _, secret := range b.Spec.ImagePullSecrets {
 		spec.WithImagePullSecrets(corev1ac.LocalObjectReference().WithName(secret.Name))
@@ -158,16 +157,30 @@ func resources(r *corev1.ResourceRequirements) *corev1ac.ResourceRequirementsApp
 	return all
 }
 
-// spread asks for the pods of one version of a service to be apart, and takes
-// them together rather than not at all.
-func spread(b *v1alpha1.Backend, service, topology string) *corev1ac.TopologySpreadConstraintApplyConfiguration {
+// spread asks for the pods of one version of a service to be on different nodes,
+// and takes them together rather than not at all.
+func spread(b *v1alpha1.Backend, service string) *corev1ac.TopologySpreadConstraintApplyConfiguration {
 	return corev1ac.TopologySpreadConstraint().
-		WithTopologyKey(topology).
+		WithTopologyKey(corev1.LabelHostname).
 		WithMaxSkew(1).
 		WithWhenUnsatisfiable(corev1.ScheduleAnyway).
 		WithLabelSelector(selector(b, service)).
-		WithMatchLabelKeys("pod-template-hash")
+		WithMatchLabelKeys(versionLabel)
 }
+
+// apart asks for them to be in different zones. It is no second constraint like
+// that of nodes: of a node that lacks the label of one, where a cluster has no
+// zones, the scheduler would ignore both.
+func apart(b *v1alpha1.Backend, service string) *corev1ac.PodAntiAffinityApplyConfiguration {
+	return corev1ac.PodAntiAffinity().WithPreferredDuringSchedulingIgnoredDuringExecution(
+		corev1ac.WeightedPodAffinityTerm().WithWeight(100).WithPodAffinityTerm(corev1ac.PodAffinityTerm().
+			WithTopologyKey(corev1.LabelTopologyZone).
+			WithLabelSelector(selector(b, service)).
+			WithMatchLabelKeys(versionLabel)))
+}
+
+// versionLabel is what the pods of one version of a Deployment have in common.
+const versionLabel = "pod-template-hash"
 
 func schedule(spec *corev1ac.PodSpecApplyConfiguration, s v1alpha1.Scheduling) {
 	if len(s.NodeSelector) > 0 {
