@@ -45,7 +45,7 @@ func openDatabase(ctx context.Context, uri string, o options, mounts []mount, sh
 	if err != nil {
 		return backends{}, errors.Join(fmt.Errorf("--peer-advertise: %w", err), listener.Close(), store.Close(ctx))
 	}
-	d := newDomains(o, store, sharing{streams: store.Begun, tail: store, mounts: mounts}, func(kind string) stream.Options {
+	d := newDomains(o, store, sharing{streams: store.Begun, tail: store, watch: store.Watch, mounts: mounts}, func(kind string) stream.Options {
 		placed := shared
 		placed.Peers = node.Peers(kind)
 		return placed

@@ -132,6 +132,7 @@ func (h hub) Collect(ch chan<- prometheus.Metric) {
 	}{
 		{"listeners", "Those who listen for events.", prometheus.GaugeValue, float64(f.Listeners)},
 		{"sources", "Polls, documents and feeds that are listened to.", prometheus.GaugeValue, float64(f.Sources)},
+		{"watched", "1 while the database itself tells what any process writes.", prometheus.GaugeValue, map[bool]float64{true: 1}[f.Watched]},
 		{"looks_total", "Reads of what is listened to.", prometheus.CounterValue, float64(f.Looks)},
 		{"failures_total", "Reads of what is listened to that failed and were tried again.", prometheus.CounterValue, float64(f.Failures)},
 		{"events_total", "Events.", prometheus.CounterValue, float64(f.Events)},
