@@ -146,7 +146,7 @@ func newDomains(o options, over store, s sharing, optionsOf func(kind string) st
 		metrics.Streams(rankingService, d.ranking.Stats)
 	}
 	if slices.Contains(names, stateService) {
-		d.documents = document.NewService(over, clock, document.Options{Changed: touch})
+		d.documents = document.NewService(over, clock, document.Options{Changed: touch, Busy: optionsOf(voting.Kind).Busy})
 		d.messages = message.NewService(over, clock, hinting(message.Kind))
 		metrics.Streams("message", d.messages.Stats)
 		if d.polls = d.voting; d.polls == nil {

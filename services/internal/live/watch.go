@@ -49,7 +49,7 @@ func (w *watch) run(ctx context.Context) {
 	failing := false
 	err := w.hub.options.Watch(ctx, w.hub.Touch, func(err error) {
 		if err != nil && !failing {
-logger.Warn("the store cannot be watched for now; its tail is asked more often", "error", err)
+			logger.Warn("the store cannot be watched for now; its tail is asked more often", "error", err)
 		}
 		failing = err != nil
 		if w.hub.watched.Swap(!failing) || !failing {

@@ -44,11 +44,11 @@ func (w *watched) watch(ctx context.Context, touch func(string, uint64), watchin
 	}
 }
 
-// asksIn returns how often the tail is asked in a while.
-func (w *watched) asksIn(d time.Duration) int64 {
+// asks returns how often the tail is asked in 8 s.
+func (w *watched) asks() int64 {
 	synctest.Wait()
 	before := w.asked.Load()
-	pass(d)
+	pass(8 * time.Second)
 	synctest.Wait()
 	return w.asked.Load() - before
 }
@@ -77,12 +77,12 @@ func TestWatchedStore(t *testing.T) {
 	in(t, func(t *testing.T) {
 		w := newWatched()
 		here, there, e := w.follow(t)
-		if n := w.asksIn(8 * time.Second); n != 32 || here.hub.Stats().Watched {
+		if n := w.asks(); n != 32 || here.hub.Stats().Watched {
 			t.Errorf("asked %d times in 8 s before it is watched", n)
 		}
 		w.watching(nil)
 		pass(time.Second)
-		if n := w.asksIn(8 * time.Second); n != 4 || !here.hub.Stats().Watched {
+		if n := w.asks(); n != 4 || !here.hub.Stats().Watched {
 			t.Errorf("asked %d times in 8 s while it is watched", n)
 		}
 		there.tick()
@@ -115,13 +115,13 @@ func TestWatchingFails(t *testing.T) {
 		w.watching(errors.New("down"))
 		pass(100 * time.Millisecond) // reads take their time where others write
 		e.want(ticked)
-		if n := w.asksIn(8 * time.Second); n != 32 {
+		if n := w.asks(); n != 32 {
 			t.Errorf("asked %d times in 8 s while it cannot be watched", n)
 		}
 		w.watching(errors.New("down still"))
 		w.watching(nil)
 		pass(time.Second)
-		if n := w.asksIn(8 * time.Second); n != 4 {
+		if n := w.asks(); n != 4 {
 			t.Errorf("asked %d times in 8 s when it is watched again", n)
 		}
 	})
@@ -155,7 +155,7 @@ func TestStoreThatCannotBeWatched(t *testing.T) {
 		_, there, e := w.follow(t)
 		w.refusal <- errors.New("no change streams")
 		pass(time.Second)
-		if n := w.asksIn(8 * time.Second); n != 32 || w.begun.Load() != 1 {
+		if n := w.asks(); n != 32 || w.begun.Load() != 1 {
 			t.Errorf("asked %d times in 8 s, begun %d times", n, w.begun.Load())
 		}
 		there.tick()

@@ -35,10 +35,10 @@ func (s *Store) Watch(ctx context.Context, touch func(name string, place uint64)
 	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, w.follow(ctx) },
 		backoff.WithBackOff(w.pauses), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, _ time.Duration) { watching(err) }))
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return fmt.Errorf("the database gives this user no change stream: %w", err)
 	}
-	return fmt.Errorf("the database gives this user no change stream: %w", err)
+	return nil
 }
 
 const (

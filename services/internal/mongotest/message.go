@@ -15,15 +15,16 @@ type message []byte
 const headerBytes = 16
 
 func readMessage(r io.Reader) (message, error) {
-	m := make(message, headerBytes)
-	if _, err := io.ReadFull(r, m); err != nil {
+	header := make([]byte, headerBytes)
+	if _, err := io.ReadFull(r, header); err != nil {
 		return nil, err
 	}
-	length := binary.LittleEndian.Uint32(m)
+	length := binary.LittleEndian.Uint32(header)
 	if length < headerBytes || length > 64<<20 {
 		return nil, errors.New("mongotest: not the MongoDB wire protocol")
 	}
-	m = append(m, make([]byte, length-headerBytes)...)
+	m := make(message, length)
+	copy(m, header)
 	_, err := io.ReadFull(r, m[headerBytes:])
 	return m, err
 }

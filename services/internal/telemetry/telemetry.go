@@ -94,9 +94,12 @@ func (m *Metrics) Retention(counts func() (chunks, bytes, snapshots uint64)) {
 	counter("acclaim_retention_snapshots_total", "Snapshots that were deleted.", func() uint64 { _, _, n := counts(); return n })
 }
 
-// Database registers how many commands were sent to the database, by name.
-func (m *Metrics) Database(counts func() map[string]uint64) {
-	m.Registry.MustRegister(database{counts})
+// Database registers how many commands were sent to the database, by name, and how
+// many wait for a connection to it.
+func (m *Metrics) Database(counts func() map[string]uint64, waiting func() int64) {
+	m.Registry.MustRegister(database{counts}, prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: "acclaim_database_waiting", Help: "Commands that wait for a connection to the database."},
+		func() float64 { return float64(waiting()) }))
 }
 
 // database reads the counts when it is asked.
