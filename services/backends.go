@@ -119,6 +119,7 @@ type store interface {
 type sharing struct {
 	streams func(ctx context.Context, prefix string) iter.Seq2[string, error]
 	tail    live.Tail // nil where nobody else writes
+	watch   func(ctx context.Context, touch func(name string, head uint64), watching func(error)) error
 	mounts  []mount
 }
 
@@ -150,7 +151,7 @@ func newDomains(o options, over store, s sharing, optionsOf func(kind string) st
 		metrics.Streams(rankingService, d.ranking.Stats)
 	}
 	if slices.Contains(names, stateService) {
-		d.documents = document.NewService(over, clock, document.Options{Changed: touch})
+		d.documents = document.NewService(over, clock, document.Options{Changed: touch, Busy: optionsOf(voting.Kind).Busy})
 		d.messages = message.NewService(over, clock, hinting(message.Kind))
 		metrics.Streams("message", d.messages.Stats)
 		if d.polls = d.voting; d.polls == nil {
@@ -158,7 +159,7 @@ func newDomains(o options, over store, s sharing, optionsOf func(kind string) st
 		}
 		d.live = live.New(live.Options{
 			Polls: d.polls, Documents: state.NewService(d.documents), Messages: d.messages,
-			Streams: s.streams, Tail: s.tail, Logger: optionsOf(voting.Kind).Logger,
+			Streams: s.streams, Tail: s.tail, Watch: s.watch, Logger: optionsOf(voting.Kind).Logger,
 		})
 		metrics.Live(d.live.Stats)
 		d.sinks = newSinks(over, s, d, optionsOf(voting.Kind).Logger)

@@ -45,14 +45,14 @@ func openDatabase(ctx context.Context, uri string, o options, mounts []mount, sh
 	if err != nil {
 		return backends{}, errors.Join(fmt.Errorf("--peer-advertise: %w", err), listener.Close(), store.Close(ctx))
 	}
-	d := newDomains(o, store, sharing{streams: store.Begun, tail: store, mounts: mounts}, func(kind string) stream.Options {
+	d := newDomains(o, store, sharing{streams: store.Begun, tail: store, watch: store.Watch, mounts: mounts}, func(kind string) stream.Options {
 		placed := shared
-		placed.Peers = node.Peers(kind)
+		placed.Peers, placed.Busy = node.Peers(kind), store.Busy
 		return placed
 	}, metrics, names)
 	maps.Copy(engines, d.engines())
 	metrics.Peers(node.Count)
-	metrics.Database(store.Operations)
+	metrics.Database(store.Operations, store.Waiting)
 	if err := node.Join(ctx); err != nil {
 		return backends{}, errors.Join(err, listener.Close(), d.close(ctx), store.Close(ctx))
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -79,6 +80,92 @@ func TestDatabaseSlow(t *testing.T) {
 	}
 }
 
+// While the database takes a second for each answer, more polls come than it has
+// connections. Those who would wait for one for too long are refused before the
+// database has stored anything, few wait, and what is acknowledged is stored.
+func TestDatabaseSlowForManyPolls(t *testing.T) {
+	const polls, fewest, mostWaiting = 1000, 300, 500 // in all, refused at least, waiting at most
+	proxy, uri := mongotest.Through(t, mongotest.Start(t))
+	p := startProgram(t, t.TempDir(), "serve", "--mongodb-uri", mongotest.Patient(uri))
+	viewer := sign(t, "viewer", "U")
+	c := gather(t, p, viewer)
+	slow := faultproxy.Action{Delay: time.Second}
+	proxy.Inject(func(string) faultproxy.Action { return slow })
+	if f, why := send(p, http.MethodPost, "/vote", viewer, `{"value":1}`, nil); f != stored {
+		t.Fatal(why)
+	}
+	release := make(chan struct{})
+	proxy.Inject(func(command string) faultproxy.Action {
+		if command == "insert" {
+			<-release
+		}
+		return slow
+	})
+
+	var all sync.WaitGroup
+	shed := make(chan struct{}, polls)
+	fates := make([]int, polls)
+	for i := range polls {
+		all.Go(func() {
+			status, retry, err := c.send(t.Context(), i, http.MethodPost, fmt.Sprint("?id=p", i), `{"value":1}`)
+			if err != nil || status != http.StatusOK && (status != http.StatusServiceUnavailable || retry == "") {
+				t.Errorf("status %d, retry after %q, %v", status, retry, err)
+			}
+			if fates[i] = status; status != http.StatusOK {
+				shed <- struct{}{}
+			}
+		})
+	}
+	waiting := 0
+	for refused := 0; refused < fewest && waiting <= mostWaiting; {
+		select {
+		case <-shed:
+			refused++
+		default:
+			waiting = max(waiting, metric(t, p, "acclaim_database_waiting"))
+		}
+	}
+	if waiting > mostWaiting {
+		t.Errorf("%d commands wait for a connection, want at most %d", waiting, mostWaiting)
+	}
+	proxy.Inject(nil)
+	close(release)
+	all.Wait()
+	counts := map[int]int{}
+	for i, status := range fates {
+		counts[status]++
+		var tally struct{ Count int }
+		f, why := send(p, http.MethodGet, fmt.Sprint("/vote?id=p", i), viewer, "", &tally)
+		if f != stored || (tally.Count == 1) != (status == http.StatusOK) {
+			t.Errorf("poll %d was answered %d and has %d votes; %s", i, status, tally.Count, why)
+		}
+	}
+	t.Logf("%d waited; the votes were answered %v", waiting, counts)
+}
+
+// metric returns a figure that a program tells.
+func metric(t *testing.T, p *process, name string) (value int) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.admin+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), "\n"+name+" ")
+	if _, err := fmt.Sscan(after, &value); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return value
+}
+
 // crowd is many clients of one identity over few connections.
 type crowd struct {
 	url, header string
@@ -98,7 +185,7 @@ func gather(t *testing.T, p *process, header string) *crowd {
 		var protocols http.Protocols
 		protocols.SetUnencryptedHTTP2(true)
 		c.clients = append(c.clients, &http.Client{Transport: &http.Transport{Protocols: &protocols}})
-		if status, _, err := c.send(t.Context(), len(c.clients)-1, http.MethodGet, ""); err != nil || status != http.StatusOK {
+		if status, _, err := c.send(t.Context(), len(c.clients)-1, http.MethodGet, "", ""); err != nil || status != http.StatusOK {
 			t.Fatalf("status %d, %v", status, err)
 		}
 	}
@@ -106,11 +193,11 @@ func gather(t *testing.T, p *process, header string) *crowd {
 }
 
 func (c *crowd) vote(ctx context.Context, i int) (status int, retryAfter string, err error) {
-	return c.send(ctx, i, http.MethodPost, `{"value":1}`)
+	return c.send(ctx, i, http.MethodPost, "", `{"value":1}`)
 }
 
-func (c *crowd) send(ctx context.Context, i int, method, body string) (status int, retryAfter string, err error) {
-	req, err := http.NewRequestWithContext(ctx, method, c.url, strings.NewReader(body))
+func (c *crowd) send(ctx context.Context, i int, method, query, body string) (status int, retryAfter string, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.url+query, strings.NewReader(body))
 	if err != nil {
 		return 0, "", err
 	}

@@ -45,9 +45,9 @@ func (s *Service) EditAll(ctx context.Context, edits []Edit) error {
 	}
 	defer release()
 	return s.retry(ctx, func() error {
-		documents, err := s.store.Get(ctx, keys...)
+		documents, err := s.read(ctx, keys)
 		if err != nil {
-			return storageFault(err)
+			return err
 		}
 		writes, err := evaluateAll(documents, edits)
 		if err != nil {

@@ -43,9 +43,9 @@ func newPauses(first, longest time.Duration) *backoff.ExponentialBackOff {
 func (s *Service) commit(key string, edits []*item) {
 	var p *plan
 	err := s.retry(s.ctx, func() error {
-		documents, err := s.store.Get(s.ctx, key)
+		documents, err := s.read(s.ctx, []string{key})
 		if err != nil {
-			return storageFault(err)
+			return err
 		}
 		p = makePlan(documents[0], edits)
 		if p.changes == 0 {

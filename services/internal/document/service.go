@@ -31,6 +31,10 @@ type Options struct {
 	// Limit is how many reads and edits of any documents may wait or be under way;
 	// more are refused with fault.Unavailable. 0 is 16,384.
 	Limit int64
+	// Busy, if set, is asked before a read or an edit needs the store. What it returns,
+	// which has kind fault.Unavailable, is what the callers hear. What may have been
+	// stored is looked for whatever it says.
+	Busy func() error
 	// Changed, if set, hears of every version that this service has made durable,
 	// soon after. It returns at once.
 	Changed func(key string, version uint64)
@@ -60,6 +64,9 @@ func NewService(store Store, clock Clock, options Options) *Service {
 	if options.QueueLimit == 0 {
 		options.QueueLimit = defaultQueueLimit
 	}
+	if options.Busy == nil {
+		options.Busy = func() error { return nil }
+	}
 	if options.Changed == nil {
 		options.Changed = func(string, uint64) {}
 	}
@@ -82,6 +89,14 @@ func (s *Service) Get(ctx context.Context, keys ...string) ([]Document, error) {
 		return nil, err
 	}
 	defer s.callers.Add(-1)
+	return s.read(ctx, keys)
+}
+
+// read reads documents unless the store is busy.
+func (s *Service) read(ctx context.Context, keys []string) ([]Document, error) {
+	if err := s.options.Busy(); err != nil {
+		return nil, err
+	}
 	documents, err := s.store.Get(ctx, keys...)
 	if err != nil {
 		return nil, storageFault(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -252,4 +253,37 @@ func TestThoseWhoWaitAreRefusedWhileTheStoreIsAway(t *testing.T) {
 		store.get = func(context.Context) error { return nil }
 		wantStored(t, store, "k", 1, `{"first":true}`)
 	})
+}
+
+// While the store is busy reads and edits are refused before it is asked, but for
+// what may have been stored already.
+func TestBusyStore(t *testing.T) {
+	store := newFaulty()
+	var busy atomic.Bool
+	service := document.NewService(store, newClock(), document.Options{Busy: func() error {
+		if busy.Load() {
+			return fault.New(fault.Unavailable, "busy")
+		}
+		return nil
+	}})
+	store.put = func(_ context.Context, n int64, put func() error) error {
+		if n > 1 {
+			return put()
+		}
+		busy.Store(true)
+		return errLost
+	}
+	if _, err := service.Edit(t.Context(), edit(t, "k", `{"a":1}`)); err != nil {
+		t.Errorf("a write whose answer was lost: %v", err)
+	}
+	puts := store.puts.Load()
+	_, err := service.Get(t.Context(), "k")
+	wantKind(t, err, fault.Unavailable)
+	_, err = service.Edit(t.Context(), edit(t, "k", `{"a":2}`))
+	wantKind(t, err, fault.Unavailable)
+	wantKind(t, service.EditAll(t.Context(), []document.Edit{edit(t, "k", `{"a":3}`)}), fault.Unavailable)
+	if store.puts.Load() != puts {
+		t.Error("something was written while the store was busy")
+	}
+	wantStored(t, store, "k", 1, `{"a":1}`)
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
@@ -28,6 +29,11 @@ type Options struct {
 	Streams func(ctx context.Context, prefix string) iter.Seq2[string, error]
 	// Tail tells what other processes write; nil when there are none.
 	Tail Tail
+	// Watch, if set, calls touch with what any process writes, sooner than Tail would
+	// tell of it, until ctx is done. It says nil to watching when touch hears of
+	// everything from then on, and why when it may not. It ends before that, with an
+	// error, where a store can never do so. It runs while somebody listens.
+	Watch func(ctx context.Context, touch func(name string, head uint64), watching func(error)) error
 	// PollEvery is the least time between two updates of one poll, 1 s.
 	PollEvery time.Duration
 	// DocumentEvery is the same of one document, 100 ms; a later version replaces
@@ -36,7 +42,8 @@ type Options struct {
 	// MessageEvery is how long messages of one feed are gathered at most, 10 ms.
 	MessageEvery time.Duration
 	// TailEvery is how often Tail is asked, 250 ms; for polls that are new or have
-	// not changed for a minute, every fourth time.
+	// not changed for a minute, every fourth time. While Watch tells what is written it
+	// is asked for everything every eighth time.
 	TailEvery time.Duration
 	// Linger is how long what nobody listens to any more is followed still, so that
 	// who comes back can go on from where it was: 30 s.
@@ -106,6 +113,7 @@ type Hub struct {
 	cancel  context.CancelFunc
 	work    sync.WaitGroup
 	stats   counters
+	watched atomic.Bool // Options.Watch tells of everything that is written
 
 	mu      sync.RWMutex // held for moments: commits pass through it
 	closed  bool
@@ -150,8 +158,7 @@ func (h *Hub) Touch(name string, head uint64) {
 		s.touch(head)
 		return
 	}
-	if s := h.sources[name[:strings.LastIndexByte(name, '/')+1]]; s != nil {
-		s.subject.(*siblings).find(name)
+	if s := h.sources[name[:strings.LastIndexByte(name, '/')+1]]; s != nil && s.subject.(*siblings).find(name) {
 		s.mark()
 	}
 }

@@ -33,13 +33,18 @@ func (h *Hub) newSiblings(of voting.Poll) *source {
 	return &source{sort: ofSiblings, subject: &siblings{hub: h, any: of, polls: map[string]*source{}}}
 }
 
-// find is a hint that there is a poll.
-func (s *siblings) find(name string) {
+// find is a hint that there is a poll. It reports whether that is news.
+func (s *siblings) find(name string) bool {
+	if s.follows(name) {
+		return false
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.found) < s.hub.options.MaxPolls {
-		s.found = append(s.found, name)
+	if len(s.found) >= s.hub.options.MaxPolls {
+		return false
 	}
+	s.found = append(s.found, name)
+	return true
 }
 
 // look has all polls followed that are not yet. Of those that were there before

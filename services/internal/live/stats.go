@@ -5,6 +5,8 @@ import "sync/atomic"
 // Stats are the figures of a hub.
 type Stats struct {
 	Listeners, Sources int
+	// Watched says whether the store tells what any process writes.
+	Watched bool
 	// Looks counts reads of what is listened to, Failures those that failed.
 	Looks, Failures uint64
 	// Events counts what was published, Delivered how often to a listener.
@@ -26,7 +28,7 @@ func (h *Hub) Stats() Stats {
 	listeners := h.listeners
 	h.publishing.Unlock()
 	return Stats{
-		Listeners: listeners, Sources: sources,
+		Listeners: listeners, Sources: sources, Watched: h.watched.Load(),
 		Looks: h.stats.looks.Load(), Failures: h.stats.failures.Load(),
 		Events: h.stats.events.Load(), Delivered: h.stats.delivered.Load(),
 		Slow: h.stats.slow.Load(),

@@ -16,9 +16,12 @@ type Tail interface {
 	Versions(ctx context.Context, keys []string) (map[string]uint64, error)
 }
 
-// discoverEvery is how many times the tail is asked for one time that it is asked
-// for new polls and for quiet ones.
-const discoverEvery = 4
+// Of how many rounds there is one in which the tail is asked for new polls and for
+// quiet ones, and one in which it is asked at all while the store is watched.
+const (
+	discoverEvery = 4
+	watchedEvery  = 2 * discoverEvery
+)
 
 // follow asks the tail all the time for what is listened to. It costs a question
 // for all streams together, one lookup for each in it, another for all documents,
@@ -27,10 +30,18 @@ const discoverEvery = 4
 func (h *Hub) follow() {
 	ticker := time.NewTicker(h.options.TailEvery)
 	defer ticker.Stop()
+	w := &watch{hub: h, changed: make(chan struct{}, 1)}
+	defer w.end()
 	failing := false
 	for round := 0; ; round++ {
 		select {
 		case <-ticker.C:
+			w.tend()
+			if h.watched.Load() && round%watchedEvery != 0 {
+				continue
+			}
+		case <-w.changed:
+			round = 0 // what was written before is asked for at once
 		case <-h.ctx.Done():
 			return
 		}

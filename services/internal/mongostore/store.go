@@ -48,11 +48,16 @@ const (
 	selectionTimeout = 2 * time.Second
 )
 
+// defaultConnections is how many there are to one server at most, unless the URI
+// says otherwise. It is the driver's own default.
+const defaultConnections = 100
+
 // Store is one process's way to the database.
 type Store struct {
 	client       *mongo.Client
 	transactions bool
 	operations   *operations
+	queue        *queue
 
 	chunks, snapshots, parts, documents, members *mongo.Collection
 
@@ -91,8 +96,12 @@ func connect(uri, database string) (*Store, error) {
 		SetWriteConcern(&writeconcern.WriteConcern{W: "majority", Journal: new(true)}).
 		SetReadConcern(readconcern.Majority()).
 		SetReadPreference(readpref.Primary()).
-		SetRetryWrites(true).
-		SetMonitor(counted.monitor())
+		SetRetryWrites(true)
+	waiting := &queue{connections: defaultConnections}
+	if o.MaxPoolSize != nil {
+		waiting.connections = int64(*o.MaxPoolSize)
+	}
+	o.SetMonitor(waiting.listen(counted.monitor())).SetPoolMonitor(waiting.pool())
 	client, err := mongo.Connect(o)
 	if err != nil {
 		return nil, unusable(err)
@@ -101,6 +110,7 @@ func connect(uri, database string) (*Store, error) {
 	return &Store{
 		client:     client,
 		operations: counted,
+		queue:      waiting,
 		chunks:     db.Collection("chunks"),
 		snapshots:  db.Collection("snapshots"),
 		parts:      db.Collection("snapshot_parts"),

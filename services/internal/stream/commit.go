@@ -20,6 +20,9 @@ func (l *log[S, C, E, R]) handle(ctx context.Context) error {
 	}
 	for attempt := range l.engine.options.ConflictLimit {
 		chunk := l.decide(l.stamp())
+		if err := l.busy(); err != nil {
+			return err
+		}
 		if chunk.Count+len(l.groups) == 0 {
 			if news, err := l.refresh(ctx); news || err != nil {
 				if err != nil {

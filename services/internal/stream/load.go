@@ -13,6 +13,9 @@ func (l *log[S, C, E, R]) load(ctx context.Context) error {
 	if l.loaded.Load() {
 		return nil
 	}
+	if err := l.busy(); err != nil {
+		return err
+	}
 	timer := l.startTimer()
 	if err := l.restore(ctx, timer); err != nil {
 		return unread(err)

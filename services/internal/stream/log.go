@@ -23,6 +23,7 @@ type log[S, C, E, R any] struct {
 	pins    int
 	charged int64
 
+	urgent atomic.Int64 // calls to recover that wait or are under way
 	took   atomic.Int64 // by the last append, in nanoseconds
 	size   atomic.Int64 // bytes of state
 	tail   atomic.Int64 // bytes of chunks since the last snapshot
@@ -57,6 +58,10 @@ func (l *log[S, C, E, R]) submit(ctx context.Context, c *call[C, R]) error {
 		return errFull()
 	}
 
+	if c.group.recovery {
+		l.urgent.Add(1)
+		defer l.urgent.Add(-1)
+	}
 	it := batch.NewItem(c)
 	if l.queue.Push(it) {
 		e.work.Add(1)
@@ -82,6 +87,15 @@ func (l *log[S, C, E, R]) slow(waiting int64) bool {
 func (l *log[S, C, E, R]) tooLong(calls int) bool {
 	batches := calls / l.engine.options.BatchLimit
 	return batches > 0 && time.Duration(batches+1)*time.Duration(l.took.Load()) > patience
+}
+
+// busy reports why the store is not to be asked for a batch now. What may be stored
+// already is no reason to wait.
+func (l *log[S, C, E, R]) busy() error {
+	if l.urgent.Load() > 0 {
+		return nil
+	}
+	return l.engine.options.Busy()
 }
 
 func errFull() error { return fault.New(fault.Unavailable, "too many commands are waiting") }

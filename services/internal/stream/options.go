@@ -44,6 +44,10 @@ type Options struct {
 	// Random gives chunk ids and jitter; a securely seeded generator when nil.
 	// The engine uses it from one goroutine at a time.
 	Random rand.Source
+	// Busy, if set, is asked before a batch needs the store. What it returns, which has
+	// kind fault.Unavailable, is what the callers hear. What may have been stored is
+	// looked for whatever it says.
+	Busy func() error
 	// Applied, if set, hears how far the log of a stream is known to have come, soon
 	// after any engine's commit that this one learns of. It returns at once. It
 	// hears of the same place more than once and of no place that is not durable.
@@ -62,6 +66,9 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.SettleAttempts, 8)
 	setDefault(&o.ConflictLimit, 300)
 	setDefault(&o.GroupMemory, 1_024)
+	if o.Busy == nil {
+		o.Busy = func() error { return nil }
+	}
 	if o.Applied == nil {
 		o.Applied = func(string, uint64) {}
 	}

@@ -94,9 +94,12 @@ func (m *Metrics) Retention(counts func() (chunks, bytes, snapshots uint64)) {
 	counter("acclaim_retention_snapshots_total", "Snapshots that were deleted.", func() uint64 { _, _, n := counts(); return n })
 }
 
-// Database registers how many commands were sent to the database, by name.
-func (m *Metrics) Database(counts func() map[string]uint64) {
-	m.Registry.MustRegister(database{counts})
+// Database registers how many commands were sent to the database, by name, and how
+// many wait for a connection to it.
+func (m *Metrics) Database(counts func() map[string]uint64, waiting func() int64) {
+	m.Registry.MustRegister(database{counts}, prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: "acclaim_database_waiting", Help: "Commands that wait for a connection to the database."},
+		func() float64 { return float64(waiting()) }))
 }
 
 // database reads the counts when it is asked.
@@ -132,6 +135,7 @@ func (h hub) Collect(ch chan<- prometheus.Metric) {
 	}{
 		{"listeners", "Those who listen for events.", prometheus.GaugeValue, float64(f.Listeners)},
 		{"sources", "Polls, documents and feeds that are listened to.", prometheus.GaugeValue, float64(f.Sources)},
+		{"watched", "1 while the database itself tells what any process writes.", prometheus.GaugeValue, map[bool]float64{true: 1}[f.Watched]},
 		{"looks_total", "Reads of what is listened to.", prometheus.CounterValue, float64(f.Looks)},
 		{"failures_total", "Reads of what is listened to that failed and were tried again.", prometheus.CounterValue, float64(f.Failures)},
 		{"events_total", "Events.", prometheus.CounterValue, float64(f.Events)},

@@ -1,0 +1,91 @@
+package mongostore
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/faultproxy"
+	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+)
+
+func TestWait(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	for name, test := range map[string]struct {
+		connections, waiting, took int64
+		began, answered            int64 // ago
+		want                       time.Duration
+	}{
+		"nobody waits":                           {100, 0, 5000 * ms, 0, 0, 0},
+		"as many connections as anybody wants":   {0, 1000, 5000 * ms, 0, 0, 0},
+		"many, before a fast database":           {100, 1000, 2 * ms, 0, 0, 20 * time.Millisecond},
+		"a few, before a slow one":               {100, 50, 1500 * ms, 0, 0, 750 * time.Millisecond},
+		"many, before a slow one":                {100, 200, 1500 * ms, 0, 0, 3 * time.Second},
+		"nothing is answered any more":           {100, 200, 2 * ms, 3000 * ms, 3000 * ms, 6 * time.Second},
+		"the first after a long while":           {100, 1, 2 * ms, 0, 3600_000 * ms, 20 * time.Microsecond},
+		"somebody always waits, all is answered": {100, 100, 2 * ms, 3600_000 * ms, 0, 2 * time.Millisecond},
+	} {
+		now := time.Unix(1e9, 0)
+		q := &queue{connections: test.connections}
+		q.waiting.Store(test.waiting)
+		q.took.Store(test.took)
+		q.began.Store(now.UnixNano() - test.began)
+		q.answered.Store(now.UnixNano() - test.answered)
+		if got := q.wait(now); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+// While the database takes its time, those who wait for a connection are few: the
+// store says that it is busy, and goes on saying so until they have been served.
+func TestBusy(t *testing.T) {
+	const connections, comers = 4, 200
+	proxy, uri := mongotest.Through(t, mongotest.Patient(mongotest.Start(t)))
+	s := mustOpen(t, uri+fmt.Sprint("&maxPoolSize=", connections))
+	t.Cleanup(func() { mustClose(t, s) })
+	proxy.Inject(func(string) faultproxy.Action { return faultproxy.Action{Delay: time.Second / 2} })
+	mustAppend(t, s, "s", 1)
+	if err := s.Busy(); err != nil {
+		t.Errorf("nobody waits: %v", err)
+	}
+	release := make(chan struct{})
+	proxy.Inject(func(command string) faultproxy.Action {
+		if command == "insert" {
+			<-release
+		}
+		return faultproxy.Action{}
+	})
+	var appends sync.WaitGroup
+	refused := make(chan error, comers)
+	for n := range comers {
+		appends.Go(func() {
+			if err := s.Busy(); err != nil {
+				refused <- err
+				return
+			}
+			if err := s.Append(t.Context(), stream.Chunk{Stream: fmt.Sprint("s/", n), Seq: 1}); err != nil {
+				t.Errorf("an append that was let in: %v", err)
+			}
+		})
+	}
+	for range comers / 2 {
+		if err := <-refused; fault.KindOf(err) != fault.Unavailable {
+			t.Errorf("refused with %v", err)
+		}
+	}
+	if err := s.Busy(); err == nil {
+		t.Error("the database has answered nothing, and is not busy")
+	}
+	close(release)
+	appends.Wait()
+	if err := s.Busy(); err != nil {
+		t.Errorf("everybody was served: %v", err)
+	}
+	if n := s.Waiting(); n != 0 {
+		t.Errorf("%d wait for a connection", n)
+	}
+}

@@ -1,0 +1,223 @@
+package mongostore
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/acclaim-dev/acclaim/services/internal/faultproxy"
+	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+)
+
+// watcher is who is told by a Watch.
+type watcher struct {
+	t       *testing.T
+	touched chan string // name and place
+	told    chan error  // whether it is watching
+	ended   chan error  // what Watch returned
+	stop    context.CancelFunc
+}
+
+// mustWatch has a store watched until the test ends.
+func mustWatch(t *testing.T, s *Store) *watcher {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	w := &watcher{t: t, touched: make(chan string, 10_000), told: make(chan error, 100), ended: make(chan error, 1), stop: cancel}
+	var running sync.WaitGroup
+	running.Go(func() {
+		w.ended <- s.Watch(ctx, func(name string, place uint64) {
+			w.touched <- fmt.Sprint(name, " ", place)
+		}, func(err error) { w.told <- err })
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return w
+}
+
+// watching waits until it is told that it is.
+func (w *watcher) watching() {
+	w.t.Helper()
+	for {
+		select {
+		case err := <-w.told:
+			if err == nil {
+				return
+			}
+		case err := <-w.ended:
+			w.t.Fatalf("the watch has ended: %v", err)
+		}
+	}
+}
+
+// until waits for a place and returns all it is told of before.
+func (w *watcher) until(last string) (before []string) {
+	w.t.Helper()
+	for {
+		select {
+		case touched := <-w.touched:
+			if touched == last {
+				return before
+			}
+			before = append(before, touched)
+		case err := <-w.ended:
+			w.t.Fatalf("the watch has ended: %v", err)
+		}
+	}
+}
+
+func mustAppend(t *testing.T, s *Store, name string, seq uint64) {
+	t.Helper()
+	if err := s.Append(t.Context(), stream.Chunk{Stream: name, Seq: seq, Payload: []byte("p")}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// played returns a store over change streams that are played, one of another process
+// and what plays them. The store's commands go through a proxy.
+func played(t *testing.T) (s, other *Store, streams *mongotest.ChangeStreams, proxy *faultproxy.Proxy) {
+	t.Helper()
+	streams, uri := mongotest.WithChangeStreams(t, mongotest.StartServer(t, t.TempDir()))
+	other = mustOpen(t, uri)
+	t.Cleanup(func() { mustClose(t, other) })
+	proxy, uri = mongotest.Through(t, uri)
+	s = mustOpen(t, uri)
+	t.Cleanup(func() { mustClose(t, s) })
+	return s, other, streams, proxy
+}
+
+// What any process inserts is told of, and nothing else. Of several chunks of a
+// stream the last may stand for all. A real server is asked where there is one: a
+// replica set or a sharded cluster must have change streams.
+func TestWatch(t *testing.T) {
+	uri := mongotest.Patient(mongotest.Start(t))
+	if os.Getenv(mongotest.ServerVariable) == "" {
+		_, uri = mongotest.WithChangeStreams(t, uri)
+	}
+	s, other := mustOpen(t, uri), mustOpen(t, uri)
+	t.Cleanup(func() { mustClose(t, s); mustClose(t, other) })
+	mustAppend(t, other, "poll/before", 1)
+	w := mustWatch(t, s)
+	if !s.transactions {
+		if err := <-w.ended; err == nil {
+			t.Error("a server on its own has change streams")
+		}
+		return
+	}
+	w.watching()
+	if err := other.SaveSnapshot(t.Context(), "poll/a", stream.Snapshot{State: []byte("state")}); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, other, "poll/a", 1)
+	if before := w.until("poll/a 1"); len(before) > 0 {
+		t.Errorf("told of %q", before)
+	}
+	mustPut(t, other, "state/d", 0, 3)
+	w.until("state/d 3")
+	for seq := range uint64(30) {
+		mustAppend(t, s, "poll/own", seq+1)
+	}
+	for _, place := range w.until("poll/own 30") {
+		if !strings.HasPrefix(place, "poll/own ") {
+			t.Errorf("told of %s", place)
+		}
+	}
+	w.stop()
+	if err := <-w.ended; err != nil {
+		t.Errorf("at the end: %v", err)
+	}
+}
+
+// A server that has no change streams says so at once, or when it is asked.
+func TestWatchIsRefused(t *testing.T) {
+	t.Run("neither replicated nor sharded", func(t *testing.T) {
+		s := mustOpen(t, mongotest.StartServer(t, t.TempDir()))
+		t.Cleanup(func() { mustClose(t, s) })
+		if err := <-mustWatch(t, s).ended; err == nil || !strings.Contains(err.Error(), "replica set") {
+			t.Errorf("got %v", err)
+		}
+		s.transactions = true // as if it had not said so
+		if err := <-mustWatch(t, s).ended; err == nil {
+			t.Error("the MongoDB-wire server has opened a change stream")
+		} else {
+			t.Log(err)
+		}
+	})
+	for _, code := range []int32{13, 238, 40573} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			s, _, streams, _ := played(t)
+			streams.Refuse(code)
+			if err := <-mustWatch(t, s).ended; err == nil || !strings.Contains(err.Error(), "refused") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// Whatever breaks, what was inserted meanwhile is told of, from where the stream was.
+func TestWatchGoesOn(t *testing.T) {
+	lose := func(command string, fault faultproxy.Fault) faultproxy.Plan {
+		return func(name string) faultproxy.Action {
+			if name != command {
+				return faultproxy.Action{}
+			}
+			return faultproxy.Action{Fault: fault}
+		}
+	}
+	for name, harm := range map[string]func(*watcher, *faultproxy.Proxy){
+		"a connection breaks": func(_ *watcher, p *faultproxy.Proxy) { p.Reset() },
+		"for longer than the driver tries": func(w *watcher, p *faultproxy.Proxy) {
+			p.Inject(lose("aggregate", faultproxy.LoseRequest))
+			p.Reset()
+			for err := range w.told {
+				if err != nil {
+					break
+				}
+			}
+			p.Inject(nil)
+		},
+		"answers are lost": func(w *watcher, p *faultproxy.Proxy) {
+			p.Inject(at(1, "getMore", func() faultproxy.Fault { return faultproxy.LoseReply }))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, other, streams, proxy := played(t)
+			w := mustWatch(t, s)
+			w.watching()
+			mustAppend(t, other, "poll/a", 1)
+			w.until("poll/a 1")
+			mustAppend(t, other, "poll/b", 1)
+			harm(w, proxy)
+			mustAppend(t, other, "poll/b", 2)
+			w.until("poll/b 2")
+			openings := streams.Openings()
+			if len(openings) < 2 || slices.Contains(openings[1:], -1) {
+				t.Errorf("streams were opened at %d: all but the first go on", openings)
+			}
+		})
+	}
+}
+
+// When the server no longer knows what came after a token, the watch begins anew, and
+// says that something may have been missed.
+func TestWatchBeginsAnew(t *testing.T) {
+	s, other, streams, _ := played(t)
+	w := mustWatch(t, s)
+	w.watching()
+	mustAppend(t, other, "poll/a", 1)
+	w.until("poll/a 1")
+	streams.Lose()
+	if err := <-w.told; err == nil || !strings.Contains(err.Error(), "286") && !strings.Contains(err.Error(), "too old") {
+		t.Errorf("told of %v", err)
+	}
+	w.watching()
+	mustAppend(t, other, "poll/b", 1)
+	w.until("poll/b 1")
+	if openings := streams.Openings(); openings[len(openings)-1] != -1 {
+		t.Errorf("streams were opened at %d", openings)
+	}
+}
