@@ -22,11 +22,11 @@ func newImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Store what export wrote, exactly",
-		Long: `Import stores what "acclaim export" wrote as JSON Lines, in either store: every
-log with its times, ids and hash chain, every document with its version. FILE may
-be - for the standard input. Snapshots are made anew as the store is used.
+		Long: `Import stores what "acclaim export" wrote as JSON Lines or CSV, in either store:
+every log with its times, ids and hash chain, every document with its version. FILE
+may be - for the standard input. Snapshots are made anew as the store is used.
 
-It checks each line before it stores it and refuses a file that was changed or cut
+It checks each record before it stores it and refuses a file that was changed or cut
 off. It replaces nothing: where a log or a document of that name is there and the
 same it is left alone, where it differs the import ends. So one that was killed can
 be repeated with the same file and completes. Nothing may serve the extension from

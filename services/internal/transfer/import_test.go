@@ -105,6 +105,7 @@ func TestImportOfAChangedFile(t *testing.T) {
 		"nothing":            {nil, "empty"},
 		"compressed":         {file{"\x1f\x8b\x08"}, "gzip"},
 		"not JSON":           {edit(3, "{", "{{"), "line 4: not JSON"},
+		"another table":      {file{"a,b\n1,2\n"}, "neither JSON Lines nor CSV"},
 		"another format":     {edit(0, "acclaim-export", "something"), "does not begin with a header"},
 		"later version":      {edit(0, `"version":1`, `"version":2`), "version 2"},
 		"no extension":       {edit(0, `"extension":"x"`, `"extension":""`), "an export is of"},
