@@ -266,7 +266,7 @@ func TestImportOfAnEndlessTable(t *testing.T) {
 			}
 			return again.Read(p)
 		})
-		_, err := transfer.Import(t.Context(), io.MultiReader(strings.NewReader(c.begin), endless), storetest.NewMemory())
+		_, err := transfer.Import(t.Context(), io.MultiReader(strings.NewReader(c.begin), endless), storetest.NewMemory(), nil)
 		if !errors.Is(err, transfer.ErrFile) || !strings.Contains(err.Error(), "longer than") {
 			t.Errorf("an endless %s: %v", name, err)
 		}

@@ -40,11 +40,14 @@ type Result struct {
 // The error is ErrFile where the file is not whole or was changed. What it says
 // up to there may be stored then, whatever the error, and a repetition with the
 // whole file goes on from there. Memory is bounded by a batch of lines.
-func Import(ctx context.Context, r io.Reader, store Target) (Result, error) {
+//
+// Unless it is nil, begin is called with what the file is of before anything is
+// stored. Its error ends the import.
+func Import(ctx context.Context, r io.Reader, store Target, begin func(context.Context, Scope) error) (Result, error) {
 	c, b := newChecker(), &batch{store: store}
 	in, err := open(r)
 	if err == nil {
-		err = read(ctx, in, c, b)
+		err = read(ctx, in, c, b, begin)
 	}
 	return Result{Scope: c.scope, Read: c.totals, Chunks: b.chunks.Load(), Documents: b.documents.Load()}, err
 }
@@ -81,7 +84,7 @@ func open(r io.Reader) (records, error) {
 // byteOrderMark is what spreadsheets begin CSV with.
 const byteOrderMark = "\ufeff"
 
-func read(ctx context.Context, in records, c *checker, b *batch) error {
+func read(ctx context.Context, in records, c *checker, b *batch, begin func(context.Context, Scope) error) error {
 	for {
 		line, err := in.next()
 		if errors.Is(err, io.EOF) {
@@ -93,6 +96,12 @@ func read(ctx context.Context, in records, c *checker, b *batch) error {
 		it, err := c.next(line)
 		if err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrFile, in.position(), err)
+		}
+		if begin != nil {
+			if err := begin(ctx, c.scope); err != nil {
+				return err
+			}
+			begin = nil
 		}
 		if b.add(it, len(line)); b.full() {
 			if err := b.flush(ctx); err != nil {

@@ -16,7 +16,7 @@ import (
 func TestRoundTripIsExact(t *testing.T) {
 	from, to := full(t), storetest.NewMemory()
 	first := export(t, from, everything)
-	result, err := transfer.Import(t.Context(), bytes.NewReader(first), to)
+	result, err := transfer.Import(t.Context(), bytes.NewReader(first), to, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestRoundTripIsExact(t *testing.T) {
 	if second := export(t, to, everything); !bytes.Equal(first, second) {
 		t.Error("the second export differs from the first")
 	}
-	again, err := transfer.Import(t.Context(), bytes.NewReader(first), to)
+	again, err := transfer.Import(t.Context(), bytes.NewReader(first), to, nil)
 	if err != nil || again.Read != result.Read || again.Chunks+again.Documents != 0 {
 		t.Errorf("the same import again: %+v, %v", again, err)
 	}
@@ -40,7 +40,7 @@ func TestPartsOfAnExport(t *testing.T) {
 		for _, kind := range transfer.Kinds() {
 			scope := transfer.Scope{Extension: "x", Environments: []string{environment}, Kinds: []string{kind}}
 			part := export(t, from, scope)
-			if _, err := transfer.Import(t.Context(), bytes.NewReader(part), to); err != nil {
+			if _, err := transfer.Import(t.Context(), bytes.NewReader(part), to, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -104,7 +104,7 @@ func TestImportMindsWhatIsSaidNotHow(t *testing.T) {
 		}
 		out.Write(append(sorted, " \r\n"...))
 	}
-	if _, err := transfer.Import(t.Context(), &out, to); err != nil {
+	if _, err := transfer.Import(t.Context(), &out, to, nil); err != nil {
 		t.Fatal(err)
 	}
 	wantSame(t, contentOf(t, from, scope.Prefixes()...), contentOf(t, to, ""))
