@@ -225,10 +225,13 @@ func (d *domains) drain() {
 func (d *domains) close(ctx context.Context) error {
 	var errs []error
 	if d.live != nil {
-		errs = append(errs, d.sinks.Close(ctx), d.live.Close(ctx), d.messages.Close(ctx))
+		errs = append(errs, d.sinks.Close(ctx), d.live.Close(ctx))
 		if d.voting == nil {
 			errs = append(errs, d.polls.Close(ctx))
 		}
+	}
+	if d.messages != nil {
+		errs = append(errs, d.messages.Close(ctx))
 	}
 	if d.voting != nil {
 		errs = append(errs, d.voting.Close(ctx))

@@ -38,14 +38,15 @@ func newExport() *cobra.Command {
 		Long: `Export writes the votes, accumulated entries, rankings and documents of an
 extension, from either store, without holding more than a little in memory.
 
-JSON Lines is the exact format: one record for each chunk of a log with all that
-it says, one for each document, and what "acclaim import" makes of it is the same
-bit for bit, hash chains, times and entity tags included. The first line says what
-was asked for, the last one counts what was written.
+JSON Lines has one record on each line: for each chunk of a log with all that it
+says, for each document. The first line says what was asked for, the last one counts
+what was written. CSV has the same in a table, one kind at a time and a row for each
+entry: who voted for what and when, who gave which answer. Text that a spreadsheet
+would take for a formula (it begins with = + - @, a tab or a line end) gets an
+apostrophe before it.
 
-CSV is for spreadsheets and is not read back: one kind at a time, votes as in GET
-/vote_logs, answers by rank. Text that a spreadsheet would take for a formula
-(it begins with = + - @, a tab or a line end) gets an apostrophe before it.
+What "acclaim import" makes of either is the same bit for bit, hash chains, times
+and entity tags included.
 
 A database may be in use meanwhile: then each log is exported up to some chunk,
 whole, and each document at some version. The embedded store must not be in use.
@@ -64,7 +65,8 @@ tells more), or 2 where it could not be read or the export not be written.`,
   acclaim export --extension sample-extension --kind votes | jq -r 'select(.record == "chunk") |
     .id as $id | .at as $at | .entries[] | select(.value == 3) | [$id, ($at / 1000 | todate), .opaque] | @tsv'
 
-  acclaim export --extension sample-extension --kind rankings --format csv -o answers.csv`,
+  acclaim export --extension sample-extension --kind rankings --format csv -o answers.csv
+  acclaim import --data-dir elsewhere answers.csv`,
 		Args: func(cmd *cobra.Command, args []string) error { return unreadable(cobra.NoArgs(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return statusOfTransfer(f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()))
@@ -106,11 +108,11 @@ func (f *exportFlags) run(ctx context.Context, out, progress io.Writer) (err err
 	defer func() { err = errors.Join(err, to.discard()) }()
 	bar := newByteBar(progress, -1, "exporting", f.output != "-" || !isTerminal(out))
 	w := io.MultiWriter(to, bar)
+	export := transfer.Export
 	if f.format == formatCSV {
-		err = transfer.ExportCSV(ctx, a, f.scope, w)
-		return errors.Join(bar.Finish(), err, to.keepIf(err == nil))
+		export = transfer.ExportCSV
 	}
-	totals, err := transfer.Export(ctx, a, f.scope, w)
+	totals, err := export(ctx, a, f.scope, w)
 	if err = errors.Join(bar.Finish(), err, to.keepIf(err == nil)); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acclaim-dev/acclaim/services/internal/boltstore"
+	"github.com/acclaim-dev/acclaim/services/internal/sink"
 	"github.com/acclaim-dev/acclaim/services/internal/transfer"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
@@ -22,15 +23,16 @@ func newImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Store what export wrote, exactly",
-		Long: `Import stores what "acclaim export" wrote as JSON Lines, in either store: every
-log with its times, ids and hash chain, every document with its version. FILE may
-be - for the standard input. Snapshots are made anew as the store is used.
+		Long: `Import stores what "acclaim export" wrote as JSON Lines or CSV, in either store:
+every log with its times, ids and hash chain, every document with its version. FILE
+may be - for the standard input. Snapshots are made anew as the store is used.
 
-It checks each line before it stores it and refuses a file that was changed or cut
+It checks each record before it stores it and refuses a file that was changed or cut
 off. It replaces nothing: where a log or a document of that name is there and the
 same it is left alone, where it differs the import ends. So one that was killed can
 be repeated with the same file and completes. Nothing may serve the extension from
-that store meanwhile.
+that store meanwhile. Sinks tell other systems of nothing that was imported, only
+of what changes afterwards.
 
 At the end it verifies what the store has of the extension, as "acclaim verify"
 does, and prints what that found.
@@ -66,7 +68,9 @@ func importFile(ctx context.Context, o options, name string, cmd *cobra.Command)
 	}
 	defer func() { err = errors.Join(err, closeIt()) }()
 	bar := newByteBar(cmd.ErrOrStderr(), size, "importing", true)
-	result, err := transfer.Import(ctx, io.TeeReader(in, bar), a)
+	result, err := transfer.Import(ctx, io.TeeReader(in, bar), a, func(ctx context.Context, scope transfer.Scope) error {
+		return forgetSinks(ctx, a, scope)
+	})
 	_ = bar.Exit() // it is only for show
 	if err != nil {
 		return fmt.Errorf("%w\nstored of it: chunks: %d, documents: %d", err, result.Chunks, result.Documents)
@@ -83,6 +87,16 @@ func importFile(ctx context.Context, o options, name string, cmd *cobra.Command)
 	}
 	if n := len(r.Problems); n > 0 {
 		return fmt.Errorf("%w: %d", errUnsound, n)
+	}
+	return nil
+}
+
+// forgetSinks makes sure that other systems are not told of all that an import stores.
+func forgetSinks(ctx context.Context, a archive, scope transfer.Scope) error {
+	for _, environment := range scope.Environments {
+		if err := sink.Forget(ctx, a, environment, scope.Extension); err != nil {
+			return fmt.Errorf("forget what sinks know: %w", err)
+		}
 	}
 	return nil
 }

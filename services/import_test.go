@@ -17,8 +17,30 @@ import (
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
-// longExport returns an export of one long poll.
+// longExport returns an export of one long poll as JSON Lines.
 func longExport(t *testing.T, chunks int) string {
+	t.Helper()
+	var out bytes.Buffer
+	scope := transfer.Scope{Extension: sampleExtension, Environments: []string{"production", "sandbox"}, Kinds: transfer.Kinds()}
+	if _, err := transfer.Export(t.Context(), longPoll(t, chunks), scope, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// longTable returns the same as CSV.
+func longTable(t *testing.T, chunks int) string {
+	t.Helper()
+	var out bytes.Buffer
+	scope := transfer.Scope{Extension: sampleExtension, Environments: []string{"production", "sandbox"}, Kinds: []string{transfer.Votes}}
+	if _, err := transfer.ExportCSV(t.Context(), longPoll(t, chunks), scope, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// longPoll returns a store with one long poll.
+func longPoll(t *testing.T, chunks int) *storetest.Memory {
 	t.Helper()
 	m, head := storetest.NewMemory(), stream.Head{}
 	name := voting.Poll{Environment: "production", Extension: sampleExtension, Channel: "1", ID: "long"}.Stream()
@@ -35,27 +57,25 @@ func longExport(t *testing.T, chunks int) string {
 			t.Fatal(err)
 		}
 	}
-	var out bytes.Buffer
-	scope := transfer.Scope{Extension: sampleExtension, Environments: []string{"production", "sandbox"}, Kinds: transfer.Kinds()}
-	if _, err := transfer.Export(t.Context(), m, scope, &out); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
+	return m
 }
 
 // An import that is killed, again and again, is completed by the last.
 func TestKilledImportIsCompleted(t *testing.T) {
 	for name, c := range map[string]struct {
+		make   func(*testing.T, int) string
 		chunks int
 		shares []int // percent of the file that is read
 		store  []string
 	}{
-		"embedded": {6_000, []int{40, 70, 99}, []string{"--data-dir", t.TempDir()}},
-		"database": {2_000, []int{99}, []string{"--mongodb-uri", mongotest.Start(t)}},
+		"embedded":           {longExport, 6_000, []int{40, 70, 99}, []string{"--data-dir", t.TempDir()}},
+		"database":           {longExport, 2_000, []int{99}, []string{"--mongodb-uri", mongotest.Start(t)}},
+		"embedded, from CSV": {longTable, 6_000, []int{40, 99}, []string{"--data-dir", t.TempDir()}},
+		"database, from CSV": {longTable, 2_000, []int{99}, []string{"--mongodb-uri", mongotest.Start(t)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			file := longExport(t, c.chunks)
+			file := c.make(t, c.chunks)
 			for _, share := range c.shares {
 				killImport(t, file[:len(file)*share/100], c.store)
 			}
@@ -65,7 +85,7 @@ func TestKilledImportIsCompleted(t *testing.T) {
 			if err != nil || rest == 0 || rest > c.chunks*3/4 {
 				t.Errorf("the last import stored %d chunks, %v\n%s", rest, err, out)
 			}
-			if again := mustExport(t, c.store...); again != file {
+			if again := mustExport(t, c.store...); again != longExport(t, c.chunks) {
 				t.Error("the export of what was stored differs")
 			}
 		})

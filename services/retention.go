@@ -12,12 +12,18 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/key"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/ranking"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
 // retentionInterval is from one look at everything to the next. Ages are in hours.
 const retentionInterval = time.Hour
+
+// messageAge is after how long messages leave the logs of all feeds, whatever the
+// registry says. Nobody can ask for one that is no longer at hand, and what is at hand
+// stays in the base; a day is for those who look into a log.
+const messageAge = 24 * time.Hour
 
 // trimmer is a domain as retention sees it.
 type trimmer interface {
@@ -48,6 +54,9 @@ func newKeeper(store archive, d *domains, clock stream.Clock) *keeper {
 	}
 	if d.ranking != nil {
 		k.domains[ranking.Kind] = d.ranking
+	}
+	if d.messages != nil {
+		k.domains[message.Kind] = d.messages
 	}
 	return k
 }
@@ -80,6 +89,7 @@ func (k *keeper) pass(ctx context.Context, thorough bool) error {
 				voting.Kind:       r.Logs,
 				accumulation.Kind: r.Buffers,
 				ranking.Kind:      r.Rankings,
+				message.Kind:      messageAge,
 			} {
 				domain, served := k.domains[kind]
 				if !served || age == 0 && r.Snapshots == 0 {

@@ -20,6 +20,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/ranking"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
@@ -81,6 +82,7 @@ func (a *aged) open() {
 		voting:       voting.NewService(store, a.clock, options, voting.HalfLife),
 		accumulation: accumulation.NewService(store, a.clock, options),
 		ranking:      ranking.NewService(store, a.clock, options),
+		messages:     message.NewService(store, a.clock, options),
 	}
 	k := newKeeper(store, a.d, a.clock)
 	if k.logger = slog.New(slog.DiscardHandler); a.k != nil {
@@ -271,6 +273,37 @@ func (a *aged) wantSound() {
 	if a.open(); status != 0 {
 		a.Errorf("verify: status %d\n%s", status, out)
 	}
+}
+
+// Messages leave the logs of every extension after a day, and stay at hand.
+func TestMessagesAreTrimmed(t *testing.T) {
+	a := newAged(t, `extensions: [{clientID: elephant, secrets: [{value: aA==}]}]`)
+	feed := message.Feed{Environment: "sandbox", Extension: agedExtension(1), Channel: "1"}
+	say := func(from, to int) {
+		for n := from; n < to; n++ {
+			a.must(a.d.messages.Publish(t.Context(), feed, message.Message{To: "U1", Name: "tick", Data: fmt.Append(nil, n)}))
+		}
+	}
+	say(0, 300)
+	a.use(0, 1)
+	a.clock.pass(23 * time.Hour)
+	say(300, 310)
+	a.must(a.k.pass(t.Context(), false))
+	if chunks, _, _ := a.k.counts(); chunks != 0 {
+		t.Errorf("%d chunks were trimmed too early", chunks)
+	}
+	a.clock.pass(2 * time.Hour)
+	a.must(a.k.pass(t.Context(), false))
+	if chunks, _, _ := a.k.counts(); chunks != 300 {
+		t.Errorf("%d chunks were trimmed, want the messages of the first day alone", chunks)
+	}
+	a.close()
+	a.open()
+	page, err := a.d.messages.Since(t.Context(), feed, 5)
+	if err != nil || page.Last != 310 || len(page.Messages) != 256 || string(page.Messages[255].Data) != "309" {
+		t.Errorf("%d messages of %d are at hand, %v", len(page.Messages), page.Last, err)
+	}
+	a.wantSound()
 }
 
 // A pass ends with its context, and a look at everything begins after a while.

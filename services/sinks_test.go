@@ -7,8 +7,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
 )
@@ -94,6 +96,58 @@ func TestSinkAfterKill(t *testing.T) {
 						t.Errorf("%d votes, want 5", count)
 					}
 					return
+				}
+			}
+		})
+	}
+}
+
+// What is imported into a store whose sinks have been at work is not told to other
+// systems as if it were new, only what changes later.
+func TestImportIsNotDelivered(t *testing.T) {
+	source := t.TempDir()
+	p := startProgram(t, source, "serve")
+	for poll := range 20 {
+		voteFor(t, p, fmt.Sprint("imported-", poll), 1)
+	}
+	for path, role := range map[string]string{"/channel_state": "broadcaster", "/extension_state": "backend"} {
+		if f, why := send(p, http.MethodPatch, path, sign(t, role, "B"), `{"a":1}`, nil); f != stored {
+			t.Fatal(why)
+		}
+	}
+	p.end(t)
+	file := mustExport(t, "--data-dir", source)
+	for name, flags := range map[string]func() []string{
+		"embedded": func() []string { return []string{"--data-dir", t.TempDir()} },
+		"database": func() []string { return []string{"--mongodb-uri", mongotest.Patient(mongotest.Start(t))} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, store := startHook(t), flags()
+			close(h.open)
+			all := append(slices.Clone(store), "--extensions", sinkRegistry(t, h.URL))
+			// hears votes until the sink tells of them, and returns what else it tells of.
+			hears := func(p *process, poll string) (others []string) {
+				for voter := 0; ; voter++ {
+					voteFor(t, p, poll, voter)
+					select {
+					case heard := <-h.heard:
+						if _, ok := heard[poll]; ok {
+							return others
+						}
+						others = append(others, fmt.Sprint(heard))
+					case <-time.After(100 * time.Millisecond): // it may not be in force yet
+					}
+				}
+			}
+			p := startProgram(t, t.TempDir(), "serve", all...)
+			hears(p, "before")
+			p.end(t)
+			mustImport(t, file, store...)
+			p = startProgram(t, t.TempDir(), "serve", all...)
+			others := append(hears(p, "after"), hears(p, "imported-7")...)
+			for _, heard := range others {
+				if !strings.Contains(heard, "before") && !strings.Contains(heard, "after") {
+					t.Errorf("other systems were told of %s", heard)
 				}
 			}
 		})

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
+	"github.com/acclaim-dev/acclaim/services/internal/transfer"
 )
 
 // runTransfer returns what a command prints and with what status it would exit.
@@ -230,27 +231,27 @@ func TestExportAndImportThatFail(t *testing.T) {
 		status int
 		want   string
 	}{
-		"damaged":          {"", of(damaged), statusProblems, "chunk 3 does not continue chunk 2"},
-		"nothing stored":   {"", []string{"export", "--data-dir", dir, "--extension", "mistyped"}, 0, "nothing of that is stored"},
-		"no extension":     {"", []string{"export", "--data-dir", dir}, statusUnreadable, "--extension"},
-		"no store":         {"", of(missing), statusUnreadable, "nowhere"},
-		"kind":             {"", of(dir, "--kind", "vote"), statusUnreadable, "votes, accumulations"},
-		"no kind":          {"", of(dir, "--kind", ""), statusUnreadable, "--kind"},
-		"format":           {"", of(dir, "--format", "xml"), statusUnreadable, "xml"},
-		"CSV of all":       {"", of(dir, "--format", "csv"), statusUnreadable, "one kind at a time"},
-		"environment":      {"", of(dir, "--environment", "moon"), statusUnreadable, "moon"},
-		"argument":         {"", of(dir, "nonsense"), statusUnreadable, "nonsense"},
-		"flag":             {"", of(dir, "--nonsense"), statusUnreadable, "--nonsense"},
-		"output":           {"", of(dir, "-o", filepath.Join(missing, "x")), statusUnreadable, "nowhere"},
-		"no file":          {"", []string{"import", "--data-dir", dir, missing}, statusUnreadable, "nowhere"},
-		"no argument":      {"", []string{"import", "--data-dir", dir}, statusUnreadable, "accepts 1 arg"},
-		"half-life":        {"", []string{"import", "--decay-half-life", "0", "-"}, statusUnreadable, "--decay-half-life"},
-		"cut off":          {file[:len(file)/2], []string{"import", "--data-dir", t.TempDir(), "-"}, statusProblems, "cut off\nstored of it: chunks: "},
-		"changed":          {strings.Replace(file, `"value":3`, `"value":4`, 1), []string{"import", "--data-dir", t.TempDir(), "-"}, statusProblems, "line 2"},
-		"something else":   {strings.ReplaceAll(longExport(t, 1), `long`, `default`), []string{"import", "--data-dir", dir, "-"}, statusProblems, "was changed"},
-		"empty":            {"", []string{"import", "--data-dir", t.TempDir(), "-"}, statusProblems, "empty"},
-		"store goes on":    {file, []string{"import", "--data-dir", damaged, "-"}, statusProblems, "goes on with chunk 3"},
-		"CSV is not taken": {"a,b\n", []string{"import", "--data-dir", t.TempDir(), "-"}, statusProblems, "CSV"},
+		"damaged":        {"", of(damaged), statusProblems, "chunk 3 does not continue chunk 2"},
+		"nothing stored": {"", []string{"export", "--data-dir", dir, "--extension", "mistyped"}, 0, "nothing of that is stored"},
+		"no extension":   {"", []string{"export", "--data-dir", dir}, statusUnreadable, "--extension"},
+		"no store":       {"", of(missing), statusUnreadable, "nowhere"},
+		"kind":           {"", of(dir, "--kind", "vote"), statusUnreadable, "votes, accumulations"},
+		"no kind":        {"", of(dir, "--kind", ""), statusUnreadable, "--kind"},
+		"format":         {"", of(dir, "--format", "xml"), statusUnreadable, "xml"},
+		"CSV of all":     {"", of(dir, "--format", "csv"), statusUnreadable, "one kind at a time"},
+		"environment":    {"", of(dir, "--environment", "moon"), statusUnreadable, "moon"},
+		"argument":       {"", of(dir, "nonsense"), statusUnreadable, "nonsense"},
+		"flag":           {"", of(dir, "--nonsense"), statusUnreadable, "--nonsense"},
+		"output":         {"", of(dir, "-o", filepath.Join(missing, "x")), statusUnreadable, "nowhere"},
+		"no file":        {"", []string{"import", "--data-dir", dir, missing}, statusUnreadable, "nowhere"},
+		"no argument":    {"", []string{"import", "--data-dir", dir}, statusUnreadable, "accepts 1 arg"},
+		"half-life":      {"", []string{"import", "--decay-half-life", "0", "-"}, statusUnreadable, "--decay-half-life"},
+		"cut off":        {file[:len(file)/2], []string{"import", "--data-dir", t.TempDir(), "-"}, statusProblems, "cut off\nstored of it: chunks: "},
+		"changed":        {strings.Replace(file, `"value":3`, `"value":4`, 1), []string{"import", "--data-dir", t.TempDir(), "-"}, statusProblems, "line 2"},
+		"something else": {strings.ReplaceAll(longExport(t, 1), `long`, `default`), []string{"import", "--data-dir", dir, "-"}, statusProblems, "was changed"},
+		"empty":          {"", []string{"import", "--data-dir", t.TempDir(), "-"}, statusProblems, "empty"},
+		"store goes on":  {file, []string{"import", "--data-dir", damaged, "-"}, statusProblems, "goes on with chunk 3"},
+		"another table":  {"a,b\n", []string{"import", "--data-dir", t.TempDir(), "-"}, statusProblems, "CSV"},
 	} {
 		if out, problem, status := runTransfer(t, strings.NewReader(c.input), c.args...); status != c.status || !strings.Contains(problem, c.want) {
 			t.Errorf("%s: status %d, want %d and %q\n%s%s", name, status, c.status, c.want, out, problem)
@@ -310,19 +311,55 @@ func TestExportIntoAFile(t *testing.T) {
 	}
 }
 
-func TestExportAsCSV(t *testing.T) {
-	dir := t.TempDir()
-	fillStore(t, dir)
-	for kind, want := range map[string]string{
-		"votes":         "\nproduction," + sampleExtension + ",1,default,,U1,3,",
-		"accumulations": ",1,U1,,\"{\"\"a\"\":1}\"\n",
-		"rankings":      "\nproduction," + sampleExtension + ",1,default,1,tea,1\n",
-		"documents":     ",state/channel/1,1,\"{\"\"a\"\":1}\"\n",
-	} {
-		out, problem, status := runTransfer(t, nil, "export", "--data-dir", dir, "--extension", sampleExtension, "--kind", kind, "--format", "csv")
-		if status != 0 || !strings.Contains(out, want) {
-			t.Errorf("%s: status %d, want %q\n%s%s", kind, status, want, out, problem)
+// exportTables returns an export of the sample extension as CSV, by kind.
+func exportTables(t *testing.T, store ...string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, kind := range transfer.Kinds() {
+		args := append([]string{"export", "--extension", sampleExtension, "--kind", kind, "--format", "csv"}, store...)
+		out, problem, status := runTransfer(t, nil, args...)
+		if status != 0 {
+			t.Fatalf("%s: status %d\n%s", kind, status, problem)
 		}
+		all[kind] = out
+	}
+	return all
+}
+
+// From the embedded store into a database and back as CSV: the exports are the same
+// files, those as JSON Lines included.
+func TestExportAndImportAsCSV(t *testing.T) {
+	first, last := t.TempDir(), t.TempDir()
+	database := []string{"--mongodb-uri", mongotest.Start(t)}
+	p := startProgram(t, first, "serve")
+	use(t, p)
+	p.end(t)
+	tables := exportTables(t, "--data-dir", first)
+	for kind, want := range map[string]string{
+		"votes":         ",vote,,U1,false,true,3,1,,,,",
+		"accumulations": ",1,U1,,\"{\"\"a\"\":1.50,",
+		"rankings":      ",answer,U1,'=tea,",
+		"documents":     `,"[""state"",""channel"",""1""]",40,`,
+	} {
+		if !strings.Contains(tables[kind], want) {
+			t.Errorf("%s: no %q in\n%s", kind, want, tables[kind])
+		}
+	}
+	for _, table := range tables {
+		mustImport(t, table, database...)
+	}
+	back := exportTables(t, database...)
+	for _, table := range back {
+		mustImport(t, table, "--data-dir", last)
+	}
+	if diff := cmp.Diff(tables, back); diff != "" {
+		t.Errorf("the export of the database differs (-first +second):\n%s", diff)
+	}
+	if diff := cmp.Diff(mustExport(t, "--data-dir", first), mustExport(t, "--data-dir", last)); diff != "" {
+		t.Errorf("the export as JSON Lines differs (-first +last):\n%s", diff)
+	}
+	if out, status := runVerify(t, "--data-dir", last); status != 0 {
+		t.Errorf("verify: status %d\n%s", status, out)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -175,6 +176,23 @@ func (s *Service) Verify(ctx context.Context, name string) (stream.Report, error
 // [stream.Engine.Erase] does.
 func (s *Service) Erase(ctx context.Context, name string, viewer stream.Viewer) (stream.Erased, error) {
 	return s.engine.Erase(ctx, name, viewer)
+}
+
+// Trim takes the messages from before a time out of the log of the stream with that
+// name, as [stream.Engine.Trim] does. What is at hand stays at hand.
+func (s *Service) Trim(ctx context.Context, name string, before time.Time) (stream.Trimmed, error) {
+	return s.engine.Trim(ctx, name, before)
+}
+
+// Trimmable reports whether Trim has something to do.
+func (s *Service) Trimmable(ctx context.Context, name string, before time.Time) (bool, error) {
+	return s.engine.Trimmable(ctx, name, before)
+}
+
+// DropSnapshot deletes the snapshot of the stream with that name if nothing was
+// appended since a time.
+func (s *Service) DropSnapshot(ctx context.Context, name string, before time.Time) (bool, error) {
+	return s.engine.DropSnapshot(ctx, name, before)
 }
 
 // Stats returns the figures of the engine.

@@ -1,10 +1,12 @@
 package message_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -86,6 +88,53 @@ func TestOldMessagesAreForgotten(t *testing.T) {
 		t.Errorf("%d messages of %d, the last one %q", len(got), last, got[len(got)-1])
 	}
 	if report, err := s.Verify(t.Context(), channel().Stream()); err != nil || !report.Snapshot {
+		t.Errorf("verify: %+v, %v", report, err)
+	}
+}
+
+// Messages leave the log, not what is at hand: who comes back hears the same as
+// before, from the log as from a snapshot.
+func TestTrim(t *testing.T) {
+	store := storetest.NewMemory()
+	s := open(t, store)
+	for i := range 300 {
+		publish(t, s, channel(), []string{"", "U5"}[i%2], "tick", "{}")
+	}
+	want, _ := since(t, s, channel(), 290)
+	name := channel().Stream()
+	before := time.Now().Add(time.Minute)
+	if due, err := s.Trimmable(t.Context(), name, before); !due || err != nil {
+		t.Errorf("trimmable: %t, %v", due, err)
+	}
+	trimmed, err := s.Trim(t.Context(), name, before)
+	if err != nil || trimmed.Chunks != 300 {
+		t.Errorf("trimmed %+v, %v", trimmed, err)
+	}
+	if err := store.DeleteSnapshot(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*message.Service{s, open(t, store)} {
+		got, last := since(t, s, channel(), 290)
+		if diff := cmp.Diff(want, got); diff != "" || last != 300 {
+			t.Errorf("last %d (-want +got):\n%s", last, diff)
+		}
+		if got, _ := since(t, s, channel(), 10); len(got) != 256 {
+			t.Errorf("%d messages are at hand", len(got))
+		}
+	}
+	if _, err := s.Erase(t.Context(), name, stream.Viewer{IDs: []string{"U5"}}); err != nil {
+		t.Error(err)
+	}
+	for chunk := range store.Chunks(t.Context(), name, 0) {
+		if bytes.Contains(chunk.Payload, []byte("U5")) {
+			t.Errorf("chunk %d names the viewer", chunk.Seq)
+		}
+	}
+	publish(t, s, channel(), "", "tick", "{}")
+	if got, last := since(t, s, channel(), 300); last != 301 || len(got) != 1 {
+		t.Errorf("after that %q, last %d", got, last)
+	}
+	if report, err := s.Verify(t.Context(), name); err != nil || report.Trimmed != 300 {
 		t.Errorf("verify: %+v, %v", report, err)
 	}
 }

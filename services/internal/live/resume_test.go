@@ -193,22 +193,36 @@ func TestComingInTheMiddle(t *testing.T) {
 	})
 }
 
+// Whether the log still has what was missed or has been trimmed makes no difference.
 func TestTooMuchWasMissed(t *testing.T) {
-	in(t, func(t *testing.T) {
-		p := start(t, storetest.NewMemory(), true)
-		stays, e := p.listen(subscription()), p.listen(subscription())
-		e.want()
-		e.Close()
-		for n := range 300 {
-			p.say(message.Feed{Channel: "1"}, "", "tick", fmt.Sprint(n))
-			pass(time.Second)
-			stays.want(fmt.Sprint("broadcast tick ", n))
+	for _, trimmed := range []bool{false, true} {
+		in(t, func(t *testing.T) { tooMuchWasMissed(t, trimmed) })
+	}
+}
+
+func tooMuchWasMissed(t *testing.T, trimmed bool) {
+	p := start(t, storetest.NewMemory(), true)
+	stays, e := p.listen(subscription()), p.listen(subscription())
+	e.want()
+	e.Close()
+	for n := range 300 {
+		p.say(message.Feed{Channel: "1"}, "", "tick", fmt.Sprint(n))
+		pass(time.Second)
+		stays.want(fmt.Sprint("broadcast tick ", n))
+	}
+	if trimmed {
+		feed := message.Feed{Environment: "production", Extension: "ext", Channel: "1"}
+		report, err := p.messages.Trim(t.Context(), feed.Stream(), time.Now().Add(-10*time.Second))
+		if err != nil || report.Chunks < 250 {
+			t.Errorf("trimmed %+v, %v", report, err)
 		}
-		got := p.listen(e.again()).heard()
-		if len(got) != 257 || got[0] != "broadcast resync {}" || got[1] != "broadcast tick 44" || got[256] != "broadcast tick 299" {
-			t.Errorf("heard %d events: %q", len(got), got)
-		}
-	})
+		pass(time.Second)
+		stays.want()
+	}
+	got := p.listen(e.again()).heard()
+	if len(got) != 257 || got[0] != "broadcast resync {}" || got[1] != "broadcast tick 44" || got[256] != "broadcast tick 299" {
+		t.Errorf("heard %d events: %q", len(got), got)
+	}
 }
 
 func TestIDsThatAreNobodys(t *testing.T) {

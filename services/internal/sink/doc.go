@@ -37,7 +37,8 @@
 //     system declares gone, is dead: it is logged, counted, and the next one's
 //     turn has come. A pause that the other system asks for is kept.
 //
-//  6. A sink that is new begins with what changes from then on.
+//  6. A sink that is new begins with what changes from then on. So does each after an
+//     import, which calls [Forget] first.
 //
 // The package may not know a database or a route of the API, and never logs a key,
 // a signature or the path of a URL. It starts no goroutine that [Manager.Close] does not wait

@@ -5,9 +5,12 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"iter"
+	"strings"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/key"
 )
 
 // Kind is the first element of the keys of positions and claims; the environment
@@ -88,4 +91,36 @@ func put(ctx context.Context, store document.Store, name string, body any, versi
 		return err
 	}
 	return store.Put(ctx, write)
+}
+
+// birth is, in place of a subject, whether positions say what the sink knows.
+const birth = "birth"
+
+// Forget has each sink of an extension in an environment begin like a new one at the
+// next start: what is there then counts as delivered, but for subjects whose positions
+// the store has. It is for whoever puts into the store what others have delivered long
+// ago, before doing so, and while no process serves the extension's sinks.
+func Forget(ctx context.Context, store Keeper, environment, extension string) error {
+	var births []string
+	for name, err := range store.Keys(ctx, key.Join(Kind, environment, extension)+"/") {
+		if err != nil {
+			return err
+		}
+		// The names of subjects and lanes have more parts, or other last ones.
+		if strings.HasSuffix(name, "/at/"+birth) || strings.HasSuffix(name, "/lane/"+birth) {
+			births = append(births, name)
+		}
+	}
+	for _, name := range births {
+		if err := store.Delete(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Keeper is a store as Forget sees it.
+type Keeper interface {
+	Keys(ctx context.Context, prefix string) iter.Seq2[string, error]
+	Delete(ctx context.Context, key string) error
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/sink"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
+	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/state"
 )
 
@@ -170,6 +172,50 @@ func TestRestart(t *testing.T) {
 		if want := []string{`channel_state_update {"a":1}`, "goal 1", "vote_update:p 1", "vote_update:q 0"}; !slices.Equal(got, want) {
 			t.Errorf("heard %q, want %q", got, want)
 		}
+		p.kill()
+		start(t, store, webhooks, to, true)
+		pass(time.Hour)
+		to.want()
+	})
+}
+
+// Messages that have left the log while a sink was away: it is told that it missed
+// some, then those that are at hand. A trim alone is told of to nobody.
+func TestMessagesWereTrimmed(t *testing.T) {
+	in(t, func(t *testing.T) {
+		store, down := storetest.NewMemory(), false
+		to := &system{t: t, answer: func(int, string) int {
+			if down {
+				return -1
+			}
+			return http.StatusOK
+		}}
+		p := start(t, store, webhooks, to, true)
+		p.say("", "tick", "0")
+		pass(time.Minute)
+		to.want("tick 0")
+		down = true
+		for n := range 300 {
+			p.say("", "tick", fmt.Sprint(1+n))
+		}
+		feed := message.Feed{Environment: "production", Extension: "ext", Channel: "1"}
+		if report, err := p.messages.Trim(t.Context(), feed.Stream(), time.Now().Add(time.Minute)); err != nil || report.Chunks != 301 {
+			t.Errorf("trimmed %+v, %v", report, err)
+		}
+		p.kill()
+		down = false
+		p = start(t, store, webhooks, to, true)
+		pass(time.Hour)
+		if got := to.heard(); len(got) != 257 || got[0] != "resync {}" || got[1] != "tick 45" || got[256] != "tick 300" {
+			t.Errorf("heard %d events: %.300q", len(got), got)
+		}
+		p.say("", "tick", "301")
+		pass(time.Minute)
+		to.want("tick 301")
+		if _, err := p.messages.Trim(t.Context(), feed.Stream(), time.Now().Add(time.Minute)); err != nil {
+			t.Error(err)
+		}
+		pass(time.Hour)
 		p.kill()
 		start(t, store, webhooks, to, true)
 		pass(time.Hour)

@@ -192,7 +192,6 @@ func (w *worker) subjects(do func(names []string) error) error {
 // bear makes what is there when the sink is new count as delivered, once for all
 // processes. It reports false while another one does so.
 func (w *worker) bear() (done bool, err error) {
-	const birth = "birth"
 	known, err := w.positions.load(w.ctx, birth)
 	if err != nil {
 		return false, err

@@ -27,6 +27,10 @@ type redactor[S, C, E, R any] struct {
 	begun  *Chunk // the notice of what is not finished
 	sealed uint64 // the last seal
 	last   uint64 // the last notice that renames, or the base's head: older snapshots are of no use
+	base   uint64 // the base's head
+
+	// husks is up to which chunk all are known to be trimmed.
+	husks uint64
 }
 
 // run takes the next step until there is none, and reports whether what was wanted
@@ -48,6 +52,7 @@ func (x *redactor[S, C, E, R]) run(ctx context.Context) (done bool, err error) {
 		case !x.found:
 			return false, nil
 		default:
+			x.husks = x.base // for nothing is unfinished
 			if err := x.append(ctx, x.wanted); err != nil && !errors.Is(err, ErrConflict) {
 				return false, err
 			}
@@ -58,7 +63,7 @@ func (x *redactor[S, C, E, R]) run(ctx context.Context) (done bool, err error) {
 // forget makes the log unread.
 func (x *redactor[S, C, E, R]) forget() {
 	x.log = &log[S, C, E, R]{engine: x.engine, name: x.name}
-	x.found, x.begun, x.sealed, x.last = false, nil, 0, 0
+	x.found, x.begun, x.sealed, x.last, x.base = false, nil, 0, 0, 0
 }
 
 // read reads on in the log.
@@ -80,7 +85,7 @@ func (x *redactor[S, C, E, R]) read(ctx context.Context) error {
 			x.forget()
 			return x.read(ctx)
 		case n.is(noticeBase):
-			x.log.head, x.last = n.base.Head, n.base.Head.Seq
+			x.log.head, x.last, x.base = n.base.Head, n.base.Head.Seq, n.base.Head.Seq
 		case n.is(noticeSealed):
 			x.sealed = chunk.Seq
 		case n.opens():

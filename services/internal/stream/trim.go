@@ -212,14 +212,15 @@ func (e *Engine[S, C, E, R]) renameBase(base, n *notice) (renamed *notice, found
 
 // trim puts the base in the place of the first chunk, which at once makes it the
 // beginning of the stream, and empties the others that go. It returns the digest over
-// all chunks that are redacted, as far as they still count.
+// all chunks that are redacted, as far as they still count. Those that an earlier trim
+// has emptied, of which there are ever more, are not read again.
 func (x *redactor[S, C, E, R]) trim(ctx context.Context, n *notice, begun uint64) (seal Digest, err error) {
 	first, err := x.setBase(ctx, n.until)
 	if err != nil {
 		return seal, err
 	}
 	seal = seal.sealing(&first)
-	for chunk, err := range x.engine.store.Chunks(ctx, x.name, 1) {
+	for chunk, err := range x.engine.store.Chunks(ctx, x.name, max(1, x.husks)) {
 		if err != nil {
 			return seal, unread(err)
 		}

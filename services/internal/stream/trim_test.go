@@ -85,6 +85,50 @@ func TestTrimTakesEntriesAndLeavesTheState(t *testing.T) {
 	}
 }
 
+// reading counts the chunks that are read.
+type reading struct {
+	stream.Store
+	read int
+}
+
+func (r *reading) Chunks(ctx context.Context, name string, after uint64) iter.Seq2[stream.Chunk, error] {
+	return func(yield func(stream.Chunk, error) bool) {
+		for chunk, err := range r.Store.Chunks(ctx, name, after) {
+			if r.read++; !yield(chunk, err) {
+				return
+			}
+		}
+	}
+}
+
+// What a stream costs that is trimmed again and again does not grow with what has
+// left it.
+func TestTrimDoesNotReadWhatIsGone(t *testing.T) {
+	memory := storetest.NewMemory()
+	store := &reading{Store: memory}
+	e := newEngine(store, stream.Options{Exclusive: true})
+	var costs []int
+	for round := range uint64(10) {
+		for id := range uint64(20) {
+			if _, err := e.Do(t.Context(), testStream, post{id: 20*round + id}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		store.read = 0
+		if got := trim(t, e, after(t, memory, uint64(len(chunksOf(t, memory))))); got.Chunks < 20 {
+			t.Errorf("trimmed %+v", got)
+		}
+		costs = append(costs, store.read)
+	}
+	if costs[9] > costs[1] {
+		t.Errorf("trims have read %d chunks", costs)
+	}
+	if _, err := verify(t, memory); err != nil {
+		t.Error(err)
+	}
+	mustClose(t, e)
+}
+
 // A process that has slept through a trim has no way to append in the place of what
 // is gone.
 func TestTrimIsNoticedByWhoSlept(t *testing.T) {

@@ -1,177 +1,267 @@
 package transfer
 
 import (
-	"context"
+	"bytes"
 	"encoding/csv"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io"
+	"slices"
 	"strings"
-
-	"github.com/acclaim-dev/acclaim/services/accumulation"
-	"github.com/acclaim-dev/acclaim/services/internal/document"
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
-	"github.com/acclaim-dev/acclaim/services/ranking"
-	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
-// ExportCSV writes what the store holds of a scope, which is of one kind, as rows
-// below a heading: votes as GET /vote_logs has them, accumulated entries as GET
-// /accumulate has them, answers by rank, documents whole. It does not check hash
-// chains.
-//
-// Spreadsheets take a cell that begins with one of = + - @, a tab or a line end for
-// a formula. Such text, which viewers may have sent, gets an apostrophe before it;
-// numbers stay as they are.
-func ExportCSV(ctx context.Context, store Source, scope Scope, w io.Writer) error {
-	if err := scope.check(); err != nil {
-		return err
-	}
-	if len(scope.Kinds) != 1 {
-		return fmt.Errorf("CSV holds one kind at a time, not %q", scope.Kinds)
-	}
-	t := newTable(store, w)
-	heading, rows := t.layout(scope.Kinds[0])
-	err := t.out.Write(heading)
-	for _, prefix := range scope.Prefixes() {
-		if err == nil {
-			err = rows(ctx, prefix)
-		}
-	}
-	t.out.Flush()
-	return errors.Join(err, t.out.Error(), t.close(ctx))
+// column is one of a table. Its cells are the text that a member of that name is or,
+// if json, its JSON. A cell without anything stands for a member that is not there.
+type column struct {
+	name string
+	json bool
 }
 
-// table writes rows of what the services answer.
-type table struct {
-	out   *csv.Writer
-	store Source
+// Columns with a meaning of their own.
+const (
+	columnRecord = "record"
+	columnEntry  = "entry" // begins what an entry says
+	columnSum    = "sum"   // ends a chunk
+	columnRest   = "json"  // an object of the members that have no column
+)
 
-	polls     *voting.Service
-	buffers   *accumulation.Service
-	questions *ranking.Service
+// unreadable is the cell of an entry of which only the payload tells anything.
+const unreadable = "null"
+
+// layout is the columns of the table of a kind.
+type layout struct {
+	kind string
+	// thing is on every row: what the row belongs to. Of a chunk entries are told on a
+	// row each, the rest is on its last row.
+	thing, entry, rest []column
 }
 
-func newTable(store Source, w io.Writer) *table {
-	from, clock, options := readOnly{store}, stream.SystemClock(), stream.Options{}
-	return &table{
-		out:       csv.NewWriter(w),
-		store:     store,
-		polls:     voting.NewService(from, clock, options, voting.HalfLife),
-		buffers:   accumulation.NewService(from, clock, options),
-		questions: ranking.NewService(from, clock, options),
+func newLayout(kind string) layout {
+	l := layout{
+		kind:  kind,
+		thing: texts(columnRecord, "environment", "extension", "channel", "id"),
+		entry: texts(columnEntry),
+		rest:  []column{{name: "chunk"}, {"groups", true}, {name: "original"}, {name: "payload"}, {name: "stream"}, {name: columnSum}, {columnRest, true}},
 	}
-}
-
-func (t *table) close(ctx context.Context) error {
-	return errors.Join(t.polls.Close(ctx), t.buffers.Close(ctx), t.questions.Close(ctx))
-}
-
-// layout returns the heading for a kind and what writes the rows of all that
-// begins with a prefix.
-func (t *table) layout(kind string) (heading []string, rows func(ctx context.Context, prefix string) error) {
-	of := func(columns ...string) []string { return append([]string{"environment", "extension"}, columns...) }
-	each := func(do func(ctx context.Context, name string) error) func(context.Context, string) error {
-		return func(ctx context.Context, prefix string) error {
-			return forStreams(ctx, t.store, prefix, func(name string) error { return do(ctx, name) })
-		}
-	}
+	l.thing = append(l.thing, column{"seq", true}, column{"at", true})
 	switch kind {
 	case Votes:
-		return of("channel", "id", "identifier", "opaque", "value", "timestamp"), each(t.votes)
+		l.entry = append(l.entry, texts("identifier", "opaque")...)
+		l.entry = append(l.entry, column{"userIDVoting", true}, column{"replace", true}, column{"value", true}, column{"count", true},
+			column{name: "user"}, column{"add", true}, column{"config", true})
 	case Accumulations:
-		return of("id", "observed", "channel_id", "opaque_user_id", "user_id", "data"), each(t.accumulations)
+		l.entry = append(append(l.entry, texts("channel_id", "opaque_user_id", "user_id")...), column{"data", true})
 	case Rankings:
-		return of("channel", "id", "rank", "key", "score"), each(t.ranking)
+		l.entry = append(l.entry, texts("identity", "key")...)
+	default:
+		l.thing = append(texts(columnRecord, "environment", "extension"), column{"key", true})
+		l.entry = nil
+		l.rest = []column{{"version", true}, {name: "write"}, {"body", true}, {name: "raw"}, {name: "name"}, {name: columnSum}, {columnRest, true}}
 	}
-	return of("key", "version", "body"), func(ctx context.Context, prefix string) error {
-		return forDocuments(ctx, t.store, prefix, t.document)
-	}
+	return l
 }
 
-// row writes numbers as they are and text so that it stays text.
-func (t *table) row(cells ...any) error {
-	row := make([]string, len(cells))
-	for i, cell := range cells {
-		text, ok := cell.(string)
-		if row[i] = fmt.Sprint(cell); ok && text != "" && strings.Contains("=+-@\t\r\n", text[:1]) {
-			row[i] = "'" + text
+func texts(names ...string) (columns []column) {
+	for _, name := range names {
+		columns = append(columns, column{name: name})
+	}
+	return columns
+}
+
+func (l layout) columns() []column { return slices.Concat(l.thing, l.entry, l.rest) }
+
+func (l layout) heading() (names []string) {
+	for _, c := range l.columns() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// table writes the records of one kind as CSV.
+type table struct{ layout }
+
+// encode implements [form].
+func (t table) encode(record any) ([]byte, error) {
+	line, err := encodeLine(record)
+	if err != nil {
+		return nil, err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(line, &members); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	w := csv.NewWriter(&out)
+	if _, ok := record.(headerRecord); ok {
+		if err := w.Write(t.heading()); err != nil {
+			return nil, err
 		}
 	}
-	return t.out.Write(row)
+	rows, err := t.rows(members)
+	if err != nil {
+		return nil, err
+	}
+	err = w.WriteAll(rows)
+	return out.Bytes(), err
 }
 
-func (t *table) votes(ctx context.Context, name string) error {
-	p, err := voting.ParseStream(name)
-	if err != nil {
-		return err
+// rows returns those of a record.
+func (t table) rows(members map[string]json.RawMessage) (rows [][]string, err error) {
+	entries := []json.RawMessage{nil}
+	if string(members[columnRecord]) == `"`+recordChunk+`"` {
+		if err := json.Unmarshal(members["entries"], &entries); err != nil {
+			return nil, err
+		}
+		delete(members, "entries")
 	}
-	for vote, err := range t.polls.Log(ctx, p, voting.Cursor{}) {
+	delete(members, "kind") // it is that of the table
+	for _, entry := range entries {
+		row, err := t.row(members, entry)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := t.row(p.Environment, p.Extension, p.Channel, p.ID, vote.Identifier, vote.Opaque, vote.Value, vote.Timestamp); err != nil {
-			return err
+		rows = append(rows, row)
+	}
+	if len(rows) == 0 {
+		rows = append(rows, make([]string, len(t.columns())))
+	}
+	last := rows[len(rows)-1]
+	if err := fill(last[:len(t.thing)], t.thing, members); err != nil {
+		return nil, err
+	}
+	for _, c := range t.thing {
+		delete(members, c.name)
+	}
+	return rows, t.fillRest(last[len(t.thing)+len(t.entry):], members)
+}
+
+// row returns that of an entry, nil when there is none, of a record.
+func (t table) row(members map[string]json.RawMessage, entry json.RawMessage) ([]string, error) {
+	row := make([]string, len(t.columns()))
+	if err := fill(row, t.thing, members); err != nil || entry == nil {
+		return row, err
+	}
+	var said map[string]json.RawMessage
+	if err := json.Unmarshal(entry, &said); err != nil {
+		return nil, err
+	}
+	at := row[len(t.thing):]
+	if said == nil {
+		at[0] = unreadable
+	}
+	return row, fill(at, t.entry, said)
+}
+
+// fillRest writes what is told once of a record, and takes it from the members.
+func (t table) fillRest(row []string, members map[string]json.RawMessage) error {
+	if err := fill(row, t.rest, members); err != nil {
+		return err
+	}
+	for _, c := range t.rest {
+		delete(members, c.name)
+	}
+	if len(members) == 0 {
+		return nil
+	}
+	rest, err := json.Marshal(members)
+	row[len(row)-1] = string(rest)
+	return err
+}
+
+// fill writes the members that have one of the columns.
+func fill(row []string, columns []column, members map[string]json.RawMessage) error {
+	for i, c := range columns {
+		value, ok := members[c.name]
+		if row[i] = string(value); c.json || !ok {
+			continue
 		}
+		var text string
+		if err := json.Unmarshal(value, &text); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		row[i] = guard(text)
 	}
 	return nil
 }
 
-func (t *table) accumulations(ctx context.Context, name string) error {
-	b, err := accumulation.ParseStream(name)
-	if err != nil {
-		return err
+// decode implements [form].
+func (t table) decode(encoded []byte) ([]byte, error) {
+	r := newRows(bytes.NewReader(encoded))
+	r.layout, r.columns = t.layout, map[string]int{}
+	for i, name := range t.heading() {
+		r.columns[name] = i
 	}
-	for more, start := true, int64(0); more; {
-		more = false
-		for e, err := range t.buffers.Entries(ctx, b, start, nil) {
-			if err != nil {
-				return err
-			}
-			more, start = true, e.Observed
-			if err := t.row(b.Environment, b.Extension, b.Name, e.Observed, e.ChannelID, e.OpaqueID, e.UserID, string(e.Data)); err != nil {
-				return err
-			}
+	return r.next()
+}
+
+// guarded are what a cell begins with that spreadsheets take for a formula.
+const guarded = "=+-@\t\r\n"
+
+// guard returns a cell that is taken for text and read back as it is. Viewers may have
+// sent the text. An apostrophe comes before what looks like a formula, with or without
+// apostrophes before it already. What holds a carriage return, of which readers of CSV
+// lose some, becomes an apostrophe and a JSON string.
+func guard(text string) string {
+	switch {
+	case strings.Contains(text, "\r") || strings.HasPrefix(text, `'"`):
+		quoted, _ := json.Marshal(text) // of a string it does not fail
+		return "'" + string(quoted)
+	case isFormula(text):
+		return "'" + text
+	}
+	return text
+}
+
+// unguard returns the text that guard was given.
+func unguard(cell string) (text string, err error) {
+	rest, found := strings.CutPrefix(cell, "'")
+	switch {
+	case found && strings.HasPrefix(rest, `"`):
+		err = json.Unmarshal([]byte(rest), &text)
+		return text, err
+	case found && isFormula(rest):
+		return rest, nil
+	}
+	return cell, nil
+}
+
+func isFormula(text string) bool {
+	text = strings.TrimLeft(text, "'")
+	return text != "" && strings.Contains(guarded, text[:1])
+}
+
+// appendMember appends what a cell says to the inside of a JSON object.
+func appendMember(buf []byte, c column, cell string) ([]byte, error) {
+	if cell == "" {
+		return buf, nil
+	}
+	value := []byte(cell)
+	if !c.json {
+		text, err := unguard(cell)
+		if err != nil {
+			return nil, err
 		}
+		value, _ = json.Marshal(text) // of a string it does not fail
 	}
-	return nil
-}
-
-func (t *table) ranking(ctx context.Context, name string) error {
-	q, err := ranking.ParseStream(name)
-	if err != nil {
-		return err
+	if !json.Valid(value) {
+		return nil, fmt.Errorf("%.64q is not JSON", cell)
 	}
-	scores, err := t.questions.All(ctx, q)
-	if err != nil {
-		return err
-	}
-	for i, answer := range scores {
-		if err := t.row(q.Environment, q.Extension, q.Channel, q.ID, i+1, answer.Key, answer.Score); err != nil {
-			return err
+	if c.name == columnRest {
+		value = bytes.TrimSpace(value)
+		if value[0] != '{' {
+			return nil, fmt.Errorf("%.64q is not an object", cell)
 		}
+		if value = bytes.TrimSpace(value[1 : len(value)-1]); len(value) == 0 {
+			return buf, nil
+		}
+		return append(appendComma(buf), value...), nil
 	}
-	return nil
+	return append(append(appendComma(buf), `"`+c.name+`":`...), value...), nil
 }
 
-func (t *table) document(name string, d document.Document) error {
-	parts := strings.SplitN(name, "/", 4)
-	r, err := newDocumentRecord(name, d)
-	if err != nil {
-		return err
+// appendComma appends a comma where something is before the next member or element.
+func appendComma(buf []byte) []byte {
+	if n := len(buf); n > 0 && buf[n-1] != '{' {
+		return append(buf, ',')
 	}
-	return t.row(r.Environment, r.Extension, parts[3], d.Version, string(d.Body))
+	return buf
 }
-
-// readOnly lets the services read a source, and keeps their snapshots to itself.
-type readOnly struct{ Source }
-
-func (readOnly) Append(context.Context, stream.Chunk) error { return errReadOnly() }
-
-func (readOnly) Replace(context.Context, stream.Chunk, stream.Digest) error { return errReadOnly() }
-
-func (readOnly) DeleteSnapshot(context.Context, string) error { return errReadOnly() }
-
-func errReadOnly() error { return errors.New("an export writes nothing") }
-
-func (readOnly) SaveSnapshot(context.Context, string, stream.Snapshot) error { return nil }

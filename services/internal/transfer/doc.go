@@ -1,7 +1,7 @@
 // Package transfer takes what a store holds of an extension out as text and back
-// in again. JSON Lines is the exact form: what Import stores is, bit for bit, what
-// Export read, hash chains and versions included, and can be read by people and
-// jq. CSV is for spreadsheets and goes out only.
+// in again. What Import stores is, bit for bit, what Export read, hash chains and
+// versions included, whether it went through JSON Lines, which people and jq can read,
+// or CSV, which is for spreadsheets.
 //
 // An export is a header, for each stream its chunks and an end, the documents and
 // a footer, one JSON object on each line:
@@ -11,6 +11,11 @@
 //	{"record":"end","kind":"votes",…,"id":…,"chunks":1,"entries":…,"head":…}
 //	{"record":"document",…,"key":[…],"version":…,"write":…,"body":{…},"sum":…}
 //	{"record":"footer","streams":…,"chunks":…,"entries":…,"documents":…,"digest":…}
+//
+// As CSV, which holds one kind, the same records are rows below a heading. What all
+// have in common is in columns, the rest of it an object in the last one. Each entry has
+// a row, on which its chunk's place is repeated; the last row of a chunk has its sum.
+// The rows are read by making lines of them again, so that one code checks both.
 //
 // # Exactness
 //

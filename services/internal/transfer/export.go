@@ -26,17 +26,47 @@ type Source interface {
 // [stream.ErrDamaged] where that is not sound; then, as after any other, there is
 // no footer.
 func Export(ctx context.Context, store Source, scope Scope, w io.Writer) (Totals, error) {
+	return export(ctx, store, scope, w, jsonLines{})
+}
+
+// ExportCSV writes what Export writes as a table, of a scope that is of one kind.
+func ExportCSV(ctx context.Context, store Source, scope Scope, w io.Writer) (Totals, error) {
+	if len(scope.Kinds) != 1 {
+		return Totals{}, fmt.Errorf("CSV holds one kind at a time, not %q", scope.Kinds)
+	}
+	return export(ctx, store, scope, w, table{newLayout(scope.Kinds[0])})
+}
+
+func export(ctx context.Context, store Source, scope Scope, w io.Writer, as form) (Totals, error) {
 	if err := scope.check(); err != nil {
 		return Totals{}, err
 	}
-	x := &exporter{store: store, scope: scope, out: bufio.NewWriterSize(w, 64<<10), ledger: newLedger()}
+	x := &exporter{store: store, scope: scope, form: as, out: bufio.NewWriterSize(w, 64<<10), ledger: newLedger()}
 	err := x.all(ctx)
 	return x.totals, err
+}
+
+// form is how records are written.
+type form interface {
+	// encode returns a record as it is written.
+	encode(record any) ([]byte, error)
+	// decode returns the line of JSON that Import makes of what encode returned.
+	decode(encoded []byte) (line []byte, err error)
+}
+
+// jsonLines writes records as JSON Lines.
+type jsonLines struct{}
+
+func (jsonLines) encode(record any) ([]byte, error) { return encodeLine(record) }
+
+func (jsonLines) decode(encoded []byte) ([]byte, error) {
+	return bytes.TrimSuffix(encoded, []byte("\n")), nil
 }
 
 type exporter struct {
 	store Source
 	scope Scope
+	form  form
 	out   *bufio.Writer
 	ledger
 }
@@ -199,22 +229,26 @@ func (x *exporter) document(name string, d document.Document) error {
 
 // writeExact writes the first of several forms of a record that can be read back.
 func (x *exporter) writeExact(name string, exact func(line []byte) bool, forms ...any) error {
-	for _, form := range forms {
-		line, err := encodeLine(form)
-		if err != nil || len(line) > maxLine || !exact(bytes.TrimSuffix(line, []byte("\n"))) {
+	for _, record := range forms {
+		encoded, err := x.form.encode(record)
+		if err != nil {
 			continue
 		}
-		_, err = x.out.Write(line)
+		line, err := x.form.decode(encoded)
+		if err != nil || len(line) > maxLine || !exact(line) {
+			continue
+		}
+		_, err = x.out.Write(encoded)
 		return err
 	}
 	return fmt.Errorf("%s cannot be written so that it could be read back", name)
 }
 
 func (x *exporter) write(record any) error {
-	line, err := encodeLine(record)
+	encoded, err := x.form.encode(record)
 	if err != nil {
 		return err
 	}
-	_, err = x.out.Write(line)
+	_, err = x.out.Write(encoded)
 	return err
 }

@@ -141,6 +141,15 @@ func appendOdd(t testing.TB, m *storetest.Memory) {
 	}
 }
 
+// appendChunk stores the first chunk of a stream.
+func appendChunk(t testing.TB, m *storetest.Memory, name string, count int, payload []byte) {
+	t.Helper()
+	chunk := stream.Chunk{Stream: name, Seq: 1, ID: stream.ChunkID{1}, Count: count, Payload: payload}
+	if err := m.Append(t.Context(), chunk); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func export(t testing.TB, store transfer.Source, scope transfer.Scope) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -23,7 +23,7 @@ func FuzzImport(f *testing.F) {
 	f.Add([]byte(strings.Join(lines, "")))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		to := storetest.NewMemory()
-		_, _ = transfer.Import(t.Context(), bytes.NewReader(file), to)
+		_, _ = transfer.Import(t.Context(), bytes.NewReader(file), to, nil)
 		wantSound(t, to)
 	})
 }
@@ -54,7 +54,7 @@ func FuzzForged(f *testing.F) {
 {"record":"chunk","kind":%q,"stream":%q,"seq":1,"at":%d,"chunk":"%s","entries":%s,"payload":%s,"sum":"%x"}
 `, kind, kind, name, at, strings.Repeat("00", 16), entries, mustJSON(payload), sum)
 		to := storetest.NewMemory()
-		_, _ = transfer.Import(t.Context(), strings.NewReader(file), to)
+		_, _ = transfer.Import(t.Context(), strings.NewReader(file), to, nil)
 		wantSound(t, to)
 		if wellFormed := len(contentOf(t, to, "").Streams) > 0; wellFormed {
 			out := export(t, to, transfer.Scope{Extension: "x", Environments: []string{"production"}, Kinds: []string{kind}})

@@ -45,7 +45,7 @@ func small(t testing.TB) (from *storetest.Memory, lines []string) {
 
 func importing(t *testing.T, to transfer.Target, lines ...string) (transfer.Result, error) {
 	t.Helper()
-	return transfer.Import(t.Context(), strings.NewReader(strings.Join(lines, "")), to)
+	return transfer.Import(t.Context(), strings.NewReader(strings.Join(lines, "")), to, nil)
 }
 
 // A file that was cut off anywhere is no whole export; the whole file completes
@@ -56,14 +56,14 @@ func TestImportOfACutFile(t *testing.T) {
 	cuts := 0
 	for n := 0; n < len(whole)-1; n += 7 {
 		to := storetest.NewMemory()
-		result, err := transfer.Import(t.Context(), strings.NewReader(whole[:n]), to)
+		result, err := transfer.Import(t.Context(), strings.NewReader(whole[:n]), to, nil)
 		if !errors.Is(err, transfer.ErrFile) || n > len(lines[0]) && !strings.HasSuffix(err.Error(), "it was cut off") {
 			t.Fatalf("%d of %d bytes: %v, want ErrFile", n, len(whole), err)
 		}
 		if strings.HasSuffix(whole[:n], "\n") || result.Read.Documents == 2 {
 			cuts++
 		}
-		if result, err = transfer.Import(t.Context(), strings.NewReader(whole), to); err != nil || result.Read.Chunks != 3 {
+		if result, err = transfer.Import(t.Context(), strings.NewReader(whole), to, nil); err != nil || result.Read.Chunks != 3 {
 			t.Fatalf("the whole file after %d of %d bytes: %+v, %v", n, len(whole), result, err)
 		}
 		wantSame(t, contentOf(t, from, ""), contentOf(t, to, ""))
@@ -105,6 +105,7 @@ func TestImportOfAChangedFile(t *testing.T) {
 		"nothing":            {nil, "empty"},
 		"compressed":         {file{"\x1f\x8b\x08"}, "gzip"},
 		"not JSON":           {edit(3, "{", "{{"), "line 4: not JSON"},
+		"another table":      {file{"a,b\n1,2\n"}, "neither JSON Lines nor CSV"},
 		"another format":     {edit(0, "acclaim-export", "something"), "does not begin with a header"},
 		"later version":      {edit(0, `"version":1`, `"version":2`), "version 2"},
 		"no extension":       {edit(0, `"extension":"x"`, `"extension":""`), "an export is of"},
@@ -303,7 +304,7 @@ func TestImportThatIsRepeated(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				to := &gone{Memory: storetest.NewMemory(), err: err}
 				to.left.Store(writes)
-				result, err := transfer.Import(t.Context(), bytes.NewReader(whole), to)
+				result, err := transfer.Import(t.Context(), bytes.NewReader(whole), to, nil)
 				there := 0
 				for _, chunks := range contentOf(t, to.Memory, "").Streams {
 					there += len(chunks)
@@ -311,7 +312,7 @@ func TestImportThatIsRepeated(t *testing.T) {
 				if fault.KindOf(err) == fault.Internal || int(result.Chunks) != there {
 					t.Fatalf("%s after %d: %+v, %v", name, writes, result, err)
 				}
-				second, err := transfer.Import(t.Context(), bytes.NewReader(whole), to.Memory)
+				second, err := transfer.Import(t.Context(), bytes.NewReader(whole), to.Memory, nil)
 				if err != nil || second.Chunks+result.Chunks != second.Read.Chunks {
 					t.Fatalf("%s after %d: %+v and %+v, %v", name, writes, result, second, err)
 				}
@@ -355,7 +356,7 @@ func TestImportFillsGaps(t *testing.T) {
 			}
 		}
 	}
-	result, err := transfer.Import(t.Context(), bytes.NewReader(export(t, from, everything)), to)
+	result, err := transfer.Import(t.Context(), bytes.NewReader(export(t, from, everything)), to, nil)
 	if err != nil || to.appends.Load() != int64(result.Read.Chunks) || result.Chunks >= result.Read.Chunks {
 		t.Errorf("%d chunks were appended: %+v, %v", to.appends.Load(), result, err)
 	}
@@ -365,16 +366,16 @@ func TestImportFillsGaps(t *testing.T) {
 func TestImportThatCannotRead(t *testing.T) {
 	_, lines := small(t)
 	broken := io.MultiReader(strings.NewReader(lines[0]), readerFunc(func([]byte) (int, error) { return 0, io.ErrClosedPipe }))
-	if _, err := transfer.Import(t.Context(), broken, storetest.NewMemory()); !errors.Is(err, io.ErrClosedPipe) || errors.Is(err, transfer.ErrFile) {
+	if _, err := transfer.Import(t.Context(), broken, storetest.NewMemory(), nil); !errors.Is(err, io.ErrClosedPipe) || errors.Is(err, transfer.ErrFile) {
 		t.Errorf("%v", err)
 	}
 	endless := io.MultiReader(strings.NewReader(lines[0]), readerFunc(func(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte("a"), len(p))), nil }))
-	if _, err := transfer.Import(t.Context(), endless, storetest.NewMemory()); !errors.Is(err, transfer.ErrFile) || !strings.Contains(err.Error(), "longer than") {
+	if _, err := transfer.Import(t.Context(), endless, storetest.NewMemory(), nil); !errors.Is(err, transfer.ErrFile) || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("an endless line: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := transfer.Import(ctx, strings.NewReader(strings.Join(lines, "")), storetest.NewMemory()); !errors.Is(err, context.Canceled) {
+	if _, err := transfer.Import(ctx, strings.NewReader(strings.Join(lines, "")), storetest.NewMemory(), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
