@@ -55,11 +55,7 @@ func (s *Store) Append(ctx context.Context, chunk stream.Chunk) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	_, err := s.chunks.InsertOne(ctx, newChunkRecord(&chunk))
-	if mongo.IsDuplicateKeyError(err) {
-		return stream.ErrConflict
-	}
-	return written(err)
+	return s.appends.append(ctx, newChunkRecord(&chunk))
 }
 
 // Replace implements [stream.Store]. The filter of the replacement holds what it is

@@ -65,6 +65,7 @@ type Store struct {
 	// process where there are no transactions.
 	several sync.RWMutex
 	pruning pruner
+	appends *appends
 }
 
 // Open connects to the database that the URI names and makes sure of its
@@ -107,7 +108,7 @@ func connect(uri, database string) (*Store, error) {
 		return nil, unusable(err)
 	}
 	db := client.Database(database)
-	return &Store{
+	s := &Store{
 		client:     client,
 		operations: counted,
 		queue:      waiting,
@@ -117,7 +118,9 @@ func connect(uri, database string) (*Store, error) {
 		documents:  db.Collection("documents"),
 		members:    db.Collection("members"),
 		pruning:    newPruner(),
-	}, nil
+	}
+	s.appends = newAppends(s.insertChunks)
+	return s, nil
 }
 
 // prepare makes the indexes and asks what the server can do.
@@ -160,5 +163,6 @@ func (s *Store) Operations() map[string]uint64 { return s.operations.counts() }
 // Close ends what runs in the background and disconnects.
 func (s *Store) Close(ctx context.Context) error {
 	s.pruning.close()
+	s.appends.close()
 	return s.client.Disconnect(ctx)
 }
