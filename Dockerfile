@@ -1,7 +1,8 @@
 # Acclaim's image: the services and the operator, two static programs and nothing
 # else. `make image` writes the same without Docker.
 #
-#   docker build -t acclaim --build-arg VERSION=1.2.3 --build-arg REVISION="$(git rev-parse HEAD)" .
+#   docker build -t acclaim --build-arg VERSION=1.2.3 --build-arg REVISION="$(git rev-parse HEAD)" \
+#     --build-arg CREATED="$(git log -1 --format=%cI)" .
 
 # Programs are cross-compiled, so that this stage never runs under emulation.
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
 	// The roots of public certificate authorities: the image has none of its own.
@@ -98,14 +99,18 @@ func run(ctx context.Context, s settings) error {
 		Metrics:        poll.NewMetrics(metrics.Registry),
 	}
 	extensions := &extension.Reconciler{Client: manager.GetClient(), Recorder: recorder, Now: time.Now}
-	metrics.Registry.MustRegister(
-		poll.NewCensus(manager.GetClient()), extension.NewCensus(manager.GetClient()), backend.NewCensus(manager.GetClient()))
+	metrics.Registry.MustRegister(censuses(manager.GetClient())...)
 	if err := errors.Join(
 		backends.Setup(manager), extensions.Setup(ctx, manager, s.workers), polls.Setup(ctx, manager, s.workers),
 	); err != nil {
 		return err
 	}
 	return manager.Start(ctx)
+}
+
+// censuses count what there is in a cache.
+func censuses(c client.Reader) []prometheus.Collector {
+	return []prometheus.Collector{poll.NewCensus(c), extension.NewCensus(c), backend.NewCensus(c)}
 }
 
 // The lease is in the operator's own namespace:

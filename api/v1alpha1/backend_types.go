@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -60,6 +61,10 @@ type BackendSpec struct {
 	// Route puts the services behind a Gateway API HTTPRoute.
 	// +optional
 	Route *Route `json:"route,omitempty"`
+
+	// NetworkPolicy says who may reach the pods.
+	// +optional
+	NetworkPolicy NetworkPolicy `json:"networkPolicy,omitempty"`
 
 	// Scheduling says where pods may run.
 	// +optional
@@ -162,6 +167,18 @@ type Route struct {
 	// +kubebuilder:validation:Pattern=`^(/[A-Za-z0-9._~-]+)+$`
 	// +kubebuilder:validation:MaxLength=128
 	Path string `json:"path,omitempty"`
+}
+
+// NetworkPolicy says who may reach the pods. Anyone may reach the API, and only
+// pods of the same Backend one another.
+type NetworkPolicy struct {
+	// AdminFrom says who may reach the admin port, which has metrics and the route that
+	// erases viewers. Left out, nobody may: probes come from the pod's own node, which
+	// no policy keeps away.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	AdminFrom []networkingv1.NetworkPolicyPeer `json:"adminFrom,omitempty"`
 }
 
 // Scheduling says where pods may run.

@@ -3,53 +3,137 @@ package test
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/promql/parser"
+	corev1 "k8s.io/api/core/v1"
 )
 
-// What alerts and the dashboard ask for is what the programs have.
-func TestMetricsExist(t *testing.T) {
-	metric := regexp.MustCompile(`acclaim_[a-z_]+`)
-	var sources strings.Builder
-	for _, folder := range []string{"../../services/internal/telemetry", "../../operator/internal/controller/poll"} {
-		paths, err := filepath.Glob(folder + "/*.go")
+// Labels that Prometheus gives every metric of a pod, and buckets theirs.
+var targetLabels = []string{"namespace", "pod", "service", "endpoint", "job", "instance", "container", "le"}
+
+// What alerts and the dashboard ask for is what the programs have, down to the
+// labels.
+func TestQueries(t *testing.T) {
+	have := exported(t)
+	asked := queries(t)
+	if len(asked) < 10 {
+		t.Fatalf("there are only %v", asked)
+	}
+	for _, query := range asked {
+		expr, err := parser.NewParser(parser.Options{}).ParseExpr(query)
+		if err != nil {
+			t.Errorf("%s: %v", query, err)
+			continue
+		}
+		var metric []string // the labels of those below
+		parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+			selector, ok := node.(*parser.VectorSelector)
+			if !ok {
+				return nil
+			}
+			known, found := have[base(selector.Name)]
+			if !found {
+				t.Errorf("%s: nobody has %s", query, selector.Name)
+			}
+			metric = slices.Concat(metric, known)
+			for _, m := range selector.LabelMatchers {
+				if m.Name != model.MetricNameLabel && !slices.Contains(slices.Concat(known, targetLabels), m.Name) {
+					t.Errorf("%s: %s has no label %s", query, selector.Name, m.Name)
+				}
+			}
+			return nil
+		})
+		parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+			if aggregation, ok := node.(*parser.AggregateExpr); ok {
+				for _, label := range aggregation.Grouping {
+					if !slices.Contains(slices.Concat(metric, targetLabels), label) {
+						t.Errorf("%s: groups by %s, which there is not", query, label)
+					}
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// base returns the name under which a series of a histogram is exported.
+func base(series string) string {
+	for _, suffix := range []string{"_bucket", "_count", "_sum"} {
+		series = strings.TrimSuffix(series, suffix)
+	}
+	return series
+}
+
+// exported returns the labels of every metric of the programs, by name. The
+// programs' own tests keep the lists true.
+func exported(t *testing.T) map[string][]string {
+	t.Helper()
+	metrics := map[string][]string{}
+	for _, list := range []string{"../../services/internal/telemetry/testdata/metrics.txt", "../../operator/testdata/metrics.txt"} {
+		content, err := os.ReadFile(list)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, path := range paths {
-			content, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sources.Write(content)
+		for line := range strings.Lines(string(content)) {
+			name, rest, _ := strings.Cut(strings.TrimSuffix(line, "}\n"), "{")
+			metrics[name] = strings.FieldsFunc(rest, func(r rune) bool { return r == ',' })
 		}
 	}
-	asked := 0
-	for _, file := range []string{"files/dashboard.json", "templates/monitoring.yaml"} {
-		content, err := os.ReadFile(filepath.Join(chart, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if filepath.Ext(file) == ".json" && !json.Valid(content) {
-			t.Errorf("%s is not JSON", file)
-		}
-		names := metric.FindAllString(string(content), -1)
-		slices.Sort(names)
-		for _, name := range slices.Compact(names) {
-			asked++
-			for _, suffix := range []string{"_bucket", "_count"} {
-				name = strings.TrimSuffix(name, suffix)
+	return metrics
+}
+
+// queries returns all expressions of alerts and of the dashboard.
+func queries(t *testing.T) (all []string) {
+	t.Helper()
+	for _, object := range objects(t, "testdata/everything") {
+		switch object := object.(type) {
+		case *monitoringv1.PrometheusRule:
+			for _, group := range object.Spec.Groups {
+				for _, rule := range group.Rules {
+					all = append(all, rule.Expr.String())
+				}
 			}
-			// The names of streams' metrics are put together.
-			if !strings.Contains(sources.String(), `"`+name+`"`) && !strings.Contains(sources.String(), `"`+strings.TrimPrefix(name, "acclaim_stream_")+`"`) {
-				t.Errorf("%s asks for %s, which there is not", file, name)
-			}
+		case *corev1.ConfigMap:
+			all = append(all, panels(t, object.Data["acclaim.json"])...)
 		}
 	}
-	if asked == 0 {
-		t.Error("nothing is asked for")
+	return all
+}
+
+// panels returns the queries of a dashboard, with Grafana's variables filled in.
+func panels(t *testing.T, content string) (all []string) {
+	t.Helper()
+	var dashboard struct {
+		Templating struct {
+			List []struct{ Name, Type, Query string }
+		}
+		Panels []struct{ Targets []struct{ Expr string } }
 	}
+	if err := json.Unmarshal([]byte(content), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	variables := []string{"$__rate_interval", "5m"}
+	values := regexp.MustCompile(`^label_values\((\w+), (\w+)\)$`)
+	for _, v := range dashboard.Templating.List {
+		variables = append(variables, "$"+v.Name, "any")
+		if v.Type == "query" {
+			all = append(all, values.ReplaceAllString(v.Query, "count by ($2) ($1)"))
+		}
+	}
+	for _, panel := range dashboard.Panels {
+		for _, target := range panel.Targets {
+			query := strings.NewReplacer(variables...).Replace(target.Expr)
+			if strings.Contains(query, "$") {
+				t.Errorf("%s: not a variable of the dashboard", query)
+			}
+			all = append(all, query)
+		}
+	}
+	return all
 }

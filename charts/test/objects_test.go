@@ -2,9 +2,9 @@ package test
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,27 +18,27 @@ import (
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
 
-// objects returns what a case renders, read with the types of Kubernetes and our
-// own: a field that there is not is an error. Kinds of monitoring are left out,
-// as they are somebody else's.
+// objects returns what a case renders, read with the types of Kubernetes, of the
+// Prometheus operator and our own: a field that there is not is an error.
 func objects(t *testing.T, folder string) []runtime.Object {
 	t.Helper()
+	r, err := render(readValues(t, folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decode(t, manifests(r))
+}
+
+func decode(t *testing.T, manifests []string) (all []runtime.Object) {
+	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, monitoringv1.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
 	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
-	r, err := render(readValues(t, folder))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []runtime.Object
-	for _, manifest := range manifests(r) {
-		if strings.Contains(manifest, "apiVersion: monitoring.coreos.com/") {
-			continue
-		}
+	for _, manifest := range manifests {
 		object, _, err := decoder.Decode([]byte(manifest), nil, nil)
 		if err != nil {
 			t.Errorf("%v\n%s", err, manifest)

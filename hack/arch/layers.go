@@ -43,14 +43,15 @@ services/votingclient       |                                                   
 services/votingtest         | voting stream tenant telemetry httpapi boltstore                               |
 operator                    | v1alpha1 backend extension poll desired breaker uninstall                      | assets
 operator/internal/breaker   |                                                                                |
+operator/internal/census    |                                                                                |
 operator/internal/testcluster | v1alpha1 assets                                                              |
 operator/internal/desired   | v1alpha1                                                                       |
 operator/internal/registry  | v1alpha1                                                                       |
 operator/internal/secrets   |                                                                                |
 operator/internal/uninstall | v1alpha1 poll                                                                  |
-operator/internal/controller/backend | v1alpha1 desired secrets                                              | testcluster
-operator/internal/controller/extension | v1alpha1 desired registry secrets                                   | testcluster poll votingclient
-operator/internal/controller/poll | v1alpha1 votingclient registry secrets                                   | testcluster votingtest
+operator/internal/controller/backend | v1alpha1 census desired secrets                                       | testcluster
+operator/internal/controller/extension | v1alpha1 census desired registry secrets                            | testcluster poll votingclient
+operator/internal/controller/poll | v1alpha1 census votingclient registry secrets                            | testcluster votingtest
 api/v1alpha1                |                                                                                | assets
 hack/arch                   |                                                                                |
 hack/envtest                | assets                                                                         |
@@ -73,7 +74,7 @@ net/http                         | votingclient votingtest page httpapi telemetr
 github.com/gorilla/mux           | httpapi
 github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox sink sinktest services bench
 github.com/evanphx/json-patch/v5 | document
-github.com/prometheus            | httpapi telemetry services poll backend extension operator scale
+github.com/prometheus            | httpapi telemetry services census poll backend extension operator scale
 github.com/fsnotify/fsnotify     | tenant
 sigs.k8s.io/yaml                 | tenant registry testcluster chart
 github.com/spf13                 | services operator scale cluster

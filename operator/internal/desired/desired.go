@@ -34,6 +34,10 @@ const (
 	Sandbox      = "sandbox"
 )
 
+// metrics is the component of what is there for monitoring. The chart's
+// ServiceMonitor selects it.
+const metrics = "metrics"
+
 // RegistryKey is the entry of the registry Secret that the services read.
 const RegistryKey = "extensions.yaml"
 
@@ -70,7 +74,7 @@ type Set struct {
 // Backend returns what a Backend consists of. Pods are replaced when
 // databaseHash, a digest of the database's URI, is another one.
 func Backend(b *v1alpha1.Backend, databaseHash string) Set {
-	set := Set{Objects: []Object{serviceAccount(b), networkPolicy(b)}}
+	set := Set{Objects: []Object{serviceAccount(b), networkPolicy(b), metricsService(b)}}
 	for _, service := range Services(b) {
 		set.Objects = append(set.Objects, clusterService(b, service), disruptionBudget(b, service))
 		rollout := Rollout{Service: service, Deployment: deployment(b, service, databaseHash)}

@@ -158,7 +158,7 @@ func TestNoServices(t *testing.T) {
 	off := &v1alpha1.Service{Disabled: true}
 	b.Spec.Services = v1alpha1.Services{Voting: off, Accumulation: off, Ranking: off, State: off, Sandbox: off}
 	set := desired.Backend(b, "")
-	if len(set.Rollouts) != 0 || len(set.Objects) != 2 {
+	if len(set.Rollouts) != 0 || len(set.Objects) != 3 {
 		t.Errorf("a Backend without services consists of %s", encode(t, set))
 	}
 }

@@ -27,6 +27,24 @@ func clusterService(b *v1alpha1.Backend, service string) Object {
 	return Object{Kind: "Service", Name: name(b, service), Config: s}
 }
 
+// metricsService lets monitoring find the admin port of every pod. It has no
+// address of its own, and nothing leads to it from outside.
+func metricsService(b *v1alpha1.Backend) Object {
+	port := corev1ac.ServicePort().
+		WithName("admin").
+		WithPort(adminPort).
+		WithProtocol(corev1.ProtocolTCP).
+		WithTargetPort(intstr.FromString("admin"))
+	s := corev1ac.Service(name(b, metrics), b.Namespace).
+		WithLabels(labels(b, metrics)).
+		WithOwnerReferences(owner(b)).
+		WithSpec(corev1ac.ServiceSpec().
+			WithClusterIP(corev1.ClusterIPNone).
+			WithSelector(selectorLabels(b, "")).
+			WithPorts(port))
+	return Object{Kind: "Service", Name: name(b, metrics), Config: s}
+}
+
 // disruptionBudget lets pods be evicted one at a time, those that do not work at
 // any time.
 func disruptionBudget(b *v1alpha1.Backend, service string) Object {

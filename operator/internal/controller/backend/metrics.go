@@ -1,43 +1,25 @@
 package backend
 
 import (
-	"context"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/census"
 )
 
-// Census counts Backends by how they are when it is asked.
-type Census struct {
-	backends client.Reader
-	count    *prometheus.Desc
-}
-
-// NewCensus returns a census of the Backends in a cache.
-func NewCensus(backends client.Reader) *Census {
-	return &Census{backends: backends, count: prometheus.NewDesc("acclaim_operator_backends",
-		"Backends by environment and status: ready, reconciling or degraded.", []string{"environment", "status"}, nil)}
-}
-
-// Describe names the metric.
-func (c *Census) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- c.count }
-
-// Collect counts. A cache that is not filled yet gives nothing.
-func (c *Census) Collect(collected chan<- prometheus.Metric) {
-	type group struct{ environment, status string }
-	var backends v1alpha1.BackendList
-	if err := c.backends.List(context.Background(), &backends, client.UnsafeDisableDeepCopy); err != nil {
-		return
-	}
-	groups := map[group]float64{}
-	for i := range backends.Items {
-		groups[group{backends.Items[i].Spec.Environment, status(&backends.Items[i])}]++
-	}
-	for g, n := range groups {
-		collected <- prometheus.MustNewConstMetric(c.count, prometheus.GaugeValue, n, g.environment, g.status)
+// NewCensus counts the Backends in a cache.
+func NewCensus(cache client.Reader) prometheus.Collector {
+	return &census.Census[v1alpha1.Backend]{
+		From: cache,
+		List: func() client.ObjectList { return &v1alpha1.BackendList{} },
+		Metric: prometheus.GaugeOpts{
+			Name: "acclaim_operator_backends",
+			Help: "Backends by environment and status: ready, reconciling or degraded.",
+		},
+		Labels: []string{"environment", "status"},
+		Values: func(b *v1alpha1.Backend) []string { return []string{b.Spec.Environment, status(b)} },
 	}
 }
 

@@ -55,13 +55,17 @@ var _ = Describe("Objects", func() {
 			PriorityClassName: "high",
 		}
 		s.ImagePullSecrets = []v1alpha1.ObjectReference{{Name: "registry"}}
+		s.NetworkPolicy.AdminFrom = []networkingv1.NetworkPolicyPeer{
+			{NamespaceSelector: &metav1.LabelSelector{}, PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "prometheus"}}},
+			{IPBlock: &networkingv1.IPBlock{CIDR: "192.0.2.0/24"}},
+		}
 	}
 
 	It("come and go with what is declared", func(ctx context.Context) {
 		w := newWorld(ctx, nil)
 		w.rollOut(ctx)
 		few := w.objects(ctx)
-		Expect(few).To(HaveLen(14))
+		Expect(few).To(HaveLen(15))
 
 		w.change(ctx, func(s *v1alpha1.BackendSpec) {
 			environment := s.Environment
@@ -90,7 +94,7 @@ var _ = Describe("Objects", func() {
 		w := newWorld(ctx, everything)
 		w.rollOut(ctx)
 		w.settle(ctx)
-		Expect(w.objects(ctx)).To(HaveLen(19))
+		Expect(w.objects(ctx)).To(HaveLen(20))
 	})
 
 	It("are put right when somebody changes them, with one write each", func(ctx context.Context) {

@@ -1,0 +1,69 @@
+package test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// The ServiceMonitor leads to the metrics of every pod, those of the chart and
+// those that the operator makes, and to each once.
+func TestServiceMonitor(t *testing.T) {
+	backend, err := os.ReadFile("../../operator/internal/desired/testdata/default.golden.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := append(objects(t, "testdata/everything"), decode(t, strings.Split(string(backend), "\n---\n"))...)
+	var monitor *monitoringv1.ServiceMonitor
+	var services []*corev1.Service
+	var deployments []*appsv1.Deployment
+	for _, object := range all {
+		switch object := object.(type) {
+		case *monitoringv1.ServiceMonitor:
+			monitor = object
+		case *corev1.Service:
+			services = append(services, object)
+		case *appsv1.Deployment:
+			deployments = append(deployments, object)
+		}
+	}
+	selected, err := metav1.LabelSelectorAsSelector(&monitor.Spec.Selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]int{}
+	for _, s := range services {
+		if !selected.Matches(labels.Set(s.Labels)) {
+			continue
+		}
+		for _, d := range deployments {
+			if s.Namespace == d.Namespace && labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(d.Spec.Template.Labels)) && leads(s, monitor.Spec.Endpoints[0].Port, d) {
+				found[d.Name]++
+			}
+		}
+	}
+	for _, d := range deployments {
+		if found[d.Name] != 1 {
+			t.Errorf("%s is scraped %d times", d.Name, found[d.Name])
+		}
+	}
+	if len(deployments) < 5 {
+		t.Errorf("there are only %d Deployments", len(deployments))
+	}
+}
+
+// leads says whether a port of a Service is one that a Deployment's pods have.
+func leads(s *corev1.Service, port string, d *appsv1.Deployment) bool {
+	return slices.ContainsFunc(s.Spec.Ports, func(p corev1.ServicePort) bool {
+		return p.Name == port && slices.ContainsFunc(d.Spec.Template.Spec.Containers[0].Ports, func(c corev1.ContainerPort) bool {
+			return c.Name == p.TargetPort.StrVal
+		})
+	})
+}

@@ -1,0 +1,62 @@
+package telemetry_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/acclaim-dev/acclaim/services/internal/live"
+	"github.com/acclaim-dev/acclaim/services/internal/sink"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
+)
+
+var update = flag.Bool("update", false, "write the list of metrics to testdata")
+
+// Alerts and dashboards rest on the names of metrics and of their labels: what is
+// in testdata is what the chart's tests take for true.
+func TestMetrics(t *testing.T) {
+	m := telemetry.NewMetrics()
+	m.Observe("/vote", "GET", 200, time.Millisecond)
+	m.Streams("voting", func() stream.Stats { return stream.Stats{} })
+	m.Peers(func() (alive, unreachable int) { return 1, 0 })
+	m.Retention(func() (chunks, bytes, snapshots uint64) { return 0, 0, 0 })
+	m.Database(func() map[string]uint64 { return map[string]uint64{"insert": 1} })
+	m.Live(func() live.Stats { return live.Stats{} })
+	m.Sinks(func() sink.Stats { return sink.Stats{} })
+	descriptions := make(chan *prometheus.Desc, 1000)
+	m.Registry.Describe(descriptions)
+	close(descriptions)
+	described := regexp.MustCompile(`fqName: "(acclaim_\w+)".*constLabels: {([^}]*)}, variableLabels: {([\w,]*)}`)
+	value := regexp.MustCompile(`="[^"]*"`)
+	var lines []string
+	for d := range descriptions {
+		if match := described.FindStringSubmatch(d.String()); match != nil {
+			labels := strings.FieldsFunc(value.ReplaceAllString(match[2], "")+","+match[3], func(r rune) bool { return r == ',' })
+			lines = append(lines, fmt.Sprintf("%s{%s}\n", match[1], strings.Join(labels, ",")))
+		}
+	}
+	slices.Sort(lines)
+	lines = slices.Compact(lines)
+	const list = "testdata/metrics.txt"
+	if *update {
+		if err := os.WriteFile(list, []byte(strings.Join(lines, "")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), strings.Join(lines, "")); diff != "" {
+		t.Errorf("%s (-want +got); if it is right, run with -update:\n%s", list, diff)
+	}
+}
