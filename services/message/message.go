@@ -138,12 +138,17 @@ type Place struct {
 const forwardAtOnce = 64
 
 // Forward reads on from a place in the log and returns the next messages with higher
-// numbers than after, however old they are, and the place behind them.
+// numbers than after, however old they are, and the place behind them: none when the
+// log ends there, or does not have what follows the place any more.
 func (s *Service) Forward(ctx context.Context, f Feed, from Place, after uint64) (messages []Message, end Place, err error) {
 	end = from
 	for chunk, err := range s.engine.Chunks(ctx, f.Stream(), from.Chunk) {
 		if err != nil {
 			return nil, from, err
+		}
+		// How many messages a trim has taken out of a chunk is not known.
+		if gone, err := chunk.Emptied(); gone || err != nil {
+			return messages, end, err
 		}
 		for m, err := range s.engine.Entries(&chunk) {
 			if err != nil {

@@ -25,11 +25,23 @@ func (o *Options) feed(feed message.Feed, s subject) func(context.Context, posit
 		if err != nil {
 			return found{}, err
 		}
-		if len(messages) == 0 { // the log is another one than the position speaks of
-			return found{[]step{{s.event("resync", []byte("{}"), page.Last), final}}, final}, nil
+		if len(messages) == 0 { // trimmed away, or the log is another one than the position speaks of
+			return found{s.resync(page, final), final}, nil
 		}
 		return found{s.said(messages, place, told(end)), final}, nil
 	}
+}
+
+// resync returns the steps that tell that messages were missed, and then of those at
+// hand.
+func (s subject) resync(page message.Page, end position) []step {
+	steps := s.said(page.Messages, message.Place{}, end)
+	missed, after := page.Last, end
+	if len(steps) > 0 {
+		missed = page.Messages[0].Number - 1
+		after = position{Message: missed}
+	}
+	return append([]step{{s.event("resync", []byte("{}"), missed), after}}, steps...)
 }
 
 // told is the position when everything up to a place was told.

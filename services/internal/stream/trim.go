@@ -80,6 +80,16 @@ func (e *Engine[S, C, E, R]) Trimmable(ctx context.Context, name string, before 
 	return false, nil
 }
 
+// Emptied reports whether a trim has taken the entries of the chunk.
+func (c *Chunk) Emptied() (bool, error) {
+	_, encoded, err := splitPayload(c)
+	if err != nil {
+		return false, err
+	}
+	n, err := noticeIn(c, encoded)
+	return err == nil && n != nil && n.empties(), err
+}
+
 // isHusk reports whether a chunk is one whose entries a trim has taken.
 func (e *Engine[S, C, E, R]) isHusk(ctx context.Context, name string, seq uint64) (bool, error) {
 	for chunk, err := range e.store.Chunks(ctx, name, seq-1) {
