@@ -29,7 +29,7 @@ func TestMetrics(t *testing.T) {
 	m.Streams("voting", func() stream.Stats { return stream.Stats{} })
 	m.Peers(func() (alive, unreachable int) { return 1, 0 })
 	m.Retention(func() (chunks, bytes, snapshots uint64) { return 0, 0, 0 })
-	m.Database(func() map[string]uint64 { return map[string]uint64{"insert": 1} })
+	m.Database(func() map[string]uint64 { return map[string]uint64{"insert": 1} }, func() int64 { return 0 })
 	m.Live(func() live.Stats { return live.Stats{} })
 	m.Sinks(func() sink.Stats { return sink.Stats{} })
 	descriptions := make(chan *prometheus.Desc, 1000)
