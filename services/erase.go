@@ -26,8 +26,9 @@ type eraseOptions struct {
 func newErase() *cobra.Command {
 	var o eraseOptions
 	cmd := &cobra.Command{
-		Use:   "erase",
-		Short: "Erase a viewer from everything an extension has stored",
+		Use:     "erase",
+		GroupID: storeGroup,
+		Short:   "Erase a viewer from everything an extension has stored",
 		Long: `Erase replaces the ids of one viewer by random names in every log of an extension,
 in production and in the sandbox, and deletes the viewer's state. Every tally and
 every cursor stays what it is; verify tells how many chunks were redacted and

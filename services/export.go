@@ -33,8 +33,9 @@ type exportFlags struct {
 func newExport() *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
-		Use:   "export",
-		Short: "Write what is stored of an extension as JSON Lines or CSV",
+		Use:     "export",
+		GroupID: storeGroup,
+		Short:   "Write what is stored of an extension as JSON Lines or CSV",
 		Long: `Export writes the votes, accumulated entries, rankings and documents of an
 extension, from either store, without holding more than a little in memory.
 

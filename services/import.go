@@ -21,8 +21,9 @@ var errUnsound = errors.New("problems found")
 func newImport() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:   "import FILE",
-		Short: "Store what export wrote, exactly",
+		Use:     "import FILE",
+		GroupID: storeGroup,
+		Short:   "Store what export wrote, exactly",
 		Long: `Import stores what "acclaim export" wrote as JSON Lines or CSV, in either store:
 every log with its times, ids and hash chain, every document with its version. FILE
 may be - for the standard input. Snapshots are made anew as the store is used.

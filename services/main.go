@@ -42,6 +42,12 @@ func statusOf(err error) int {
 	return 1
 }
 
+// Groups of commands in the help.
+const (
+	serveGroup = "serve"
+	storeGroup = "store"
+)
+
 func newCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "acclaim",
@@ -54,6 +60,7 @@ To try it:            acclaim serve
 To get another token: acclaim token --extension sample-extension --role viewer --channel 1`,
 		SilenceUsage: true,
 	}
+	root.AddGroup(&cobra.Group{ID: serveGroup, Title: "To serve:"}, &cobra.Group{ID: storeGroup, Title: "To look after what is stored:"})
 	root.AddCommand(newServe(), newVerify(), newExport(), newImport(), newErase(), newToken(), newProbe(), newCeiling())
 	for _, s := range services() {
 		root.AddCommand(newService(s))

@@ -32,6 +32,9 @@ func TestDatabaseGoesAway(t *testing.T) {
 		}
 	}
 	known.check(t, p)
+	server.Stop()
+	wantReady(t, p, http.StatusServiceUnavailable)
+	p.end(t) // it has finished what it accepted
 }
 
 // A database that falls silent while it has a request is the worst of all: nobody

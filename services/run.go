@@ -66,7 +66,10 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 	logger.Info("draining", "timeout", o.shutdownTimeout.String())
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.shutdownTimeout)
 	defer cancel()
-	err = errors.Join(err, b.leave(limit), stream.SystemClock().Sleep(limit, o.drainDelay))
+	if untold := b.leave(limit); untold != nil { // they notice by themselves
+		logger.Warn("the other processes could not be told that this one leaves", "error", untold)
+	}
+	err = errors.Join(err, stream.SystemClock().Sleep(limit, o.drainDelay))
 	b.drain()
 	return errors.Join(err, s.public.Shutdown(limit), b.close(limit), s.admin.Close())
 }

@@ -23,8 +23,9 @@ type mount struct {
 func newServe() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:   "serve",
-		Short: "Run everything in one process",
+		Use:     "serve",
+		GroupID: serveGroup,
+		Short:   "Run everything in one process",
 		Long: `Serve runs all five services for production under /v1 and for the sandbox under
 /sandbox/v1, over an embedded store. When it is ready it prints its addresses
 and, if the sample extension is registered, tokens and commands to try.`,
@@ -41,9 +42,14 @@ and, if the sample extension is registered, tokens and commands to try.`,
 func newService(name string) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:   name,
-		Short: fmt.Sprintf("Run the %s service alone", name),
-		Args:  cobra.NoArgs,
+		Use:     name,
+		GroupID: serveGroup,
+		Short:   fmt.Sprintf("Run the %s service alone", name),
+		Long: "Answers " + routesOf(name) + `, and nothing else.
+
+An ingress or another proxy brings the services together by path. Processes that
+share a database may be of any kind and number; an embedded store is for one.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			environment, err := tenant.ParseEnvironment(o.environment)
 			if err != nil {
@@ -73,6 +79,17 @@ const (
 	stateService        = "state"
 	sandboxService      = "sandbox"
 )
+
+// routesOf names the routes of a service for its help.
+func routesOf(service string) string {
+	return map[string]string{
+		votingService:       "vote, vote_logs, vote_modifier and vote_config",
+		accumulationService: "accumulate",
+		rankingService:      "rank",
+		stateService:        "states, config, user_info, events and messages",
+		sandboxService:      "authtoken, which only the sandbox has",
+	}[service]
+}
 
 func services() []string {
 	return []string{votingService, accumulationService, rankingService, stateService, sandboxService}

@@ -36,8 +36,9 @@ func newVerify() *cobra.Command {
 	var o options
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "verify",
-		Short: "Check everything that is stored",
+		Use:     "verify",
+		GroupID: storeGroup,
+		Short:   "Check everything that is stored",
 		Long: `Verify replays every log from nothing and checks its sequence numbers, its hash
 chain, its times and its entries, that each snapshot is the state of the log it
 was taken from, and that every document is a JSON object. Chunks from which a

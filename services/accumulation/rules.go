@@ -30,8 +30,8 @@ func (i *index) before(start int64) uint64 {
 	return uint64(max(n-1, 0)) * stride
 }
 
-func (i *index) equal(o *index) bool {
-	return i.chunks == o.chunks && i.last == o.last && slices.Equal(i.marks, o.marks)
+func (rules) Equal(a, b *index) bool {
+	return a.chunks == b.chunks && a.last == b.last && slices.Equal(a.marks, b.marks)
 }
 
 // add counts the entry of a chunk: entries of one chunk share their time.

@@ -17,7 +17,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -97,13 +96,15 @@ type Page struct {
 
 // Service answers for the feeds of a store.
 type Service struct {
+	stream.Upkeep
 	engine *stream.Engine[*feed, command, Message, Page]
 }
 
 // NewService returns a service over store. Close ends it.
 func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
 	options.Ties = true // only the order matters
-	return &Service{engine: stream.New(rules{}, store, clock, options)}
+	engine := stream.New(rules{}, store, clock, options)
+	return &Service{engine, engine}
 }
 
 // Publish appends a message to a feed. Once it returns nil, whoever listens will
@@ -165,43 +166,3 @@ func (s *Service) Forward(ctx context.Context, f Feed, from Place, after uint64)
 	}
 	return messages, end, nil
 }
-
-// Serve answers what another process passed on with Options.Peers.
-func (s *Service) Serve(ctx context.Context, request []byte) ([]byte, error) {
-	return s.engine.Serve(ctx, request)
-}
-
-// Verify replays the stream with that name and compares it with its snapshot.
-// [stream.ErrDamaged] says that it is not sound.
-func (s *Service) Verify(ctx context.Context, name string) (stream.Report, error) {
-	return s.engine.Verify(ctx, name, (*feed).equal)
-}
-
-// Erase gives a viewer random names in the stream with that name, as
-// [stream.Engine.Erase] does.
-func (s *Service) Erase(ctx context.Context, name string, viewer stream.Viewer) (stream.Erased, error) {
-	return s.engine.Erase(ctx, name, viewer)
-}
-
-// Trim takes the messages from before a time out of the log of the stream with that
-// name, as [stream.Engine.Trim] does. What is at hand stays at hand.
-func (s *Service) Trim(ctx context.Context, name string, before time.Time) (stream.Trimmed, error) {
-	return s.engine.Trim(ctx, name, before)
-}
-
-// Trimmable reports whether Trim has something to do.
-func (s *Service) Trimmable(ctx context.Context, name string, before time.Time) (bool, error) {
-	return s.engine.Trimmable(ctx, name, before)
-}
-
-// DropSnapshot deletes the snapshot of the stream with that name if nothing was
-// appended since a time.
-func (s *Service) DropSnapshot(ctx context.Context, name string, before time.Time) (bool, error) {
-	return s.engine.DropSnapshot(ctx, name, before)
-}
-
-// Stats returns the figures of the engine.
-func (s *Service) Stats() stream.Stats { return s.engine.Stats() }
-
-// Close drains the service.
-func (s *Service) Close(ctx context.Context) error { return s.engine.Close(ctx) }

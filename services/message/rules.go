@@ -97,8 +97,8 @@ func (f *feed) since(after uint64) []Message {
 	return slices.Clone(f.recent[uint64(len(f.recent))-missed:])
 }
 
-func (f *feed) equal(o *feed) bool {
-	return f.last == o.last && slices.EqualFunc(f.recent, o.recent, func(a, b Message) bool {
-		return a.Number == b.Number && a.To == b.To && a.Name == b.Name && bytes.Equal(a.Data, b.Data)
+func (rules) Equal(a, b *feed) bool {
+	return a.last == b.last && slices.EqualFunc(a.recent, b.recent, func(m, o Message) bool {
+		return m.Number == o.Number && m.To == o.To && m.Name == o.Name && bytes.Equal(m.Data, o.Data)
 	})
 }

@@ -42,10 +42,10 @@ func before(a, b *answer) bool {
 
 func (b *board) fork() *board { return &board{answers: map[string]*answer{}, base: b} }
 
-// equal reports whether everybody has given the same answers; what is ranked
+// Equal reports whether everybody has given the same answers; what is ranked
 // follows from that.
-func (b *board) equal(o *board) bool {
-	return maps.EqualFunc(b.answers, o.answers, func(x, y *answer) bool { return *x == *y })
+func (rules) Equal(a, b *board) bool {
+	return maps.EqualFunc(a.answers, b.answers, func(x, y *answer) bool { return *x == *y })
 }
 
 // current returns the identity's answer.

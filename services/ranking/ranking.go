@@ -9,7 +9,6 @@ import (
 	"context"
 	"math"
 	"strings"
-	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/key"
@@ -55,13 +54,15 @@ const (
 
 // Service answers for the questions of a store.
 type Service struct {
+	stream.Upkeep
 	engine *stream.Engine[*board, command, entry, result]
 }
 
 // NewService returns a service over store. Close ends it.
 func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
 	options.Ties = true // times play no part here
-	return &Service{engine: stream.New(rules{}, store, clock, options)}
+	engine := stream.New(rules{}, store, clock, options)
+	return &Service{engine, engine}
 }
 
 // Submit makes key the current answer of the identity. An answer that is too
@@ -101,43 +102,3 @@ func (s *Service) Clear(ctx context.Context, q Question) error {
 	_, err := s.engine.Do(ctx, q.Stream(), command{entry: entry{clear: true}})
 	return err
 }
-
-// Serve answers what another process passed on with Options.Peers.
-func (s *Service) Serve(ctx context.Context, request []byte) ([]byte, error) {
-	return s.engine.Serve(ctx, request)
-}
-
-// Verify replays the stream with that name and compares it with its snapshot.
-// [stream.ErrDamaged] says that it is not sound.
-func (s *Service) Verify(ctx context.Context, name string) (stream.Report, error) {
-	return s.engine.Verify(ctx, name, (*board).equal)
-}
-
-// Erase gives a viewer random names in the stream with that name, as
-// [stream.Engine.Erase] does.
-func (s *Service) Erase(ctx context.Context, name string, viewer stream.Viewer) (stream.Erased, error) {
-	return s.engine.Erase(ctx, name, viewer)
-}
-
-// Trim takes the entries from before a time out of the stream with that name, as
-// [stream.Engine.Trim] does.
-func (s *Service) Trim(ctx context.Context, name string, before time.Time) (stream.Trimmed, error) {
-	return s.engine.Trim(ctx, name, before)
-}
-
-// Trimmable reports whether Trim has something to do.
-func (s *Service) Trimmable(ctx context.Context, name string, before time.Time) (bool, error) {
-	return s.engine.Trimmable(ctx, name, before)
-}
-
-// DropSnapshot deletes the snapshot of the stream with that name if nothing was
-// appended since a time.
-func (s *Service) DropSnapshot(ctx context.Context, name string, before time.Time) (bool, error) {
-	return s.engine.DropSnapshot(ctx, name, before)
-}
-
-// Stats returns the figures of the engine.
-func (s *Service) Stats() stream.Stats { return s.engine.Stats() }
-
-// Close drains the service.
-func (s *Service) Close(ctx context.Context) error { return s.engine.Close(ctx) }

@@ -6,14 +6,12 @@ import (
 	"slices"
 )
 
-// equal reports whether two states are the same, however they are laid out in
-// memory.
-func (s *State) equal(o *State) bool {
-	return s.used == o.used && s.resets == o.resets && s.tally == o.tally && s.decay == o.decay &&
-		(s.config == nil) == (o.config == nil) &&
-		(s.config == nil || bytes.Equal(s.config.encode(), o.config.encode())) &&
-		maps.Equal(s.modifiers.total, o.modifiers.total) &&
-		s.voters.table.equal(&o.voters.table)
+func (rules) Equal(a, b *State) bool {
+	return a.used == b.used && a.resets == b.resets && a.tally == b.tally && a.decay == b.decay &&
+		(a.config == nil) == (b.config == nil) &&
+		(a.config == nil || bytes.Equal(a.config.encode(), b.config.encode())) &&
+		maps.Equal(a.modifiers.total, b.modifiers.total) &&
+		a.voters.table.equal(&b.voters.table)
 }
 
 func (t *table) equal(o *table) bool {

@@ -12,6 +12,7 @@ const HalfLife = time.Minute
 
 // Service answers for the polls of a store.
 type Service struct {
+	stream.Upkeep
 	engine *stream.Engine[*State, Command, Entry, Answer]
 	clock  stream.Clock
 }
@@ -20,8 +21,8 @@ type Service struct {
 // whole milliseconds and as at least one.
 func NewService(store stream.Store, clock stream.Clock, options stream.Options, halfLife time.Duration) *Service {
 	options.Ties = true // the order of votes is that of the log
-	domain := rules{halfLife: float64(max(1, halfLife.Milliseconds()))}
-	return &Service{engine: stream.New(domain, store, clock, options), clock: clock}
+	engine := stream.New(rules{halfLife: float64(max(1, halfLife.Milliseconds()))}, store, clock, options)
+	return &Service{engine, engine, clock}
 }
 
 // Vote submits count copies of value and returns the statistics with them in.
@@ -92,43 +93,3 @@ func (s *Service) do(ctx context.Context, p Poll, c Command) error {
 	_, err := s.engine.Do(ctx, p.Stream(), c)
 	return err
 }
-
-// Serve answers what another process passed on with Options.Peers.
-func (s *Service) Serve(ctx context.Context, request []byte) ([]byte, error) {
-	return s.engine.Serve(ctx, request)
-}
-
-// Verify replays the stream with that name and compares it with its snapshot.
-// [stream.ErrDamaged] says that it is not sound.
-func (s *Service) Verify(ctx context.Context, name string) (stream.Report, error) {
-	return s.engine.Verify(ctx, name, (*State).equal)
-}
-
-// Erase gives a viewer random names in the stream with that name, as
-// [stream.Engine.Erase] does.
-func (s *Service) Erase(ctx context.Context, name string, viewer stream.Viewer) (stream.Erased, error) {
-	return s.engine.Erase(ctx, name, viewer)
-}
-
-// Trim takes the entries from before a time out of the stream with that name, as
-// [stream.Engine.Trim] does.
-func (s *Service) Trim(ctx context.Context, name string, before time.Time) (stream.Trimmed, error) {
-	return s.engine.Trim(ctx, name, before)
-}
-
-// Trimmable reports whether Trim has something to do.
-func (s *Service) Trimmable(ctx context.Context, name string, before time.Time) (bool, error) {
-	return s.engine.Trimmable(ctx, name, before)
-}
-
-// DropSnapshot deletes the snapshot of the stream with that name if nothing was
-// appended since a time.
-func (s *Service) DropSnapshot(ctx context.Context, name string, before time.Time) (bool, error) {
-	return s.engine.DropSnapshot(ctx, name, before)
-}
-
-// Stats returns the figures of the engine.
-func (s *Service) Stats() stream.Stats { return s.engine.Stats() }
-
-// Close drains the service.
-func (s *Service) Close(ctx context.Context) error { return s.engine.Close(ctx) }

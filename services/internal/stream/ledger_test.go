@@ -181,8 +181,8 @@ func (ledgerRules) RestoreSnapshot(buf []byte) (*ledger, error) {
 	return s, nil
 }
 
-func (s *ledger) equal(o *ledger) bool {
-	return s.sum == o.sum && s.entries == o.entries && maps.Equal(s.given, o.given)
+func (ledgerRules) Equal(a, b *ledger) bool {
+	return a.sum == b.sum && a.entries == b.entries && maps.Equal(a.given, b.given)
 }
 
 type ledgerEngine = stream.Engine[*ledger, post, post, int64]

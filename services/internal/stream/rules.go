@@ -35,6 +35,11 @@ type Rules[S, C, E, R any] interface {
 	// at the same times give the same state, bit for bit.
 	Apply(s S, at int64, e E)
 
+	// Equal reports whether two states are the same, however they are laid out in
+	// memory: encodings may differ by the order of a map or the seed of a hash table
+	// where states do not.
+	Equal(a, b S) bool
+
 	// Size returns roughly how many bytes of memory s keeps resident.
 	Size(s S) int
 

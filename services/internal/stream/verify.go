@@ -43,14 +43,12 @@ type audit[S, C, E, R any] struct {
 
 // Verify replays a stream from nothing and checks what the engine checks when
 // it loads one, that redacted chunks are what the erasures made of them, and that
-// the snapshot is the state of the log at its head. What that means is for equal to
-// say: encodings may differ by the order of a map or the seed of a hash table where
-// states do not. A snapshot from before an erasure, which no engine uses, is not
+// the snapshot is the state of the log at its head. A snapshot from before an erasure, which no engine uses, is not
 // compared. The error is [ErrDamaged] if the stream is not sound, [ErrUnfinished]
 // if an erasure or trim has to be repeated, and any other if it could not be read; the
 // report then covers what came before. It keeps one chunk and the state in memory,
 // and nothing resident in the engine.
-func (e *Engine[S, C, E, R]) Verify(ctx context.Context, name string, equal func(restored, folded S) bool) (Report, error) {
+func (e *Engine[S, C, E, R]) Verify(ctx context.Context, name string) (Report, error) {
 	a := &audit[S, C, E, R]{log: &log[S, C, E, R]{engine: e, name: name, state: e.rules.New()}}
 	snapshot, ok, err := e.store.LoadSnapshot(ctx, name)
 	if err != nil {
@@ -66,7 +64,7 @@ func (e *Engine[S, C, E, R]) Verify(ctx context.Context, name string, equal func
 			return a.report, err
 		}
 		if a.report.Snapshot && chunk.Seq == snapshot.Head.Seq {
-			a.unlike = a.compare(&snapshot, equal)
+			a.unlike = a.compare(&snapshot)
 		}
 	}
 	if a.report.Snapshot && snapshot.Head.Seq-1 >= a.head.Seq {
@@ -125,7 +123,7 @@ func (a *audit[S, C, E, R]) verdict() error {
 }
 
 // compare checks a snapshot against the state at its head.
-func (l *log[S, C, E, R]) compare(snapshot *Snapshot, equal func(restored, folded S) bool) error {
+func (l *log[S, C, E, R]) compare(snapshot *Snapshot) error {
 	if snapshot.Head != l.head {
 		return fmt.Errorf("%w: %s: the snapshot was taken at another chunk %d than the log has", ErrDamaged, l.name, l.head.Seq)
 	}
@@ -133,7 +131,7 @@ func (l *log[S, C, E, R]) compare(snapshot *Snapshot, equal func(restored, folde
 	if err != nil {
 		return fmt.Errorf("%w: %s: the snapshot at chunk %d does not decode: %w", ErrDamaged, l.name, l.head.Seq, err)
 	}
-	if !equal(state, l.state) {
+	if !l.engine.rules.Equal(state, l.state) {
 		return fmt.Errorf("%w: %s: the snapshot at chunk %d is not the state of the log", ErrDamaged, l.name, l.head.Seq)
 	}
 	return nil
