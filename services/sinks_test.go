@@ -1,10 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,92 +12,145 @@ import (
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
+	"github.com/acclaim-dev/acclaim/services/internal/sinktest"
 )
 
-// hook is another system: it takes no event before it is opened.
-type hook struct {
-	*httptest.Server
-	tried chan struct{}       // something came while it was closed
-	heard chan map[string]int // votes by poll, of each event that was taken
-	open  chan struct{}       // closed when it is
-}
-
-func startHook(t *testing.T) *hook {
-	h := &hook{tried: make(chan struct{}, 1), heard: make(chan map[string]int, 1000), open: make(chan struct{})}
-	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-h.open:
-		default:
-			select {
-			case h.tried <- struct{}{}:
-			default:
-			}
-			http.Error(w, "not yet", http.StatusServiceUnavailable)
-			return
-		}
-		var e struct {
-			Event string
-			Data  struct {
-				ID    string
-				Stats struct{ Count int }
-			}
-		}
-		if err := json.NewDecoder(r.Body).Decode(&e); err != nil || r.Header.Get("Acclaim-Signature") == "" {
-			t.Errorf("%v, %v", err, r.Header)
-		}
-		h.heard <- map[string]int{e.Data.ID: e.Data.Stats.Count}
-	}))
-	t.Cleanup(h.Close)
-	return h
-}
-
-// sinkRegistry returns the sample registry with a webhook in it.
-func sinkRegistry(t *testing.T, url string) string {
+// sinkRegistry returns the sample registry with sinks of both kinds in it.
+func sinkRegistry(t *testing.T, to *sinktest.Server, life string) string {
 	t.Helper()
 	sample, err := os.ReadFile(registryFile())
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Replace(string(sample), "\n  sandbox:", fmt.Sprintf("\n  sinks: [{name: hook, webhook: {url: %q, secrets: [{value: aG9vaw==}]}}]\n  sandbox:", url), 1)
+	sinks := fmt.Sprintf("\n  sinks: [{name: hook, webhook: {url: %q, secrets: [{value: aG9vaw==}]}}, {name: viewers, pubsub: {url: %q}}]", to.Hook(life), to.PubSub(life))
 	path := filepath.Join(t.TempDir(), "extensions.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(strings.Replace(string(sample), "\n  sandbox:", sinks+"\n  sandbox:", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
-// What was acknowledged before a process was killed, and not delivered yet, is
-// delivered by the one after it.
-func TestSinkAfterKill(t *testing.T) {
+// faults are the moods of another system while the first program lives: it is killed
+// while the last one lasts.
+var faults = []sinktest.Mood{sinktest.ResetsRead, sinktest.Limits, sinktest.Errs, sinktest.Hangs}
+
+// What was acknowledged before a program was killed in the middle of faults, and not
+// delivered yet, is delivered by the one after it: both kinds of sinks hear every
+// message in order and what a GET answers. What is dead shows on /metrics.
+func TestSinksThroughFaultsAndKills(t *testing.T) {
+	t.Parallel()
 	for name, flags := range map[string]func() []string{
 		"embedded": func() []string { return nil },
 		"database": func() []string { return []string{"--mongodb-uri", mongotest.Patient(mongotest.Start(t))} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, dir := startHook(t), t.TempDir()
-			all := append(flags(), "--extensions", sinkRegistry(t, h.URL))
-			p := startProgram(t, dir, "serve", all...)
-			for voter := 0; len(h.tried) == 0; voter++ { // until the sink is in force
+			t.Parallel()
+			to := sinktest.Start(t, sinktest.Options{
+				Prefix: "production:sample-extension:", Secret: "hook", Key: "sample-secret",
+				Mood: func(r sinktest.Request) sinktest.Mood {
+					switch {
+					case r.Life == "first":
+						return faults[min(r.N, len(faults))-1]
+					case len(r.Events) > 0 && r.Events[0].Name == "unwanted":
+						return sinktest.Refuses
+					case r.N == 1:
+						return sinktest.Busy
+					}
+					return sinktest.Well
+				},
+			})
+			dir, all := t.TempDir(), flags()
+			p := startProgram(t, dir, "serve", append(all, "--extensions", sinkRegistry(t, to, "first"))...)
+			for voter := 0; len(to.Tried()) == 0; voter++ { // until the sinks are in force
 				voteFor(t, p, "first", voter)
 			}
-			for voter := range 5 {
-				voteFor(t, p, "p", voter)
-			}
+			said := writeMore(t, p, 0)
+			awaitMood(to, sinktest.Hangs)
 			if err := p.cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			_ = p.cmd.Wait() // says that it was killed
-			close(h.open)
-			startProgram(t, dir, "serve", all...)
-			for heard := range h.heard { // hangs if it is not delivered
-				if count, ok := heard["p"]; ok {
-					if count != 5 {
-						t.Errorf("%d votes, want 5", count)
-					}
-					return
+			p = startProgram(t, dir, "serve", append(all, "--extensions", sinkRegistry(t, to, "second"))...)
+			said = writeMore(t, p, said)
+			awaitAll(t, p, to, said)
+			sayTo(t, p, "unwanted", said)
+			awaitMood(to, sinktest.Refuses) // a message that is refused is so with all that is in it
+			sayTo(t, p, "tick", said)
+			awaitAll(t, p, to, said+1)
+			wantMetric(t, p, "acclaim_sink_dead_total 2")
+		})
+	}
+}
+
+// awaitMood waits until the sinks of both kinds have met a mood.
+func awaitMood(to *sinktest.Server, mood sinktest.Mood) {
+	to.Await(func(_ map[string][]sinktest.Event, tried []sinktest.Request) bool {
+		met := map[string]bool{}
+		for _, r := range tried {
+			met[r.Path] = met[r.Path] || r.Mood == mood
+		}
+		return met["/hook"] && met["/pubsub"]
+	})
+}
+
+// writeMore votes, writes a state and says something, and returns the number of the
+// next message.
+func writeMore(t *testing.T, p *process, said int) int {
+	t.Helper()
+	for range 5 {
+		voteFor(t, p, "p", said)
+		sayTo(t, p, "tick", said)
+		said++
+	}
+	if f, why := send(p, http.MethodPatch, "/channel_state", sign(t, "broadcaster", "B"), fmt.Sprintf(`{"said":%d}`, said), nil); f != stored {
+		t.Fatal(why)
+	}
+	return said
+}
+
+func sayTo(t *testing.T, p *process, event string, n int) {
+	t.Helper()
+	body := fmt.Sprintf(`{"event":%q,"data":%d}`, event, n)
+	if f, why := send(p, http.MethodPost, "/broadcast", sign(t, "broadcaster", "B"), body, nil); f != stored {
+		t.Fatal(why)
+	}
+}
+
+// awaitAll waits until both sinks know all there is, and hangs if they never do.
+func awaitAll(t *testing.T, p *process, to *sinktest.Server, said int) {
+	t.Helper()
+	var count struct{ Count int }
+	if f, why := send(p, http.MethodGet, "/vote?id=p", sign(t, "viewer", "U"), "", &count); f != stored {
+		t.Fatal(why)
+	}
+	to.Await(func(taken map[string][]sinktest.Event, _ []sinktest.Request) bool {
+		for _, path := range []string{"/hook", "/pubsub"} {
+			last, next := sinktest.Last(taken[path]), 0
+			for _, e := range taken[path] {
+				if e.Name == "tick" && string(e.Data) == fmt.Sprint(next) {
+					next++
 				}
 			}
-		})
+			if next != said || !strings.Contains(last["vote_update:p"], fmt.Sprintf(`"count":%d,`, count.Count)) ||
+				last["channel_state_update"] == "" {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// wantMetric reads a program's metrics.
+func wantMetric(t *testing.T, p *process, line string) {
+	t.Helper()
+	res, err := http.Get(p.admin + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	all, err := io.ReadAll(res.Body)
+	if err != nil || !strings.Contains("\n"+string(all), "\n"+line+"\n") {
+		t.Errorf("the metrics do not say %s, %v", line, err)
 	}
 }
 

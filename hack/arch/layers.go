@@ -83,7 +83,7 @@ go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
 os/exec                          | mongotest bench scale assets cluster
 database/sql                     |
 os                               | tenant boltstore mongotest services bench scale arch envtest assets testcluster operator cluster pause chart kill
-testing                          | storetest mongotest
+testing                          | storetest mongotest sinktest
 `
 
 // timeless lists the packages that may not ask the machine for the time: it is

@@ -152,6 +152,63 @@ test("an overlay looks as its address says", async (t) => {
   await large.picture("overlay-large");
 });
 
+test("an overlay holds whatever there is to show", async (t) => {
+  const { origin } = await lab.serve({ data: "holds" });
+  const long = ["The one with the extraordinarily long name that nobody has ever read to its end", "Donaudampfschifffahrtsgesellschaftskapitänswitwenrente", "B"];
+  const ten = Array.from({ length: 10 }, (_, n) => `Level ${n + 1}`);
+  const sizes = { tiny: [240, 135], small: [320, 180], usual: [900, 420], tall: [360, 800], large: [1920, 1080] };
+  for (const [name, config, title, votes] of [
+    ["empty", {}, "Tea or coffee?", []],
+    ["long", { options: long }, "Which of these many things, all of which are dear to us, shall we do at the very end of this long evening?", [0, 0, 1, 2]],
+    ["ten", { options: ten }, "Which level next?", [0, 1, 1, 3, 9, 9, 9]],
+  ]) {
+    const poll = await ask(origin, { ...config, endsAt: Math.floor(Date.now() / 1000) + 3600 });
+    for (const value of votes) await poll.vote(value);
+    for (const [size, [width, height]] of Object.entries(sizes)) {
+      const page = await open(t, overlay(origin, poll.viewer, { title }), { viewport: { width, height } });
+      await wanted(page, "#total", votes.length + " votes");
+      await wanted(page, "#countdown", /^(59|60):\d\d$/);
+      await page.picture(`overlay-${name}-${size}`);
+      assert.deepEqual(await page.evaluate(misplaced), [], `${name}, ${size}`);
+    }
+    await send(origin, poll.broadcaster, "DELETE", "/vote?id=p");
+  }
+  const poll = await ask(origin, { endsAt: Math.floor(Date.now() / 1000) - 1 });
+  const page = await open(t, overlay(origin, poll.viewer));
+  await wanted(page, "#countdown", "Closed");
+  await wanted(page, "[role=status]", "The poll is closed. Nobody has voted.");
+  await page.picture("overlay-closed");
+});
+
+// misplaced runs in the page: what is not whole in sight. Labels may be cut short,
+// each option shows enough of its own to tell it by.
+function misplaced() {
+  const problems = [];
+  for (const element of document.querySelectorAll(".poll, #title, #countdown, .option, .label, .figure, #total")) {
+    const box = element.getBoundingClientRect(), name = element.id || element.className;
+    if (box.left < 0 || box.top < 0 || box.right > innerWidth + 0.5 || box.bottom > innerHeight + 0.5) problems.push(`${name} is outside`);
+    const line = parseFloat(getComputedStyle(element).fontSize);
+    if (element.textContent && box.height < line) problems.push(`${name} is ${box.height} px high`);
+    if (name === "label" && box.width < Math.min(element.scrollWidth - 1, 3 * line)) problems.push(`${element.textContent} is ${box.width} px wide`);
+    const holder = element.closest(".option");
+    if (holder && box.bottom > holder.getBoundingClientRect().bottom + 0.5) problems.push(`${name} is cut off`);
+  }
+  return problems;
+}
+
+test("a console fits in a small window", async (t) => {
+  const { origin } = await lab.serve({ data: "narrow" });
+  for (const [width, height] of [[360, 640], [768, 600]]) {
+    const page = await open(t, origin + "/live/console.html", { viewport: { width, height } });
+    await page.getByRole("button", { name: "Start the poll" }).click();
+    await wanted(page.frameLocator("#overlay"), ".option .label", "Something with dragons");
+    await page.screenshot({ path: path.join(screenshots, `console-${width}.png`), fullPage: true });
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${width} px is too narrow`);
+    const least = await page.evaluate(() => Math.min(...[...document.querySelectorAll("button, select, input")].map((e) => e.getBoundingClientRect()).filter((b) => b.width > 0).map((b) => b.height)));
+    assert.ok(least >= 16, `something to press is ${least} px high`);
+  }
+});
+
 test("everybody can follow an overlay", async (t) => {
   const { origin } = await lab.serve({ data: "access" });
   const poll = await ask(origin);

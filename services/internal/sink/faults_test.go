@@ -54,16 +54,17 @@ func ofServer(mood func(sinktest.Request) sinktest.Mood) sinktest.Options {
 	return sinktest.Options{Prefix: "production:ext:", Secret: "hook", Key: "one", Mood: mood}
 }
 
+var anyMood = []sinktest.Mood{
+	sinktest.Errs, sinktest.Busy, sinktest.Limits, sinktest.LimitsByDate, sinktest.Hangs, sinktest.ResetsUnread,
+	sinktest.ResetsRead, sinktest.DripsHeader, sinktest.DripsBody, sinktest.Babbles, sinktest.Well, sinktest.Well,
+}
+
 // Over real connections, whatever the other system does to them and whoever is
 // killed meanwhile: every request is signed and within the budget, nothing older
 // follows what is newer, every message is heard, and what is heard last of a poll or
 // a document is what a read returns.
 func TestFaultsOfARealServer(t *testing.T) {
 	t.Parallel()
-	all := []sinktest.Mood{
-		sinktest.Errs, sinktest.Busy, sinktest.Limits, sinktest.LimitsByDate, sinktest.Hangs, sinktest.ResetsUnread,
-		sinktest.ResetsRead, sinktest.DripsHeader, sinktest.DripsBody, sinktest.Babbles, sinktest.Well, sinktest.Well,
-	}
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -77,7 +78,7 @@ func TestFaultsOfARealServer(t *testing.T) {
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				m := all[random.IntN(len(all))]
+				m := anyMood[random.IntN(len(anyMood))]
 				felt[m] = true
 				return m
 			}))
@@ -144,7 +145,7 @@ func (w *written) await(p *process, to *sinktest.Server) {
 			return false
 		}
 		for path, events := range taken {
-			if heard := ticks(events); heard != w.ticks {
+			if heard := inTurn(events, "tick"); heard != w.ticks {
 				p.t.Errorf("%s: message %d does not come in its order, or not at all", path, heard)
 			}
 		}
@@ -152,11 +153,11 @@ func (w *written) await(p *process, to *sinktest.Server) {
 	})
 }
 
-// ticks returns how many messages came, each for the first time after the one before
-// it.
-func ticks(events []sinktest.Event) (next int) {
+// inTurn returns how many messages of a name came, each for the first time after the
+// one before it.
+func inTurn(events []sinktest.Event, name string) (next int) {
 	for _, e := range events {
-		if e.Name == "tick" && string(e.Data) == fmt.Sprint(next) {
+		if e.Name == name && string(e.Data) == fmt.Sprint(next) {
 			next++
 		}
 	}

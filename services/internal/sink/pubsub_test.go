@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,7 +12,10 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/services/internal/sink"
+	"github.com/acclaim-dev/acclaim/services/internal/sinktest"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/state"
 )
 
@@ -65,53 +67,54 @@ func TestPubSubRequest(t *testing.T) {
 }
 
 // The platform's bucket is never overdrawn, whatever happens, and in the end it has
-// heard what every poll came to.
+// heard what every poll came to and every whisper. The server looks after the bucket.
 func TestBudget(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(6) {
 		in(t, func(t *testing.T) {
 			random, moods := rand.New(rand.NewPCG(seed, 0)), rand.New(rand.NewPCG(seed, 1))
-			tokens, last := 100.0, time.Now()
-			known := map[string]string{}
-			to := &system{t: t}
-			to.answer = func(_ int, body string) int {
-				now := time.Now()
-				tokens, last = min(100, tokens+now.Sub(last).Seconds()), now
-				if tokens--; tokens < -1e-6 {
-					t.Errorf("seed %d: the budget is overdrawn", seed)
+			options, calm := ofServer(nil), false
+			options.Pipes = sinktest.NewPipes()
+			options.Mood = func(sinktest.Request) sinktest.Mood {
+				if calm || moods.IntN(3) > 0 {
+					return sinktest.Well
 				}
-				switch moods.IntN(10) {
-				case 0:
-					return http.StatusTooManyRequests
-				case 1:
-					return 0
-				}
-				for _, e := range events(t, body) {
-					name, count, _ := strings.Cut(strings.TrimPrefix(e, "vote_update:"), " ")
-					known[name] = count
-				}
-				return http.StatusNoContent
+				return anyMood[moods.IntN(len(anyMood))]
 			}
-			store := storetest.NewMemory()
-			p := start(t, store, platform, to, true)
-			counts := map[string]int{}
+			to, store := sinktest.Start(t, options), storetest.NewMemory()
+			transport := options.Pipes.Transport()
+			t.Cleanup(transport.CloseIdleConnections)
+			life := func(n int) *process {
+				registry := strings.Replace(platform, "pubsub: {}", fmt.Sprintf("pubsub: {url: %q}", to.PubSub(fmt.Sprint(n))), 1)
+				return boot(t, store, registry, stream.SystemClock(), sink.Options{Alone: true, Transport: transport})
+			}
+			p, last := life(0), map[string]int{}
+			synctest.Wait()
 			for n := range 400 {
 				id := fmt.Sprint("p", random.IntN(60))
 				p.vote(id, n)
-				counts[id]++
-				p.say(fmt.Sprint("U", n), "psst", "1") // a message of its own each
+				last["vote_update:"+id]++
+				p.say(fmt.Sprint("U", n), "psst", fmt.Sprint(n)) // a message of its own each
 				if random.IntN(4) == 0 {
-					pass(time.Duration(random.IntN(200)) * time.Millisecond)
+					pass(time.Duration(random.IntN(2000)) * time.Millisecond)
 				}
 				if random.IntN(100) == 0 {
 					p.kill()
-					p = start(t, store, platform, to, true)
+					p = life(n + 1)
 				}
 			}
-			pass(30 * time.Minute)
-			for id, count := range counts {
-				if known[id] != fmt.Sprint(count) {
-					t.Errorf("seed %d: %s has %d votes, the platform knows of %q", seed, id, count, known[id])
+			calm = true
+			pass(time.Hour)
+			p.say("U", "psst", "400")
+			pass(time.Minute)
+			taken := to.Taken("/pubsub")
+			for name, data := range sinktest.Last(taken) {
+				if name != "psst" && !strings.Contains(data, fmt.Sprintf(`"count":%d,`, last[name])) {
+					t.Errorf("seed %d: %s has %d votes, the platform knows %s", seed, name, last[name], data)
 				}
+				delete(last, name)
+			}
+			if whispers := inTurn(taken, "psst"); whispers != 401 || len(last) > 0 {
+				t.Errorf("seed %d: whisper %d is not heard in its turn, of %v nothing", seed, whispers, last)
 			}
 		})
 	}

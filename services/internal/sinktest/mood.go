@@ -75,10 +75,13 @@ func takeOver(w http.ResponseWriter) net.Conn {
 // reset closes a connection so that the client hears of a reset, not of an end.
 func reset(w http.ResponseWriter) {
 	conn := takeOver(w)
+	if conn == nil {
+		return
+	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // what follows closes it in any case
-		_ = tcp.Close()
 	}
+	_ = conn.Close()
 }
 
 // dripEvery is the time from one byte to the next.

@@ -24,6 +24,8 @@ type Options struct {
 	Prefix string
 	// Secret signs webhooks, Key publications.
 	Secret, Key string
+	// Pipes, if set, are what the server is reached by, instead of the network.
+	Pipes *Pipes
 	// Mood says what becomes of a request; nil means that all is well.
 	Mood func(Request) Mood
 }
@@ -74,7 +76,10 @@ func Start(t testing.TB, options Options) *Server {
 	}
 	s.changed = sync.NewCond(&s.mu)
 	s.server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
-	s.server.Config.ErrorLog = nil
+	if options.Pipes != nil {
+		_ = s.server.Listener.Close() // nobody has connected
+		s.server.Listener = options.Pipes
+	}
 	s.server.Start()
 	t.Cleanup(func() { close(s.ended); s.server.Close() })
 	return s
@@ -97,6 +102,13 @@ func (s *Server) Tried() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.tried)
+}
+
+// Taken returns the events that were acknowledged on a path so far.
+func (s *Server) Taken(path string) []Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.taken[path])
 }
 
 // Await waits until something holds of the events that were acknowledged, by path,

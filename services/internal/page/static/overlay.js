@@ -115,8 +115,17 @@ function render() {
   tick();
 }
 
-// arrange makes as many bars as there are options.
+// How the options are laid out: what is long has two lines if there are few, and
+// where there are many they have two columns.
+const longLabel = 22, fewOptions = 4, manyOptions = 6;
+
+// arrange makes as many bars as there are options, and room for them.
 function arrange(shown) {
+  const root = document.documentElement, n = shown.length;
+  root.style.setProperty("--rows", Math.max(n, 1));
+  root.style.setProperty("--half", Math.ceil(n / 2));
+  root.toggleAttribute("data-long", n <= fewOptions && shown.some((o) => o.label.length > longLabel));
+  root.toggleAttribute("data-many", n >= manyOptions);
   while (bars.length > shown.length) bars.pop().item.remove();
   while (bars.length < shown.length) {
     const item = document.createElement("li"), part = (name) => {
@@ -131,9 +140,14 @@ function arrange(shown) {
   }
 }
 
-// tick shows how long the poll goes on.
+// secondsLeft returns how long the poll goes on, null when it has no end.
+function secondsLeft() {
+  return config?.endsAt ? Math.max(0, Math.ceil(config.endsAt - (Date.now() + skew) / 1000)) : null;
+}
+
+// tick shows it.
 function tick() {
-  const left = config?.endsAt ? Math.max(0, Math.ceil(config.endsAt - (Date.now() + skew) / 1000)) : null;
+  const left = secondsLeft();
   id("countdown").hidden = left === null || hidden.has("countdown");
   if (left === null) return;
   const minutes = Math.floor(left / 60), seconds = String(left % 60).padStart(2, "0");
@@ -146,8 +160,14 @@ function speak() {
   if (!stats) return;
   const shown = options().map((o) => ({ ...o, votes: stats.specific[o.value] ?? 0 }));
   const sum = shown.reduce((n, o) => n + o.votes, 0);
-  const first = shown.reduce((a, b) => (b.votes > (a?.votes ?? 0) ? b : a), null);
-  const text = first ? `${first.label} leads with ${Math.round((first.votes / sum) * 100)} percent of ${number.format(sum)} votes.` : "No votes yet.";
+  const most = Math.max(0, ...shown.map((o) => o.votes));
+  const first = shown.filter((o) => o.votes === most).map((o) => o.label);
+  const closed = secondsLeft() === 0;
+  let text = closed ? "The poll is closed. Nobody has voted." : "No votes yet.";
+  if (sum > 0) {
+    const verb = closed ? ["has won", "have tied"] : ["leads", "are level"];
+    text = `${first.join(" and ")} ${verb[first.length > 1 ? 1 : 0]} with ${Math.round((most / sum) * 100)} percent of ${number.format(sum)} votes.`;
+  }
   if (id("spoken").textContent !== text) id("spoken").textContent = text;
 }
 

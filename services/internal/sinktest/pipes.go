@@ -1,0 +1,55 @@
+package sinktest
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// Pipes are connections in memory, for tests that hold the time: in a bubble of
+// testing/synctest nothing may wait for a network.
+type Pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	close  func()
+}
+
+// NewPipes returns pipes that a server takes as its [Options.Pipes].
+func NewPipes() *Pipes {
+	p := &Pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+	p.close = sync.OnceFunc(func() { close(p.closed) })
+	return p
+}
+
+// Transport returns one that reaches the server, whatever the address says.
+func (p *Pipes) Transport() *http.Transport {
+	return &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		here, there := net.Pipe()
+		select {
+		case p.conns <- there:
+			return here, nil
+		case <-p.closed:
+			return nil, net.ErrClosed
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}}
+}
+
+// Accept, Close and Addr implement [net.Listener].
+func (p *Pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.conns:
+		return conn, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *Pipes) Close() error {
+	p.close()
+	return nil
+}
+
+func (p *Pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
