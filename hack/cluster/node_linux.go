@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -127,7 +129,22 @@ func (m machine) makeControlGroups() error {
 		// One that is in use by somebody else stays with them.
 		_ = os.WriteFile(filepath.Join(controlGroups, "cgroup.subtree_control"), []byte("+"+controller), 0)
 	}
-	return os.MkdirAll(filepath.Join(controlGroups, prefix+m.Name), 0o755)
+	group := filepath.Join(controlGroups, prefix+m.Name)
+	if err := os.MkdirAll(group, 0o755); err != nil {
+		return err
+	}
+	return weigh(filepath.Join(group, "cpu.weight"), 100)
+}
+
+// weigh lets the pods of a node together use the processors like as many programs
+// as there are processors, as they do on a machine of their own. Otherwise all of
+// them are no more than one, and starve where the rest of the machine is busy.
+func weigh(file string, one int) error {
+	err := os.WriteFile(file, []byte(strconv.Itoa(one*runtime.NumCPU())), 0)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+		return nil // this controller is somebody else's
+	}
+	return err
 }
 
 // makeControlGroupsV1 makes the group of each controller. The one of processors
@@ -158,5 +175,5 @@ func (m machine) makeControlGroupsV1() error {
 			}
 		}
 	}
-	return nil
+	return weigh(filepath.Join(controlGroups, "cpu", prefix+m.Name, "cpu.shares"), 1024)
 }

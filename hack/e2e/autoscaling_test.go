@@ -11,8 +11,8 @@ import (
 
 // Many viewers at once, enough for more than two pods by autoscaled.
 const (
-	rushing = 25
-	hurry   = 10 * time.Millisecond
+	rushing = 10
+	hurry   = 20 * time.Millisecond
 )
 
 // autoscaled is a voting service that has two pods under the usual load, and more
