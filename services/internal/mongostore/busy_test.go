@@ -9,7 +9,6 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/faultproxy"
 	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
 func TestWait(t *testing.T) {
@@ -54,21 +53,21 @@ func TestBusy(t *testing.T) {
 	}
 	release := make(chan struct{})
 	proxy.Inject(func(command string) faultproxy.Action {
-		if command == "insert" {
+		if command == "find" {
 			<-release
 		}
 		return faultproxy.Action{}
 	})
-	var appends sync.WaitGroup
+	var reads sync.WaitGroup
 	refused := make(chan error, comers)
-	for n := range comers {
-		appends.Go(func() {
+	for range comers {
+		reads.Go(func() {
 			if err := s.Busy(); err != nil {
 				refused <- err
 				return
 			}
-			if err := s.Append(t.Context(), stream.Chunk{Stream: fmt.Sprint("s/", n), Seq: 1}); err != nil {
-				t.Errorf("an append that was let in: %v", err)
+			for _, err := range s.Chunks(t.Context(), "s", 1) {
+				t.Errorf("a read that was let in: %v", err)
 			}
 		})
 	}
@@ -81,7 +80,7 @@ func TestBusy(t *testing.T) {
 		t.Error("the database has answered nothing, and is not busy")
 	}
 	close(release)
-	appends.Wait()
+	reads.Wait()
 	if err := s.Busy(); err != nil {
 		t.Errorf("everybody was served: %v", err)
 	}
