@@ -12,13 +12,12 @@ import (
 )
 
 const (
-	// insertsAtOnce is how many inserts of chunks are under way at a time. A chunk
-	// for which there is no room waits and shares an insert with the others that do:
-	// a database that is asked by many streams answers fewer, larger commands. More
-	// at once would make those smaller, fewer would let streams wait for one another
-	// where a shard is slow.
-	insertsAtOnce = 8
-	// chunksAtOnce is how many chunks one insert holds.
+	// insertsAtOnce is how many inserts of chunks are under way at a time. A chunk for
+	// which there is no room waits and shares the next one with the others that do: a
+	// database that many streams ask for a write gets few large commands. Two, so that
+	// there is always one to go on with while an answer is on its way.
+	insertsAtOnce = 2
+	// chunksAtOnce is how many chunks one insert holds at most.
 	chunksAtOnce = 100
 	// bytesAtOnce is how large their payloads may be together. A chunk that is larger
 	// goes alone.

@@ -52,6 +52,7 @@ const (
 type Store struct {
 	client       *mongo.Client
 	transactions bool
+	sharded      bool // what is asked goes through a mongos
 	operations   *operations
 
 	chunks, snapshots, parts, documents, members *mongo.Collection
@@ -122,7 +123,8 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err := s.client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello); err != nil {
 		return err
 	}
-	s.transactions = hello.SetName != "" || hello.Msg == "isdbgrid"
+	s.sharded = hello.Msg == "isdbgrid"
+	s.transactions = hello.SetName != "" || s.sharded
 	for _, index := range []struct {
 		collection *mongo.Collection
 		keys       bson.D
