@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -14,21 +16,26 @@ import (
 const grace = 30 * time.Second
 
 // fleet is a number of connections that together send one sequence of requests,
-// each connection the next one whenever it has its answer.
+// each connection the next one whenever it has its answer, or at a fixed rate.
 type fleet struct {
 	conns    []*conn
 	programs int // connection i goes to program i%programs
 	load     workload
 	sent     atomic.Int64
+	// rate is how many requests fall due in a second, on each connection one after
+	// the other and on all of them as many; 0 for as many as are answered. One that
+	// falls due before the answer to the one before it is sent late.
+	rate float64
 }
 
-// sample is what one round measured. Latencies are in microseconds.
+// sample is what one round measured. Latencies are in microseconds, at a rate
+// from when a request fell due.
 type sample struct {
 	requests int64
 	elapsed  time.Duration
-	cpu      time.Duration // of the server; 0 where it cannot be known
+	cpu      time.Duration // of the servers; 0 where it cannot be known
 	latency  *hdrhistogram.Histogram
-	shares   []int64 // requests of each program
+	shares   []float64 // answers of each program for each request that it was offered
 }
 
 // newFleet connects to programs in turns.
@@ -69,25 +76,41 @@ func (f *fleet) drive(ctx context.Context, d time.Duration, limit int64) (sample
 	if err := group.Wait(); err != nil {
 		return sample{}, err
 	}
-	s := sample{elapsed: time.Since(start), latency: newHistogram(), shares: make([]int64, f.programs)}
-	for i, h := range latencies {
+	s := sample{elapsed: time.Since(start), latency: newHistogram()}
+	for _, h := range latencies {
 		s.latency.Merge(h)
-		s.shares[i%f.programs] += h.TotalCount()
 	}
 	s.requests = s.latency.TotalCount()
+	s.shares = f.shares(latencies, cmp.Or(f.rate*d.Seconds(), float64(s.requests)))
 	return s, nil
+}
+
+// shares returns how much each program answered of what it was offered: its
+// connections' part of what all were. Without a rate that is what was answered in
+// all, and those are offered more who answer sooner.
+func (f *fleet) shares(latencies []*hdrhistogram.Histogram, offered float64) []float64 {
+	shares := make([]float64, f.programs)
+	conns := make([]float64, f.programs)
+	for i, h := range latencies {
+		shares[i%f.programs] += float64(h.TotalCount())
+		conns[i%f.programs]++
+	}
+	for i := range shares {
+		shares[i] /= math.Max(1, offered*conns[i]/float64(len(latencies)))
+	}
+	return shares
 }
 
 func (f *fleet) work(ctx context.Context, i int, end time.Time, limit int64, latency *hdrhistogram.Histogram) error {
 	c := f.conns[i]
-	for start := time.Now(); start.Before(end) && ctx.Err() == nil; {
+	due := f.schedule(i)
+	for start := due(ctx); time.Now().Before(end) && ctx.Err() == nil; start = due(ctx) {
 		n := f.sent.Add(1) - 1
 		if n >= limit {
 			f.sent.Add(-1)
 			return nil
 		}
 		c.out = f.load.request(c.out[:0], i, n)
-		start = time.Now()
 		a, err := c.exchange()
 		if err != nil {
 			return err
@@ -95,13 +118,33 @@ func (f *fleet) work(ctx context.Context, i int, end time.Time, limit int64, lat
 		if a.status != 200 {
 			return fmt.Errorf("answer %d: %.200s", a.status, a.body)
 		}
-		done := time.Now()
-		if err := latency.RecordValue(done.Sub(start).Microseconds()); err != nil {
+		if err := latency.RecordValue(time.Since(start).Microseconds()); err != nil {
 			return err
 		}
-		start = done
 	}
 	return ctx.Err()
+}
+
+// schedule returns what waits until the next request of a connection falls due
+// and returns when that was: at once, unless there is a rate. The connections
+// take turns.
+func (f *fleet) schedule(i int) func(context.Context) time.Time {
+	if f.rate == 0 {
+		return func(context.Context) time.Time { return time.Now() }
+	}
+	interval := time.Duration(float64(time.Second) * float64(len(f.conns)) / f.rate)
+	next := time.Now().Add(interval * time.Duration(i) / time.Duration(len(f.conns)))
+	return func(ctx context.Context) time.Time {
+		due := next
+		next = next.Add(interval)
+		timer := time.NewTimer(time.Until(due))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		return due
+	}
 }
 
 func (f *fleet) deadline(at time.Time) {

@@ -85,7 +85,7 @@ func (b *bench) measureCases(ctx context.Context) (results []result, err error) 
 }
 
 func (b *bench) start(ctx context.Context, subcommand, data string) (*program, error) {
-	return start(ctx, b.binary, subcommand, b.registry, filepath.Join(b.dir, data))
+	return start(ctx, nil, b.binary, subcommand, b.registry, filepath.Join(b.dir, data))
 }
 
 // side is a program in one case: the ceiling or the subject.

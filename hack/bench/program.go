@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -37,13 +38,14 @@ func build(ctx context.Context, dir string) (string, error) {
 	return binary, nil
 }
 
-// start runs a subcommand of the binary and waits until it is ready. Its log is
-// thrown away, by the system and not by us, which costs all programs the same.
-func start(ctx context.Context, binary, subcommand, registry, data string, flags ...string) (*program, error) {
+// start runs a subcommand of the binary, with env added to its environment, and
+// waits until it is ready. Its log is thrown away, by the system and not by us,
+// which costs all programs the same.
+func start(ctx context.Context, env []string, binary, subcommand, registry, data string, flags ...string) (*program, error) {
 	command := exec.CommandContext(ctx, binary, subcommand, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
 		"--extensions", registry, "--data-dir", data)
 	command.Args = append(command.Args, flags...)
-	command.Env = append(os.Environ(), "GOGC=100") // liveHeap rests on it
+	command.Env = slices.Concat(os.Environ(), []string{"GOGC=100"}, env) // liveHeap rests on GOGC
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = grace
 	stdout, err := command.StdoutPipe()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"time"
 )
 
 // layout is a number of programs over one database.
@@ -13,8 +14,10 @@ type layout struct {
 	name     string
 	label    string
 	replicas int
-	flags    []string
-	programs []*program
+	// processors is how many each replica may use at a time, 0 for all there are.
+	processors int
+	flags      []string
+	programs   []*program
 }
 
 func layouts() []*layout {
@@ -24,6 +27,10 @@ func layouts() []*layout {
 		{name: "eight", label: "8 replicas", replicas: 8},
 		// Nobody listens on this port, so every replica commits for itself.
 		{name: "cut", label: "3 replicas, cut off", replicas: 3, flags: []string{"--peer-advertise", "127.0.0.1:1"}},
+		// A replica on a machine of its own adds processors. These do, where there are
+		// some left for the load generator and the database.
+		{name: "single", label: "1 replica, 1 processor", replicas: 1, processors: 1},
+		{name: "triple", label: "3 replicas, 1 processor each", replicas: 3, processors: 1},
 	}
 }
 
@@ -33,9 +40,12 @@ type replicasCase struct {
 	label       string
 	connections int
 	polls       int
-	fleet       *fleet
-	samples     []sample
-	operations  map[string]float64 // database commands in all rounds
+	// part is the rate of requests, as a part of what the first case with this
+	// number of polls has answered in the same round; 0 for as many as are answered.
+	part       float64
+	fleet      *fleet
+	samples    []sample
+	operations map[string]float64 // database commands in all rounds
 }
 
 func (b *bench) measureReplicas(ctx context.Context) (r *replicasReport, err error) {
@@ -54,6 +64,9 @@ func (b *bench) measureReplicas(ctx context.Context) (r *replicasReport, err err
 		names = append(names, l.name)
 		defer func() { err = errors.Join(err, l.stop()) }()
 		if err := b.launch(ctx, db, l); err != nil {
+			return nil, err
+		}
+		if err := l.greet(ctx, in); err != nil {
 			return nil, err
 		}
 	}
@@ -79,12 +92,16 @@ func (b *bench) measureReplicas(ctx context.Context) (r *replicasReport, err err
 }
 
 // replicasCases returns what is measured: the hot poll on every layout, many
-// polls on the first two.
+// polls on those of one and three replicas, and on those that reach one another
+// the hot poll at a rate that none of them has trouble with.
 func replicasCases(all []*layout) (cases []*replicasCase) {
 	for _, l := range all {
 		cases = append(cases, &replicasCase{layout: l, label: "POST /vote, one hot poll", connections: 256, polls: 1})
 	}
-	for _, l := range all[:2] {
+	for _, l := range all[:3] {
+		cases = append(cases, &replicasCase{layout: l, label: "POST /vote, hot poll at half of that", connections: 256, polls: 1, part: 0.5})
+	}
+	for _, l := range []*layout{all[0], all[1], all[4], all[5]} {
 		cases = append(cases, &replicasCase{layout: l, label: "POST /vote, 1,000 polls", connections: 256, polls: 1000})
 	}
 	return append(cases, &replicasCase{layout: all[1], label: "POST /vote, 1,000 polls, quiet", connections: 6, polls: 1000})
@@ -98,6 +115,7 @@ const checkedPolls = 20
 func (b *bench) replicaRounds(ctx context.Context, db *database, cases []*replicasCase) (usual []sample, err error) {
 	for round := range b.rounds {
 		for _, c := range cases {
+			c.fleet.rate = c.part * cases[0].throughput()
 			if err := c.measure(ctx, b); err != nil {
 				return nil, fmt.Errorf("%s, %s: %w", c.label, c.layout.label, err)
 			}
@@ -113,15 +131,38 @@ func (b *bench) replicaRounds(ctx context.Context, db *database, cases []*replic
 	return usual, nil
 }
 
+// throughput is what the last round measured, 0 before the first.
+func (c *replicasCase) throughput() float64 {
+	if len(c.samples) == 0 {
+		return 0
+	}
+	return c.samples[len(c.samples)-1].throughput()
+}
+
 func (b *bench) launch(ctx context.Context, db *database, l *layout) error {
 	uri := db.named(l.name)
+	var env []string
+	if l.processors > 0 {
+		env = append(env, fmt.Sprint("GOMAXPROCS=", l.processors))
+	}
 	for i := range l.replicas {
 		data := filepath.Join(b.dir, fmt.Sprint(l.name, i))
-		p, err := start(ctx, b.binary, "serve", b.registry, data, append([]string{"--mongodb-uri", uri}, l.flags...)...)
+		p, err := start(ctx, env, b.binary, "serve", b.registry, data, append([]string{"--mongodb-uri", uri}, l.flags...)...)
 		if err != nil {
 			return err
 		}
 		l.programs = append(l.programs, p)
+	}
+	return nil
+}
+
+// greet shows every program every credential once. A program alone has verified
+// all of them by the time it is measured, of several each would still be at it.
+func (l *layout) greet(ctx context.Context, in *inputs) error {
+	for _, p := range l.programs {
+		if err := fill(ctx, p, &reads{poll: "greeting", credentials: in.viewers}, len(in.viewers)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -139,7 +180,7 @@ func (c *replicasCase) prepare(ctx context.Context, b *bench, in *inputs) error 
 	for _, p := range c.layout.programs {
 		addresses = append(addresses, p.address)
 	}
-	load := newVotes(fmt.Sprintf("p%d-%d", c.polls, c.connections), c.polls, in.viewers)
+	load := newVotes(fmt.Sprintf("p%d-%d-%.1f", c.polls, c.connections, c.part), c.polls, in.viewers)
 	load.every = max(1, c.polls/checkedPolls)
 	var err error
 	if c.fleet, err = newFleet(ctx, c.connections, load, addresses...); err != nil {
@@ -158,10 +199,12 @@ func (c *replicasCase) measure(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
+	spent := c.layout.cpu()
 	s, err := c.fleet.drive(ctx, b.duration, math.MaxInt64)
 	if err != nil {
 		return err
 	}
+	s.cpu = c.layout.cpu() - spent
 	after, err := c.layout.commands(ctx)
 	if err != nil {
 		return err
@@ -171,6 +214,14 @@ func (c *replicasCase) measure(ctx context.Context, b *bench) error {
 	}
 	c.samples = append(c.samples, s)
 	return nil
+}
+
+// cpu returns the processor time that the programs have used.
+func (l *layout) cpu() (spent time.Duration) {
+	for _, p := range l.programs {
+		spent += p.cpu()
+	}
+	return spent
 }
 
 // commands returns how many commands the programs have sent to the database.

@@ -24,13 +24,16 @@ type replicasResult struct {
 	Replicas          string  `json:"replicas"`
 	Connections       int     `json:"connections"`
 	RequestsPerSecond float64 `json:"requestsPerSecond"`
-	// ToOne is the throughput's ratio to that of the first load with this name.
+	// ToOne is the throughput's ratio to that of the first load with this name on
+	// replicas with as many processors.
 	ToOne     float64 `json:"toOneReplica"`
 	P50Micros float64 `json:"p50Micros"`
 	P99Micros float64 `json:"p99Micros"`
 	MaxMicros float64 `json:"maxMicros"`
-	// LeastShare and MostShare are those of the programs with the fewest and the
-	// most requests, as multiples of an even share.
+	// CPUMicros is the processor time of all programs for each request.
+	CPUMicros float64 `json:"cpuMicros"`
+	// LeastShare and MostShare are those of the programs that answered the least
+	// and the most of what they were offered.
 	LeastShare float64 `json:"leastShare"`
 	MostShare  float64 `json:"mostShare"`
 	// Writes and Operations are database commands for each vote.
@@ -40,7 +43,11 @@ type replicasResult struct {
 
 func newReplicasReport(cases []*replicasCase, usual []sample) *replicasReport {
 	r := &replicasReport{Usual: median(usual, sample.throughput)}
-	first := map[string]float64{}
+	type group struct {
+		label      string
+		processors int
+	}
+	first := map[group]float64{}
 	for _, c := range cases {
 		votes := 0.0
 		for _, s := range c.samples {
@@ -53,33 +60,38 @@ func newReplicasReport(cases []*replicasCase, usual []sample) *replicasReport {
 			P50Micros:         figures.P50Micros,
 			P99Micros:         figures.P99Micros,
 			MaxMicros:         median(c.samples, func(s sample) float64 { return float64(s.latency.Max()) }),
-			LeastShare:        median(c.samples, func(s sample) float64 { return s.share(slices.Min(s.shares)) }),
-			MostShare:         median(c.samples, func(s sample) float64 { return s.share(slices.Max(s.shares)) }),
+			CPUMicros:         figures.CPUMicros,
+			LeastShare:        median(c.samples, func(s sample) float64 { return slices.Min(s.shares) }),
+			MostShare:         median(c.samples, func(s sample) float64 { return slices.Max(s.shares) }),
 			Writes:            c.operations["insert"] / math.Max(1, votes),
 			Operations:        c.operations["all"] / math.Max(1, votes),
 		}
-		if first[c.label] == 0 {
-			first[c.label] = result.RequestsPerSecond
+		same := group{c.label, c.layout.processors}
+		if first[same] == 0 {
+			first[same] = result.RequestsPerSecond
 		}
-		result.ToOne = result.RequestsPerSecond / first[c.label]
+		result.ToOne = result.RequestsPerSecond / first[same]
 		r.Loads = append(r.Loads, result)
 	}
 	return r
 }
 
-// share returns how many even shares a number of a sample's requests is.
-func (s sample) share(requests int64) float64 {
-	return float64(requests) * float64(len(s.shares)) / math.Max(1, float64(s.requests))
-}
+// replicasCaption says how to read the figures.
+const replicasCaption = `Several programs over one MongoDB database, all on the processors of this machine, with the database and the load generator.
+"1 processor" limits each program to one at a time. To one: throughput as a multiple of that of one program with as many processors.
+Share: what a program answered of what it was offered. At a rate all are offered the same, and latency counts from when a request was due.
+Without one each connection asks again when it has its answer, so those who answer sooner are offered more; shares are then of an even part of all.
+
+`
 
 func (r *replicasReport) write(b *strings.Builder) {
-	b.WriteString("Several programs over one MongoDB database; shares are multiples of an even one:\n\n")
+	b.WriteString(replicasCaption)
 	columns := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(columns, "load\tprograms\tconns\tprograms/s\tto one\tleast share\tmost\tp50\tp99\tmax\twrites/vote\toperations/vote\t")
+	fmt.Fprintln(columns, "load\tprograms\tconns\tprograms/s\tto one\tleast share\tmost\tp50\tp99\tmax\tCPU\twrites/vote\toperations/vote\t")
 	for _, l := range r.Loads {
-		fmt.Fprintf(columns, "%s\t%s\t%d\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f\t%.3f\t%.2f\t\n",
+		fmt.Fprintf(columns, "%s\t%s\t%d\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f\t%.1f\t%.3f\t%.2f\t\n",
 			l.Load, l.Replicas, l.Connections, l.RequestsPerSecond, l.ToOne, l.LeastShare, l.MostShare,
-			l.P50Micros/1e3, l.P99Micros/1e3, l.MaxMicros/1e3, l.Writes, l.Operations)
+			l.P50Micros/1e3, l.P99Micros/1e3, l.MaxMicros/1e3, l.CPUMicros, l.Writes, l.Operations)
 	}
 	_ = columns.Flush() // a strings.Builder takes everything
 	fmt.Fprintf(b, "\nThe usual way, an upsert and an aggregation for each vote and no HTTP: %.0f votes/s; one program: %.1f times that.\n\n",

@@ -56,6 +56,7 @@ const defaultConnections = 100
 type Store struct {
 	client       *mongo.Client
 	transactions bool
+	sharded      bool // what is asked goes through a mongos
 	operations   *operations
 	queue        *queue
 
@@ -65,6 +66,7 @@ type Store struct {
 	// process where there are no transactions.
 	several sync.RWMutex
 	pruning pruner
+	appends *appends
 }
 
 // Open connects to the database that the URI names and makes sure of its
@@ -107,7 +109,7 @@ func connect(uri, database string) (*Store, error) {
 		return nil, unusable(err)
 	}
 	db := client.Database(database)
-	return &Store{
+	s := &Store{
 		client:     client,
 		operations: counted,
 		queue:      waiting,
@@ -117,7 +119,9 @@ func connect(uri, database string) (*Store, error) {
 		documents:  db.Collection("documents"),
 		members:    db.Collection("members"),
 		pruning:    newPruner(),
-	}, nil
+	}
+	s.appends = newAppends(s.insertChunks)
+	return s, nil
 }
 
 // prepare makes the indexes and asks what the server can do.
@@ -129,7 +133,8 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err := s.client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello); err != nil {
 		return err
 	}
-	s.transactions = hello.SetName != "" || hello.Msg == "isdbgrid"
+	s.sharded = hello.Msg == "isdbgrid"
+	s.transactions = hello.SetName != "" || s.sharded
 	for _, index := range []struct {
 		collection *mongo.Collection
 		keys       bson.D
@@ -160,5 +165,6 @@ func (s *Store) Operations() map[string]uint64 { return s.operations.counts() }
 // Close ends what runs in the background and disconnects.
 func (s *Store) Close(ctx context.Context) error {
 	s.pruning.close()
+	s.appends.close()
 	return s.client.Disconnect(ctx)
 }
