@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
@@ -119,7 +120,7 @@ func TestWaitingChunksShareInserts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		let := make(chan struct{})
 		inserts := make(chan []*chunkRecord, 100)
-		a := newAppends(func(_ context.Context, records []*chunkRecord) error {
+		a := newAppends(time.Hour, func(_ context.Context, records []*chunkRecord) error {
 			inserts <- records
 			<-let
 			return nil
@@ -159,7 +160,7 @@ func TestWaitingChunksShareInserts(t *testing.T) {
 // Who gives up waits no longer, and what is under way ends with the store.
 func TestAppendEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAppends(func(ctx context.Context, _ []*chunkRecord) error {
+		a := newAppends(time.Hour, func(ctx context.Context, _ []*chunkRecord) error {
 			<-ctx.Done()
 			return ctx.Err()
 		})

@@ -1,9 +1,12 @@
 package mongostore
 
 import (
+	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -37,6 +40,59 @@ func TestWait(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
+}
+
+// Chunks that wait while inserts take their time tell how long another would wait.
+// Those that have waited too long are taken back, and never inserted.
+func TestChunksWaitForInserts(t *testing.T) {
+	const second, together = time.Second, insertsAtOnce * chunksAtOnce
+	synctest.Test(t, func(t *testing.T) {
+		var inserted atomic.Int64
+		let := make(chan struct{}, 1)
+		a := newAppends(2*second, func(_ context.Context, records []*chunkRecord) error {
+			<-let
+			inserted.Add(int64(len(records)))
+			return nil
+		})
+		pass := func(d time.Duration) { <-time.After(d) }
+		want := func(chunks int, wait time.Duration) {
+			t.Helper()
+			synctest.Wait()
+			if n, w := a.state(time.Now()); n != chunks || w != wait {
+				t.Errorf("%d chunks wait, one more would for %v; want %d and %v", n, w, chunks, wait)
+			}
+		}
+		heard := make(chan error, 10*together)
+		push := func(n int) {
+			for range n {
+				go func() { heard <- a.append(t.Context(), &chunkRecord{}) }()
+				synctest.Wait()
+			}
+		}
+		want(0, 0)
+		push(insertsAtOnce)
+		pass(second / 2)
+		want(0, 0)
+		push(together)
+		want(together, second/2)
+		pass(second / 2)
+		want(together, second)
+		let <- struct{}{} // takes the first hundred along
+		want(together-chunksAtOnce, second/insertsAtOnce)
+		pass(2 * second)
+		want(0, 0)
+		for range together - chunksAtOnce {
+			if err := <-heard; fault.KindOf(err) != fault.Unavailable && err != nil {
+				t.Errorf("what has waited for too long: %v", err)
+			}
+		}
+		close(let)
+		synctest.Wait()
+		if n := inserted.Load(); n != insertsAtOnce+chunksAtOnce {
+			t.Errorf("%d chunks were inserted, want %d", n, insertsAtOnce+chunksAtOnce)
+		}
+		a.close()
+	})
 }
 
 // While the database takes its time, those who wait for a connection are few: the

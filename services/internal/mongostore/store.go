@@ -120,7 +120,7 @@ func connect(uri, database string) (*Store, error) {
 		members:    db.Collection("members"),
 		pruning:    newPruner(),
 	}
-	s.appends = newAppends(s.insertChunks)
+	s.appends = newAppends(*o.ServerSelectionTimeout, s.insertChunks)
 	return s, nil
 }
 

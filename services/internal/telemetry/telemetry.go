@@ -121,7 +121,7 @@ func (m *Metrics) Retention(counts func() (chunks, bytes, snapshots uint64)) {
 // many wait for a connection to it.
 func (m *Metrics) Database(counts func() map[string]uint64, waiting func() int64) {
 	m.figures("acclaim_database_", func() []figure {
-		all := []figure{gauge("waiting", "Commands that wait for a connection to the database.", waiting())}
+		all := []figure{gauge("waiting", "Commands that wait for a connection to the database, and chunks that wait for an insert.", waiting())}
 		for name, n := range counts() {
 			all = append(all, counter("commands_total", "Commands sent to the database.", n).of("command", name))
 		}
