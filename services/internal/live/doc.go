@@ -3,7 +3,8 @@
 //
 //	commits here ──hint──┐
 //	commits elsewhere ───┴▶ source ── looks again, at most so often ──▶ event ──▶ room ──▶ listeners
-//	 (tail of the store)     what it was told last: compared with            bounded buffers
+//	 (tail of the store,     what it was told last: compared with            bounded buffers
+//	  or its own word)
 //
 // A source stands for one poll, document or feed of messages that somebody
 // listens to, or for all polls of a channel or an extension. It exists while it is
@@ -18,7 +19,8 @@
 //  2. Hints only say when to look. What has changed is found by comparing, so that
 //     a hint may come twice, late or out of order. Where other processes write,
 //     too, the tail of the store is asked all the time for what was not hinted at,
-//     so that nothing rests on who lives or can be reached.
+//     so that nothing rests on who lives or can be reached. Where the store itself
+//     tells what is written it is asked less often.
 //
 //  3. After the last change of a source there is an event that says what it came
 //     to, and whatever failed meanwhile is tried again. When a poll ends there is

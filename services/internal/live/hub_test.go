@@ -41,6 +41,24 @@ func TestUpdatesAreCoalesced(t *testing.T) {
 	})
 }
 
+// What a look is told of while it looks, and sees, is no reason for another.
+func TestHintsOfWhatWasSeen(t *testing.T) {
+	in(t, func(t *testing.T) {
+		p := start(t, storetest.NewMemory(), true)
+		p.hinting = true
+		e := p.listen(subscription("vote_update:a"))
+		for n := range 3 {
+			before := p.hub.Stats().Looks
+			p.vote("a", fmt.Sprint("U", n))
+			e.want(fmt.Sprintf("broadcast vote_update:a %d votes", n+1))
+			pass(1100 * time.Millisecond)
+			if looks := p.hub.Stats().Looks - before; looks != 1 {
+				t.Errorf("%d looks at one vote", looks)
+			}
+		}
+	})
+}
+
 // A poll that ends has one more update, votes or none, whoever follows it.
 func TestUpdateWhenAPollEnds(t *testing.T) {
 	in(t, func(t *testing.T) {

@@ -23,8 +23,9 @@ type source struct {
 
 	mu       sync.Mutex
 	head     uint64 // the newest place that was looked at
+	hinted   uint64 // the newest place that was hinted at since the last look began
 	looked   time.Time
-	dirty    bool // it has to be looked at
+	dirty    bool // it has to be looked at, whatever its place
 	working  bool
 	ended    bool
 	returned []returned
@@ -137,7 +138,7 @@ func (s *source) take() []returned {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	waiting := s.returned
-	s.dirty, s.returned = false, nil
+	s.hinted, s.dirty, s.returned = 0, false, nil
 	return waiting
 }
 
@@ -166,11 +167,13 @@ func (s *source) settle(n news) {
 	}
 }
 
-// rest ends the worker unless there is something to look for.
+// rest ends the worker unless there is something to look for. What a hint told
+// while it looked may be what it saw: reading a poll that is at home elsewhere is
+// itself a hint.
 func (s *source) rest() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.working = s.dirty && !s.ended
+	s.working = (s.dirty || s.hinted > s.head) && !s.ended
 	return !s.working
 }
 
@@ -189,9 +192,13 @@ func (s *source) quiet() bool {
 }
 
 // touch is a hint that the source has come to a place.
+// hub.mu is held and the hub is open.
 func (s *source) touch(head uint64) {
-	if head > s.place() {
-		s.mark()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if head > s.head {
+		s.hinted = max(s.hinted, head)
+		s.work()
 	}
 }
 
@@ -200,6 +207,11 @@ func (s *source) mark() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dirty = true
+	s.work()
+}
+
+// work makes sure of a worker. s.mu and hub.mu are held.
+func (s *source) work() {
 	if !s.working && !s.ended {
 		s.working = true
 		s.hub.work.Go(s.run)

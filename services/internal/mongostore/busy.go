@@ -10,23 +10,30 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// patience is how long a command may have to wait for a connection. The driver
-// gives up after selectionTimeout: whoever is let in has time to spare.
+// patience is how long a command may have to wait for a connection, or a chunk for
+// an insert. Both are given up after selectionTimeout: whoever is let in has time to
+// spare.
 const patience = selectionTimeout / 2
 
 // Busy reports, as fault.Unavailable, that whoever asked the database for something
-// now would wait for a connection for too long: the connections are in use, and at
-// the pace of the last commands it takes more than a second until all who wait
-// already have had theirs. It costs next to nothing.
+// now would wait for too long: at the pace of the last commands it takes more than a
+// second until all who wait already have had a connection, or a place in an insert.
+// It costs next to nothing.
 func (s *Store) Busy() error {
-	if s.queue.wait(time.Now()) > patience {
+	now := time.Now()
+	_, wait := s.appends.state(now)
+	if max(wait, s.queue.wait(now)) > patience {
 		return fault.New(fault.Unavailable, "too much waits for the database")
 	}
 	return nil
 }
 
-// Waiting returns how many commands wait for a connection now.
-func (s *Store) Waiting() int64 { return s.queue.waiting.Load() }
+// Waiting returns how many commands wait for a connection now, and chunks for an
+// insert.
+func (s *Store) Waiting() int64 {
+	chunks, _ := s.appends.state(time.Now())
+	return s.queue.waiting.Load() + int64(chunks)
+}
 
 // queue is what is known of those who wait for a connection. The driver keeps one
 // queue for each server; here they are one, as if there were one server.

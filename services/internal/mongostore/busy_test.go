@@ -1,15 +1,17 @@
 package mongostore
 
 import (
+	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/faultproxy"
 	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
 func TestWait(t *testing.T) {
@@ -40,6 +42,59 @@ func TestWait(t *testing.T) {
 	}
 }
 
+// Chunks that wait while inserts take their time tell how long another would wait.
+// Those that have waited too long are taken back, and never inserted.
+func TestChunksWaitForInserts(t *testing.T) {
+	const second, together = time.Second, insertsAtOnce * chunksAtOnce
+	synctest.Test(t, func(t *testing.T) {
+		var inserted atomic.Int64
+		let := make(chan struct{}, 1)
+		a := newAppends(2*second, func(_ context.Context, records []*chunkRecord) error {
+			<-let
+			inserted.Add(int64(len(records)))
+			return nil
+		})
+		pass := func(d time.Duration) { <-time.After(d) }
+		want := func(chunks int, wait time.Duration) {
+			t.Helper()
+			synctest.Wait()
+			if n, w := a.state(time.Now()); n != chunks || w != wait {
+				t.Errorf("%d chunks wait, one more would for %v; want %d and %v", n, w, chunks, wait)
+			}
+		}
+		heard := make(chan error, 10*together)
+		push := func(n int) {
+			for range n {
+				go func() { heard <- a.append(t.Context(), &chunkRecord{}) }()
+				synctest.Wait()
+			}
+		}
+		want(0, 0)
+		push(insertsAtOnce)
+		pass(second / 2)
+		want(0, 0)
+		push(together)
+		want(together, second/2)
+		pass(second / 2)
+		want(together, second)
+		let <- struct{}{} // takes the first hundred along
+		want(together-chunksAtOnce, second/insertsAtOnce)
+		pass(2 * second)
+		want(0, 0)
+		for range together - chunksAtOnce {
+			if err := <-heard; fault.KindOf(err) != fault.Unavailable && err != nil {
+				t.Errorf("what has waited for too long: %v", err)
+			}
+		}
+		close(let)
+		synctest.Wait()
+		if n := inserted.Load(); n != insertsAtOnce+chunksAtOnce {
+			t.Errorf("%d chunks were inserted, want %d", n, insertsAtOnce+chunksAtOnce)
+		}
+		a.close()
+	})
+}
+
 // While the database takes its time, those who wait for a connection are few: the
 // store says that it is busy, and goes on saying so until they have been served.
 func TestBusy(t *testing.T) {
@@ -54,21 +109,21 @@ func TestBusy(t *testing.T) {
 	}
 	release := make(chan struct{})
 	proxy.Inject(func(command string) faultproxy.Action {
-		if command == "insert" {
+		if command == "find" {
 			<-release
 		}
 		return faultproxy.Action{}
 	})
-	var appends sync.WaitGroup
+	var reads sync.WaitGroup
 	refused := make(chan error, comers)
-	for n := range comers {
-		appends.Go(func() {
+	for range comers {
+		reads.Go(func() {
 			if err := s.Busy(); err != nil {
 				refused <- err
 				return
 			}
-			if err := s.Append(t.Context(), stream.Chunk{Stream: fmt.Sprint("s/", n), Seq: 1}); err != nil {
-				t.Errorf("an append that was let in: %v", err)
+			for _, err := range s.Chunks(t.Context(), "s", 1) {
+				t.Errorf("a read that was let in: %v", err)
 			}
 		})
 	}
@@ -81,7 +136,7 @@ func TestBusy(t *testing.T) {
 		t.Error("the database has answered nothing, and is not busy")
 	}
 	close(release)
-	appends.Wait()
+	reads.Wait()
 	if err := s.Busy(); err != nil {
 		t.Errorf("everybody was served: %v", err)
 	}

@@ -50,12 +50,17 @@ func newChunkRecord(chunk *stream.Chunk) *chunkRecord {
 // name. Names do not contain the separator.
 func numbered(name string, n uint64) string { return fmt.Sprintf("%s#%020d", name, n) }
 
-// Append implements [stream.Store].
+// Append implements [stream.Store]. Chunks of many streams share an insert, but
+// not where each may be for another shard: all would wait for the slowest of them.
 func (s *Store) Append(ctx context.Context, chunk stream.Chunk) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.appends.append(ctx, newChunkRecord(&chunk))
+	record := newChunkRecord(&chunk)
+	if s.sharded {
+		return outcome(s.insertChunks(ctx, []*chunkRecord{record}), 0)
+	}
+	return s.appends.append(ctx, record)
 }
 
 // Replace implements [stream.Store]. The filter of the replacement holds what it is

@@ -56,6 +56,7 @@ const defaultConnections = 100
 type Store struct {
 	client       *mongo.Client
 	transactions bool
+	sharded      bool // what is asked goes through a mongos
 	operations   *operations
 	queue        *queue
 
@@ -119,7 +120,7 @@ func connect(uri, database string) (*Store, error) {
 		members:    db.Collection("members"),
 		pruning:    newPruner(),
 	}
-	s.appends = newAppends(s.insertChunks)
+	s.appends = newAppends(*o.ServerSelectionTimeout, s.insertChunks)
 	return s, nil
 }
 
@@ -132,7 +133,8 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err := s.client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello); err != nil {
 		return err
 	}
-	s.transactions = hello.SetName != "" || hello.Msg == "isdbgrid"
+	s.sharded = hello.Msg == "isdbgrid"
+	s.transactions = hello.SetName != "" || s.sharded
 	for _, index := range []struct {
 		collection *mongo.Collection
 		keys       bson.D

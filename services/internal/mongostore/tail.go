@@ -41,6 +41,9 @@ func (s *Store) Grown(ctx context.Context, heads map[string]uint64) (grown []str
 
 // Versions returns the newest versions of those of the documents that exist.
 func (s *Store) Versions(ctx context.Context, keys []string) (map[string]uint64, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
 	found, err := s.versions(ctx, keys)
 	if err != nil {
 		return nil, err
@@ -60,7 +63,7 @@ func (s *Store) Begun(ctx context.Context, prefix string) iter.Seq2[string, erro
 		cursor, err := s.chunks.Find(ctx, bson.D{
 			{Key: "stream", Value: bson.D{{Key: "$gte", Value: prefix}, {Key: "$lt", Value: prefix + "\U0010FFFF"}}},
 			{Key: "seq", Value: 1},
-		}, options.Find().SetProjection(bson.D{{Key: "stream", Value: 1}}).SetSort(bson.D{{Key: "stream", Value: 1}}))
+		}, options.Find().SetBatchSize(pageNames).SetProjection(bson.D{{Key: "stream", Value: 1}}).SetSort(bson.D{{Key: "stream", Value: 1}}))
 		if err != nil {
 			yield("", unavailable(err))
 			return

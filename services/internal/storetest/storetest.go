@@ -46,6 +46,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		"OrderIsThatOfSeq":           orderIsThatOfSeq,
 		"LateChunksHideNoOther":      lateChunksHideNoOther,
 		"AppendRaceHasOneWinner":     appendRaceHasOneWinner,
+		"AppendsStandAlone":          appendsStandAlone,
 		"LongStreamIsReadInOrder":    longStreamIsReadInOrder,
 		"LargeChunks":                largeChunks,
 		"StreamsDoNotMix":            streamsDoNotMix,

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"sync/atomic"
 	"testing"
@@ -99,6 +100,35 @@ func appendRaceHasOneWinner(t *testing.T, s Harness) {
 	wantChunks(t, s, "s", 0, want...)
 	s.Reopen(t)
 	wantChunks(t, s, "s", 0, want...)
+}
+
+// appendsStandAlone: what befalls one of those that come at the same time, to any
+// streams, befalls no other.
+func appendsStandAlone(t *testing.T, s Harness) {
+	const writers, streams = 16, 50
+	var winners [streams]atomic.Int64
+	name := func(i int) string { return fmt.Sprint("s/", i) }
+	concurrently(writers, func(writer int) {
+		for i := range streams {
+			switch err := s.Append(t.Context(), newChunk(name(i), 1, writer, 20)); {
+			case err == nil:
+				winners[i].Add(int64(1 + writer))
+			case !errors.Is(err, stream.ErrConflict):
+				t.Errorf("writer %d append to %s: %v", writer, name(i), err)
+			}
+			add(t, s, newChunk(fmt.Sprint("own/", writer), uint64(1+i), writer, 20))
+		}
+	})
+	for i := range streams {
+		wantChunks(t, s, name(i), 0, newChunk(name(i), 1, int(winners[i].Load())-1, 20))
+	}
+	for writer := range writers {
+		var want []stream.Chunk
+		for i := range streams {
+			want = append(want, newChunk(fmt.Sprint("own/", writer), uint64(1+i), writer, 20))
+		}
+		wantChunks(t, s, fmt.Sprint("own/", writer), 0, want...)
+	}
 }
 
 // longStreamIsReadInOrder reads more than a store reads in one step.
