@@ -84,8 +84,11 @@ func (v *verification) document(ctx context.Context, documents document.Store, n
 	}
 	f.Entries, f.Bytes = f.Entries+read[0].Version, f.Bytes+uint64(len(read[0].Body))
 	var object map[string]json.RawMessage
-	if err := json.Unmarshal(read[0].Body, &object); err != nil || object == nil {
+	switch err := json.Unmarshal(read[0].Body, &object); {
+	case err != nil || object == nil:
 		v.problem(name, errors.New("the document is not a JSON object"))
+	case strings.HasPrefix(name, kindErasure+"/"):
+		v.problem(name, errors.New("the erasure of a viewer is not finished; erasing again finishes it"))
 	}
 	return nil
 }

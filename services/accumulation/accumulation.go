@@ -119,6 +119,12 @@ func (s *Service) Verify(ctx context.Context, name string) (stream.Report, error
 	return s.engine.Verify(ctx, name, (*index).equal)
 }
 
+// Linked returns what other ids entries of a viewer hold in the stream with that name,
+// as [stream.Engine.Linked] does.
+func (s *Service) Linked(ctx context.Context, name string, ids []string) ([]string, error) {
+	return s.engine.Linked(ctx, name, ids)
+}
+
 // Erase gives a viewer random names in the stream with that name, as
 // [stream.Engine.Erase] does.
 func (s *Service) Erase(ctx context.Context, name string, viewer stream.Viewer) (stream.Erased, error) {

@@ -125,9 +125,9 @@ func TestTrim(t *testing.T) {
 	if _, err := s.Erase(t.Context(), name, stream.Viewer{IDs: []string{"U5"}}); err != nil {
 		t.Error(err)
 	}
-	for chunk := range store.Chunks(t.Context(), name, 0) {
-		if bytes.Contains(chunk.Payload, []byte("U5")) {
-			t.Errorf("chunk %d names the viewer", chunk.Seq)
+	for chunk, err := range store.Chunks(t.Context(), name, 0) {
+		if err != nil || bytes.Contains(chunk.Payload, []byte("U5")) {
+			t.Errorf("chunk %d names the viewer, %v", chunk.Seq, err)
 		}
 	}
 	publish(t, s, channel(), "", "tick", "{}")
