@@ -125,6 +125,19 @@ type Keeper interface {
 	Delete(ctx context.Context, key string) error
 }
 
+// ReadPosition returns the subject whose position is stored at a key of this kind, and
+// how far its stream or document has come at least. The subject is empty where
+// something else is stored.
+func ReadPosition(name string, body []byte) (subject string, head uint64, err error) {
+	parts := strings.SplitN(name, "/", 7) // as a worker makes them
+	if len(parts) < 7 || parts[5] != "at" || parts[6] == birth {
+		return "", 0, nil
+	}
+	var at position
+	err = json.Unmarshal(body, &at)
+	return parts[6], at.Head, err
+}
+
 // claim is a lane that one process delivers.
 type claim struct {
 	Owner string `json:"owner"`
