@@ -70,7 +70,7 @@ all, which it names, and with 2 when it could not go on.`,
 	f.StringVar(&o.extension, "extension", "", "client id of the extension")
 	f.StringVar(&o.user, "user", "", "user id of the viewer")
 	f.StringVar(&o.opaque, "opaque", "", "opaque user id of the viewer")
-	f.BoolVar(&o.dropData, "drop-data", false, "leave nothing of the viewer's entries in buffers but {}")
+	f.BoolVar(&o.dropData, "drop-data", false, "leave nothing of the viewer's entries in buffers but {}, of whispers to the viewer but null")
 	f.BoolVar(&o.only, "only", false, "erase the given ids alone")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	return cmd
