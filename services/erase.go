@@ -20,7 +20,7 @@ import (
 type eraseOptions struct {
 	options
 	extension, user, opaque string
-	dropData, asJSON        bool
+	dropData, only, asJSON  bool
 }
 
 func newErase() *cobra.Command {
@@ -34,6 +34,12 @@ in production and in the sandbox, and deletes the viewer's state. Every tally an
 every cursor stays what it is; verify tells how many chunks were redacted and
 still finds every other change. A viewer who comes back is a new one.
 
+An id is enough: the others that stand beside it in what the viewer has sent, as
+the opaque id does beside a shared user id, are found first and erased as well. If
+they cannot all be one viewer's, because there are two user ids among them, nothing
+is erased. With --only no other ids are looked for; those that are come across are
+named.
+
 It may be cut off and repeated, and goes on. Over a database it may run while the
 programs do. The embedded store must not be in use: ask the running program at
 /erase on its admin listener, or stop it. The file of an embedded store is then
@@ -41,7 +47,7 @@ written anew, because it would else keep old bytes in pages that are free.
 
 It exits with 0 when the viewer is erased, with 1 when damage kept it from erasing
 all, which it names, and with 2 when it could not go on.`,
-		Example: `  acclaim erase --extension sample-extension --user 42 --opaque U42`,
+		Example: `  acclaim erase --extension sample-extension --user 42`,
 		Args:    func(cmd *cobra.Command, args []string) error { return unreadable(cobra.NoArgs(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := o.run(cmd.Context(), cmd.ErrOrStderr())
@@ -65,13 +71,14 @@ all, which it names, and with 2 when it could not go on.`,
 	f.StringVar(&o.extension, "extension", "", "client id of the extension")
 	f.StringVar(&o.user, "user", "", "user id of the viewer")
 	f.StringVar(&o.opaque, "opaque", "", "opaque user id of the viewer")
-	f.BoolVar(&o.dropData, "drop-data", false, "leave nothing of the viewer's entries in buffers but {}")
+	f.BoolVar(&o.dropData, "drop-data", false, "leave nothing of the viewer's entries in buffers but {}, of whispers to the viewer but null")
+	f.BoolVar(&o.only, "only", false, "erase the given ids alone")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	return cmd
 }
 
 func (o eraseOptions) run(ctx context.Context, progress io.Writer) (r *erasure, err error) {
-	viewer := stream.Viewer{DropData: o.dropData}
+	viewer := whom{Viewer: stream.Viewer{DropData: o.dropData}, only: o.only}
 	for _, id := range []string{o.user, o.opaque} {
 		if id != "" {
 			viewer.IDs = append(viewer.IDs, id)
@@ -89,7 +96,7 @@ func (o eraseOptions) run(ctx context.Context, progress io.Writer) (r *erasure, 
 	return r, err
 }
 
-func (o eraseOptions) erase(ctx context.Context, viewer stream.Viewer, progress io.Writer) (r *erasure, err error) {
+func (o eraseOptions) erase(ctx context.Context, viewer whom, progress io.Writer) (r *erasure, err error) {
 	a, closeIt, err := openArchive(ctx, o.options)
 	if err != nil {
 		return nil, err

@@ -61,6 +61,7 @@ func populate(t *testing.T, p *process) {
 		{http.MethodPost, "/rank", leaving, `{"key":"tea"}`},
 		{http.MethodPost, "/rank", staying, `{"key":"coffee"}`},
 		{http.MethodPost, "/rank", leaving, `{"key":"milk"}`},
+		{http.MethodPost, "/whisper_self", leaving, `{"event":"hint","data":1}`},
 		{http.MethodPatch, "/viewer_state", leaving, `{"a":1}`},
 		{http.MethodPatch, "/viewer_state", leaving, `{"a":2}`},
 		{http.MethodPatch, "/extension_viewer_state", leaving, `{"b":1}`},
@@ -154,12 +155,14 @@ func TestEraseEmbedded(t *testing.T) {
 	if !holds(t, dir, leavingOpaque) || !holds(t, dir, leavingUser) {
 		t.Fatal("the ids are not there to begin with")
 	}
-	out, status := runErase(t, "--data-dir", dir, "--opaque", leavingOpaque)
-	if status != 0 || !strings.Contains(out, `"`+leavingUser+`"`) {
+	out, status := runErase(t, "--data-dir", dir, "--user", leavingUser, "--only")
+	if status != 0 || !strings.Contains(out, `which are not erased: ["`+leavingOpaque+`"]`) {
 		t.Errorf("status %d, want the other id named\n%s", status, out)
 	}
-	out, status = runErase(t, "--data-dir", dir, "--opaque", leavingOpaque, "--user", leavingUser)
-	if status != 0 {
+	if !holds(t, dir, leavingOpaque) || holds(t, dir, leavingUser) {
+		t.Error("not exactly the given id is erased")
+	}
+	if out, status = runErase(t, "--data-dir", dir, "--opaque", leavingOpaque); status != 0 {
 		t.Errorf("status %d\n%s", status, out)
 	}
 	if holds(t, dir, leavingOpaque) || holds(t, dir, leavingUser) {
@@ -229,6 +232,7 @@ func TestEraseInARunningProgram(t *testing.T) {
 		{backend, `{}`, http.StatusBadRequest},
 		{backend, `{"userID":42}`, http.StatusBadRequest},
 		{backend, `{"userID":"1","dropData":1}`, http.StatusBadRequest},
+		{backend, `{"userID":"1","only":1}`, http.StatusBadRequest},
 		{backend, leavingBody[1:], http.StatusBadRequest},
 	} {
 		if status, answer := ask(t, p, refused.header, refused.body); status != refused.status {
@@ -238,8 +242,9 @@ func TestEraseInARunningProgram(t *testing.T) {
 	if f, _ := send(p, http.MethodPost, "/erase", backend, leavingBody, nil); f != refused {
 		t.Error("the public listener erases")
 	}
-	status, answer := ask(t, p, backend, leavingBody)
-	if status != http.StatusOK || !strings.Contains(answer, `"poll":{"searched":2,"found":2,`) || !strings.Contains(answer, `"document":{"searched":3,"found":2,`) {
+	status, answer := ask(t, p, backend, `{"userID":"`+leavingUser+`"}`)
+	if status != http.StatusOK || !strings.Contains(answer, `"followed":["`+leavingOpaque+`"],"linked":[],`) ||
+		!strings.Contains(answer, `"message":{"searched":1,"found":1,"chunks":1,"entries":1}`) || !strings.Contains(answer, `"poll":{"searched":2,"found":2,`) || !strings.Contains(answer, `"document":{"searched":3,"found":2,`) {
 		t.Errorf("status %d, %s", status, answer)
 	}
 	wantGone(t, p, before)

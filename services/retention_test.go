@@ -236,7 +236,7 @@ func TestRetentionIsExported(t *testing.T) {
 	a.use(3, 5)
 	a.must(a.k.pass(t.Context(), true))
 	e := newEraser(a.store, a.d, voting.HalfLife)
-	_, err := e.erase(t.Context(), agedExtension(0), stream.Viewer{IDs: []string{"viewer-1", "viewer-4"}}, func(int) {})
+	_, err := e.erase(t.Context(), agedExtension(0), whom{Viewer: stream.Viewer{IDs: []string{"viewer-1", "viewer-4"}}}, func(int) {})
 	a.must(err)
 	before := a.figures()
 	a.close()

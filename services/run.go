@@ -129,9 +129,9 @@ func eraseHandler(b backends, directory *tenant.Directory, logger *slog.Logger) 
 	if b.eraser == nil {
 		return nil
 	}
-	return httpapi.NewErase(directory.Registry, time.Now, func(ctx context.Context, extension string, viewer stream.Viewer) (any, error) {
+	return httpapi.NewErase(directory.Registry, time.Now, func(ctx context.Context, extension string, viewer stream.Viewer, only bool) (any, error) {
 		logger.Info("erasing a viewer", "extension", extension)
-		report, err := b.eraser.erase(ctx, extension, viewer, func(int) {})
+		report, err := b.eraser.erase(ctx, extension, whom{viewer, only}, func(int) {})
 		if err != nil {
 			logger.Error("a viewer was not erased; erasing again goes on", "extension", extension, "error", err)
 		}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
 	"github.com/acclaim-dev/acclaim/services/internal/sinktest"
@@ -174,21 +173,15 @@ func TestImportIsNotDelivered(t *testing.T) {
 		"database": func() []string { return []string{"--mongodb-uri", mongotest.Patient(mongotest.Start(t))} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, store := startHook(t), flags()
-			close(h.open)
-			all := append(slices.Clone(store), "--extensions", sinkRegistry(t, h.URL))
-			// hears votes until the sink tells of them, and returns what else it tells of.
-			hears := func(p *process, poll string) (others []string) {
-				for voter := 0; ; voter++ {
+			to, store := sinktest.Start(t, sinktest.Options{
+				Prefix: "production:sample-extension:", Secret: "hook", Key: "sample-secret",
+			}), flags()
+			all := append(slices.Clone(store), "--extensions", sinkRegistry(t, to, "only"))
+			told := func() map[string]string { return sinktest.Last(to.Taken("/hook")) }
+			// hears votes until the sink tells of them.
+			hears := func(p *process, poll string) {
+				for voter := 0; told()["vote_update:"+poll] == ""; voter++ {
 					voteFor(t, p, poll, voter)
-					select {
-					case heard := <-h.heard:
-						if _, ok := heard[poll]; ok {
-							return others
-						}
-						others = append(others, fmt.Sprint(heard))
-					case <-time.After(100 * time.Millisecond): // it may not be in force yet
-					}
 				}
 			}
 			p := startProgram(t, t.TempDir(), "serve", all...)
@@ -196,10 +189,11 @@ func TestImportIsNotDelivered(t *testing.T) {
 			p.end(t)
 			mustImport(t, file, store...)
 			p = startProgram(t, t.TempDir(), "serve", all...)
-			others := append(hears(p, "after"), hears(p, "imported-7")...)
-			for _, heard := range others {
-				if !strings.Contains(heard, "before") && !strings.Contains(heard, "after") {
-					t.Errorf("other systems were told of %s", heard)
+			hears(p, "after")
+			hears(p, "imported-7")
+			for event := range told() {
+				if !slices.Contains([]string{"vote_update:before", "vote_update:after", "vote_update:imported-7"}, event) {
+					t.Errorf("other systems were told of %s", event)
 				}
 			}
 		})

@@ -11,8 +11,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/sink"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/state"
 )
 
 // verification is what verify found.
@@ -75,19 +76,54 @@ func (v *verification) stream(ctx context.Context, replays map[string]replay, na
 }
 
 // document reads a document.
-func (v *verification) document(ctx context.Context, documents document.Store, name string) error {
+func (v *verification) document(ctx context.Context, a archive, name string) error {
 	f := v.kind(name)
 	f.Streams++
-	read, err := documents.Get(ctx, name)
+	read, err := a.Get(ctx, name)
 	if err != nil {
 		return v.judge(name, err)
 	}
 	f.Entries, f.Bytes = f.Entries+read[0].Version, f.Bytes+uint64(len(read[0].Body))
 	var object map[string]json.RawMessage
-	if err := json.Unmarshal(read[0].Body, &object); err != nil || object == nil {
+	switch err := json.Unmarshal(read[0].Body, &object); {
+	case err != nil || object == nil:
 		v.problem(name, errors.New("the document is not a JSON object"))
+	case strings.HasPrefix(name, kindErasure+"/"):
+		v.problem(name, errors.New("the erasure of a viewer is not finished; erasing again finishes it"))
+	case strings.HasPrefix(name, sink.Kind+"/"):
+		return v.position(ctx, a, name, read[0].Body)
 	}
 	return nil
+}
+
+// position checks that a sink has not been told of more than there is: it would not
+// be told of what comes.
+func (v *verification) position(ctx context.Context, a archive, name string, body []byte) error {
+	subject, head, err := sink.ReadPosition(name, body)
+	if err != nil {
+		v.problem(name, err)
+		return nil
+	}
+	there, err := reaches(ctx, a, subject, head)
+	if err == nil && !there {
+		v.problem(name, fmt.Errorf("it is at %d, where %s has not come to", head, readable(subject)))
+	}
+	return err
+}
+
+// reaches reports whether a document has had a version, or a stream a chunk.
+func reaches(ctx context.Context, a archive, name string, number uint64) (bool, error) {
+	if name == "" || number == 0 {
+		return true, nil
+	}
+	if strings.HasPrefix(name, state.Kind+"/") {
+		read, err := a.Get(ctx, name)
+		return err != nil || read[0].Version >= number, err
+	}
+	for _, err := range a.Chunks(ctx, name, number-1) {
+		return err == nil, err
+	}
+	return false, nil
 }
 
 // judge tells damage and what was left unfinished, which are findings, from a

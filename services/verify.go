@@ -41,8 +41,9 @@ func newVerify() *cobra.Command {
 		Short:   "Check everything that is stored",
 		Long: `Verify replays every log from nothing and checks its sequence numbers, its hash
 chain, its times and its entries, that each snapshot is the state of the log it
-was taken from, and that every document is a JSON object. Chunks from which a
-viewer was erased are checked to be what the erasure made of them.
+was taken from, that every document is a JSON object, and that no sink was told of
+more than there is. Chunks from which a viewer was erased are checked to be what the
+erasure made of them, and erasures that were cut off are named.
 
 It exits with 0 when all is sound, with 1 when it found problems, which it
 names, and with 2 when the store could not be read or the report not be written.

@@ -20,6 +20,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
@@ -34,6 +35,7 @@ func fillStore(t *testing.T, dir string, flags ...string) {
 		{http.MethodPost, "/accumulate", viewer, `{"a":1}`},
 		{http.MethodPost, "/rank", viewer, `{"key":"tea"}`},
 		{http.MethodPatch, "/channel_state", broadcaster, `{"a":1}`},
+		{http.MethodPost, "/broadcast", broadcaster, `{"event":"goal","data":1}`},
 	} {
 		if f, why := send(p, c.method, c.path, c.header, c.body, nil); f != stored {
 			t.Fatalf("%s %s: %s", c.method, c.path, why)
@@ -74,7 +76,7 @@ func TestVerifySoundStores(t *testing.T) {
 		if status != 0 {
 			t.Errorf("%s: status %d\n%s", name, status, out)
 		}
-		for _, want := range []string{"poll       1       2        2", "buffer       1       1        1", "rank       1       1        1", "document"} {
+		for _, want := range []string{"poll       1       2        2", "buffer       1       1        1", "rank       1       1        1", "message       1       1        1", "document"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s: no %q in\n%s", name, want, out)
 			}
@@ -124,12 +126,16 @@ func TestVerifyNamesEveryProblem(t *testing.T) {
 		"\nbuffer / ", "the snapshot was taken at chunk 9, the log ends at 1",
 		"\nodd / stream\n  nobody knows streams of this kind\n",
 		"\nodd / document\n  the document is not a JSON object\n",
+		"\nmessage / production / x / global\n  ",
+		"/ at / poll / production / sample-extension / channel / 1 / gone\n  it is at 1, where poll / production",
+		"/ at / document / production / sample-extension / state / channel / 1\n  it is at 2, where document / production",
+		"/ at / message / production / sample-extension / global\n  json: cannot unmarshal string",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
-	if strings.Contains(out, "\nrank / ") {
+	if strings.Contains(out, "\nrank / ") || strings.Contains(out, "/ at / poll / production / sample-extension / channel / 1 / default") || strings.Contains(out, "birth") {
 		t.Errorf("a sound stream is named in\n%s", out)
 	}
 }
@@ -157,10 +163,21 @@ func damage(t *testing.T, dir string) {
 	err = errors.Join(err,
 		s.Append(t.Context(), stream.Chunk{Stream: "odd/stream", Seq: 1}),
 		s.Put(t.Context(), document.Write{Key: "odd/document", Body: []byte("[]")}),
+		s.Append(t.Context(), stream.Chunk{Stream: message.Kind + "/production/x/global", Seq: 1, Prev: stream.Digest{1}}),
+		putPosition(t, s, "poll/production/sample-extension/channel/1/default", `{"head":2}`),
+		putPosition(t, s, "poll/production/sample-extension/channel/1/gone", `{"head":1}`),
+		putPosition(t, s, "document/production/sample-extension/state/channel/1", `{"head":2}`),
+		putPosition(t, s, "birth", `{"head":0}`),
+		putPosition(t, s, "message/production/sample-extension/global", `{"head":"1"}`),
 		s.Close())
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// putPosition stores how far a sink is.
+func putPosition(t *testing.T, s *boltstore.Store, subject, body string) error {
+	return s.Put(t.Context(), document.Write{Key: "sink/production/sample-extension/hook/webhook/at/" + subject, Body: []byte(body)})
 }
 
 func TestVerifyOfWhatCannotBeRead(t *testing.T) {

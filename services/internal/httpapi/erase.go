@@ -12,8 +12,9 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
-// Erase erases a viewer from everything an extension has, and returns a report.
-type Erase func(ctx context.Context, extension string, viewer stream.Viewer) (report any, err error)
+// Erase erases a viewer from everything an extension has, with all other ids of the
+// viewer or only those that are given, and returns a report.
+type Erase func(ctx context.Context, extension string, viewer stream.Viewer, only bool) (report any, err error)
 
 // NewErase returns what answers POST /erase on the admin listener: it erases a viewer
 // for the bearer of a backend's or a validated admin's token of production, from
@@ -46,7 +47,7 @@ func eraseFor(w http.ResponseWriter, r *http.Request, verifier *verifier, erase 
 	if err != nil {
 		return nil, err
 	}
-	viewer, err := parseViewer(body)
+	viewer, only, err := parseViewer(body)
 	if err != nil {
 		return nil, err
 	}
@@ -54,19 +55,19 @@ func eraseFor(w http.ResponseWriter, r *http.Request, verifier *verifier, erase 
 	if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, err
 	}
-	return erase(r.Context(), caller.Extension.ClientID, viewer)
+	return erase(r.Context(), caller.Extension.ClientID, viewer, only)
 }
 
-func parseViewer(body []byte) (viewer stream.Viewer, err error) {
+func parseViewer(body []byte) (viewer stream.Viewer, only bool, err error) {
 	o := decodeObject(body)
 	for _, name := range []string{"userID", "opaqueID"} {
 		if id := o.text(name); id != "" {
 			viewer.IDs = append(viewer.IDs, id)
 		}
 	}
-	viewer.DropData = o.boolean("dropData")
+	viewer.DropData, only = o.boolean("dropData"), o.boolean("only")
 	if o.err == nil && len(viewer.IDs) == 0 {
-		return viewer, fault.New(fault.Invalid, "userID and opaqueID are both missing")
+		return viewer, only, fault.New(fault.Invalid, "userID and opaqueID are both missing")
 	}
-	return viewer, o.err
+	return viewer, only, o.err
 }

@@ -124,3 +124,16 @@ type Keeper interface {
 	Keys(ctx context.Context, prefix string) iter.Seq2[string, error]
 	Delete(ctx context.Context, key string) error
 }
+
+// ReadPosition returns the subject whose position is stored at a key of this kind, and
+// how far its stream or document has come at least. The subject is empty where
+// something else is stored.
+func ReadPosition(name string, body []byte) (subject string, head uint64, err error) {
+	parts := strings.SplitN(name, "/", 7) // as a worker makes them
+	if len(parts) < 7 || parts[5] != "at" || parts[6] == birth {
+		return "", 0, nil
+	}
+	var at position
+	err = json.Unmarshal(body, &at)
+	return parts[6], at.Head, err
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Viewer is whom an erasure is about.
@@ -23,8 +24,7 @@ type Viewer struct {
 type Erased struct {
 	Chunks  uint64 // that held one of the ids
 	Entries uint64 // that held one of the ids
-	// Linked are ids that entries of the viewer hold besides those that were given,
-	// in order. They were left as they are.
+	// Linked is what [Engine.Linked] returned before. Those ids were left as they are.
 	Linked []string
 }
 
@@ -41,10 +41,10 @@ func (e *Engine[S, C, E, R]) Erase(ctx context.Context, name string, viewer View
 	e.work.Done() // Close does not wait: erasing again goes on where it was cut off
 	wanted := &notice{kind: noticeErasing, drop: viewer.DropData}
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(viewer.IDs))) {
-		wanted.names = append(wanted.names, naming{id, "erased-" + rand.Text()})
+		wanted.names = append(wanted.names, naming{id, erasedPrefix + rand.Text()})
 	}
 	var report Erased
-	linked := map[string]bool{}
+	linked := links{}
 	x := &redactor[S, C, E, R]{engine: e, name: name, wanted: wanted}
 	x.trimmed = func(*Chunk) {}
 	x.inspect = func(_ *Chunk, n *notice, entries []E) error { return x.lookFor(n, entries, linked) }
@@ -60,11 +60,56 @@ func (e *Engine[S, C, E, R]) Erase(ctx context.Context, name string, viewer View
 	if x.changed {
 		err = errors.Join(err, e.look(ctx, name))
 	}
-	report.Linked = slices.Sorted(maps.Keys(linked))
+	report.Linked = linked.sorted()
 	if err != nil {
 		return report, fmt.Errorf("erase from %s: %w", name, err)
 	}
 	return report, nil
+}
+
+// erasedPrefix begins the names that take the place of ids.
+const erasedPrefix = "erased-"
+
+// Linked returns the ids that entries of a viewer hold besides those that are given,
+// in order, from the entries that the stream still has: those that were trimmed tell
+// nothing, nor do those from which the viewer was erased. It changes nothing.
+func (e *Engine[S, C, E, R]) Linked(ctx context.Context, name string, ids []string) ([]string, error) {
+	wanted := &notice{kind: noticeErasing}
+	for _, id := range ids {
+		wanted.names = append(wanted.names, naming{id: id, name: id})
+	}
+	linked := links{}
+	x := &redactor[S, C, E, R]{engine: e, name: name, wanted: wanted}
+	x.inspect = func(_ *Chunk, _ *notice, entries []E) error {
+		for _, entry := range entries {
+			x.link(entry, linked)
+		}
+		return nil
+	}
+	x.forget()
+	if err := x.read(ctx); err != nil {
+		return nil, fmt.Errorf("look for a viewer in %s: %w", name, err)
+	}
+	return linked.sorted(), nil
+}
+
+// links are ids that entries of a viewer hold besides those that were given.
+type links map[string]bool
+
+func (l links) sorted() []string { return slices.Sorted(maps.Keys(l)) }
+
+// link notes what else an entry says of the viewer, if it is the viewer's, and reports
+// whether it is.
+func (x *redactor[S, C, E, R]) link(entry E, linked links) bool {
+	if !x.engine.concerns(x.wanted, entry) {
+		return false
+	}
+	for _, id := range x.engine.rules.Identities(entry) {
+		if id != "" && !strings.HasPrefix(id, erasedPrefix) && !x.wanted.knows(id) {
+			linked[id] = true
+		}
+	}
+	return true
 }
 
 // look makes a resident stream follow what was appended by others.
@@ -80,17 +125,9 @@ func (e *Engine[S, C, E, R]) look(ctx context.Context, name string) error {
 
 // lookFor notes whether a chunk holds something of the viewer, and what else is
 // known of the viewer from it.
-func (x *redactor[S, C, E, R]) lookFor(n *notice, entries []E, linked map[string]bool) error {
+func (x *redactor[S, C, E, R]) lookFor(n *notice, entries []E, linked links) error {
 	for _, entry := range entries {
-		if !x.engine.concerns(x.wanted, entry) {
-			continue
-		}
-		x.found = true
-		for _, id := range x.engine.rules.Identities(entry) {
-			if id != "" && !x.wanted.knows(id) {
-				linked[id] = true
-			}
-		}
+		x.found = x.link(entry, linked) || x.found
 	}
 	if !n.is(noticeBase) {
 		return nil

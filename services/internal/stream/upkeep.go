@@ -11,6 +11,7 @@ import (
 type Upkeep interface {
 	Serve(ctx context.Context, request []byte) ([]byte, error)
 	Verify(ctx context.Context, name string) (Report, error)
+	Linked(ctx context.Context, name string, ids []string) ([]string, error)
 	Erase(ctx context.Context, name string, viewer Viewer) (Erased, error)
 	Trim(ctx context.Context, name string, before time.Time) (Trimmed, error)
 	Trimmable(ctx context.Context, name string, before time.Time) (bool, error)

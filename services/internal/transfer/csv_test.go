@@ -257,7 +257,7 @@ func TestImportOfAnEndlessTable(t *testing.T) {
 	row = strings.Replace(row[:strings.Index(row, "\n")+1], ",U0,", ","+strings.Repeat("U", 1<<20)+",", 1)
 	long := strings.Repeat("a", 1<<20)
 	for name, c := range map[string]struct{ begin, repeated string }{
-		"heading": {"a", long}, "cell": {header + `chunk,"`, long}, "chunk": {header, row},
+		"cell": {header + `chunk,"`, long}, "chunk": {header, row},
 	} {
 		again := strings.NewReader("")
 		endless := readerFunc(func(p []byte) (int, error) {

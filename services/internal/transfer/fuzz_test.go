@@ -19,8 +19,11 @@ func FuzzImport(f *testing.F) {
 	f.Add([]byte("{}\n"))
 	f.Add([]byte(`{"record":"header","format":"acclaim-export","version":1,"extension":"x","environments":["production"],"kinds":["votes"]}` + "\n" +
 		`{"record":"footer","streams":0,"chunks":0,"entries":0,"documents":0,"digest":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}`))
-	_, lines := small(f)
+	from, lines := small(f)
 	f.Add([]byte(strings.Join(lines, "")))
+	for _, table := range tables(f, from) {
+		f.Add([]byte(table))
+	}
 	f.Fuzz(func(t *testing.T, file []byte) {
 		to := storetest.NewMemory()
 		_, _ = transfer.Import(t.Context(), bytes.NewReader(file), to, nil)
