@@ -154,7 +154,7 @@ func TestSchedule(t *testing.T) {
 					t.Errorf("request %d of connection %d is due at %v, want %v", n, i, at.Sub(begin), want.Sub(begin))
 				}
 				if n == 1 {
-					time.Sleep(2 * time.Second)
+					<-time.After(2 * time.Second)
 				}
 			}
 			if late := time.Since(begin.Add(offset)); late != 2500*time.Millisecond {
