@@ -35,9 +35,16 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 	if err != nil {
 		return err
 	}
-	b, err := open(ctx, metrics, stream.Options{Logger: logger})
+	admin, err := startAdmin(ctx, o.adminListen, metrics, logger)
 	if err != nil {
 		return err
+	}
+	b, err := open(ctx, metrics, stream.Options{Logger: logger})
+	if err != nil {
+		if ctx.Err() != nil { // told to stop while it waited for its database
+			err = nil
+		}
+		return errors.Join(err, admin.Close())
 	}
 	var draining atomic.Bool
 	ready := func(ctx context.Context) error {
@@ -47,16 +54,15 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 		return b.ready(ctx)
 	}
 	handler := lastAnswers(&draining, withPages(mounts, b, publicHandler(mounts, b, directory, logger, metrics)))
-	public := httpapi.NewServer(handler, logger)
-	admin := httpapi.NewServer(httpapi.NewAdmin(ready, metrics.Registry, eraseHandler(b, directory, logger)), logger)
-	s := &server{public: public, admin: admin, logger: logger, directory: directory, keeper: b.keeper, sinks: b.sinks}
+	s := &server{public: httpapi.NewServer(handler, logger), admin: admin, logger: logger, directory: directory, keeper: b.keeper, sinks: b.sinks}
 	if k := b.keeper; k != nil {
 		k.registry, k.logger = directory.Registry, logger
 		metrics.Retention(k.counts)
 	}
 	if err := s.listen(ctx, o); err != nil {
-		return errors.Join(err, b.close(ctx))
+		return errors.Join(err, b.close(ctx), admin.Close())
 	}
+	admin.answer(httpapi.NewAdmin(ready, metrics.Registry, eraseHandler(b, directory, logger)))
 	err = announce(out, mounts, s, directory.Registry())
 	if err == nil {
 		err = s.serve(ctx)
@@ -67,7 +73,7 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 	defer cancel()
 	err = errors.Join(err, b.leave(limit), stream.SystemClock().Sleep(limit, o.drainDelay))
 	b.drain()
-	return errors.Join(err, s.public.Shutdown(limit), b.close(limit), s.admin.Close())
+	return errors.Join(err, s.public.Shutdown(limit), b.close(limit), admin.Close())
 }
 
 // lastAnswers tells clients, while the program drains, not to send another
@@ -138,35 +144,31 @@ func eraseHandler(b backends, directory *tenant.Directory, logger *slog.Logger) 
 // server is the two listeners of a process, what watches its registry and what keeps
 // its store.
 type server struct {
-	public, admin                 *http.Server
-	publicListener, adminListener net.Listener
-	logger                        *slog.Logger
-	directory                     *tenant.Directory
-	keeper                        *keeper
-	sinks                         *sink.Manager
+	public    *http.Server
+	listener  net.Listener
+	admin     *admin
+	logger    *slog.Logger
+	directory *tenant.Directory
+	keeper    *keeper
+	sinks     *sink.Manager
 }
 
 func (s *server) listen(ctx context.Context, o options) (err error) {
 	var config net.ListenConfig
-	if s.publicListener, err = config.Listen(ctx, "tcp", o.listen); err != nil {
+	if s.listener, err = config.Listen(ctx, "tcp", o.listen); err != nil {
 		return fmt.Errorf("--listen: %w", err)
-	}
-	if s.adminListener, err = config.Listen(ctx, "tcp", o.adminListen); err != nil {
-		return errors.Join(fmt.Errorf("--admin-listen: %w", err), s.publicListener.Close())
 	}
 	return nil
 }
 
 // serve answers until ctx is done or a listener fails.
 func (s *server) serve(ctx context.Context) error {
-	failed := make(chan error, 2)
-	listen := func(server *http.Server, listener net.Listener) {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	failed := make(chan error, 1)
+	go func() {
+		if err := s.public.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 			failed <- err
 		}
-	}
-	go listen(s.public, s.publicListener)
-	go listen(s.admin, s.adminListener)
+	}()
 	watching, stop := context.WithCancel(ctx)
 	var group errgroup.Group
 	group.Go(func() error { return s.directory.Watch(watching, s.reloaded) })
@@ -181,6 +183,7 @@ func (s *server) serve(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
+	case err = <-s.admin.failed:
 	}
 	stop()
 	return errors.Join(err, group.Wait())
