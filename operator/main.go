@@ -23,7 +23,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -86,7 +85,7 @@ func run(ctx context.Context, s settings) error {
 		return err
 	}
 	recorder := manager.GetEventRecorder("acclaim-operator")
-	backends := &backend.Reconciler{Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder}
+	backends := &backend.Reconciler{Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder, Now: time.Now}
 	polls := &poll.Reconciler{
 		Client:         manager.GetClient(),
 		Recorder:       recorder,
@@ -139,10 +138,7 @@ func newManager(s settings) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := manager.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return nil, err
-	}
-	return manager, manager.AddReadyzCheck("ping", healthz.Ping)
+	return manager, addChecks(manager)
 }
 
 func newScheme() (*runtime.Scheme, error) {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -28,11 +30,15 @@ func TestRun(t *testing.T) {
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 
+	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(free.Close()).To(Succeed())
+	health := free.Addr().String()
 	ctx, stop := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
 	go func() {
 		stopped <- run(ctx, settings{
-			health: "127.0.0.1:0", metrics: "127.0.0.1:0", votingURL: "http://127.0.0.1:1{path}",
+			health: health, metrics: "127.0.0.1:0", votingURL: "http://127.0.0.1:1{path}",
 			driftInterval: time.Minute, giveUpAfter: time.Minute, workers: 1,
 			defaultImage: "acclaim:test", mongoDBSecret: "database",
 		})
@@ -47,8 +53,23 @@ func TestRun(t *testing.T) {
 	voting := &appsv1.Deployment{ObjectMeta: named("default-voting")}
 	g.Eventually(func() error { return c.Get(ctx, client.ObjectKeyFromObject(voting), voting) }, "1m").Should(Succeed())
 	g.Expect(voting.Spec.Template.Spec.Containers[0].Image).To(Equal("acclaim:test"))
+	for _, path := range []string{"/healthz", "/readyz"} {
+		g.Eventually(func() (int, error) { return statusOf(ctx, "http://"+health+path) }, "1m").Should(Equal(http.StatusOK), path)
+	}
 	stop()
 	g.Eventually(stopped, "1m").Should(Receive(BeNil()))
+}
+
+func statusOf(ctx context.Context, url string) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode, response.Body.Close()
 }
 
 // startCluster starts an API server and makes it the one that the program finds.

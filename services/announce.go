@@ -14,12 +14,12 @@ import (
 // announce prints the ready line and, for the sample extension, what a newcomer
 // may paste.
 func announce(out io.Writer, mounts []mount, s *server, registry *tenant.Registry) error {
-	origin := "http://" + reachable(s.publicListener.Addr())
+	origin := "http://" + reachable(s.public.address)
 	line := "ready base=" + origin + mounts[0].path
 	if len(mounts) > 1 {
 		line += " sandbox=" + origin + mounts[1].path
 	}
-	line += " admin=http://" + reachable(s.adminListener.Addr())
+	line += " admin=http://" + reachable(s.admin.address)
 	if _, err := fmt.Fprintln(out, line); err != nil {
 		return fmt.Errorf("print the ready line: %w", err)
 	}

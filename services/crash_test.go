@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 // process is a running program.
 type process struct {
 	cmd    *exec.Cmd
+	out    io.Reader
 	base   string
 	admin  string
 	stderr *bytes.Buffer
@@ -41,6 +42,15 @@ type process struct {
 
 // startProgram runs a command of the program until it is ready.
 func startProgram(t *testing.T, dir, command string, flags ...string) *process {
+	t.Helper()
+	p := newProgram(t, dir, command, flags...)
+	p.launch(t)
+	p.awaitReady(t)
+	return p
+}
+
+// newProgram returns a command of the program that does not run yet.
+func newProgram(t *testing.T, dir, command string, flags ...string) *process {
 	t.Helper()
 	binary, err := os.Executable()
 	if err != nil {
@@ -52,14 +62,25 @@ func startProgram(t *testing.T, dir, command string, flags ...string) *process {
 	p.cmd.Env = append(os.Environ(), asProgram+"=1")
 	p.stderr = &bytes.Buffer{}
 	p.cmd.Stderr = p.stderr
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
+	return p
+}
+
+// launch starts it and does not wait.
+func (p *process) launch(t *testing.T) {
+	t.Helper()
+	var err error
+	if p.out, err = p.cmd.StdoutPipe(); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(out).ReadString('\n')
+}
+
+// awaitReady reads the ready line.
+func (p *process) awaitReady(t *testing.T) {
+	t.Helper()
+	line, err := bufio.NewReader(p.out).ReadString('\n')
 	if err != nil {
 		_ = p.cmd.Process.Kill() // if it lives at all
 		_ = p.cmd.Wait()
@@ -73,8 +94,7 @@ func startProgram(t *testing.T, dir, command string, flags ...string) *process {
 			p.admin = admin
 		}
 	}
-	go func() { _, _ = io.Copy(io.Discard, out) }() // ends with the process
-	return p
+	go func() { _, _ = io.Copy(io.Discard, p.out) }() // ends with the process
 }
 
 func registryFile() string { return filepath.Join("..", extensionsFile) }

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"slices"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
 	"github.com/acclaim-dev/acclaim/services/accumulation"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/mongostore"
 	"github.com/acclaim-dev/acclaim/services/internal/peer"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
@@ -22,10 +26,14 @@ import (
 // pingTimeout is how long the database may take to answer a readiness probe.
 const pingTimeout = time.Second
 
+// longestPause is how long a process that starts waits at most before it tries
+// its database again.
+const longestPause = 5 * time.Second
+
 // openDatabase opens the backends over a database that other processes may
 // share, and joins those.
 func openDatabase(ctx context.Context, uri string, o options, mounts []mount, shared stream.Options, metrics *telemetry.Metrics, names []string) (backends, error) {
-	store, err := mongostore.Open(ctx, uri)
+	store, err := awaitDatabase(ctx, uri, shared.Logger)
 	if err != nil {
 		return backends{}, fmt.Errorf("open the database: %w", err)
 	}
@@ -69,6 +77,24 @@ func openDatabase(ctx context.Context, uri string, o options, mounts []mount, sh
 	b.leave = node.Leave
 	b.close = func(ctx context.Context) error { return errors.Join(d.close(ctx), stop(), store.Close(ctx)) }
 	return b, nil
+}
+
+// awaitDatabase opens the database as soon as it can be reached. An answer that
+// trying again does not change, such as a wrong password, is returned.
+func awaitDatabase(ctx context.Context, uri string, logger *slog.Logger) (*mongostore.Store, error) {
+	pause := backoff.NewExponentialBackOff()
+	pause.MaxInterval = longestPause
+	open := func() (*mongostore.Store, error) {
+		store, err := mongostore.Open(ctx, uri)
+		if err != nil && fault.KindOf(err) != fault.Unavailable {
+			return nil, backoff.Permanent(err)
+		}
+		return store, err
+	}
+	return backoff.Retry(ctx, open, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0),
+		backoff.WithNotify(func(err error, next time.Duration) {
+			logger.Warn("waiting for the database", "error", err, "again_in", next.String())
+		}))
 }
 
 // advertised gives an address that is an IP alone, which is all that a pod is

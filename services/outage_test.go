@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/acclaim-dev/acclaim/services/internal/faultproxy"
@@ -35,6 +39,66 @@ func TestDatabaseGoesAway(t *testing.T) {
 	server.Stop()
 	wantReady(t, p, http.StatusServiceUnavailable)
 	p.end(t) // it has finished what it accepted
+}
+
+// A program whose database is not there when it starts lives, says that it is not
+// ready and serves when the database is there. It can be told to stop meanwhile.
+func TestDatabaseIsLate(t *testing.T) {
+	server := mongotest.NewServer(t)
+	uri := server.Start()
+	server.Stop()
+	stopped, patient := startWaiting(t, uri), startWaiting(t, uri)
+	if err := stopped.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := stopped.cmd.Wait(); err != nil {
+		t.Errorf("told to stop: %v", err)
+	}
+	server.Start()
+	patient.awaitReady(t)
+	wantReady(t, patient, http.StatusOK)
+	known := &votes{acknowledged: map[string]bool{}, sent: map[string]bool{}}
+	if f := known.try(t, patient, "late"); f != stored {
+		t.Errorf("fate %d of the first vote", f)
+	}
+	known.check(t, patient)
+}
+
+// startWaiting starts a program and returns when it has tried its database in vain.
+func startWaiting(t *testing.T, uri string) *process {
+	t.Helper()
+	address := freeAddress(t)
+	p := newProgram(t, t.TempDir(), "voting", "--mongodb-uri", uri, "--admin-listen", address, "--log-level", "warn")
+	p.admin = "http://" + address
+	p.cmd.Stderr = nil
+	log, err := p.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.launch(t)
+	lines := bufio.NewScanner(log)
+	for lines.Scan() && !strings.Contains(lines.Text(), "waiting for the database") {
+	}
+	if lines.Err() != nil || lines.Text() == "" {
+		t.Fatalf("it does not wait: %v", lines.Err())
+	}
+	go func() { _, _ = io.Copy(io.Discard, log) }() // ends with the process
+	wantReady(t, p, http.StatusServiceUnavailable)
+	wantStatus(t, p.admin+"/healthz", http.StatusOK)
+	return p
+}
+
+// freeAddress returns one that nothing listens at.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return listener.Addr().String()
 }
 
 // A database that falls silent while it has a request is the worst of all: nobody
@@ -124,8 +188,14 @@ func (v *votes) try(t *testing.T, p *process, kind string) fate {
 // wantReady asks until the program says that it is, or is not, ready.
 func wantReady(t *testing.T, p *process, want int) {
 	t.Helper()
+	wantStatus(t, p.admin+"/readyz", want)
+}
+
+// wantStatus asks until the answer has a status.
+func wantStatus(t *testing.T, url string, want int) {
+	t.Helper()
 	for t.Context().Err() == nil {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.admin+"/readyz", nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

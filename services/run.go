@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -35,13 +34,16 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 	if err != nil {
 		return err
 	}
-	s := &server{logger: logger, directory: directory}
-	if err := s.listen(ctx, o); err != nil { // first: a port that is taken leaves no store behind
+	s := &server{logger: logger, directory: directory, failed: make(chan error, 2)}
+	if err := s.listen(ctx, o, metrics); err != nil { // first: a port that is taken leaves no store behind
 		return err
 	}
 	b, err := open(ctx, metrics, stream.Options{Logger: logger})
 	if err != nil {
-		return errors.Join(err, s.publicListener.Close(), s.adminListener.Close())
+		if ctx.Err() != nil { // told to stop while it waited for its database
+			err = nil
+		}
+		return errors.Join(err, s.public.Close(), s.admin.Close())
 	}
 	var draining atomic.Bool
 	ready := func(ctx context.Context) error {
@@ -51,13 +53,13 @@ func run(ctx context.Context, out io.Writer, o options, mounts []mount, open ope
 		return b.ready(ctx)
 	}
 	handler := lastAnswers(&draining, withPages(mounts, b, publicHandler(mounts, b, directory, logger, metrics)))
-	s.public = httpapi.NewServer(handler, logger)
-	s.admin = httpapi.NewServer(httpapi.NewAdmin(ready, metrics.Registry, eraseHandler(b, directory, logger)), logger)
 	s.keeper, s.sinks = b.keeper, b.sinks
 	if k := b.keeper; k != nil {
 		k.registry, k.logger = directory.Registry, logger
 		metrics.Retention(k.counts)
 	}
+	s.public.answer(handler)
+	s.admin.answer(httpapi.NewAdmin(ready, metrics.Registry, eraseHandler(b, directory, logger)))
 	err = announce(out, mounts, s, directory.Registry())
 	if err == nil {
 		err = s.serve(ctx)
@@ -142,35 +144,29 @@ func eraseHandler(b backends, directory *tenant.Directory, logger *slog.Logger) 
 // server is the two listeners of a process, what watches its registry and what keeps
 // its store.
 type server struct {
-	public, admin                 *http.Server
-	publicListener, adminListener net.Listener
-	logger                        *slog.Logger
-	directory                     *tenant.Directory
-	keeper                        *keeper
-	sinks                         *sink.Manager
+	public, admin *listener
+	failed        chan error // what ended a listener
+	logger        *slog.Logger
+	directory     *tenant.Directory
+	keeper        *keeper
+	sinks         *sink.Manager
 }
 
-func (s *server) listen(ctx context.Context, o options) (err error) {
-	var config net.ListenConfig
-	if s.publicListener, err = config.Listen(ctx, "tcp", o.listen); err != nil {
-		return fmt.Errorf("--listen: %w", err)
+// listen answers that nothing is ready.
+func (s *server) listen(ctx context.Context, o options, metrics *telemetry.Metrics) (err error) {
+	starting := errors.New("starting")
+	admin := httpapi.NewAdmin(func(context.Context) error { return starting }, metrics.Registry, nil)
+	if s.admin, err = listen(ctx, o.adminListen, admin, s.logger, s.failed); err != nil {
+		return fmt.Errorf("--admin-listen: %w", err)
 	}
-	if s.adminListener, err = config.Listen(ctx, "tcp", o.adminListen); err != nil {
-		return errors.Join(fmt.Errorf("--admin-listen: %w", err), s.publicListener.Close())
+	if s.public, err = listen(ctx, o.listen, httpapi.NewUnavailable(starting), s.logger, s.failed); err != nil {
+		return errors.Join(fmt.Errorf("--listen: %w", err), s.admin.Close())
 	}
 	return nil
 }
 
-// serve answers until ctx is done or a listener fails.
+// serve works until ctx is done or a listener fails.
 func (s *server) serve(ctx context.Context) error {
-	failed := make(chan error, 2)
-	listen := func(server *http.Server, listener net.Listener) {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			failed <- err
-		}
-	}
-	go listen(s.public, s.publicListener)
-	go listen(s.admin, s.adminListener)
 	watching, stop := context.WithCancel(ctx)
 	var group errgroup.Group
 	group.Go(func() error { return s.directory.Watch(watching, s.reloaded) })
@@ -184,7 +180,7 @@ func (s *server) serve(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
-	case err = <-failed:
+	case err = <-s.failed:
 	}
 	stop()
 	return errors.Join(err, group.Wait())

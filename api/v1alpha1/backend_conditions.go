@@ -48,7 +48,7 @@ const (
 	ReasonContainerNotCreated = "ContainerNotCreated"
 	// ReasonUnschedulable: no node takes a pod; the message is the scheduler's.
 	ReasonUnschedulable = "Unschedulable"
-	// ReasonDatabaseUnreachable: a pod that was ready no longer is, though it runs: the
+	// ReasonDatabaseUnreachable: a pod runs and is not ready, no longer or not yet: the
 	// database does not answer it.
 	ReasonDatabaseUnreachable = "DatabaseUnreachable"
 	// ReasonQuotaExceeded: a quota of the namespace refuses more pods.

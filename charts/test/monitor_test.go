@@ -1,16 +1,21 @@
 package test
 
 import (
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
 )
 
 // The ServiceMonitor leads to the metrics of every pod, those of the chart and
@@ -66,4 +71,24 @@ func leads(s *corev1.Service, port string, d *appsv1.Deployment) bool {
 			return c.Name == p.TargetPort.StrVal
 		})
 	})
+}
+
+// Prometheus takes the rules, down to the templates in what alerts say.
+func TestRules(t *testing.T) {
+	for _, object := range objects(t, "testdata/everything") {
+		rule, ok := object.(*monitoringv1.PrometheusRule)
+		if !ok {
+			continue
+		}
+		content, err := yaml.Marshal(rule.Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, errs := rulefmt.Parse(content, false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
+		for _, err := range errs {
+			t.Error(err)
+		}
+		return
+	}
+	t.Error("there are no rules")
 }

@@ -125,6 +125,17 @@ func TestLint(t *testing.T) {
 	}
 }
 
+// The chart installs the program of its own version.
+func TestVersion(t *testing.T) {
+	r, err := render(readValues(t, "testdata/trial"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if about := r.Chart.Metadata; about.Version != about.AppVersion {
+		t.Errorf("chart %s installs %s", about.Version, about.AppVersion)
+	}
+}
+
 // Mistakes are told before anything reaches a cluster.
 func TestRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ values, want string }{

@@ -8,6 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
 // NewServer returns a server for the public listener: HTTP/1.1 with keep-alive
@@ -29,6 +31,14 @@ func NewServer(handler http.Handler, logger *slog.Logger) *http.Server {
 		// The server's own answer to "OPTIONS *" would have no body.
 		DisableGeneralOptionsHandler: true,
 	}
+}
+
+// NewUnavailable returns what answers on the public listener while nothing can be
+// served: 503, which err explains, and that nothing was stored.
+func NewUnavailable(err error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		writeError(w, fault.Wrap(fault.Unavailable, err, "unavailable"))
+	})
 }
 
 // NewAdmin returns what answers on the admin listener: /healthz while the process

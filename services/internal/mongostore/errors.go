@@ -18,6 +18,15 @@ func unavailable(err error) error {
 	return fault.Wrap(fault.Unavailable, err, "the database cannot be reached")
 }
 
+// unopened is what a caller hears of a database that cannot be opened, told is
+// what may be said of err.
+func unopened(err, told error) error {
+	if neverSent(err) || mongo.IsNetworkError(err) || mongo.IsTimeout(err) {
+		return fault.Wrap(fault.Unavailable, told, "the database cannot be reached")
+	}
+	return told
+}
+
 // written is what a caller hears of a write that failed: whether it is certain
 // that nothing was stored.
 func written(err error) error {

@@ -70,7 +70,8 @@ type Store struct {
 }
 
 // Open connects to the database that the URI names and makes sure of its
-// indexes. Any number of processes may do so at once.
+// indexes. Any number of processes may do so at once. An error of the kind
+// Unavailable says that no server answers.
 func Open(ctx context.Context, uri string) (*Store, error) {
 	parsed, err := parse(uri)
 	if err != nil {
@@ -81,7 +82,7 @@ func Open(ctx context.Context, uri string) (*Store, error) {
 		return nil, fmt.Errorf("MongoDB: %w", err)
 	}
 	if err := s.prepare(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("MongoDB: %w", redact(parsed, err)), s.client.Disconnect(ctx))
+		return nil, errors.Join(unopened(err, fmt.Errorf("MongoDB: %w", redact(parsed, err))), s.client.Disconnect(ctx))
 	}
 	return s, nil
 }

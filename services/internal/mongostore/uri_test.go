@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
 // Nothing that is secret in a URI is in an error, whatever is wrong with it, and
@@ -63,6 +65,23 @@ func TestErrorsKeepSecrets(t *testing.T) {
 					t.Errorf("%s: the error says %q", uri, err)
 				}
 			}
+		}
+	}
+}
+
+// Who opens a database can tell one that does not answer, which is worth another
+// try, from a URI that is wrong.
+func TestOpenSaysWhetherToTryAgain(t *testing.T) {
+	for uri, want := range map[string]fault.Kind{
+		"mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=1": fault.Unavailable,
+		"mongodb://127.0.0.1:1/?connectTimeoutMS=x":         fault.Internal,
+	} {
+		s, err := Open(t.Context(), uri)
+		if err == nil {
+			mustClose(t, s)
+		}
+		if got := fault.KindOf(err); got != want {
+			t.Errorf("%s: %v is of kind %d, want %d", uri, err, got, want)
 		}
 	}
 }

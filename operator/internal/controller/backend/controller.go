@@ -10,6 +10,7 @@ package backend
 import (
 	"context"
 	"errors"
+	"time"
 
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -27,6 +28,8 @@ type Reconciler struct {
 	Live client.Reader
 	// Recorder takes Events.
 	Recorder events.EventRecorder
+	// Now tells the time.
+	Now func() time.Time
 }
 
 // Reconcile makes one Backend true, as far as it can be at once, and reports on it.
@@ -53,5 +56,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.report(ctx, &b, p, refusal); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, errors.Join(p.trouble.retry(), refusal.retry())
+	if err := errors.Join(p.trouble.retry(), refusal.retry()); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: patient(w)}, nil
 }

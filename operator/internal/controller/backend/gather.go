@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,7 @@ import (
 
 // world is what a decision rests on.
 type world struct {
+	now     time.Time
 	backend *v1alpha1.Backend
 	// want is what the Backend should consist of.
 	want desired.Set
@@ -56,6 +58,7 @@ func (r *Reconciler) gather(ctx context.Context, b *v1alpha1.Backend) (*world, e
 		return nil, err
 	}
 	w := &world{
+		now:      r.Now(),
 		backend:  b,
 		want:     desired.Backend(b, digest(b, uri)),
 		have:     map[id]client.Object{},

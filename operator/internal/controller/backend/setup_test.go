@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -79,6 +80,7 @@ var _ = DescribeTable("watches what it rests on, with the rights it is given", f
 		Client:   manager.GetClient(),
 		Live:     manager.GetAPIReader(),
 		Recorder: manager.GetEventRecorder("acclaim-operator"),
+		Now:      time.Now,
 	}
 	Expect(r.Setup(manager)).To(Succeed())
 	running, stop := context.WithCancel(ctx)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +39,7 @@ func diagnose(w *world) *trouble {
 		return t
 	}
 	for _, r := range w.want.Rollouts {
-		for _, check := range []func([]corev1.Pod) *trouble{imagePull, notCreated, databaseUnreachable, crashLoop, unschedulable} {
+		for _, check := range []func([]corev1.Pod) *trouble{imagePull, notCreated, databaseUnreachable(w.now), crashLoop, unschedulable} {
 			if t := check(w.podsOf(r.Service)); t != nil {
 				return t
 			}
@@ -155,20 +156,48 @@ func unschedulable(pods []corev1.Pod) *trouble {
 	return nil
 }
 
-// databaseUnreachable finds pods that were ready since their container started
-// and are no longer, though it runs: /readyz fails for as long as the database
-// does not answer. Those on their way out are not among the pods.
-func databaseUnreachable(pods []corev1.Pod) *trouble {
-	return eachContainer(pods, func(p *corev1.Pod, c *corev1.ContainerStatus) *trouble {
-		ready := podCondition(*p, corev1.PodReady)
-		if c.Ready || c.State.Running == nil || ready == nil || ready.Status == corev1.ConditionTrue {
+// patience is how long a container may run before it has to be ready.
+const patience = 30 * time.Second
+
+// databaseUnreachable finds pods whose container runs and answers, as its startup
+// probe says, and is not ready: /readyz fails for as long as the database does not
+// answer. One that was ready before is found at once, one that never was when it
+// had the time for it. Those on their way out are not among the pods.
+func databaseUnreachable(now time.Time) func([]corev1.Pod) *trouble {
+	return func(pods []corev1.Pod) *trouble {
+		return eachContainer(pods, func(p *corev1.Pod, c *corev1.ContainerStatus) *trouble {
+			ready := podCondition(*p, corev1.PodReady)
+			if c.Ready || c.State.Running == nil || ready == nil || ready.Status == corev1.ConditionTrue {
+				return nil
+			}
+			since := c.State.Running.StartedAt
+			switch answers := c.Started != nil && *c.Started; {
+			case ready.LastTransitionTime.After(since.Time):
+				return troubled(v1alpha1.ReasonDatabaseUnreachable, "Pod %s runs and is no longer ready: the database does not answer it", p.Name)
+			case answers && now.Sub(since.Time) >= patience:
+				return troubled(v1alpha1.ReasonDatabaseUnreachable, "Pod %s runs and does not become ready: the database does not answer it", p.Name)
+			}
 			return nil
+		})
+	}
+}
+
+// patient returns how long it takes until some container that is not ready should
+// have been, 0 when there is none to wait for.
+func patient(w *world) time.Duration {
+	var first time.Duration
+	for _, p := range w.pods {
+		for _, c := range p.Status.ContainerStatuses {
+			if c.Ready || c.State.Running == nil {
+				continue
+			}
+			left := c.State.Running.StartedAt.Add(patience).Sub(w.now)
+			if left > 0 && (first == 0 || left < first) {
+				first = left
+			}
 		}
-		if !ready.LastTransitionTime.After(c.State.Running.StartedAt.Time) {
-			return nil
-		}
-		return troubled(v1alpha1.ReasonDatabaseUnreachable, "Pod %s runs and is no longer ready: the database does not answer it", p.Name)
-	})
+	}
+	return first
 }
 
 func podCondition(p corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {

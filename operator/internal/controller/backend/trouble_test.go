@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
@@ -37,6 +38,8 @@ func ended() *corev1.ContainerStateTerminated {
 var (
 	longAgo  = metav1.NewTime(time.Unix(1_000_000_000, 0))
 	sinceThe = metav1.NewTime(time.Unix(1_000_000_100, 0))
+	now      = metav1.NewTime(time.Unix(1_000_000_200, 0))
+	justNow  = metav1.NewTime(now.Add(-29 * time.Second))
 )
 
 func running() corev1.ContainerState {
@@ -93,6 +96,8 @@ var _ = DescribeTable("Degraded says what is wrong with a pod",
 		containerStatus(corev1.ContainerStatus{State: running()}, condition(corev1.PodReady, sinceThe, "ContainersNotReady", "")),
 		containerStatus(corev1.ContainerStatus{State: running(), LastTerminationState: corev1.ContainerState{Terminated: ended()}},
 			condition(corev1.PodReady, sinceThe, "ContainersNotReady", ""))),
+	Entry("a database that is not there", v1alpha1.ReasonDatabaseUnreachable, "runs and does not become ready: the database does not answer it",
+		containerStatus(corev1.ContainerStatus{State: running(), Started: new(true)}, condition(corev1.PodReady, longAgo, "ContainersNotReady", ""))),
 )
 
 var _ = DescribeTable("a pod that is no trouble",
@@ -106,6 +111,9 @@ var _ = DescribeTable("a pod that is no trouble",
 	},
 	Entry("starts", waiting("ContainerCreating", "")),
 	Entry("has not been ready yet", containerStatus(corev1.ContainerStatus{State: running()},
+		condition(corev1.PodReady, longAgo, "ContainersNotReady", ""))),
+	Entry("has only begun to answer", containerStatus(
+		corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: justNow}}, Started: new(true)},
 		condition(corev1.PodReady, longAgo, "ContainersNotReady", ""))),
 	Entry("waits for its node", corev1.PodStatus{Conditions: []corev1.PodCondition{
 		condition(corev1.PodScheduled, longAgo, "SchedulingGated", ""),
@@ -152,4 +160,16 @@ var _ = It("looks at the pods of its own only", func(ctx context.Context) {
 	w.settle(ctx)
 	Expect(w.condition(v1alpha1.Degraded)).To(HaveField("Status", metav1.ConditionFalse))
 	Expect(w.Delete(ctx, p, client.GracePeriodSeconds(0))).To(Succeed())
+})
+
+var _ = It("looks again when a pod has had the time to get ready", func(ctx context.Context) {
+	w := newWorld(ctx, nil)
+	w.settle(ctx)
+	w.play(ctx, "voting", 0, 0)
+	w.pod(ctx, "voting", containerStatus(
+		corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: justNow}}},
+		condition(corev1.PodReady, longAgo, "ContainersNotReady", "")))
+	result, err := w.reconciler.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.backend)})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(result.RequeueAfter).To(Equal(time.Second))
 })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -51,7 +52,7 @@ func newWorld(ctx context.Context, change func(*v1alpha1.BackendSpec)) *world {
 	recorder := events.NewFakeRecorder(100)
 	w := &world{
 		Client:     undisturbed,
-		reconciler: &backend.Reconciler{Client: mine, Live: mine, Recorder: recorder},
+		reconciler: &backend.Reconciler{Client: mine, Live: mine, Recorder: recorder, Now: func() time.Time { return now.Time }},
 		recorder:   recorder,
 		requests:   seen,
 		backend: &v1alpha1.Backend{

@@ -21,16 +21,18 @@ func TestExtension(t *testing.T) {
 	RunSpecs(t, "Extension")
 }
 
-// What all specs share: an undisturbed client of an API server with the CRDs, what
-// the operator may, and the program of the services.
+// What all specs share: an API server with the CRDs, an undisturbed client of it,
+// what the operator may, and the program of the services.
 var (
+	cluster  *testcluster.Cluster
 	api      client.WithWatch
 	operator *rest.Config
 	program  string
 )
 
 var _ = BeforeSuite(func(ctx context.Context) {
-	cluster, err := testcluster.Start(ctx, "../../../..", GinkgoWriter)
+	var err error
+	cluster, err = testcluster.Start(ctx, "../../../..", GinkgoWriter)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(cluster.Stop)
 	api, operator = cluster.Client, cluster.Operator

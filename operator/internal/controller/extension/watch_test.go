@@ -100,6 +100,26 @@ var _ = Describe("What is watched", func() {
 		Eventually(count(v1alpha1.ReasonRegistered)).Should(BeEquivalentTo(1))
 	})
 
+	It("are watched again when the API server was killed and is back", func(ctx context.Context) {
+		Expect(cluster.KillAPIServer(ctx)).To(Succeed())
+		Expect(cluster.StartAPIServer()).To(Succeed())
+		Eventually(func() error {
+			s := w.secret()
+			if err := api.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
+				return err
+			}
+			s.Data = w.secret("old", "new").Data
+			return api.Update(ctx, s)
+		}).Should(Succeed())
+		change(ctx, quiz, func(e *v1alpha1.Extension) { e.Spec.Keys = append(e.Spec.Keys, key("new")) })
+		Eventually(stored(ctx)).Should(Equal(keys{"quiz": {"old", "new"}}))
+		change(ctx, w.secret(), func(s *corev1.Secret) { s.Data["old"] = w.secret("other").Data["other"] })
+		Eventually(stored(ctx)).Should(Equal(keys{"quiz": {"other", "new"}}))
+		create(ctx, w.backend("second", "production"))
+		Eventually(func() keys { return w.registryIfAny(ctx, "second") }).Should(Equal(keys{"quiz": {"other", "new"}}))
+		Eventually(conditions(ctx, quiz)).Should(have(v1alpha1.Ready, v1alpha1.ReasonRegistered))
+	})
+
 	It("lets an Extension go while Polls refer to it, and come back", func(ctx context.Context) {
 		service := w.startPod(ctx, "default", "voting")
 		w.serving.Store(service)
