@@ -67,8 +67,8 @@ func TestDatabaseIsLate(t *testing.T) {
 // startWaiting starts a program and returns when it has tried its database in vain.
 func startWaiting(t *testing.T, uri string) *process {
 	t.Helper()
-	address := freeAddress(t)
-	p := newProgram(t, t.TempDir(), "voting", "--mongodb-uri", uri, "--admin-listen", address, "--log-level", "warn")
+	address, public := freeAddress(t), freeAddress(t)
+	p := newProgram(t, t.TempDir(), "voting", "--mongodb-uri", uri, "--admin-listen", address, "--listen", public, "--log-level", "warn")
 	p.admin = "http://" + address
 	p.cmd.Stderr = nil
 	log, err := p.cmd.StderrPipe()
@@ -85,6 +85,7 @@ func startWaiting(t *testing.T, uri string) *process {
 	go func() { _, _ = io.Copy(io.Discard, log) }() // ends with the process
 	wantReady(t, p, http.StatusServiceUnavailable)
 	wantStatus(t, p.admin+"/healthz", http.StatusOK)
+	wantStatus(t, "http://"+public+"/v1/vote", http.StatusServiceUnavailable)
 	return p
 }
 
