@@ -70,8 +70,8 @@ func TestKilledImportIsCompleted(t *testing.T) {
 	}{
 		"embedded":           {longExport, 6_000, []int{40, 70, 99}, []string{"--data-dir", t.TempDir()}},
 		"database":           {longExport, 2_000, []int{99}, []string{"--mongodb-uri", mongotest.Start(t)}},
-		"embedded, from CSV": {longTable, 6_000, []int{40, 99}, []string{"--data-dir", t.TempDir()}},
-		"database, from CSV": {longTable, 2_000, []int{99}, []string{"--mongodb-uri", mongotest.Start(t)}},
+		"embedded, from CSV": {longTable, 2_000, []int{40, 99}, []string{"--data-dir", t.TempDir()}},
+		"database, from CSV": {longTable, 1_200, []int{99}, []string{"--mongodb-uri", mongotest.Start(t)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

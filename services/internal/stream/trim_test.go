@@ -159,8 +159,25 @@ func TestTrimIsNoticedByWhoSlept(t *testing.T) {
 // A trim that is cut off at any step changes nothing that anyone sees, and whoever
 // comes next, to trim or to erase, finishes it.
 func TestTrimIsCutOff(t *testing.T) {
+	for earlier, writes := range map[uint64]int{
+		0: 1 + 5 + 1 + 1, // notice, chunks, seal, notice
+		2: 1 + 4 + 1 + 1, // chunk 2 has gone before
+	} {
+		trimCutOff(t, earlier, writes)
+	}
+}
+
+// trimCutOff cuts a trim off at each of its writes, of a stream from which some chunks
+// have gone already.
+func trimCutOff(t *testing.T, earlier uint64, writes int) {
+	t.Helper()
 	for i := 0; ; i++ {
 		store := posted(t)
+		if earlier > 0 {
+			first := newEngine(store, stream.Options{})
+			trim(t, first, after(t, store, earlier))
+			mustClose(t, first)
+		}
 		resident := newEngine(store, stream.Options{})
 		wantTotals(t, resident)
 		cutoff := after(t, store, 5)
@@ -168,7 +185,7 @@ func TestTrimIsCutOff(t *testing.T) {
 		engine := newEngine(broken, stream.Options{})
 		_, err := engine.Trim(t.Context(), testStream, cutoff)
 		if broken.left >= 0 {
-			if err != nil || i != 2*(1+5+1+1) { // notice, chunks, seal, notice
+			if err != nil || i != 2*writes {
 				t.Errorf("done after %d cuts: %v", i, err)
 			}
 			break
@@ -185,6 +202,11 @@ func TestTrimIsCutOff(t *testing.T) {
 		trim(t, fresh, cutoff)
 		if report, err := verify(t, store); err != nil || report.Trimmed != 5 || sum(t, fresh) != 12 {
 			t.Errorf("step %d: finished: %+v, %v", i, report, err)
+		}
+		for _, chunk := range chunksOf(t, store)[:5] {
+			if chunk.Count > 0 {
+				t.Errorf("step %d: chunk %d has entries still", i, chunk.Seq)
+			}
 		}
 		for _, e := range []*ledgerEngine{engine, fresh, resident} {
 			mustClose(t, e)
