@@ -67,6 +67,11 @@ func (w *worker) declared() (*tenant.Extension, tenant.Sink, bool) {
 	return extension, s, ok
 }
 
+// restAfter is how many times as long as it has looked for what was not hinted at a
+// worker rests: with many polls that takes its time, and it is the rest that hints are
+// there to shorten.
+const restAfter = 9
+
 // tick is how often ends of polls are looked for.
 const tick = time.Second
 
@@ -79,9 +84,13 @@ func (w *worker) run() {
 				w.m.stats.failures.Add(1)
 				w.logger.Warn("what is to be delivered cannot be read; it is tried again", "error", err)
 			}
-			next = now.Add(w.m.options.SweepEvery)
+			every, end := w.m.options.SweepEvery, time.Now()
 			if err != nil {
-				next = now.Add(min(tick, w.m.options.SweepEvery))
+				every = min(tick, every)
+			}
+			next = now.Add(every)
+			if rested := end.Add(restAfter * end.Sub(now)); rested.After(next) {
+				next = rested
 			}
 		}
 		w.ring()
