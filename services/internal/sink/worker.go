@@ -67,16 +67,14 @@ func (w *worker) declared() (*tenant.Extension, tenant.Sink, bool) {
 	return extension, s, ok
 }
 
-// restAfter is how many times as long as it has looked for what was not hinted at a
-// worker rests: with many polls that takes its time, and it is the rest that hints are
-// there to shorten.
-const restAfter = 9
-
 // tick is how often ends of polls are looked for.
 const tick = time.Second
 
-// run looks for what was not hinted at until the worker is stopped.
+// run looks for what was not hinted at until the worker is stopped. With many polls
+// that takes its time: then the worker rests so many times as long, and leaves the rest
+// to hints.
 func (w *worker) run() {
+	const restAfter = 9
 	for next := time.Now(); ; {
 		if now := time.Now(); !now.Before(next) {
 			err := w.sweep()
