@@ -7,7 +7,12 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 const testConns = 8
@@ -130,6 +135,51 @@ func TestDialRefusesOtherMachines(t *testing.T) {
 	for _, address := range []string{"192.0.2.1:80", "example.invalid:80", "0.0.0.0:80"} {
 		if _, err := dial(t.Context(), address); err == nil {
 			t.Errorf("%s was dialled", address)
+		}
+	}
+}
+
+// At a rate the connections take turns, and a request that is late does not put
+// off those after it.
+func TestSchedule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fleet{conns: make([]*conn, 4), rate: 8}
+		begin := time.Now()
+		for i := range f.conns {
+			due := f.schedule(i)
+			offset := time.Since(begin) + time.Duration(i)*125*time.Millisecond
+			for n := range 3 {
+				at := due(t.Context())
+				if want := begin.Add(offset + time.Duration(n)*500*time.Millisecond); !at.Equal(want) {
+					t.Errorf("request %d of connection %d is due at %v, want %v", n, i, at.Sub(begin), want.Sub(begin))
+				}
+				if n == 1 {
+					<-time.After(2 * time.Second)
+				}
+			}
+			if late := time.Since(begin.Add(offset)); late != 2500*time.Millisecond {
+				t.Errorf("the last of connection %d was sent after %v, want at once", i, late)
+			}
+		}
+	})
+}
+
+func TestSharesAreOfWhatWasOffered(t *testing.T) {
+	f := &fleet{programs: 2}
+	var answered []*hdrhistogram.Histogram
+	for _, n := range []int64{10, 5, 10} { // connections 0 and 2 go to one program
+		h := newHistogram()
+		if err := h.RecordValues(1, n); err != nil {
+			t.Fatal(err)
+		}
+		answered = append(answered, h)
+	}
+	for offered, want := range map[float64][]float64{
+		30: {1, 0.5},   // ten for each connection
+		25: {1.2, 0.6}, // as many as were answered
+	} {
+		if diff := cmp.Diff(want, f.shares(answered, offered), cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+			t.Errorf("shares of %v offered (-want +got):\n%s", offered, diff)
 		}
 	}
 }

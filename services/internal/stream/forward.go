@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
-	"runtime"
 	"slices"
 
 	"github.com/acclaim-dev/acclaim/services/internal/batch"
@@ -121,7 +120,7 @@ func (e *Engine[S, C, E, R]) lane(peer Peer, name string) *lane[C, R] {
 // carry sends what waits in a lane until nothing does.
 func (e *Engine[S, C, E, R]) carry(l *lane[C, R]) {
 	for {
-		runtime.Gosched() // as in work: let callers join
+		l.queue.Gather()
 		taken := l.queue.Take(nil, lanePass)
 		if len(taken) == 0 {
 			// Whoever still pushes to this lane starts its worker anew.

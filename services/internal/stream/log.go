@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -118,12 +117,7 @@ func (l *log[S, C, E, R]) work() {
 		if err == nil {
 			err = l.pace(ctx, l.courtesy())
 		}
-		// Callers that are about to submit join this batch. On a busy machine it so
-		// holds what would else have made several; on an idle one this costs nothing.
-		for n, tries := 0, 0; tries < 8 && l.queue.Len() > n; tries++ {
-			n = l.queue.Len()
-			runtime.Gosched()
-		}
+		l.queue.Gather()
 		taken := l.queue.Take(l.taken[:0], l.engine.options.BatchLimit)
 		if len(taken) == 0 {
 			return // the log is the next worker's from here on
