@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -228,9 +229,18 @@ func (h *hearing) check(t *testing.T, fates []fate) {
 }
 
 // Where each service has a process of its own, that of state tells of the votes
-// that another takes.
+// that another takes; where the database has change streams, by those, too.
 func TestEventsOfSingleServices(t *testing.T) {
-	uri := mongotest.Patient(mongotest.Start(t))
+	t.Run("by the tail", func(t *testing.T) {
+		testEventsOfSingleServices(t, mongotest.Patient(mongotest.Start(t)), false)
+	})
+	t.Run("by a change stream, played", func(t *testing.T) {
+		_, uri := mongotest.WithChangeStreams(t, mongotest.Patient(mongotest.StartServer(t, t.TempDir())))
+		testEventsOfSingleServices(t, uri, true)
+	})
+}
+
+func testEventsOfSingleServices(t *testing.T, uri string, watched bool) {
 	start := func(service string) *process {
 		return startProgram(t, t.TempDir(), service, "--mongodb-uri", uri)
 	}
@@ -246,6 +256,9 @@ func TestEventsOfSingleServices(t *testing.T) {
 	defer stop()
 	listening.Go(func() { l.listen(ctx, states) })
 	<-begun
+	for watched && metric(t, states, "acclaim_live_watched") == 0 { // hangs if it never is
+		runtime.Gosched()
+	}
 	broadcaster := sign(t, "broadcaster", "B")
 	for _, test := range []struct {
 		to                        *process

@@ -3,10 +3,12 @@ package mongostore
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/acclaim-dev/acclaim/services/internal/faultproxy"
@@ -159,9 +161,10 @@ func TestWatchIsRefused(t *testing.T) {
 
 // Whatever breaks, what was inserted meanwhile is told of, from where the stream was.
 func TestWatchGoesOn(t *testing.T) {
-	lose := func(command string, fault faultproxy.Fault) faultproxy.Plan {
+	lose := func(times int64, command string, fault faultproxy.Fault) faultproxy.Plan {
+		var lost atomic.Int64
 		return func(name string) faultproxy.Action {
-			if name != command {
+			if name != command || lost.Add(1) > times {
 				return faultproxy.Action{}
 			}
 			return faultproxy.Action{Fault: fault}
@@ -170,7 +173,7 @@ func TestWatchGoesOn(t *testing.T) {
 	for name, harm := range map[string]func(*watcher, *faultproxy.Proxy){
 		"a connection breaks": func(_ *watcher, p *faultproxy.Proxy) { p.Reset() },
 		"for longer than the driver tries": func(w *watcher, p *faultproxy.Proxy) {
-			p.Inject(lose("aggregate", faultproxy.LoseRequest))
+			p.Inject(lose(math.MaxInt64, "aggregate", faultproxy.LoseRequest))
 			p.Reset()
 			for err := range w.told {
 				if err != nil {
@@ -180,7 +183,7 @@ func TestWatchGoesOn(t *testing.T) {
 			p.Inject(nil)
 		},
 		"answers are lost": func(w *watcher, p *faultproxy.Proxy) {
-			p.Inject(at(1, "getMore", func() faultproxy.Fault { return faultproxy.LoseReply }))
+			p.Inject(lose(1, "getMore", faultproxy.LoseReply))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

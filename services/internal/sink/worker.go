@@ -81,8 +81,11 @@ func (w *worker) lease(name string) *lease {
 // tick is how often ends of polls are looked for.
 const tick = time.Second
 
-// run looks for what was not hinted at until the worker is stopped.
+// run looks for what was not hinted at until the worker is stopped. With many polls
+// that takes its time: then the worker rests so many times as long, and leaves the rest
+// to hints.
 func (w *worker) run() {
+	const restAfter = 9
 	for next := time.Now(); ; {
 		if now := time.Now(); !now.Before(next) {
 			err := w.sweep()
@@ -90,9 +93,13 @@ func (w *worker) run() {
 				w.m.stats.failures.Add(1)
 				w.logger.Warn("what is to be delivered cannot be read; it is tried again", "error", err)
 			}
-			next = now.Add(w.m.options.SweepEvery)
+			every, end := w.m.options.SweepEvery, time.Now()
 			if err != nil {
-				next = now.Add(min(tick, w.m.options.SweepEvery))
+				every = min(tick, every)
+			}
+			next = now.Add(every)
+			if rested := end.Add(restAfter * end.Sub(now)); rested.After(next) {
+				next = rested
 			}
 		}
 		w.ring()

@@ -1,0 +1,55 @@
+package sink_test
+
+import (
+	"context"
+	"iter"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/sink"
+	"github.com/acclaim-dev/acclaim/services/internal/storetest"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/message"
+	"github.com/acclaim-dev/acclaim/services/voting"
+)
+
+// Where it takes long to look for what was not hinted at, that is done less often,
+// so that the store is asked for no more than a tenth of the time.
+func TestLongSweepsAreFew(t *testing.T) {
+	in(t, func(t *testing.T) {
+		store, clock := storetest.NewMemory(), stream.SystemClock()
+		votes := voting.NewService(store, clock, stream.Options{}, voting.HalfLife)
+		messages := message.NewService(store, clock, stream.Options{})
+		var listings atomic.Int64
+		sinks := sink.New(sink.Options{
+			Store: store, Polls: votes, Messages: messages, Keys: store.Keys,
+			Streams: func(ctx context.Context, prefix string) iter.Seq2[string, error] {
+				listings.Add(1)
+				_ = clock.Sleep(ctx, 5*time.Second) // ends with the test
+				return store.Streams(ctx, prefix)
+			},
+			Tail:         sink.Local{Streams: store, Documents: store},
+			Environments: []tenant.Environment{tenant.Production},
+		})
+		registry, err := tenant.Parse([]byte(webhooks))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go sinks.Run(ctx, func() *tenant.Registry { return registry })
+		<-time.After(10 * time.Minute)
+		before := listings.Load()
+		<-time.After(1000 * time.Second)
+		if n := listings.Load() - before; n < 18 || n > 20 {
+			t.Errorf("%d listings of 5 s each in 1000 s, want one after each 50", n)
+		}
+		cancel()
+		for _, closer := range []func(context.Context) error{sinks.Close, votes.Close, messages.Close} {
+			if err := closer(context.WithoutCancel(t.Context())); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
