@@ -24,6 +24,8 @@ type liveReport struct {
 	Without float64 `json:"votesPerSecondWithout"`
 	Ratio   float64 `json:"ratio"`
 	Target  float64 `json:"target"`
+	// Sinks are what it costs to tell other systems, with the same target.
+	Sinks *sinksReport `json:"sinks,omitempty"`
 	// Here and There are delays from a vote to its update on the program that took
 	// it, and on another over the same database, in microseconds.
 	Here  delays  `json:"here"`
@@ -50,6 +52,9 @@ const (
 // of one of several over a database.
 func (b *bench) measureEvents(ctx context.Context) (*liveReport, error) {
 	r, err := b.measureLive(ctx)
+	if err == nil {
+		r.Sinks, err = b.measureSinks(ctx)
+	}
 	if err == nil && b.replicas {
 		err = b.measureLiveReplicas(ctx, r)
 	}
@@ -270,18 +275,22 @@ func (b *bench) operations(ctx context.Context, l *layout) (float64, error) {
 	return (after["all"] - before["all"]) / time.Since(start).Seconds(), err
 }
 
-func (r *liveReport) write(b *strings.Builder) {
-	verdict := func(met bool) string {
-		if met {
-			return "met"
-		}
-		return "below"
+func verdict(met bool) string {
+	if met {
+		return "met"
 	}
+	return "below"
+}
+
+func (r *liveReport) write(b *strings.Builder) {
 	fmt.Fprintf(b, "Events:\n")
 	fmt.Fprintf(b, "  %d idle listeners   %.1f KiB each (target %d: %s); a message to all: p50 %.1f ms, p99 %.1f ms, max %.1f ms\n",
 		r.Listeners, r.BytesPerListener/1024, listenBytes>>10, verdict(r.BytesPerListener < listenBytes), r.PublishP50/1e3, r.PublishP99/1e3, r.PublishMax/1e3)
 	fmt.Fprintf(b, "  votes, one hot poll   %.0f/s with %d listeners, %.0f/s without: %.2f (target %.2f: %s)\n",
 		r.With, loadListeners, r.Without, r.Ratio, r.Target, verdict(r.Ratio >= r.Target))
+	if r.Sinks != nil {
+		r.Sinks.write(b)
+	}
 	fmt.Fprintf(b, "  vote to update        p50 %.1f ms, max %.1f ms", r.Here.P50/1e3, r.Here.Max/1e3)
 	if r.There != nil {
 		fmt.Fprintf(b, "; through another program: p50 %.0f ms, max %.0f ms; %.1f database commands a second to listen to %d polls",

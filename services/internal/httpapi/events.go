@@ -187,5 +187,7 @@ func (s *eventStream) send(fill func([]byte) []byte) error {
 	*buf = fill((*buf)[:0])
 	_ = s.wire.SetWriteDeadline(time.Now().Add(listenerPatience))
 	_, err := s.wire.Write(*buf)
+	// Where connections are shared, a deadline ends a stream that nothing is written to.
+	_ = s.wire.SetWriteDeadline(time.Time{})
 	return err
 }

@@ -53,6 +53,33 @@ var _ = Describe("What is watched", func() {
 		Eventually(stored(ctx)).Should(Equal(keys{"quiz": {"new"}}))
 	})
 
+	It("are the Secrets that hold keys of webhooks alone, of either environment", func(ctx context.Context) {
+		hooks := w.secret("first", "old")
+		hooks.Name = "hooks"
+		hook := func(entry string) []v1alpha1.Sink {
+			key := v1alpha1.Key{SecretRef: v1alpha1.SecretKeyReference{Name: "hooks", Key: entry}}
+			return []v1alpha1.Sink{{Name: "hook", Webhook: &v1alpha1.Webhook{URL: "https://a.example", Keys: []v1alpha1.Key{key}}}}
+		}
+		create(ctx, hooks, w.backend("dev", "sandbox"))
+		change(ctx, quiz, func(e *v1alpha1.Extension) {
+			e.Spec.Sinks = hook("first")
+			e.Spec.Sandbox = &v1alpha1.Environment{Keys: []v1alpha1.Key{key("old-too")}, Sinks: hook("first")}
+		})
+		change(ctx, w.secret(), func(s *corev1.Secret) { s.Data["old-too"] = w.secret("old-too").Data["old-too"] })
+		for _, backend := range []string{"default", "dev"} {
+			signing := func() []string { return w.webhookKeys(ctx, backend) }
+			Eventually(signing).Should(Equal([]string{"first"}), backend)
+		}
+		change(ctx, hooks, func(s *corev1.Secret) { s.Data["first"] = w.secret("second").Data["second"] })
+		for _, backend := range []string{"default", "dev"} {
+			signing := func() []string { return w.webhookKeys(ctx, backend) }
+			Eventually(signing).Should(Equal([]string{"second"}), backend)
+		}
+		Expect(api.Delete(ctx, hooks)).To(Succeed())
+		Eventually(func() []string { return w.webhookKeys(ctx, "default") }).Should(BeEmpty())
+		Expect(stored(ctx)()).To(Equal(keys{"quiz": {"old"}}), "the Extension's own")
+	})
+
 	It("is of a Secret its metadata, contents are read one by one", func(ctx context.Context) {
 		create(ctx, w.poll("favourite"))
 		unused := w.secret("unused")

@@ -173,6 +173,32 @@ func (w *world) registryIfAny(ctx context.Context, backend string) map[string][]
 	return parse(secret.Data[desired.RegistryKey])
 }
 
+// webhookKeys returns the keys of webhooks in a Backend's registry, those of both
+// environments.
+func (w *world) webhookKeys(ctx context.Context, backend string) (keys []string) {
+	GinkgoHelper()
+	secret := &corev1.Secret{ObjectMeta: w.named(desired.RegistrySecret(backend))}
+	Expect(client.IgnoreNotFound(api.Get(ctx, client.ObjectKeyFromObject(secret), secret))).To(Succeed())
+	type sinks []struct {
+		Webhook struct{ Secrets []struct{ Value []byte } }
+	}
+	var content struct {
+		Extensions []struct {
+			Sinks   sinks
+			Sandbox struct{ Sinks sinks }
+		}
+	}
+	Expect(yaml.Unmarshal(secret.Data[desired.RegistryKey], &content)).To(Succeed())
+	for _, e := range content.Extensions {
+		for _, s := range append(e.Sinks, e.Sandbox.Sinks...) {
+			for _, k := range s.Webhook.Secrets {
+				keys = append(keys, string(k.Value))
+			}
+		}
+	}
+	return keys
+}
+
 func parse(file []byte) map[string][]string {
 	GinkgoHelper()
 	type secrets []struct{ Value []byte }
