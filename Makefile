@@ -50,7 +50,7 @@ ifndef RACE
 	@test "$${CI:-false}" != true
 endif
 	@# Built before the tests, whose time limit it would use up on a new machine.
-	assets=$$(go run ./hack/envtest) && CGO_ENABLED=$(if $(RACE),1,0) KUBEBUILDER_ASSETS=$$assets go test $(RACE) ./...
+	assets=$$(go run ./hack/envtest) && CGO_ENABLED=$(if $(RACE),1,0) KUBEBUILDER_ASSETS=$$assets go test -timeout 30m $(RACE) ./...
 	for module in $(MODULES); do go -C $$module test ./...; done
 
 generate: ## Write what is generated from the API types and the chart's values: methods, CRDs, RBAC, the chart's copies

@@ -44,7 +44,7 @@ func (b *bench) measureSinks(ctx context.Context) (r *sinksReport, err error) {
 	c := benchCase{name: "sinks", connections: 256, load: func(in *inputs) workload { return newVotes("told", 1, in.viewers) }}
 	var sides [2]*side // without and with
 	for i, registry := range registries {
-		p, err := start(ctx, b.binary, "serve", registry, fmt.Sprint(filepath.Join(b.dir, "sinks"), i))
+		p, err := start(ctx, nil, b.binary, "serve", registry, fmt.Sprint(filepath.Join(b.dir, "sinks"), i))
 		if err != nil {
 			return nil, err
 		}
