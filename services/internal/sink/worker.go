@@ -82,10 +82,9 @@ func (w *worker) lease(name string) *lease {
 const tick = time.Second
 
 // run looks for what was not hinted at until the worker is stopped. With many polls
-// that takes its time: then the worker rests so many times as long, and leaves the rest
-// to hints.
+// that takes long: then it does so for a tenth of the time, and leaves more to hints.
 func (w *worker) run() {
-	const restAfter = 9
+	const long, share = tick / 4, 10
 	for next := time.Now(); ; {
 		if now := time.Now(); !now.Before(next) {
 			err := w.sweep()
@@ -93,14 +92,14 @@ func (w *worker) run() {
 				w.m.stats.failures.Add(1)
 				w.logger.Warn("what is to be delivered cannot be read; it is tried again", "error", err)
 			}
-			every, end := w.m.options.SweepEvery, time.Now()
+			every, took := w.m.options.SweepEvery, time.Since(now)
 			if err != nil {
 				every = min(tick, every)
 			}
-			next = now.Add(every)
-			if rested := end.Add(restAfter * end.Sub(now)); rested.After(next) {
-				next = rested
+			if took > long {
+				every = max(every, share*took)
 			}
+			next = now.Add(every)
 		}
 		w.ring()
 		if !pause(w.ctx, min(tick, w.m.options.SweepEvery)) {
