@@ -96,10 +96,17 @@ func (f *follower) read(ctx context.Context, in *bufio.Reader) {
 }
 
 // Messages are published, votes cast and a state written through two replicas,
-// which are killed in turn, while others listen. Every message that was
+// which are killed in turn, or told to end, while others listen. Every message that was
 // acknowledged is heard once and in its order, none twice; and what was heard last
 // of the poll and of the state is what a GET answers.
 func TestEventsWhileReplicasAreKilled(t *testing.T) {
+	for name, end := range map[string]func(*fleet, int){"SIGKILL": (*fleet).kill, "SIGTERM": (*fleet).replace} {
+		t.Run(name, func(t *testing.T) { testEventsWhileReplicasEnd(t, end) })
+	}
+}
+
+func testEventsWhileReplicasEnd(t *testing.T, end func(f *fleet, i int)) {
+	t.Parallel()
 	f := startFleet(t, []string{mongotest.Patient(mongotest.Start(t))}, 2)
 	ctx, stop := context.WithCancel(t.Context())
 	var listening sync.WaitGroup
@@ -116,7 +123,7 @@ func TestEventsWhileReplicasAreKilled(t *testing.T) {
 	<-begun
 
 	fates := make(chan []fate, 1)
-	go func() { fates <- publishThrough(t, f) }()
+	go func() { fates <- publishThrough(t, f, end) }()
 	heard := hearing{follower: l, last: -1, ticks: map[int]int{}}
 	for e := range l.heard {
 		if heard.take(t, e); e.Event == "over" {
@@ -134,9 +141,9 @@ func TestEventsWhileReplicasAreKilled(t *testing.T) {
 	}
 }
 
-// publishThrough writes through both replicas while it kills them, and returns
+// publishThrough writes through both replicas while it ends them, and returns
 // what became of the messages.
-func publishThrough(t *testing.T, f *fleet) (fates []fate) {
+func publishThrough(t *testing.T, f *fleet, end func(f *fleet, i int)) (fates []fate) {
 	broadcaster := sign(t, "broadcaster", "B")
 	say := func(n int, event string) fate {
 		fate, _ := send(f.any(n), http.MethodPost, "/broadcast", broadcaster, fmt.Sprintf(`{"event":%q,"data":%d}`, event, n), nil)
@@ -146,7 +153,7 @@ func publishThrough(t *testing.T, f *fleet) (fates []fate) {
 	for n := range 160 {
 		if n%40 == 20 {
 			kills.Wait()
-			kills.Go(func() { f.kill(n / 40 % 2) })
+			kills.Go(func() { end(f, n/40%2) })
 		}
 		fates = append(fates, say(n, "tick"))
 		_, _ = send(f.any(n), http.MethodPost, "/vote", sign(t, "viewer", fmt.Sprint("U", n)), `{"value":1}`, nil)

@@ -142,7 +142,11 @@ func awaitAll(t *testing.T, p *process, to *sinktest.Server, said int) {
 // wantMetric reads a program's metrics.
 func wantMetric(t *testing.T, p *process, line string) {
 	t.Helper()
-	res, err := http.Get(p.admin + "/metrics")
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.admin+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

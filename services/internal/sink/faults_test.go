@@ -180,7 +180,7 @@ func TestDeadOnARealServer(t *testing.T) {
 				return sinktest.Well
 			}))
 			options := hasty(true)
-			options.DeadAfter, options.Timeout = 200*time.Millisecond, 100*time.Millisecond
+			options.DeadAfter = 200 * time.Millisecond
 			p := begin(t, storetest.NewMemory(), to, "", options)
 			p.say("U1", "bad", "0")
 			p.say("", "good", "1")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,9 +73,12 @@ func TestBudget(t *testing.T) {
 	for seed := range uint64(6) {
 		in(t, func(t *testing.T) {
 			random, moods := rand.New(rand.NewPCG(seed, 0)), rand.New(rand.NewPCG(seed, 1))
+			var mu sync.Mutex
 			options, calm := ofServer(nil), false
 			options.Pipes = sinktest.NewPipes()
 			options.Mood = func(sinktest.Request) sinktest.Mood {
+				mu.Lock()
+				defer mu.Unlock()
 				if calm || moods.IntN(3) > 0 {
 					return sinktest.Well
 				}
@@ -102,7 +106,9 @@ func TestBudget(t *testing.T) {
 					p = life(n + 1)
 				}
 			}
+			mu.Lock()
 			calm = true
+			mu.Unlock()
 			pass(time.Hour)
 			p.say("U", "psst", "400")
 			pass(time.Minute)

@@ -28,29 +28,40 @@ const (
 // takes reports whether the event counts as delivered.
 func (m Mood) takes() bool { return m == Well || m == DripsBody }
 
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, m Mood) {
+// status is that of an answer with nothing else, 0 of any other.
+func (m Mood) status() int {
 	switch m {
 	case Well:
-		w.WriteHeader(http.StatusNoContent)
+		return http.StatusNoContent
 	case Errs:
-		w.WriteHeader(http.StatusInternalServerError)
+		return http.StatusInternalServerError
 	case Busy:
-		w.WriteHeader(http.StatusServiceUnavailable)
+		return http.StatusServiceUnavailable
 	case Refuses:
-		w.WriteHeader(http.StatusGone)
+		return http.StatusGone
+	case Limits, LimitsByDate:
+		return http.StatusTooManyRequests
+	}
+	return 0
+}
+
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, m Mood) {
+	switch m {
 	case Limits:
 		w.Header().Set("Retry-After", "1")
-		w.WriteHeader(http.StatusTooManyRequests)
 	case LimitsByDate:
 		w.Header().Set("Retry-After", time.Now().Add(time.Second).UTC().Format(http.TimeFormat))
-		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	if status := m.status(); status != 0 {
+		w.WriteHeader(status)
+		return
+	}
+	switch m {
 	case Hangs:
 		select {
 		case <-r.Context().Done(): // the client has gone
 		case <-s.ended:
 		}
-	case ResetsUnread, ResetsRead:
-		reset(w)
 	case DripsHeader:
 		s.drip(w, "HTTP/1.1 200 OK\r\nX-Slow: ")
 	case DripsBody:
@@ -60,6 +71,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, m Mood) {
 			_, _ = conn.Write([]byte("220 mail.example.com ready\r\n")) // whether it is heard or not
 			_ = conn.Close()
 		}
+	default:
+		reset(w)
 	}
 }
 
@@ -93,7 +106,7 @@ func (s *Server) drip(w http.ResponseWriter, begin string) {
 	if conn == nil {
 		return
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // the client has gone
 	ticker := time.NewTicker(dripEvery)
 	defer ticker.Stop()
 	for _, err := conn.Write([]byte(begin)); err == nil; _, err = conn.Write([]byte("x")) {

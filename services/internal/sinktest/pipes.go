@@ -37,7 +37,7 @@ func (p *Pipes) Transport() *http.Transport {
 	}}
 }
 
-// Accept, Close and Addr implement [net.Listener].
+// Accept implements [net.Listener].
 func (p *Pipes) Accept() (net.Conn, error) {
 	select {
 	case conn := <-p.conns:
@@ -47,9 +47,11 @@ func (p *Pipes) Accept() (net.Conn, error) {
 	}
 }
 
+// Close implements [net.Listener].
 func (p *Pipes) Close() error {
 	p.close()
 	return nil
 }
 
+// Addr implements [net.Listener].
 func (p *Pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }

@@ -85,9 +85,11 @@ func Start(t testing.TB, options Options) *Server {
 	return s
 }
 
-// Hook and PubSub return the addresses for a program. What another one has sent
+// Hook returns the address of webhooks for a program. What another one has sent
 // before it was killed, and comes later still, counts as not sent.
-func (s *Server) Hook(life string) string   { return s.address("/hook", life) }
+func (s *Server) Hook(life string) string { return s.address("/hook", life) }
+
+// PubSub returns that of publications.
 func (s *Server) PubSub(life string) string { return s.address("/pubsub", life) }
 
 func (s *Server) address(path, life string) string {
