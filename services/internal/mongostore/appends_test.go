@@ -46,7 +46,7 @@ func TestChunksThatShareAnInsert(t *testing.T) {
 					}
 				}
 			}
-			proxy.Inject(at(1, "insert", func() faultproxy.Fault { return test.fault }))
+			proxy.Inject(atInsert(1, func() faultproxy.Fault { return test.fault }))
 			result := s.insertChunks(t.Context(), records)
 			for i, r := range records {
 				want, author := test.free, byte(mine)

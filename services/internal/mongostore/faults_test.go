@@ -26,14 +26,14 @@ func behindProxy(t *testing.T) (s, other *Store, proxy *faultproxy.Proxy) {
 	return s, other, proxy
 }
 
-// at calls do when the nth command of a name is on its way, and decides what
+// atInsert calls do when the nth insert is on its way, and lets it decide what
 // befalls that one.
-func at(n int, name string, do func() faultproxy.Fault) faultproxy.Plan {
+func atInsert(n int, do func() faultproxy.Fault) faultproxy.Plan {
 	var mu sync.Mutex
 	return func(command string) faultproxy.Action {
 		mu.Lock()
 		defer mu.Unlock()
-		if command != name {
+		if command != "insert" {
 			return faultproxy.Action{}
 		}
 		n--
@@ -72,7 +72,7 @@ func TestWriterThatSleptDoesNotWin(t *testing.T) {
 				mustPut(t, other, key, 0, 3)
 				late = append(late, document.Write{Key: key, Expect: 3, ID: document.WriteID{99}, Body: []byte(`{"late":true}`)})
 			}
-			proxy.Inject(at(1, "insert", func() faultproxy.Fault {
+			proxy.Inject(atInsert(1, func() faultproxy.Fault {
 				mustPut(t, other, "a", 3, newest)
 				other.pruning.jobs.Wait()
 				other.prune(t.Context(), "a", newest)
@@ -139,7 +139,7 @@ func TestIncompleteWrite(t *testing.T) {
 				return // there, nothing is ever incomplete; see TestSeveralAllOrNone
 			}
 			writes := []document.Write{version("a", 0), version("b", 0), version("c", 0)}
-			proxy.Inject(at(test.insert, "insert", func() faultproxy.Fault {
+			proxy.Inject(atInsert(test.insert, func() faultproxy.Fault {
 				if test.taken != "" {
 					w := version(test.taken, 0)
 					w.ID = document.WriteID{77}
@@ -181,7 +181,7 @@ func TestEditAllIsAnsweredTruthfully(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, other, proxy := behindProxy(t)
-			proxy.Inject(at(test.insert, "insert", func() faultproxy.Fault {
+			proxy.Inject(atInsert(test.insert, func() faultproxy.Fault {
 				if test.taken != "" {
 					mustPut(t, other, test.taken, 0, 1)
 				}
