@@ -129,17 +129,20 @@ func (s *Store) Chunks(ctx context.Context, name string, after uint64) iter.Seq2
 			}
 		}
 		for {
-			records, err := s.page(ctx, name, after)
+			records, end, err := s.page(ctx, name, after)
 			if err != nil {
 				more(stream.Chunk{}, err)
-			}
-			if len(records) == 0 {
 				return
 			}
 			for _, r := range records {
 				if !more(r.chunk(nil)) {
 					return
 				}
+			}
+			// Whoever appends faster than is read here would otherwise be followed for
+			// ever: what was there when the question came is enough.
+			if end {
+				return
 			}
 		}
 	}
@@ -150,26 +153,27 @@ func (s *Store) lookup(ctx context.Context, name string, seq uint64) (record chu
 	return record, err
 }
 
-// page reads the chunks after a number, as many as the server sends at once.
-func (s *Store) page(ctx context.Context, name string, after uint64) (records []chunkRecord, err error) {
+// page reads the chunks after a number, as many as the server sends at once, and
+// says whether they are all that there were.
+func (s *Store) page(ctx context.Context, name string, after uint64) (records []chunkRecord, end bool, err error) {
 	cursor, err := s.chunks.Find(ctx,
 		bson.D{{Key: "stream", Value: name}, {Key: "seq", Value: bson.D{{Key: "$gt", Value: int64(after)}}}},
 		options.Find().SetSort(bson.D{{Key: "seq", Value: 1}}).SetBatchSize(pageChunks))
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, false, unavailable(err)
 	}
 	defer func() { _ = cursor.Close(context.WithoutCancel(ctx)) }()
 	for (len(records) == 0 || cursor.RemainingBatchLength() > 0) && cursor.Next(ctx) {
 		var record chunkRecord
 		if err := cursor.Decode(&record); err != nil {
-			return nil, readFailure(err)
+			return nil, false, readFailure(err)
 		}
 		records = append(records, record)
 	}
 	if err := cursor.Err(); err != nil {
-		return nil, unavailable(err)
+		return nil, false, unavailable(err)
 	}
-	return records, nil
+	return records, cursor.ID() == 0, nil
 }
 
 // chunk returns what a record holds, unless reading it failed.

@@ -31,6 +31,28 @@ func TestSlowConsumer(t *testing.T) {
 	}
 }
 
+// A consumer is not kept by those who append faster than it reads.
+func TestFastAppenders(t *testing.T) {
+	s := newHarness(t)
+	last := uint64(0)
+	add := func() {
+		last++
+		if err := s.Append(t.Context(), stream.Chunk{Stream: "s", Seq: last, Payload: []byte("p")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add()
+	for chunk, err := range s.Chunks(t.Context(), "s", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if chunk.Seq > 10*lookups {
+			t.Fatalf("%d chunks, and no end", chunk.Seq)
+		}
+		add()
+	}
+}
+
 // More names than are read at a time come once each and in order.
 func TestManyNames(t *testing.T) {
 	s := newHarness(t)
