@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -76,7 +75,9 @@ func TestSinksThroughFaultsAndKills(t *testing.T) {
 			awaitMood(to, sinktest.Refuses) // a message that is refused is so with all that is in it
 			sayTo(t, p, "tick", said)
 			awaitAll(t, p, to, said+1)
-			wantMetric(t, p, "acclaim_sink_dead_total 2")
+			if dead := metric(t, p, "acclaim_sink_dead_total"); dead != 2 {
+				t.Errorf("the metrics tell of %d dead events, want 2", dead)
+			}
 		})
 	}
 }
@@ -137,24 +138,6 @@ func awaitAll(t *testing.T, p *process, to *sinktest.Server, said int) {
 		}
 		return true
 	})
-}
-
-// wantMetric reads a program's metrics.
-func wantMetric(t *testing.T, p *process, line string) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.admin+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	all, err := io.ReadAll(res.Body)
-	if err != nil || !strings.Contains("\n"+string(all), "\n"+line+"\n") {
-		t.Errorf("the metrics do not say %s, %v", line, err)
-	}
 }
 
 // What is imported into a store whose sinks have been at work is not told to other
