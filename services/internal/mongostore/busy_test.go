@@ -107,14 +107,30 @@ func TestBusy(t *testing.T) {
 	if err := s.Busy(); err != nil {
 		t.Errorf("nobody waits: %v", err)
 	}
-	release := make(chan struct{})
+	held, release := make(chan struct{}, connections), make(chan struct{})
 	proxy.Inject(func(command string) faultproxy.Action {
 		if command == "find" {
+			select {
+			case held <- struct{}{}:
+			case <-release:
+			}
 			<-release
 		}
 		return faultproxy.Action{}
 	})
 	var reads sync.WaitGroup
+	read := func() {
+		for _, err := range s.Chunks(t.Context(), "s", 1) {
+			t.Errorf("a read that was let in: %v", err)
+		}
+	}
+	// All connections are taken first: from then on those who wait only become more.
+	for range connections {
+		reads.Go(read)
+	}
+	for range connections {
+		<-held
+	}
 	refused := make(chan error, comers)
 	for range comers {
 		reads.Go(func() {
@@ -122,9 +138,7 @@ func TestBusy(t *testing.T) {
 				refused <- err
 				return
 			}
-			for _, err := range s.Chunks(t.Context(), "s", 1) {
-				t.Errorf("a read that was let in: %v", err)
-			}
+			read()
 		})
 	}
 	for range comers / 2 {
