@@ -138,7 +138,7 @@ func resources(r *corev1.ResourceRequirements) *corev1ac.ResourceRequirementsApp
 		requests = corev1.ResourceList{}
 	}
 	for resource, least := range map[corev1.ResourceName]resource.Quantity{
-		corev1.ResourceCPU:    resource.MustParse("100m"),
+		corev1.ResourceCPU:    resource.MustParse("50m"),
 		corev1.ResourceMemory: resource.MustParse("256Mi"),
 	} {
 		_, requested := requests[resource]
