@@ -53,6 +53,7 @@ func run(listen, data string, child bool) error {
 	if err != nil {
 		return err
 	}
+	go (&indexer{folder: folder}).run(ctx)
 	done := make(chan error, 1)
 	go func() { done <- db.Run(ctx) }()
 	fmt.Println(db.MongoDBURI())
