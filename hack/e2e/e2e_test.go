@@ -41,6 +41,7 @@ var _ = Describe("Acclaim", Ordered, ContinueOnFailure, func() {
 
 	AfterEach(func(ctx SpecContext) {
 		if CurrentSpecReport().Failed() {
+			w.report.fail(CurrentSpecReport().LeafNodeText, CurrentSpecReport().FailureMessage())
 			AddReportEntry("the namespace when it failed", w.describe(ctx))
 		}
 	}, NodeTimeout(time.Minute))

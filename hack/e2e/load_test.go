@@ -30,7 +30,7 @@ type load struct {
 	acknowledged int
 	last         time.Time     // a vote was acknowledged
 	pause        time.Duration // the longest between two of them
-	failures     []string
+	failures     failures
 }
 
 // vote is one that was sent. What was not acknowledged may or may not count.
@@ -98,15 +98,15 @@ func (l *load) judge(request string, got answer, err error) bool {
 	if err == nil && got.status == http.StatusOK {
 		return true
 	}
-	l.failures = append(l.failures, fmt.Sprintf("%s %s: %d %s %v", time.Now().UTC().Format("15:04:05.000"), request, got.status, got.body, err))
+	l.failures.add(fmt.Sprintf("%s: %d %s %v", request, got.status, got.body, err), time.Now())
 	return false
 }
 
-// failed returns the failures so far.
+// failed returns a line for each kind of failure so far.
 func (l *load) failed() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]string{}, l.failures...)
+	return l.failures.lines()
 }
 
 // counted waits until so many more votes are acknowledged.
@@ -126,13 +126,9 @@ func (l *load) finish(ctx context.Context, w *world, during string) {
 	l.stop()
 	l.done.Wait()
 	w.report.add("failed requests, "+during, fmt.Sprintf("%d of %d, votes paused for %s at most",
-		len(l.failures), l.requests, l.pause.Round(time.Millisecond)))
-	for i, failure := range l.failures {
-		if i == 10 || i == len(l.failures)-1 {
-			AddReportEntry("the last failure", l.failures[len(l.failures)-1])
-			break
-		}
-		AddReportEntry("failure", failure)
+		l.failures.count(), l.requests, l.pause.Round(time.Millisecond)))
+	for _, line := range l.failures.lines() {
+		AddReportEntry("failure", line)
 	}
 	log, err := w.backend().log(ctx, l.poll)
 	Expect(err).NotTo(HaveOccurred())

@@ -20,6 +20,7 @@ import (
 type report struct {
 	rows   [][2]string
 	memory []memory
+	failed []string
 }
 
 // memory is that of all pods at one time.
@@ -34,7 +35,13 @@ func (r *report) took(what string, since time.Time) {
 	r.add(what, time.Since(since).Round(time.Millisecond).String())
 }
 
-// write writes one table for people, and one of memory by pod.
+// fail adds a spec that failed.
+func (r *report) fail(spec, why string) {
+	r.failed = append(r.failed, fmt.Sprintf("FAILED: %s: %.1500s", spec, why))
+}
+
+// write writes one table for people, and one of memory by pod. What failed comes
+// last: of a long output the end is what is kept.
 func (r *report) write(to io.Writer) {
 	table := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
 	line := func(cells ...string) { _, _ = fmt.Fprintln(table, strings.Join(cells, "\t")) }
@@ -55,6 +62,9 @@ func (r *report) write(to io.Writer) {
 		}
 	}
 	_ = table.Flush()
+	for _, line := range r.failed {
+		_, _ = fmt.Fprintln(to, line)
+	}
 }
 
 // measureMemory adds the memory that every pod of the namespace has, once the
