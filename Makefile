@@ -60,9 +60,12 @@ generate: ## Write what is generated from the API types and the chart's values: 
 check-generate: generate ## Fail when what is generated is not what is committed
 	@test -z "$$(git status --porcelain -- api config charts)" || { git status --short -- api config charts; git diff -- api config charts; exit 1; } >&2
 
+# As hack/cluster builds Helm, with the same versions, so that it is built once.
+HELMS := CGO_ENABLED=0 GOFLAGS=-trimpath
+
 check-chart: ## Lint the chart and compare what it renders with charts/test/testdata; the first run builds Helm's library
-	cd charts/test && $(LINT) run ./...
-	go -C charts/test test ./...
+	cd charts/test && $(HELMS) $(LINT) run ./...
+	$(HELMS) go -C charts/test test ./...
 
 browser: ## Test the pages in Chromium, from Debian or ACCLAIM_CHROMIUM; needs node and npm
 	cd hack/browser && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --no-audit --no-fund && npm test
