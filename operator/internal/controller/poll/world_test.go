@@ -294,3 +294,14 @@ func (w *world) createRaw(ctx context.Context, name string, spec map[string]any)
 	}}
 	w.create(ctx, o)
 }
+
+// counted returns what a counter without labels says.
+func counted(from prometheus.Gatherer, name string) (float64, error) {
+	families, err := from.Gather()
+	for _, family := range families {
+		if family.GetName() == name {
+			return family.GetMetric()[0].GetCounter().GetValue(), err
+		}
+	}
+	return 0, err
+}
