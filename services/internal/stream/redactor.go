@@ -180,7 +180,9 @@ func (x *redactor[S, C, E, R]) finish(ctx context.Context) (ours bool, err error
 	return n.equal(x.wanted), x.engine.store.Replace(ctx, closed, begun.Sum())
 }
 
-// seal makes sure that there is a seal after the notice with the given number.
+// seal makes sure that there is a seal after the notice with the given number. The
+// error is ErrConflict if a later trim has taken the notice, whose seal may be gone
+// with it: a second one, after the later notice, would be taken for the later's own.
 func (x *redactor[S, C, E, R]) seal(ctx context.Context, seal Digest, begun uint64) error {
 	for x.sealed < begun {
 		err := x.append(ctx, &notice{kind: noticeSealed, seal: seal})
@@ -189,6 +191,9 @@ func (x *redactor[S, C, E, R]) seal(ctx context.Context, seal Digest, begun uint
 		}
 		if err := x.read(ctx); err != nil {
 			return err
+		}
+		if x.base >= begun {
+			return ErrConflict
 		}
 	}
 	return nil
