@@ -88,6 +88,7 @@ func run(ctx context.Context, s settings) error {
 	backends := &backend.Reconciler{Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder, Now: time.Now}
 	polls := &poll.Reconciler{
 		Client:         manager.GetClient(),
+		Live:           manager.GetAPIReader(),
 		Recorder:       recorder,
 		HTTP:           s.httpClient(),
 		Endpoint:       s.endpoint,

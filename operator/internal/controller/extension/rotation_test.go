@@ -50,6 +50,7 @@ func (w *world) start() ctrl.Manager {
 	Expect(extensions.Setup(ctx, manager, 2)).To(Succeed())
 	polls := &poll.Reconciler{
 		Client:        manager.GetClient(),
+		Live:          manager.GetAPIReader(),
 		Recorder:      events.NewFakeRecorder(10_000),
 		HTTP:          &http.Client{Timeout: 5 * time.Second},
 		Endpoint:      func(*v1alpha1.Backend) string { return w.endpoint() },

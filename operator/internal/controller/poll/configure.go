@@ -6,11 +6,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"reflect"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/services/votingclient"
@@ -18,25 +22,48 @@ import (
 
 // configure compares the service's configuration with the declared one and
 // does what policy says.
-func (r *Reconciler) configure(ctx context.Context, p *v1alpha1.Poll, t target) *problem {
+func (r *Reconciler) configure(ctx context.Context, p *v1alpha1.Poll, t target) (*problem, error) {
 	want, err := declared(p)
 	if err != nil {
-		return unconfigured(v1alpha1.ReasonInvalidConfiguration, "userData: %v", err)
+		return unconfigured(v1alpha1.ReasonInvalidConfiguration, "userData: %v", err), nil
 	}
 	written := p.Status.AppliedHash != "" && p.Status.Backend == t.backend.Name
 	if written && p.Spec.DriftPolicy == v1alpha1.DriftInitOnly {
-		return nil
+		return nil, nil
 	}
 	got, found, err := t.service.Config(ctx, t.poll)
 	if err != nil {
-		return r.refused(t, err)
+		return r.refused(t, err), nil
 	}
-	switch {
-	case !written || p.Status.AppliedHash != hashOf(t, want):
-		return r.write(ctx, p, t, want)
-	case found && visiblyEqual(want, got):
+	if !written || p.Status.AppliedHash != hashOf(t, want) {
+		if err := r.current(ctx, p); err != nil {
+			return nil, err
+		}
+		return r.write(ctx, p, t, want), nil
+	}
+	return r.correct(ctx, p, t, want, found && visiblyEqual(want, got)), nil
+}
+
+// current returns an error if a Poll is stored otherwise than it was read. Of one
+// that the cache is late with, the configuration was written perhaps already, and
+// what the service holds is not the operator's to replace, or not without saying so.
+func (r *Reconciler) current(ctx context.Context, p *v1alpha1.Poll) error {
+	var stored v1alpha1.Poll
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(p), &stored); err != nil {
+		return err
+	}
+	if stored.ResourceVersion != p.ResourceVersion {
+		return apierrors.NewConflict(schema.GroupResource{Group: v1alpha1.Group, Resource: "polls"}, p.Name, errors.New("the cache is late"))
+	}
+	return nil
+}
+
+// correct does what policy says of a configuration that was written before.
+func (r *Reconciler) correct(ctx context.Context, p *v1alpha1.Poll, t target, want votingclient.Config, equal bool) *problem {
+	if equal {
 		return nil
-	case p.Spec.DriftPolicy == v1alpha1.DriftObserve:
+	}
+	if p.Spec.DriftPolicy == v1alpha1.DriftObserve {
 		return unconfigured(v1alpha1.ReasonDrifted, "The service holds another configuration than the declared one")
 	}
 	if problem := r.write(ctx, p, t, want); problem != nil {

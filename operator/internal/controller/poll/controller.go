@@ -25,6 +25,8 @@ const Finalizer = "acclaim.dev/poll"
 type Reconciler struct {
 	// Client reads and writes resources. What it reads from has the indexes of Index.
 	Client client.Client
+	// Live says whether what was read of a Poll is what is stored.
+	Live client.Reader
 	// Recorder takes Events.
 	Recorder events.EventRecorder
 	// HTTP asks voting services; its time limit is that of a request.
@@ -84,7 +86,9 @@ func (r *Reconciler) sync(ctx context.Context, p *v1alpha1.Poll) error {
 		return err
 	}
 	if problem == nil {
-		problem = r.configure(ctx, p, t)
+		if problem, err = r.configure(ctx, p, t); err != nil {
+			return err
+		}
 	}
 	if problem == nil || problem.reason == v1alpha1.ReasonDrifted {
 		problem = worse(problem, r.conclude(ctx, p, t))

@@ -3,6 +3,7 @@ package poll_test
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
@@ -79,4 +80,26 @@ var _ = Describe("A configuration changed behind the operator's back", func() {
 			Expect(w.config(ctx, p).TotalVotesPerUser).To(BeEquivalentTo(9))
 		})
 	})
+
+	// A pass on a Poll of which the cache does not know yet that it was written once.
+	DescribeTable("is not overwritten as if nothing had been written", func(ctx SpecContext, policy v1alpha1.DriftPolicy, votes int) {
+		declare(ctx, policy)
+		late := p.DeepCopy()
+		late.Status = v1alpha1.PollStatus{}
+		change(ctx, w, p, func(p *v1alpha1.Poll) { p.Labels = map[string]string{"some": "edit"} })
+		w.configure(ctx, p)
+		current := w.reconciler.Client
+		w.reconciler.Client = lateCache{current, late}
+		_, err := w.reconcile(ctx, p)
+		Expect(apierrors.IsConflict(err)).To(BeTrue(), "which lets it be tried again")
+		Expect(w.wire.Writes()).NotTo(ContainElement("POST /vote_config"))
+
+		w.reconciler.Client = current
+		w.settle(ctx, p)
+		Expect(w.config(ctx, p).TotalVotesPerUser).To(BeEquivalentTo(votes))
+	},
+		Entry("under the policy Enforce", v1alpha1.DriftEnforce, 3),
+		Entry("under the policy Observe", v1alpha1.DriftObserve, 9),
+		Entry("under the policy InitOnly", v1alpha1.DriftInitOnly, 9),
+	)
 })

@@ -62,7 +62,8 @@ func newWorld(ctx context.Context) *world {
 	}
 	w.startVoting(ctx)
 	w.reconciler = &poll.Reconciler{
-		Client:   w.client(),
+		Client:   w.client(&client.CacheOptions{Reader: cached}),
+		Live:     w.client(nil),
 		Recorder: w.events,
 		HTTP:     &http.Client{Transport: w.wire.Over(http.DefaultTransport), Timeout: 5 * time.Second},
 		Endpoint: func(*v1alpha1.Backend) string { return w.voting.Base() },
@@ -93,11 +94,11 @@ func (w *world) startVoting(ctx context.Context) {
 	w.service = votingclient.New(w.voting.Base(), &http.Client{}, w.clock.moving)
 }
 
-// client returns a client as the operator's: it reads from a cache, writes over
-// the wire and may do what the operator's role allows.
-func (w *world) client() client.Client {
+// client returns a client as the operator's: it reads from a cache, if there is one,
+// writes over the wire and may do what the operator's role allows.
+func (w *world) client(cache *client.CacheOptions) client.Client {
 	GinkgoHelper()
-	c, err := client.New(w.connection(), client.Options{Scheme: cluster.Scheme, Cache: &client.CacheOptions{Reader: cached}})
+	c, err := client.New(w.connection(), client.Options{Scheme: cluster.Scheme, Cache: cache})
 	Expect(err).NotTo(HaveOccurred())
 	return c
 }
@@ -293,15 +294,4 @@ func (w *world) createRaw(ctx context.Context, name string, spec map[string]any)
 		"metadata": map[string]any{"namespace": w.namespace, "name": name}, "spec": spec,
 	}}
 	w.create(ctx, o)
-}
-
-// counted returns what a counter without labels says.
-func counted(from prometheus.Gatherer, name string) (float64, error) {
-	families, err := from.Gather()
-	for _, family := range families {
-		if family.GetName() == name {
-			return family.GetMetric()[0].GetCounter().GetValue(), err
-		}
-	}
-	return 0, err
 }
