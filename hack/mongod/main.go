@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"github.com/FerretDB/FerretDB/ferretdb"
@@ -53,9 +54,16 @@ func run(listen, data string, child bool) error {
 	if err != nil {
 		return err
 	}
-	go (&indexer{folder: folder}).run(ctx)
+	var indexing sync.WaitGroup
+	defer func() {
+		stop()
+		indexing.Wait()
+	}()
+	indexing.Go(func() { keepIndexed(ctx, folder) })
 	done := make(chan error, 1)
 	go func() { done <- db.Run(ctx) }()
-	fmt.Println(db.MongoDBURI())
+	if _, err := fmt.Fprintln(os.Stdout, db.MongoDBURI()); err != nil {
+		return err
+	}
 	return <-done
 }

@@ -137,8 +137,12 @@ func build(ctx context.Context) (string, error) {
 	source := filepath.Join(filepath.Dir(strings.TrimSpace(string(gomod))), "hack", "mongod")
 	hash := sha256.New()
 	hash.Write([]byte(runtime.Version()))
-	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
-		content, err := os.ReadFile(filepath.Join(source, name))
+	sources, err := filepath.Glob(filepath.Join(source, "*.go"))
+	if err != nil {
+		return "", err
+	}
+	for _, path := range append(sources, filepath.Join(source, "go.mod"), filepath.Join(source, "go.sum")) {
+		content, err := os.ReadFile(path)
 		if err != nil {
 			return "", err
 		}
