@@ -8,11 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
@@ -56,7 +54,7 @@ func Cached() map[client.Object]cache.ByObject {
 func (r *Reconciler) Setup(manager ctrl.Manager) error {
 	r.Client = secrets.New(r.Client, r.Live)
 	b := ctrl.NewControllerManagedBy(manager).
-		For(&v1alpha1.Backend{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&v1alpha1.Backend{}). // its status, too: a pass may have compared with an older one
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(ofPod)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSecret))
 	for _, k := range kinds() {

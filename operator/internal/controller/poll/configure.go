@@ -6,15 +6,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"reflect"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/services/votingclient"
@@ -36,26 +32,14 @@ func (r *Reconciler) configure(ctx context.Context, p *v1alpha1.Poll, t target) 
 		return r.refused(t, err), nil
 	}
 	if !written || p.Status.AppliedHash != hashOf(t, want) {
+		// Otherwise it was perhaps written already, and what the service holds is not the
+		// operator's to replace, or not without saying so.
 		if err := r.current(ctx, p); err != nil {
 			return nil, err
 		}
 		return r.write(ctx, p, t, want), nil
 	}
 	return r.correct(ctx, p, t, want, found && visiblyEqual(want, got)), nil
-}
-
-// current returns an error if a Poll is stored otherwise than it was read. Of one
-// that the cache is late with, the configuration was written perhaps already, and
-// what the service holds is not the operator's to replace, or not without saying so.
-func (r *Reconciler) current(ctx context.Context, p *v1alpha1.Poll) error {
-	var stored v1alpha1.Poll
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(p), &stored); err != nil {
-		return err
-	}
-	if stored.ResourceVersion != p.ResourceVersion {
-		return apierrors.NewConflict(schema.GroupResource{Group: v1alpha1.Group, Resource: "polls"}, p.Name, errors.New("the cache is late"))
-	}
-	return nil
 }
 
 // correct does what policy says of a configuration that was written before.

@@ -6,10 +6,13 @@ package poll
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,7 +69,27 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if syncErr != nil {
 		return ctrl.Result{}, syncErr
 	}
+	if unready(&p) && p.ResourceVersion == before.ResourceVersion {
+		// Not written, as the cache has it already: but is it what is stored? What woke
+		// this pass does not come again.
+		if err := r.current(ctx, &p); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
 	return r.next(&p), nil
+}
+
+// current returns an error if a Poll is stored otherwise than it was read: the cache
+// is late with what an earlier pass wrote, or with what somebody else did.
+func (r *Reconciler) current(ctx context.Context, p *v1alpha1.Poll) error {
+	var stored v1alpha1.Poll
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(p), &stored); err != nil {
+		return err
+	}
+	if stored.ResourceVersion != p.ResourceVersion {
+		return apierrors.NewConflict(schema.GroupResource{Group: v1alpha1.Group, Resource: "polls"}, p.Name, errors.New("the cache is late"))
+	}
+	return nil
 }
 
 // hold adds the finalizer before anything is written to the service.

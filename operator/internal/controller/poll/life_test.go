@@ -101,6 +101,24 @@ var _ = Describe("The life of a Poll", func() {
 		Expect(p).To(beReady())
 	})
 
+	It("does not take what a late cache shows for reported", func(ctx SpecContext) {
+		w.delete(ctx, w.secret())
+		w.create(ctx, w.backend("default"), p)
+		w.settle(ctx, p)
+		late := p.DeepCopy()
+		w.create(ctx, w.secret())
+		w.settle(ctx, p)
+		Expect(p).To(beReady())
+		w.delete(ctx, w.secret())
+		current := w.reconciler.Client
+		w.reconciler.Client = lateCache{current, late} // which says already that there is no key
+		_, err := w.reconcile(ctx, p)
+		Expect(apierrors.IsConflict(err)).To(BeTrue(), "which lets it be tried again")
+		w.reconciler.Client = current
+		w.settle(ctx, p)
+		Expect(p).To(haveReason(v1alpha1.Ready, v1alpha1.ReasonNoKey))
+	})
+
 	It("follows an edit, of what the service does not return too", func(ctx SpecContext) {
 		w.create(ctx, w.backend("default"), p)
 		w.settle(ctx, p)

@@ -122,6 +122,17 @@ var _ = Describe("The operator as it runs", func() {
 		w.eventually(ctx, p, beReady())
 	})
 
+	It("looks again at a Poll that turned out not to be ready", func(ctx SpecContext) {
+		p := w.poll("late")
+		w.create(ctx, w.backend("default"), p)
+		w.run()
+		w.eventually(ctx, p, beReady())
+		// As if a pass had written it before what made the Poll ready again.
+		meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{Type: v1alpha1.Ready, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNoKey})
+		Expect(w.api.Status().Update(ctx, p)).To(Succeed())
+		w.eventually(ctx, p, beReady())
+	})
+
 	It("lets the younger of two Polls take over when the older goes", func(ctx SpecContext) {
 		id := "same"
 		first, second := w.poll("first"), w.poll("second")

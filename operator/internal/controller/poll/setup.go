@@ -48,7 +48,7 @@ func (r *Reconciler) Setup(ctx context.Context, manager ctrl.Manager, workers in
 	r.Client = secrets.New(r.Client, manager.GetAPIReader())
 	specChanged := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	return ctrl.NewControllerManagedBy(manager).
-		For(&v1alpha1.Poll{}, specChanged).
+		For(&v1alpha1.Poll{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, turnedUnready()))).
 		Watches(&v1alpha1.Poll{}, handler.EnqueueRequestsFromMapFunc(r.rivals), specChanged).
 		Watches(&v1alpha1.Extension{}, r.wake(r.ofExtension), specChanged).
 		Watches(&v1alpha1.Backend{}, r.wake(r.ofBackend), builder.WithPredicates(comesOrGoes())).
@@ -66,6 +66,19 @@ func comesOrGoes() predicate.Predicate {
 		return meta.IsStatusConditionTrue(o.(*v1alpha1.Backend).Status.Conditions, v1alpha1.Ready)
 	}
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return ready(e.ObjectOld) != ready(e.ObjectNew) }}
+}
+
+// turnedUnready lets pass that a Poll is not ready any more. What would have woken it
+// came perhaps while it was ready still in the cache, and was passed over.
+func turnedUnready() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return !unready(e.ObjectOld.(*v1alpha1.Poll)) && unready(e.ObjectNew.(*v1alpha1.Poll))
+		},
+	}
 }
 
 // find returns Polls that have to do with an object, not to be changed.
