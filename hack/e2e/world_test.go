@@ -113,7 +113,7 @@ func (w *world) values() object {
 		values["trialDatabase"] = object{
 			"enabled": true,
 			"image":   os.Getenv("ACCLAIM_E2E_DATABASE_IMAGE"),
-			"args":    []string{"--listen=:27017", "--data=/data/db"},
+			"args":    []string{"--listen=:27017", "--data=/data/db", "--sync=false"},
 		}
 	}
 	return values

@@ -22,14 +22,15 @@ func main() {
 	listen := flag.String("listen", "127.0.0.1:0", "address; port 0 picks one")
 	data := flag.String("data", "mongod-data", "folder of the database files; made if it is missing")
 	child := flag.Bool("child", false, "end when standard input does, and so with the process that holds its other end")
+	durable := flag.Bool("sync", true, "answer when writes are on disk; without it, in the system's cache, which outlives this process but not the machine")
 	flag.Parse()
-	if err := run(*listen, *data, *child); err != nil {
+	if err := run(*listen, *data, *durable, *child); err != nil {
 		fmt.Fprintln(os.Stderr, "mongod:", err)
 		os.Exit(1)
 	}
 }
 
-func run(listen, data string, child bool) error {
+func run(listen, data string, durable, child bool) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if child {
@@ -45,11 +46,15 @@ func run(listen, data string, child bool) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
+	pragmas := url.Values{"_pragma": {"synchronous(full)"}}
+	if !durable {
+		pragmas.Set("_pragma", "synchronous(off)")
+	}
 	db, err := ferretdb.New(&ferretdb.Config{
 		Listener:  ferretdb.ListenerConfig{TCP: listen},
 		Logger:    slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 		Handler:   "sqlite",
-		SQLiteURL: (&url.URL{Scheme: "file", Path: folder + "/"}).String(),
+		SQLiteURL: (&url.URL{Scheme: "file", Path: folder + "/", RawQuery: pragmas.Encode()}).String(),
 	})
 	if err != nil {
 		return err

@@ -95,7 +95,7 @@ func (s *Server) Start() string {
 	if err != nil {
 		t.Fatalf("build hack/mongod: %v", err)
 	}
-	server := exec.CommandContext(context.WithoutCancel(t.Context()), program, "--child", "--data", s.folder, "--listen", s.address)
+	server := exec.CommandContext(context.WithoutCancel(t.Context()), program, "--child", "--sync=false", "--data", s.folder, "--listen", s.address)
 	server.Stderr = t.Output()
 	input, err := server.StdinPipe()
 	if err != nil {
