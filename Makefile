@@ -22,7 +22,7 @@ CC   := $(shell go env CC)
 RACE := $(if $(shell command -v $(firstword $(CC))),-race)
 
 # Modules of their own that are tested and linted like the program.
-MODULES := hack/image hack/mongod
+MODULES := hack/image
 
 .PHONY: help build image check-image check-chart run test generate check-generate browser lint fuzz bench bench-operator cluster-up cluster-down e2e e2e-images e2e-kind fmt clean
 
