@@ -89,11 +89,12 @@ cluster-down: ## End it and remove what was its own
 	go run ./hack/cluster down
 
 # What the end-to-end suite is given; the second image is the first under another
-# tag. LABELS selects specs, such as `nodes`: those that a run with NODES=3 adds.
+# tag. LABELS selects specs, such as `nodes`: those that a run with NODES=3 adds. One
+# node cannot be taken away.
 E2E := ACCLAIM_E2E_IMAGE=acclaim:dev ACCLAIM_E2E_NEXT_IMAGE=acclaim:next ACCLAIM_E2E_DATABASE_IMAGE=acclaim-mongod:dev ACCLAIM_E2E_KILL_IMAGE=acclaim-kill:dev
 E2E_IMAGES := $(addprefix bin/,acclaim-image.tar acclaim-next-image.tar mongod-image.tar kill-image.tar)
 E2E_RUN = $(CURDIR)/bin/e2e.test -test.timeout=30m --ginkgo.v --ginkgo.timeout=29m $(if $(CI),--ginkgo.no-color) $(if $(LABELS),--ginkgo.label-filter='$(LABELS)')
-LABELS ?=
+LABELS ?= $(if $(filter 1,$(NODES)),!power)
 
 e2e: e2e-images ## Test the chart and the image in a cluster of NODES nodes on this machine, started if there is none; needs root
 	go build -o bin/cluster ./hack/cluster
@@ -101,7 +102,7 @@ e2e: e2e-images ## Test the chart and the image in a cluster of NODES nodes on t
 	bin/cluster load $(E2E_IMAGES)
 	cd hack/e2e && $(E2E) $(if $(filter-out 1,$(NODES)),ACCLAIM_E2E_POWER=$(CURDIR)/bin/cluster) $(CURDIR)/bin/cluster run $(E2E_RUN)
 
-e2e-kind: LABELS = !autoscaler
+e2e-kind: LABELS = !autoscaler && !power
 e2e-kind: e2e-images ## The same on kind, which needs Docker, kind, kubectl and helm; it does not measure CPU, so nothing is autoscaled
 	kind get clusters | grep -qx acclaim || kind create cluster --name acclaim --config hack/e2e/kind.yaml
 	for image in $(E2E_IMAGES); do kind load image-archive --name acclaim $$image; done

@@ -14,8 +14,8 @@
 //	ACCLAIM_E2E_INGRESS         where the ingress controller listens, if not at port
 //	                            30080 of the first node
 //	ACCLAIM_E2E_POWER           a command that is given `stop NODE` to cut the power of
-//	                            a node, or `start NODE`. Without it no node is taken
-//	                            away; with it there must be two at least
+//	                            a node, or `start NODE`, for the specs with the label
+//	                            `power`; there must be two nodes at least
 //
 // It calls helm and, to drain a node, kubectl. Nodes have the images already.
 // `make e2e` sees to all of it.
