@@ -1,5 +1,5 @@
-# Acclaim's image: the services and the operator, two static programs and nothing
-# else. `make image` writes the same without Docker.
+# Acclaim's image: two static programs, the services and the operator, and their
+# license. `make image` writes the same without Docker.
 #
 #   docker build -t acclaim --build-arg VERSION=1.2.3 --build-arg REVISION="$(git rev-parse HEAD)" \
 #     --build-arg CREATED="$(git log -1 --format=%cI)" .
@@ -7,10 +7,13 @@
 # Programs are cross-compiled, so that this stage never runs under emulation.
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 ARG TARGETARCH
+ARG VERSION=dev
+ARG REVISION=
 WORKDIR /src
 COPY . .
 RUN --mount=type=cache,target=/root/.cache/go-build --mount=type=cache,target=/go/pkg/mod \
-    go -C hack/image run . acclaim --architecture=${TARGETARCH:-$(go env GOARCH)} --root=/root-of-image
+    go -C hack/image run . acclaim --architecture=${TARGETARCH:-$(go env GOARCH)} \
+        --version="$VERSION" --revision="$REVISION" --root=/root-of-image
 
 FROM scratch
 ARG VERSION=dev
@@ -24,7 +27,7 @@ LABEL org.opencontainers.image.title="Acclaim" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.created="$CREATED"
 COPY --from=build /root-of-image/LICENSE /root-of-image/acclaim /root-of-image/operator /
-# The embedded store is in the only folder that the user may write to.
+# The embedded store uses the only folder that the user can write to.
 COPY --from=build --chown=65532:65532 /root-of-image/data /data
 USER 65532:65532
 WORKDIR /data

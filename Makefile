@@ -5,7 +5,10 @@ SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
 FUZZTIME ?= 30s
+DURATION ?= 1h
 NODES    ?= 1
+SEEDS    ?= 100000
+WORLDS   ?= 1000
 ARGS     ?=
 
 # The tools module pins the linter. `go tool` builds it once for each version of
@@ -21,20 +24,67 @@ GENERATE := go tool -modfile=hack/tools/controller-gen/go.mod controller-gen obj
 CC   := $(shell go env CC)
 RACE := $(if $(shell command -v $(firstword $(CC))),-race)
 
+# The version and the commit that `acclaim version` prints, as hack/image sets
+# them.
+VERSION  = $(or $(shell git describe --tags --always --dirty --abbrev=12 2>/dev/null),dev)
+REVISION = $(shell git rev-parse HEAD 2>/dev/null)
+CLI     := github.com/acclaim-dev/acclaim/services/internal/cli
+STAMP    = -X $(CLI).version=$(VERSION) -X $(CLI).commit=$(REVISION)
+
+# It asks the database that GOVULNDB names, https://vuln.go.dev by default, and fails
+# where that does not answer.
+VULNCHECK := go tool -modfile=$(CURDIR)/hack/tools/govulncheck/go.mod govulncheck $(if $(GOVULNDB),-db $(GOVULNDB))
+
 # Modules of their own that are tested and linted like the program.
 MODULES := hack/image
 
-.PHONY: help build image check-image check-chart run test generate check-generate browser lint fuzz bench bench-operator cluster-up cluster-down e2e e2e-images e2e-kind fmt clean
+# The commit of the version before this one. A release sets it to that of the last.
+PREVIOUS ?= ffa7e5ee0616d77f592e224d6fa3574ce6478353
+
+.PHONY: help build image dist manifest check-dist check-image check-chart run test mixed has-previous simulate generate check-generate browser clients lint vulncheck fuzz abuse defects soak bench bench-operator cluster-up cluster-down e2e e2e-images e2e-kind fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## Build the program, bin/acclaim
-	go build -trimpath -o bin/acclaim ./services
+	go build -trimpath -ldflags '$(STAMP)' -o bin/acclaim ./services
 
 image: ## Write the image without Docker, bin/acclaim-image.tar; ARGS adds flags
 	mkdir -p bin
 	go -C hack/image run . acclaim --docker-archive $(CURDIR)/bin/acclaim-image.tar $(ARGS)
+
+# The flags with which hack/cluster builds Helm, so that Go builds it once.
+HELMS := CGO_ENABLED=0 GOFLAGS=-trimpath
+
+# What a release at tag v1.2.3 is called: 1.2.3 is the tag of the image and the
+# version of the chart, which must be a semantic version and else keeps its own.
+RELEASE  = $(VERSION:v%=%)
+CHART    = $(if $(filter v%,$(VERSION)),--version $(RELEASE)) --app-version $(RELEASE)
+DIST    := $(CURDIR)/bin/dist
+PROCESSORS ?= amd64 arm64
+
+dist: ## Write a release into bin/dist: an image for each of PROCESSORS, chart, manifests, bill of materials, checksums
+	rm -rf $(DIST) && mkdir -p $(DIST)
+	for processor in $(PROCESSORS); do \
+		go -C hack/image run . acclaim --architecture $$processor --tag acclaim:$(RELEASE) --docker-archive $(DIST)/acclaim-$(RELEASE)-$$processor.tar; \
+	done
+	@# `go tool` would ignore -trimpath and build Helm's library once more.
+	$(HELMS) go -C hack/cluster/tools/helm run helm.sh/helm/v4/cmd/helm package $(CURDIR)/charts/acclaim $(CHART) --destination $(DIST)
+	programs=$$(mktemp -d) && trap 'rm -rf "$$programs"' EXIT && go -C hack/image run . acclaim --root "$$programs" && \
+		go -C hack/image run . sbom "$$programs/acclaim" "$$programs/operator" >$(DIST)/acclaim-$(RELEASE).cdx.json
+	$(MAKE) manifest
+	cd $(DIST) && sha256sum * >SHA256SUMS
+
+MANIFEST_IMAGE ?= acclaim:$(RELEASE)
+
+manifest: ## Write what installs the operator without Helm into bin/dist; MANIFEST_IMAGE=registry.example/acclaim:1.2.3 names its image
+	mkdir -p $(DIST)
+	for folder in default all-namespaces; do \
+		$(HELMS) go -C charts/test run ./manifest/write $(CURDIR)/config $$folder '$(MANIFEST_IMAGE)' >$(DIST)/acclaim-$(RELEASE)-$$folder.yaml || exit; \
+	done
+
+check-dist: dist ## Fail when a file of the release is missing or differs from its checksum
+	cd $(DIST) && sha256sum --check --strict SHA256SUMS && test "$$(wc -l <SHA256SUMS)" = $(words chart bom default all-namespaces $(PROCESSORS))
 
 check-image: image ## Fail when a copy of what is committed, built elsewhere, gives another image
 	@copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT && git clone -q . "$$copy/tree" && \
@@ -49,9 +99,22 @@ ifndef RACE
 	@echo 'make test: no C compiler ($(CC)), so the race detector is off' >&2
 	@test "$${CI:-false}" != true
 endif
-	@# Built before the tests, whose time limit it would use up on a new machine.
-	assets=$$(go run ./hack/envtest) && CGO_ENABLED=$(if $(RACE),1,0) KUBEBUILDER_ASSETS=$$assets go test -timeout 30m $(RACE) ./...
+	@# Built before the tests, whose time limit it would use up on a new machine. Beside
+	@# other tests on two slow cores an API server takes longer than 20 seconds to start.
+	assets=$$(go run ./hack/envtest) && CGO_ENABLED=$(if $(RACE),1,0) KUBEBUILDER_ASSETS=$$assets \
+		KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=3m go test -timeout 30m $(RACE) ./...
 	for module in $(MODULES); do go -C $$module test ./...; done
+
+has-previous:
+	@git cat-file -e '$(PREVIOUS)^{commit}' 2>/dev/null || { echo 'make mixed: this clone lacks the commit $(PREVIOUS) of the version before: fetch the whole history' >&2; exit 1; }
+
+mixed: has-previous ## Run this version and the one before, of the commit PREVIOUS, side by side over one database
+	previous=$$(mktemp -d) && trap 'rm -rf "$$previous"' EXIT && git archive $(PREVIOUS) | tar -x -C "$$previous" && \
+		go -C "$$previous" build -o "$$previous/acclaim" ./services && \
+		ACCLAIM_PREVIOUS_PROGRAM="$$previous/acclaim" go test -v -count=1 -run='^TestMixedVersions$$/^the_version_before$$' ./services
+
+simulate: ## Run SEEDS simulations of the engine, 100000 by default, and WORLDS of the whole program, 1000 by default
+	ACCLAIM_SIM_SEEDS=$(SEEDS) ACCLAIM_SIM_WORLDS=$(WORLDS) go test -count=1 -timeout=0 -run='^TestSimulation$$' ./services/internal/stream ./services/internal/app
 
 generate: ## Write what is generated from the API types and the chart's values: methods, CRDs, RBAC, the chart's copies
 	$(GENERATE)
@@ -60,24 +123,40 @@ generate: ## Write what is generated from the API types and the chart's values: 
 check-generate: generate ## Fail when what is generated is not what is committed
 	@test -z "$$(git status --porcelain -- api config charts)" || { git status --short -- api config charts; git diff -- api config charts; exit 1; } >&2
 
-# As hack/cluster builds Helm, with the same versions, so that it is built once.
-HELMS := CGO_ENABLED=0 GOFLAGS=-trimpath
-
 check-chart: ## Lint the chart and compare what it renders with charts/test/testdata; the first run builds Helm's library
-	cd charts/test && $(HELMS) $(LINT) run ./...
-	$(HELMS) go -C charts/test test ./...
+	@# The linter that `make lint` has built, not one with Helm's flags.
+	cd charts/test && linter=$$($(subst go tool,go tool -n,$(LINT))) && $(HELMS) $$linter run ./...
+	@# The chart is outside of the module, so the cache of tests does not notice its changes.
+	$(HELMS) go -C charts/test test -count=1 ./...
 
-browser: ## Test the pages in Chromium, from Debian or ACCLAIM_CHROMIUM; needs node and npm
+browser: ## Test the pages and the hosted service's browser SDK in Chromium, from Debian or ACCLAIM_CHROMIUM; needs node and npm
 	cd hack/browser && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --no-audit --no-fund && npm test
+
+clients: ## Test clients of others and of ours against the program; needs node and npm
+	cd hack/clients && npm ci --no-audit --no-fund && npm test
+	mkdir -p bin && cd api/clients/typescript && npm ci --no-audit --no-fund && npm test && npm pack --ignore-scripts --pack-destination $(CURDIR)/bin
 
 lint: ## Run golangci-lint; the first run builds it, which takes a minute or two
 	$(LINT) run ./...
 	for module in $(MODULES); do (cd $$module && $(LINT) run ./...); done
 
+vulncheck: ## Look for known vulnerabilities in what the programs call; needs the Go vulnerability database, see GOVULNDB
+	$(VULNCHECK) ./...
+	for module in $(MODULES); do (cd $$module && $(VULNCHECK) ./...) || exit; done
+
 fuzz: ## Run every fuzz target for FUZZTIME, 30s by default
 	@grep -rEo '^func Fuzz\w+' --include='*_test.go' . | while IFS=: read -r file func; do \
 		(set -x; go test -run='^$$' -fuzz="^$${func#func }$$" -fuzztime=$(FUZZTIME) -fuzzminimizetime=20x "$$(dirname "$$file")") </dev/null; \
 	done
+
+abuse: ## Attack the program beside ordinary viewers; fails if they notice. ARGS adds flags: ARGS=-list, ARGS="-only whispers"
+	go run ./hack/abuse $(ARGS)
+
+defects: ## Bring past defects back and demand that their tests fail. ARGS adds flags: ARGS=-list, ARGS="-slice 2/4", ARGS="-only lease"
+	go run ./hack/defects $(ARGS)
+
+soak: ## Run the histories over elections of a replica set for DURATION, 1h by default, with a new seed for each
+	ACCLAIM_SOAK=$(DURATION) go test -v -count=1 -timeout=0 -run='Elections$$' ./services/internal/stream ./services
 
 bench: ## Measure throughput against the ceiling; ARGS adds flags, see ARGS=-help; MONGODB_URI names a cluster
 	go run ./hack/bench $(ARGS)

@@ -1,9 +1,10 @@
 // Operator rolls out the services of Acclaim that Kubernetes resources declare,
-// gives them the declared extensions and makes the declared polls exist in them.
+// writes their extension registries and configures the declared polls in them.
 package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,10 +15,11 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	// The roots of public certificate authorities: the image has none of its own.
 	_ "golang.org/x/crypto/x509roots/fallback"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -32,74 +34,95 @@ import (
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/extension"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/poll"
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
+	"github.com/acclaim-dev/acclaim/operator/internal/holder"
 )
 
 // leaseName is the lease of leader election.
 const leaseName = "operator.acclaim.dev"
 
-// settings are the program's flags.
-type settings struct {
+// flagValues are the values of the program's flags.
+type flagValues struct {
 	namespaces    []string
 	leaderElect   bool
 	health        string
 	metrics       string
 	votingURL     string
+	podURL        string
 	driftInterval time.Duration
 	giveUpAfter   time.Duration
 	workers       int
 	defaultImage  string
 	mongoDBSecret string
-	uninstall     string
+	instance      string
 }
 
 func main() {
-	var s settings
-	f := pflag.CommandLine
-	f.StringSliceVar(&s.namespaces, "namespaces", nil, "namespaces to watch (default all)")
-	f.BoolVar(&s.leaderElect, "leader-elect", true, "let one of several operators work at a time")
-	f.StringVar(&s.health, "health-listen", ":8081", "address of /healthz and /readyz")
-	f.StringVar(&s.metrics, "metrics-listen", ":8080", "address of /metrics")
-	f.StringVar(&s.votingURL, "voting-url", "http://{backend}-voting.{namespace}.svc:8080{path}", "base address of a Backend's voting service")
-	f.DurationVar(&s.driftInterval, "drift-interval", time.Minute, "how often a configuration is compared with the declared one")
-	f.DurationVar(&s.giveUpAfter, "give-up-after", 5*time.Minute, "how long the deletion of a Poll waits for a service that does not answer")
-	f.IntVar(&s.workers, "workers", 8, "Polls, and namespaces of Extensions, to work on at once")
-	f.StringVar(&s.defaultImage, "default-backend-image", "", "image of the Backend created in a namespace that has Polls and no Backend (default: none is created)")
-	f.StringVar(&s.mongoDBSecret, "default-backend-mongodb-secret", "mongodb", `Secret whose entry "uri" is the address of that Backend's database`)
-	f.StringVar(&s.uninstall, "uninstall", "", "namespace/release of Helm whose operator to take out of the cluster, instead of being one")
-	pflag.Parse()
 	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, nil)))
-	work := run
-	if s.uninstall != "" {
-		work = takeOut
-	}
-	if err := work(ctrl.SetupSignalHandler(), s); err != nil {
+	if err := newCommand().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintf(os.Stderr, "operator: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-// run works until the context is done.
-func run(ctx context.Context, s settings) error {
+// newCommand returns the command line: the operator itself, the subcommand that
+// removes one and the one that prints the version.
+func newCommand() *cobra.Command {
+	var s flagValues
+	command := &cobra.Command{
+		Use:               "operator",
+		Short:             "Run the operator of Acclaim",
+		Args:              cobra.NoArgs,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		RunE:              func(c *cobra.Command, _ []string) error { return run(c.Context(), s) },
+	}
+	command.PersistentFlags().StringSliceVar(&s.namespaces, "namespaces", nil, "namespaces to watch (default all)")
+	f := command.Flags()
+	f.BoolVar(&s.leaderElect, "leader-elect", true, "let one of several operators work at a time")
+	f.StringVar(&s.health, "health-listen", ":8081", "address of /healthz and /readyz")
+	f.StringVar(&s.metrics, "metrics-listen", ":8080", "address of /metrics")
+	f.StringVar(&s.votingURL, "voting-url", "{scheme}://{backend}-voting.{namespace}.svc:8080{path}", "base address of a Backend's voting service")
+	f.StringVar(&s.podURL, "pod-url", "{scheme}://{pod}:8080{path}", "base address of the API of a pod, which is asked whether it has the keys of Extensions; empty asks none")
+	f.DurationVar(&s.driftInterval, "drift-interval", time.Minute, "time between two comparisons of a configuration with the declared one")
+	f.DurationVar(&s.giveUpAfter, "give-up-after", 5*time.Minute, "how long the deletion of a Poll waits for a service that does not answer")
+	f.IntVar(&s.workers, "workers", 8, "Polls, and namespaces of Extensions, to reconcile at once")
+	f.StringVar(&s.defaultImage, "default-backend-image", "", "image of the Backend created in a namespace that has Polls and no Backend (default: none is created)")
+	f.StringVar(&s.mongoDBSecret, "default-backend-mongodb-secret", "mongodb", `Secret whose entry "uri" is the URI of that Backend's database`)
+	f.StringVar(&s.instance, "instance", "acclaim-system/acclaim", "NAMESPACE/RELEASE, which the operator writes into what it looks after; it leaves alone what has another one")
+	command.AddCommand(&cobra.Command{
+		Use:   "uninstall NAMESPACE/RELEASE",
+		Short: "Remove the operator of a Helm release",
+		Args:  cobra.ExactArgs(1),
+		RunE:  func(c *cobra.Command, args []string) error { return removeOperator(c.Context(), args[0], s.namespaces) },
+	}, newVersion())
+	return command
+}
+
+// run runs the operator until the context is done.
+func run(ctx context.Context, s flagValues) error {
 	manager, err := newManager(s)
 	if err != nil {
 		return err
 	}
 	recorder := manager.GetEventRecorder("acclaim-operator")
-	backends := &backend.Reconciler{Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder, Now: time.Now}
+	instance := holder.NewInstance(s.instance)
+	backends := &backend.Reconciler{Client: manager.GetClient(), APIReader: manager.GetAPIReader(), Recorder: recorder, Now: time.Now, Instance: instance}
 	polls := &poll.Reconciler{
 		Client:         manager.GetClient(),
-		Live:           manager.GetAPIReader(),
+		APIReader:      manager.GetAPIReader(),
 		Recorder:       recorder,
-		HTTP:           s.httpClient(),
+		HTTP:           poll.NewClients(s.httpClient),
 		Endpoint:       s.endpoint,
 		DefaultBackend: s.defaultBackend(),
 		Now:            time.Now,
 		DriftInterval:  s.driftInterval,
 		GiveUpAfter:    s.giveUpAfter,
 		Metrics:        poll.NewMetrics(metrics.Registry),
+		Instance:       instance,
 	}
-	extensions := &extension.Reconciler{Client: manager.GetClient(), Recorder: recorder, Now: time.Now}
-	metrics.Registry.MustRegister(censuses(manager.GetClient())...)
+	extensions := &extension.Reconciler{Client: manager.GetClient(), Recorder: recorder, Now: time.Now, GiveUpAfter: s.giveUpAfter, Instance: instance, Pods: s.podAsker()}
+	metrics.Registry.MustRegister(newCensuses(manager.GetClient())...)
 	if err := errors.Join(
 		backends.Setup(manager), extensions.Setup(ctx, manager, s.workers), polls.Setup(ctx, manager, s.workers),
 	); err != nil {
@@ -108,16 +131,16 @@ func run(ctx context.Context, s settings) error {
 	return manager.Start(ctx)
 }
 
-// censuses count what there is in a cache.
-func censuses(c client.Reader) []prometheus.Collector {
-	return []prometheus.Collector{poll.NewCensus(c), extension.NewCensus(c), backend.NewCensus(c)}
+// newCensuses returns the collectors that count resources in a cache.
+func newCensuses(c client.Reader) []prometheus.Collector {
+	return []prometheus.Collector{poll.NewCensus(c), poll.NewLiveVotes(c), extension.NewCensus(c), backend.NewCensus(c)}
 }
 
 // The lease is in the operator's own namespace:
 //
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=acclaim-system,verbs=get;create;update
 
-func newManager(s settings) (ctrl.Manager, error) {
+func newManager(s flagValues) (ctrl.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
@@ -128,8 +151,8 @@ func newManager(s settings) (ctrl.Manager, error) {
 	}
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        scheme,
-		Cache:                         cache.Options{DefaultNamespaces: s.watched(), ByObject: backend.Cached()},
-		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+		Cache:                         cache.Options{DefaultNamespaces: s.watchedNamespaces(), ByObject: backend.CacheOptions()},
+		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: true}, FieldOwner: desired.Operator},
 		LeaderElection:                s.leaderElect,
 		LeaderElectionID:              leaseName,
 		LeaderElectionReleaseOnCancel: true,
@@ -147,7 +170,7 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
 }
 
-func (s settings) watched() map[string]cache.Config {
+func (s flagValues) watchedNamespaces() map[string]cache.Config {
 	if len(s.namespaces) == 0 {
 		return nil
 	}
@@ -158,19 +181,34 @@ func (s settings) watched() map[string]cache.Config {
 	return watched
 }
 
-// httpClient returns the client of voting services. It keeps a connection for
-// each worker, most of which ask the same service.
-func (s settings) httpClient() *http.Client {
+// httpClient returns a client for voting services. It keeps a connection for each
+// worker: most of them call the same service.
+func (s flagValues) httpClient(config *tls.Config) *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = config
 	transport.MaxIdleConnsPerHost = s.workers
-	return &http.Client{Transport: breaker.Over(transport), Timeout: 5 * time.Second}
+	return &http.Client{Transport: breaker.NewTransport(transport), Timeout: 5 * time.Second}
 }
 
-func (s settings) endpoint(b *v1alpha1.Backend) string {
-	return strings.NewReplacer("{backend}", b.Name, "{namespace}", b.Namespace, "{path}", desired.BasePath(b)).Replace(s.votingURL)
+func (s flagValues) endpoint(b *v1alpha1.Backend) string {
+	return strings.NewReplacer("{scheme}", desired.Scheme(b), "{backend}", b.Name, "{namespace}", b.Namespace, "{path}", desired.BasePath(b)).Replace(s.votingURL)
 }
 
-func (s settings) defaultBackend() *v1alpha1.BackendSpec {
+// podAsker returns nil where no pod is to be asked.
+func (s flagValues) podAsker() *extension.PodAsker {
+	if s.podURL == "" {
+		return nil
+	}
+	return extension.NewPodAsker(func(b *v1alpha1.Backend, pod *corev1.Pod) string {
+		address := pod.Status.PodIP
+		if strings.Contains(address, ":") { // IPv6
+			address = "[" + address + "]"
+		}
+		return strings.NewReplacer("{scheme}", desired.Scheme(b), "{pod}", address, "{path}", desired.BasePath(b)).Replace(s.podURL)
+	})
+}
+
+func (s flagValues) defaultBackend() *v1alpha1.BackendSpec {
 	if s.defaultImage == "" {
 		return nil
 	}

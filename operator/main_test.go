@@ -37,7 +37,7 @@ func TestRun(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
 	go func() {
-		stopped <- run(ctx, settings{
+		stopped <- run(ctx, flagValues{
 			health: health, metrics: "127.0.0.1:0", votingURL: "http://127.0.0.1:1{path}",
 			driftInterval: time.Minute, giveUpAfter: time.Minute, workers: 1,
 			defaultImage: "acclaim:test", mongoDBSecret: "database",

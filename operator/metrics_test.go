@@ -17,12 +17,12 @@ import (
 
 var update = flag.Bool("update", false, "write the list of metrics to testdata")
 
-// Alerts and dashboards rest on the names of metrics and of their labels: what is
-// in testdata is what the chart's tests take for true.
+// Alerts and dashboards depend on the names of metrics and of their labels. The
+// chart's tests read the list in testdata.
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	poll.NewMetrics(registry)
-	registry.MustRegister(censuses(nil)...)
+	registry.MustRegister(newCensuses(nil)...)
 	descriptions := make(chan *prometheus.Desc, 100)
 	registry.Describe(descriptions)
 	close(descriptions)

@@ -13,12 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
-// checkTimeout is how long each thing may take that /readyz asks for.
+// checkTimeout limits each check of /readyz.
 const checkTimeout = time.Second
 
-// addChecks makes /healthz say that the process lives, and /readyz that it can
-// work: what the API server knows has been read, and the API server answers. An
-// operator that waits to lead is as ready as the one that does.
+// addChecks adds /healthz, which answers while the process lives, and /readyz, which
+// requires a filled cache and an API server that answers. An operator that is not
+// the leader is as ready as the leader.
 func addChecks(manager ctrl.Manager) error {
 	api, err := discovery.NewDiscoveryClientForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
 	if err != nil {
@@ -26,12 +26,12 @@ func addChecks(manager ctrl.Manager) error {
 	}
 	return errors.Join(
 		manager.AddHealthzCheck("ping", healthz.Ping),
-		manager.AddReadyzCheck("cache", synced(manager.GetCache())),
-		manager.AddReadyzCheck("api-server", answers(api)),
+		manager.AddReadyzCheck("cache", checkCache(manager.GetCache())),
+		manager.AddReadyzCheck("api-server", checkAPIServer(api)),
 	)
 }
 
-func synced(c cache.Cache) healthz.Checker {
+func checkCache(c cache.Cache) healthz.Checker {
 	return func(r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 		defer cancel()
@@ -42,7 +42,7 @@ func synced(c cache.Cache) healthz.Checker {
 	}
 }
 
-func answers(api discovery.DiscoveryInterface) healthz.Checker {
+func checkAPIServer(api discovery.DiscoveryInterface) healthz.Checker {
 	return func(r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 		defer cancel()

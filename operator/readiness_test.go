@@ -21,7 +21,7 @@ func TestReadiness(t *testing.T) {
 		w.WriteHeader(status)
 	}))
 	defer server.Close()
-	api := answers(discovery.NewDiscoveryClientForConfigOrDie(&rest.Config{Host: server.URL}))
+	api := checkAPIServer(discovery.NewDiscoveryClientForConfigOrDie(&rest.Config{Host: server.URL}))
 	if err := api(request); err != nil {
 		t.Errorf("a ready API server: %v", err)
 	}
@@ -34,7 +34,7 @@ func TestReadiness(t *testing.T) {
 		t.Error("ready, and there is no API server")
 	}
 	for _, filled := range []bool{false, true} {
-		if err := synced(&informertest.FakeInformers{Synced: &filled})(request); (err == nil) != filled {
+		if err := checkCache(&informertest.FakeInformers{Synced: &filled})(request); (err == nil) != filled {
 			t.Errorf("the cache being filled is %v: %v", filled, err)
 		}
 	}

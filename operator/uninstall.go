@@ -2,27 +2,25 @@ package main
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/uninstall"
 )
 
-// takeOut takes the operator of a Helm release out of the cluster.
-func takeOut(ctx context.Context, s settings) error {
-	namespace, release, ok := strings.Cut(s.uninstall, "/")
+// removeOperator removes the operator of a Helm release, given as
+// NAMESPACE/RELEASE, that watches the given namespaces; none means all.
+func removeOperator(ctx context.Context, target string, watched []string) error {
+	namespace, release, ok := strings.Cut(target, "/")
 	if !ok {
-		return errors.New("--uninstall is not a namespace and a release, as in acclaim-system/acclaim")
+		return fmt.Errorf("%q is not NAMESPACE/RELEASE, as in acclaim-system/acclaim", target)
 	}
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+	scheme, err := newScheme()
+	if err != nil {
 		return err
 	}
 	config, err := ctrl.GetConfig()
@@ -39,8 +37,8 @@ func takeOut(ctx context.Context, s settings) error {
 		Namespace: namespace,
 		Release:   release,
 		Lease:     leaseName,
-		Watched:   s.namespaces,
-		Patience:  time.Minute,
+		Watched:   watched,
+		Timeout:   time.Minute,
 		Interval:  time.Second,
 	}
 	return u.Run(ctx)

@@ -1,29 +1,28 @@
 package main
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
 
-// Each service runs alone and answers its own routes and no others.
+// Each service can run alone. It answers its own routes and no others.
 func TestSingleServices(t *testing.T) {
 	for service, routes := range map[string]struct{ mine, others string }{
-		votingService:       {"/vote", "/rank"},
-		accumulationService: {"/accumulate", "/vote"},
-		rankingService:      {"/rank", "/user_info"},
-		stateService:        {"/user_info", "/accumulate"},
-		sandboxService:      {"/authtoken", "/vote"},
+		"voting":       {"/vote", "/rank"},
+		"accumulation": {"/accumulate", "/vote"},
+		"ranking":      {"/rank", "/user_info"},
+		"state":        {"/user_info", "/accumulate"},
+		"sandbox":      {"/authtoken", "/vote"},
 	} {
 		t.Run(service, func(t *testing.T) {
 			p := startProgram(t, t.TempDir(), service)
-			if service == sandboxService && !strings.HasSuffix(p.base, sandboxPath) {
+			if service == "sandbox" && !strings.HasSuffix(p.base, "/sandbox/v1") {
 				t.Errorf("the sandbox service is at %s", p.base)
 			}
 			for path, want := range map[string]int{routes.mine: http.StatusUnauthorized, routes.others: http.StatusNotFound} {
@@ -40,7 +39,7 @@ func TestSingleServices(t *testing.T) {
 
 // In the sandbox, too, only the sandbox service issues tokens.
 func TestOnlyTheSandboxServiceIssuesTokens(t *testing.T) {
-	for service, want := range map[string]int{rankingService: http.StatusNotFound, sandboxService: http.StatusOK} {
+	for service, want := range map[string]int{"ranking": http.StatusNotFound, "sandbox": http.StatusOK} {
 		p := startProgram(t, t.TempDir(), service, "--environment", "sandbox")
 		status, err := p.do(http.MethodPost, "/authtoken", "", `{"app_id":"sample-app","channel_id":"1","role":"viewer"}`, nil)
 		if err != nil || status != want {
@@ -49,21 +48,18 @@ func TestOnlyTheSandboxServiceIssuesTokens(t *testing.T) {
 	}
 }
 
-// Where the program cannot listen it leaves nothing behind.
+// A program that cannot listen leaves no data folder behind.
 func TestPortThatIsTaken(t *testing.T) {
 	other, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.Close() //nolint:errcheck // it only has to be there
+	defer other.Close() //nolint:errcheck // it only occupies the port
 	for taken, free := range map[string]string{"--listen": "--admin-listen", "--admin-listen": "--listen"} {
 		dir := filepath.Join(t.TempDir(), "data")
-		command := newCommand()
-		command.SetOut(io.Discard)
-		command.SetErr(io.Discard)
-		command.SetArgs([]string{"serve", "--data-dir", dir, "--extensions", registryFile(), free, "127.0.0.1:0", taken, other.Addr().String()})
-		if err := command.ExecuteContext(t.Context()); err == nil || !strings.HasPrefix(err.Error(), taken) {
-			t.Errorf("%s: %v", taken, err)
+		_, problem, status := runCommand(t, nil, "serve", "--data-dir", dir, "--extensions", registryFile(), free, "127.0.0.1:0", taken, other.Addr().String())
+		if status != exitFailed || !strings.Contains(problem, "\nError: "+taken) {
+			t.Errorf("%s: status %d, %s", taken, status, problem)
 		}
 		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: the folder is there: %v", taken, err)
@@ -72,16 +68,13 @@ func TestPortThatIsTaken(t *testing.T) {
 }
 
 func TestToken(t *testing.T) {
-	var out bytes.Buffer
-	command := newCommand()
-	command.SetOut(&out)
-	command.SetArgs([]string{"token", "--extensions", registryFile(), "--extension", sampleExtension,
-		"--role", "viewer", "--channel", "1", "--user", "42"})
-	if err := command.Execute(); err != nil {
-		t.Fatal(err)
+	out, problem, status := runCommand(t, nil, "token", "--extensions", registryFile(), "--extension", sampleExtension,
+		"--role", "viewer", "--channel", "1", "--user", "42")
+	if status != 0 {
+		t.Fatalf("status %d, %s", status, problem)
 	}
 	p := startProgram(t, t.TempDir(), "serve")
-	status, err := p.do(http.MethodPost, "/vote", strings.TrimSpace(out.String()), `{"value":3}`, nil)
+	status, err := p.do(http.MethodPost, "/vote", strings.TrimSpace(out), `{"value":3}`, nil)
 	if err != nil || status != http.StatusOK {
 		t.Errorf("a vote with the printed value: status %d, %v", status, err)
 	}
@@ -92,22 +85,31 @@ func TestCommandsThatCannotRun(t *testing.T) {
 		args []string
 		want string
 	}{
-		"environment": {[]string{"voting", "--environment", "moon"}, "moon"},
-		"half-life":   {[]string{"serve", "--decay-half-life", "0"}, "--decay-half-life"},
-		"timeout":     {[]string{"serve", "--shutdown-timeout", "-1s"}, "--shutdown-timeout"},
-		"delay":       {[]string{"serve", "--drain-delay", "-1s"}, "--drain-delay"},
-		"base path":   {[]string{"voting", "--base-path", "v1"}, "--base-path"},
-		"registry":    {[]string{"serve", "--extensions", "nowhere.yaml"}, "nowhere.yaml"},
-		"extension":   {[]string{"token", "--extensions", registryFile(), "--extension", "x", "--role", "viewer", "--channel", "1"}, `"x"`},
+		"environment":  {[]string{"voting", "--environment", "moon"}, "moon"},
+		"no half-life": {[]string{"serve", "--decay-half-life", "1m"}, "--decay-half-life"},
+		"timeout":      {[]string{"serve", "--shutdown-timeout", "-1s"}, "--shutdown-timeout"},
+		"delay":        {[]string{"serve", "--drain-delay", "-1s"}, "--drain-delay"},
+		"base path":    {[]string{"voting", "--base-path", "v1"}, "--base-path"},
+		"registry":     {[]string{"serve", "--extensions", "nowhere.yaml"}, "nowhere.yaml"},
+		"extension":    {[]string{"token", "--extensions", registryFile(), "--extension", "x", "--role", "viewer", "--channel", "1"}, `"x"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			command := newCommand()
-			command.SetOut(&bytes.Buffer{})
-			command.SetErr(&bytes.Buffer{})
-			command.SetArgs(c.args)
-			if err := command.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want an error about %s", err, c.want)
+			if _, problem, status := runCommand(t, nil, c.args...); status != exitFailed || !strings.Contains(problem, c.want) {
+				t.Errorf("status %d, %s, want an error about %s", status, problem, c.want)
 			}
 		})
+	}
+}
+
+func TestVersion(t *testing.T) {
+	for _, arg := range []string{"version", "--version"} {
+		out, _, status := runCommand(t, nil, arg)
+		if want := "acclaim (devel) (commit unknown, " + runtime.Version() + ")\n"; status != 0 || out != want {
+			t.Errorf("%s: status %d, %q, want %q", arg, status, out, want)
+		}
+	}
+	p := startProgram(t, t.TempDir(), "serve")
+	if n := metric(t, p, `acclaim_build_info{commit="unknown",go_version="`+runtime.Version()+`",version="(devel)"}`); n != 1 {
+		t.Errorf("acclaim_build_info is %d", n)
 	}
 }

@@ -15,12 +15,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/acclaim-dev/acclaim/services/internal/cli"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/sandbox"
 )
 
-// asProgram makes the test binary be the program, so that it can be killed.
+// asProgram is the environment variable that makes the test binary run as the
+// program, so that a test can kill it.
 const asProgram = "ACCLAIM_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -49,7 +52,7 @@ func startProgram(t *testing.T, dir, command string, flags ...string) *process {
 	return p
 }
 
-// newProgram returns a command of the program that does not run yet.
+// newProgram returns a command of the program without starting it.
 func newProgram(t *testing.T, dir, command string, flags ...string) *process {
 	t.Helper()
 	binary, err := os.Executable()
@@ -65,7 +68,7 @@ func newProgram(t *testing.T, dir, command string, flags ...string) *process {
 	return p
 }
 
-// launch starts it and does not wait.
+// launch starts the program and does not wait until it is ready.
 func (p *process) launch(t *testing.T) {
 	t.Helper()
 	var err error
@@ -82,7 +85,7 @@ func (p *process) awaitReady(t *testing.T) {
 	t.Helper()
 	line, err := bufio.NewReader(p.out).ReadString('\n')
 	if err != nil {
-		_ = p.cmd.Process.Kill() // if it lives at all
+		_ = p.cmd.Process.Kill() // it may have ended already
 		_ = p.cmd.Wait()
 		t.Fatalf("no ready line: %v\n%s", err, p.stderr)
 	}
@@ -97,21 +100,49 @@ func (p *process) awaitReady(t *testing.T) {
 	go func() { _, _ = io.Copy(io.Discard, p.out) }() // ends with the process
 }
 
-func registryFile() string { return filepath.Join("..", extensionsFile) }
+func registryFile() string { return filepath.Join("..", "config", "extensions.yaml") }
+
+const sampleExtension = "sample-extension"
+
+// The exit codes that the help of the program documents.
+const (
+	exitProblems = 1
+	exitFailed   = 2
+)
+
+// runCommand runs a command in this process and returns what it prints and its exit
+// code.
+func runCommand(t *testing.T, input io.Reader, args ...string) (out, problem string, status int) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	status = cli.Execute(t.Context(), args, input, &stdout, &stderr)
+	return stdout.String(), stderr.String(), status
+}
 
 // sign returns an Authorization header of the sample extension.
 func sign(t *testing.T, role, opaque string) string {
 	t.Helper()
-	directory, err := tenant.Open(registryFile())
+	return signGrant(t, sandbox.Grant{Role: role, ChannelID: "1", OpaqueID: opaque})
+}
+
+// signGrant returns an Authorization header of the sample extension for a grant.
+func signGrant(t *testing.T, g sandbox.Grant) string {
+	t.Helper()
+	directory, err := tenant.Open(registryFile(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	extension, _ := directory.Registry().ByClientID(sampleExtension)
-	header, err := authorization(extension, tenant.Production, sandbox.Grant{Role: role, ChannelID: "1", OpaqueID: opaque})
+	secret, ok := extension.SigningSecret(tenant.Production, time.Now())
+	if !ok {
+		t.Fatal("the sample extension has no active secret")
+	}
+	g.ExtensionID, g.Stage = sampleExtension, string(tenant.Production)
+	token, err := sandbox.IssueToken(g, secret.Value, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return header
+	return sampleExtension + " " + token
 }
 
 func (p *process) exchange(method, path, header, body string) (*http.Response, error) {
@@ -136,7 +167,8 @@ func (p *process) do(method, path, header, body string, into any) (status int, e
 	return res.StatusCode, json.NewDecoder(res.Body).Decode(into)
 }
 
-// votes is what the clients of one life of the program know.
+// votes records the votes that the clients sent to one run of the program, and
+// their outcomes.
 type votes struct {
 	mu           sync.Mutex
 	acknowledged map[string]bool
@@ -183,7 +215,8 @@ type statisticsAnswer struct {
 	Specific   [32]int64
 }
 
-// check compares the program's log and statistics with what clients were told.
+// check compares the program's log and statistics with the answers that the clients
+// received.
 func (v *votes) check(t *testing.T, p *process) {
 	t.Helper()
 	var logged logAnswer
@@ -219,8 +252,8 @@ func (v *votes) check(t *testing.T, p *process) {
 	}
 }
 
-// A program killed in the middle of load, again and again, keeps every vote it
-// acknowledged, once.
+// A program that is killed under load, repeatedly, keeps every acknowledged vote
+// exactly once.
 func TestKilledProgramKeepsWhatItAcknowledged(t *testing.T) {
 	dir := t.TempDir()
 	known := &votes{acknowledged: map[string]bool{}, sent: map[string]bool{}}
@@ -229,7 +262,7 @@ func TestKilledProgramKeepsWhatItAcknowledged(t *testing.T) {
 		p := startProgram(t, dir, "serve")
 		known.check(t, p)
 		wait := known.vote(t, p, life, 16)
-		// The moment of death is an amount of progress, not of time.
+		// The number of votes decides when the program is killed, not the time.
 		for target := known.count() + 50 + rng.IntN(400); known.count() < target && !t.Failed(); {
 			if _, err := p.do(http.MethodGet, "/vote", sign(t, "viewer", "U"), "", nil); err != nil {
 				t.Fatal(err)
@@ -275,7 +308,7 @@ func TestTerminatedProgramDrains(t *testing.T) {
 	known.check(t, startProgram(t, dir, "serve"))
 }
 
-// A second program on the same data ends at once and says why.
+// A second program on the same data folder ends at once with an error.
 func TestSecondProgramOnTheSameData(t *testing.T) {
 	dir := t.TempDir()
 	startProgram(t, dir, "serve")

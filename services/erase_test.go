@@ -18,11 +18,10 @@ import (
 	mongooptions "go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
-	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/sandbox"
 )
 
-// The viewer who is erased. The ids are found wherever their bytes are.
+// The ids of the viewer to erase. The tests search all stored bytes for them.
 const (
 	leavingOpaque = "U-leaving-viewer"
 	leavingUser   = "4242424242424242"
@@ -30,20 +29,10 @@ const (
 
 func signViewer(t *testing.T, opaque, user string) string {
 	t.Helper()
-	directory, err := tenant.Open(registryFile())
-	if err != nil {
-		t.Fatal(err)
-	}
-	extension, _ := directory.Registry().ByClientID(sampleExtension)
-	grant := sandbox.Grant{Role: "viewer", ChannelID: "1", OpaqueID: opaque, UserID: user}
-	header, err := authorization(extension, tenant.Production, grant)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return header
+	return signGrant(t, sandbox.Grant{Role: "viewer", ChannelID: "1", OpaqueID: opaque, UserID: user})
 }
 
-// populate has two viewers do everything a viewer can.
+// populate sends every command that a viewer can send, for two viewers.
 func populate(t *testing.T, p *process) {
 	t.Helper()
 	broadcaster := sign(t, "broadcaster", "B")
@@ -73,7 +62,7 @@ func populate(t *testing.T, p *process) {
 	}
 }
 
-// answers returns what everybody but the one who leaves can read.
+// answers returns the answers to everything that the other viewers can read.
 func answers(t *testing.T, p *process) map[string]any {
 	t.Helper()
 	all := map[string]any{}
@@ -95,7 +84,7 @@ func answers(t *testing.T, p *process) map[string]any {
 	return all
 }
 
-// anonymous blanks the ids of the one who leaves, and the names in their place.
+// anonymous blanks the ids of the erased viewer, and the names that replace them.
 func anonymous(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -114,15 +103,15 @@ func anonymous(v any) any {
 	return v
 }
 
-// runErase returns all that the command prints and with what status it would exit.
+// runErase returns the output of the command and its exit code.
 func runErase(t *testing.T, args ...string) (out string, status int) {
 	t.Helper()
-	out, problem, status := runTransfer(t, nil, append([]string{"erase", "--extension", sampleExtension}, args...)...)
+	out, problem, status := runCommand(t, nil, append([]string{"erase", "--extension", sampleExtension}, args...)...)
 	return out + problem, status
 }
 
-// wantGone makes sure that nobody tells anything of the viewer, that all else is
-// told as before, and that the viewer may begin again.
+// wantGone checks that no answer contains data of the erased viewer, that all other
+// answers are as before, and that the viewer can start again.
 func wantGone(t *testing.T, p *process, before map[string]any) {
 	t.Helper()
 	if diff := cmp.Diff(before, answers(t, p)); diff != "" {
@@ -148,7 +137,7 @@ func TestEraseEmbedded(t *testing.T) {
 	p := startProgram(t, dir, "serve")
 	populate(t, p)
 	before := answers(t, p)
-	if _, status := runErase(t, "--data-dir", dir, "--user", leavingUser); status != statusUnreadable {
+	if _, status := runErase(t, "--data-dir", dir, "--user", leavingUser); status != exitFailed {
 		t.Errorf("the store is in use, the status is %d", status)
 	}
 	p.end(t)
@@ -169,13 +158,13 @@ func TestEraseEmbedded(t *testing.T) {
 		t.Error("the file holds the ids still")
 	}
 	out, status = runVerify(t, "--data-dir", dir, "--json")
-	if status != 0 || strings.Count(out, `"redacted":0,`) != 1 { // only of documents
+	if status != 0 || strings.Count(out, `"redacted":0,`) != 1 { // only documents have none
 		t.Errorf("verify: status %d\n%s", status, out)
 	}
 	wantGone(t, startProgram(t, dir, "serve"), before)
 }
 
-// holds reports whether a file in a folder holds some bytes.
+// holds reports whether a file in a folder contains the text.
 func holds(t *testing.T, dir, text string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -194,7 +183,7 @@ func holds(t *testing.T, dir, text string) bool {
 	return false
 }
 
-// ask asks the admin listener to erase.
+// ask sends an erasure request to the admin listener.
 func ask(t *testing.T, p *process, header, body string) (status int, answer string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost, p.admin+"/erase", strings.NewReader(body))
@@ -247,6 +236,9 @@ func TestEraseInARunningProgram(t *testing.T) {
 		!strings.Contains(answer, `"message":{"searched":1,"found":1,"chunks":1,"entries":1}`) || !strings.Contains(answer, `"poll":{"searched":2,"found":2,`) || !strings.Contains(answer, `"document":{"searched":3,"found":2,`) {
 		t.Errorf("status %d, %s", status, answer)
 	}
+	if holds(t, dir, leavingOpaque) || holds(t, dir, leavingUser) {
+		t.Error("the files hold the ids still")
+	}
 	wantGone(t, p, before)
 	p.end(t)
 	if out, status := runVerify(t, "--data-dir", dir); status != 0 {
@@ -255,11 +247,11 @@ func TestEraseInARunningProgram(t *testing.T) {
 	wantGone(t, startProgram(t, dir, "serve"), before)
 }
 
-// Two programs share a database; votes arrive at both while the viewer is erased by
+// Two programs share a database. Both receive votes while the viewer is erased by
 // one of them, by the other, and by the command.
 func TestEraseWhileVotesArrive(t *testing.T) {
 	uri := mongotest.Start(t)
-	f := startFleet(t, []string{mongotest.Patient(uri)}, 2)
+	f := startFleet(t, []string{mongotest.WithLongTimeouts(uri)}, 2)
 	populate(t, f.any(0))
 	before := answers(t, f.any(1))
 	const voters, rounds = 8, 12
@@ -284,11 +276,17 @@ func TestEraseWhileVotesArrive(t *testing.T) {
 			}
 		})
 	}
-	if out, status := runErase(t, "--mongodb-uri", mongotest.Patient(uri),
+	if out, status := runErase(t, "--mongodb-uri", mongotest.WithLongTimeouts(uri),
 		"--opaque", leavingOpaque, "--user", leavingUser); status != 0 {
 		t.Errorf("status %d\n%s", status, out)
 	}
 	all.Wait()
+	// Before the viewer comes again: GET /user_ids then has the user id once more.
+	for _, id := range []string{leavingOpaque, leavingUser} {
+		if where := collectionsWith(t, uri, id); len(where) > 0 {
+			t.Errorf("%s is in %v still", id, where)
+		}
+	}
 	for i := range 2 {
 		wantGone(t, f.any(i), before)
 		var tally struct{ Count int }
@@ -296,17 +294,12 @@ func TestEraseWhileVotesArrive(t *testing.T) {
 			t.Errorf("%d votes are counted, want %d %s", tally.Count, voters*rounds+1, why)
 		}
 	}
-	for _, id := range []string{leavingOpaque, leavingUser} {
-		if where := collectionsWith(t, uri, id); len(where) > 0 {
-			t.Errorf("%s is in %v still", id, where)
-		}
-	}
 	if out, status := runVerify(t, "--mongodb-uri", uri); status != 0 {
 		t.Errorf("verify: status %d\n%s", status, out)
 	}
 }
 
-// collectionsWith returns the collections in which some bytes are.
+// collectionsWith returns the collections that contain the text.
 func collectionsWith(t *testing.T, uri, text string) (where []string) {
 	t.Helper()
 	ctx := t.Context()

@@ -16,34 +16,34 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
 )
 
-// follower listens to a fleet, to one replica after the other as they are
-// killed, and goes on each time from where it was.
+// follower subscribes to one replica of a fleet after the other as they are killed,
+// and resumes each time after the last event id that it received.
 type follower struct {
-	fleet  *fleet
-	header string
-	lastID string
-	ids    func() // called when the stream has begun
-	heard  chan heardEvent
+	fleet    *fleet
+	header   string
+	lastID   string
+	ids      func() // called when the event stream is open
+	received chan receivedEvent
 }
 
-// heardEvent is an event as it came.
-type heardEvent struct {
+// receivedEvent is an event as the follower received it.
+type receivedEvent struct {
 	Event string
 	Data  json.RawMessage
 }
 
-// run listens until ctx is done.
+// run subscribes to replicas until ctx is done.
 func (f *follower) run(ctx context.Context) {
 	for place := 0; ctx.Err() == nil; place++ {
 		f.listen(ctx, f.fleet.any(place))
 	}
 }
 
-// listen listens to one replica until it breaks off.
+// listen reads the events of one replica until the connection ends.
 func (f *follower) listen(ctx context.Context, p *process) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+"/events", nil)
 	if err != nil {
-		panic(err) // the address is one
+		panic(err) // the address is valid
 	}
 	r.Header.Set("Authorization", f.header)
 	r.Header.Set("Last-Event-ID", f.lastID)
@@ -59,7 +59,7 @@ func (f *follower) listen(ctx context.Context, p *process) {
 	f.read(ctx, bufio.NewReader(res.Body))
 }
 
-// read takes up events whole: one that is cut off is not heard.
+// read accepts complete events only: it ignores one that is cut off.
 func (f *follower) read(ctx context.Context, in *bufio.Reader) {
 	var id, data string
 	for {
@@ -80,13 +80,13 @@ func (f *follower) read(ctx context.Context, in *bufio.Reader) {
 			if data == "" {
 				continue
 			}
-			var e heardEvent
+			var e receivedEvent
 			if err := json.Unmarshal([]byte(data), &e); err != nil {
 				f.fleet.t.Errorf("%q: %v", data, err)
 			}
 			e.Event = strings.TrimPrefix(e.Event, "production:sample-extension:")
 			select {
-			case f.heard <- e:
+			case f.received <- e:
 			case <-ctx.Done():
 				return
 			}
@@ -95,25 +95,44 @@ func (f *follower) read(ctx context.Context, in *bufio.Reader) {
 	}
 }
 
-// Messages are published, votes cast and a state written through two replicas,
-// which are killed in turn, or told to end, while others listen. Every message that was
-// acknowledged is heard once and in its order, none twice; and what was heard last
-// of the poll and of the state is what a GET answers.
+// Clients publish messages, vote and write a state through two replicas, which are
+// killed in turn or receive SIGTERM, while others subscribe. A subscriber receives
+// every acknowledged message once and in order. The last event of the poll and of
+// the state equals the answer to a GET.
 func TestEventsWhileReplicasAreKilled(t *testing.T) {
 	for name, end := range map[string]func(*fleet, int){"SIGKILL": (*fleet).kill, "SIGTERM": (*fleet).replace} {
-		t.Run(name, func(t *testing.T) { testEventsWhileReplicasEnd(t, end) })
+		for database, start := range databases {
+			t.Run(name+" over a "+database, func(t *testing.T) { testEventsWhileReplicasEnd(t, start(t), end) })
+		}
 	}
 }
 
-func testEventsWhileReplicasEnd(t *testing.T, end func(f *fleet, i int)) {
+func testEventsWhileReplicasEnd(t *testing.T, uri string, end func(f *fleet, i int)) {
 	t.Parallel()
-	f := startFleet(t, []string{mongotest.Patient(mongotest.Start(t))}, 2)
+	f := startFleet(t, []string{uri}, 2)
+	var kills sync.WaitGroup
+	followEvents(t, f, 160, func(n int) {
+		if n%40 == 20 {
+			kills.Wait()
+			kills.Go(func() { end(f, n/40%2) })
+		}
+		if n == 159 {
+			kills.Wait()
+		}
+	})
+}
+
+// followEvents publishes messages, votes and writes a state through the programs of a
+// fleet, and checks what a subscriber receives. It calls disturb before each message, with
+// its number, and returns the outcomes of the messages.
+func followEvents(t *testing.T, f *fleet, messages int, disturb func(n int)) []fate {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var listening sync.WaitGroup
 	defer listening.Wait()
 	defer stop()
 	begun := make(chan struct{}, 1)
-	l := &follower{fleet: f, header: sign(t, "viewer", "U-ear"), heard: make(chan heardEvent), ids: func() {
+	l := &follower{fleet: f, header: sign(t, "viewer", "U-ear"), received: make(chan receivedEvent), ids: func() {
 		select {
 		case begun <- struct{}{}:
 		default:
@@ -123,62 +142,59 @@ func testEventsWhileReplicasEnd(t *testing.T, end func(f *fleet, i int)) {
 	<-begun
 
 	fates := make(chan []fate, 1)
-	go func() { fates <- publishThrough(t, f, end) }()
-	heard := hearing{follower: l, last: -1, ticks: map[int]int{}}
-	for e := range l.heard {
-		if heard.take(t, e); e.Event == "over" {
+	go func() { fates <- publishThrough(t, f, messages, disturb) }()
+	received := receivedState{follower: l, last: -1, ticks: map[int]int{}}
+	for e := range l.received {
+		if received.take(t, e); e.Event == "over" {
 			break
 		}
 	}
-	heard.check(t, <-fates)
+	all := <-fates
+	received.check(t, all)
 
-	// Nothing is written any more: in the end both tell the same.
+	// The writers have ended: subscribers of both replicas converge to the same values.
 	for !t.Failed() {
-		if count, state := heard.ask(t); heard.count == count && cmp.Equal(heard.state, state) {
+		if count, state := received.ask(t); received.count == count && cmp.Equal(received.state, state) {
 			break
 		}
-		heard.take(t, <-l.heard) // hangs if there is nothing more to hear
+		received.take(t, <-l.received) // hangs if no further event arrives
 	}
+	return all
 }
 
-// publishThrough writes through both replicas while it ends them, and returns
-// what became of the messages.
-func publishThrough(t *testing.T, f *fleet, end func(f *fleet, i int)) (fates []fate) {
+// publishThrough writes through the programs in turn, and returns the outcome of each
+// message.
+func publishThrough(t *testing.T, f *fleet, messages int, disturb func(n int)) (fates []fate) {
 	broadcaster := sign(t, "broadcaster", "B")
 	say := func(n int, event string) fate {
 		fate, _ := send(f.any(n), http.MethodPost, "/broadcast", broadcaster, fmt.Sprintf(`{"event":%q,"data":%d}`, event, n), nil)
 		return fate
 	}
-	var kills sync.WaitGroup
-	for n := range 160 {
-		if n%40 == 20 {
-			kills.Wait()
-			kills.Go(func() { end(f, n/40%2) })
-		}
+	for n := range messages {
+		disturb(n)
 		fates = append(fates, say(n, "tick"))
 		_, _ = send(f.any(n), http.MethodPost, "/vote", sign(t, "viewer", fmt.Sprint("U", n)), `{"value":1}`, nil)
 		_, _ = send(f.any(n), http.MethodPatch, "/channel_state", broadcaster, fmt.Sprintf(`{"n%d":1}`, n%50), nil)
 	}
-	kills.Wait()
 	for n := 0; say(n, "over") != stored && !t.Failed(); n++ {
 		continue
 	}
 	return fates
 }
 
-// hearing is what a listener knows.
-type hearing struct {
+// receivedState holds the values that a subscriber received.
+type receivedState struct {
 	follower *follower
 	ticks    map[int]int
-	last     int // message
-	told     int // votes, by the last update
+	last     int // number of the last message
+	told     int // votes in the last update of the poll
 	count    int
 	state    map[string]int
 	resyncs  int
 }
 
-// ask reads what there is to know but for messages.
-func (h *hearing) ask(t *testing.T) (count int, state map[string]int) {
+// ask reads the number of votes and the state.
+func (h *receivedState) ask(t *testing.T) (count int, state map[string]int) {
 	t.Helper()
 	var tally struct{ Count int }
 	for path, into := range map[string]any{"/vote": &tally, "/channel_state": &state} {
@@ -191,7 +207,7 @@ func (h *hearing) ask(t *testing.T) (count int, state map[string]int) {
 	return tally.Count, state
 }
 
-func (h *hearing) take(t *testing.T, e heardEvent) {
+func (h *receivedState) take(t *testing.T, e receivedEvent) {
 	t.Helper()
 	var err error
 	switch e.Event {
@@ -199,7 +215,7 @@ func (h *hearing) take(t *testing.T, e heardEvent) {
 		var n int
 		err = json.Unmarshal(e.Data, &n)
 		if n <= h.last {
-			t.Errorf("message %d is heard after %d", n, h.last)
+			t.Errorf("message %d is received after %d", n, h.last)
 		}
 		h.ticks[n]++
 		h.last = n
@@ -222,27 +238,27 @@ func (h *hearing) take(t *testing.T, e heardEvent) {
 	}
 }
 
-func (h *hearing) check(t *testing.T, fates []fate) {
+func (h *receivedState) check(t *testing.T, fates []fate) {
 	t.Helper()
 	count := map[fate]int{}
 	for n, f := range fates {
 		count[f]++
 		if f == stored && h.ticks[n] != 1 || f == refused && h.ticks[n] != 0 || h.ticks[n] > 1 {
-			t.Errorf("message %d, fate %d, is heard %d times", n, f, h.ticks[n])
+			t.Errorf("message %d, fate %d, is received %d times", n, f, h.ticks[n])
 		}
 	}
-	t.Logf("%d messages were stored, %d refused, %d of unknown fate; %d were heard, with %d resyncs",
+	t.Logf("%d messages were stored, %d refused, %d of unknown fate; %d were delivered, with %d resyncs",
 		count[stored], count[refused], count[unknown], len(h.ticks), h.resyncs)
 }
 
-// Where each service has a process of its own, that of state tells of the votes
-// that another takes; where the database has change streams, by those, too.
+// Each service has a process of its own. The process of the state service publishes
+// the votes that the voting process accepts, with change streams and without.
 func TestEventsOfSingleServices(t *testing.T) {
-	t.Run("by the tail", func(t *testing.T) {
-		testEventsOfSingleServices(t, mongotest.Patient(mongotest.Start(t)), false)
-	})
+	for name, start := range databases {
+		t.Run(name, func(t *testing.T) { testEventsOfSingleServices(t, start(t), name == "replica set") })
+	}
 	t.Run("by a change stream, played", func(t *testing.T) {
-		_, uri := mongotest.WithChangeStreams(t, mongotest.Patient(mongotest.StartServer(t, t.TempDir())))
+		_, uri := mongotest.WithChangeStreams(t, mongotest.WithLongTimeouts(mongotest.StartServer(t, t.TempDir())))
 		testEventsOfSingleServices(t, uri, true)
 	})
 }
@@ -255,7 +271,7 @@ func testEventsOfSingleServices(t *testing.T, uri string, watched bool) {
 	begun := make(chan struct{})
 	l := &follower{
 		fleet: &fleet{t: t, replicas: []*process{states}}, header: sign(t, "viewer", "U-ear"),
-		heard: make(chan heardEvent), ids: func() { close(begun) },
+		received: make(chan receivedEvent), ids: func() { close(begun) },
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var listening sync.WaitGroup
@@ -263,7 +279,7 @@ func testEventsOfSingleServices(t *testing.T, uri string, watched bool) {
 	defer stop()
 	listening.Go(func() { l.listen(ctx, states) })
 	<-begun
-	for watched && metric(t, states, "acclaim_live_watched") == 0 { // hangs if it never is
+	for watched && metric(t, states, "acclaim_events_change_stream_active") == 0 { // hangs if it never is
 		runtime.Gosched()
 	}
 	broadcaster := sign(t, "broadcaster", "B")
@@ -279,8 +295,8 @@ func testEventsOfSingleServices(t *testing.T, uri string, watched bool) {
 		if fate, why := send(test.to, test.method, test.path, broadcaster, test.body, nil); fate != stored {
 			t.Fatalf("%s %s: %s", test.method, test.path, why)
 		}
-		if e := <-l.heard; e.Event != test.event {
-			t.Errorf("after %s %s is heard %s", test.method, test.path, e.Event)
+		if e := <-l.received; e.Event != test.event {
+			t.Errorf("after %s %s is received %s", test.method, test.path, e.Event)
 		}
 	}
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
 )
 
-// Programs whose ways to the database lose requests and answers, deliver them
-// twice, late and in drops remain exact, whatever they make of it.
+// Programs stay exact while their connections to the database lose requests and
+// answers, and deliver them twice, late and in fragments.
 func TestFaultyNetwork(t *testing.T) {
 	const size = 2
-	uri := mongotest.Patient(mongotest.Start(t))
+	uri := mongotest.WithLongTimeouts(mongotest.Start(t))
 	var uris []string
 	var networks []*network
 	for i := range size {
-		proxy, through := mongotest.Through(t, uri)
+		proxy, through := mongotest.StartProxy(t, uri)
 		n := &network{proxy: proxy, rng: rand.New(rand.NewPCG(uint64(i), 11)), seen: map[faultproxy.Fault]int{}}
 		uris, networks = append(uris, through), append(networks, n)
 	}
@@ -44,7 +44,7 @@ func TestFaultyNetwork(t *testing.T) {
 	}
 }
 
-// network is a bad way to a database.
+// network is an unreliable connection to a database.
 type network struct {
 	proxy *faultproxy.Proxy
 
@@ -53,9 +53,9 @@ type network struct {
 	seen map[faultproxy.Fault]int
 }
 
-// plan draws a fault. A connection that breaks makes the driver pause, so that is
-// rarer than the rest. Only inserts are repeated: nothing else is retried by a
-// driver and done twice by a server.
+// plan draws a fault. Broken connections are rarer than the rest, because the driver
+// pauses after one. Only inserts are sent twice: a driver retries no other command
+// that a server would execute twice.
 func (n *network) plan(command string) faultproxy.Action {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -7,16 +7,33 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
 )
 
 // fleet is several programs over one database.
 type fleet struct {
-	t     *testing.T
-	uris  []string // each program's way to it, or one for all
-	flags []string
+	t      *testing.T
+	uris   []string // one for each program, or one for all
+	flags  []string
+	binary string // of the programs that start from now on; empty: this one
 
 	mu       sync.Mutex
 	replicas []*process
+}
+
+// databases start an empty database of each kind that programs run over, and return its
+// URI: a server on its own, a replica set, and two shards behind a router. The last two
+// are models, see [mongotest.ReplicaSet].
+var databases = map[string]func(t *testing.T) string{
+	"server": func(t *testing.T) string { return mongotest.WithLongTimeouts(mongotest.Start(t)) },
+	"replica set": func(t *testing.T) string {
+		return mongotest.WithLongTimeouts(mongotest.StartReplicaSet(t, 3, mongotest.ReplicaTiming{}).URI())
+	},
+	"sharded cluster": func(t *testing.T) string {
+		other := mongotest.StartReplicaSet(t, 3, mongotest.ReplicaTiming{})
+		return mongotest.WithLongTimeouts(mongotest.StartReplicaSet(t, 3, mongotest.ReplicaTiming{}).NewRouter("SINGLE_SHARD", other).URI())
+	},
 }
 
 func startFleet(t *testing.T, uris []string, size int, flags ...string) *fleet {
@@ -30,11 +47,16 @@ func startFleet(t *testing.T, uris []string, size int, flags ...string) *fleet {
 }
 
 func (f *fleet) boot(i int) *process {
-	uri := f.uris[i%len(f.uris)]
-	return startProgram(f.t, f.t.TempDir(), "serve", append([]string{"--mongodb-uri", uri}, f.flags...)...)
+	p := newProgram(f.t, f.t.TempDir(), "serve", append([]string{"--mongodb-uri", f.uris[i%len(f.uris)]}, f.flags...)...)
+	if f.binary != "" {
+		p.cmd.Path = f.binary
+	}
+	p.launch(f.t)
+	p.awaitReady(f.t)
+	return p
 }
 
-// any returns the replica in a place, or the next one there is.
+// any returns the replica in a place, or the next one if that place is empty.
 func (f *fleet) any(place int) *process {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -46,20 +68,22 @@ func (f *fleet) any(place int) *process {
 	return nil
 }
 
-// put puts a replica in a place, nil to leave the place to the others.
+// put puts a replica in a place; nil leaves the place empty.
 func (f *fleet) put(i int, p *process) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.replicas[i] = p
 }
 
-// kill ends a replica without warning and starts another.
+// kill ends a replica without warning and starts another. Until that is ready, clients use
+// the others.
 func (f *fleet) kill(i int) {
 	p := f.any(i)
 	if err := p.cmd.Process.Kill(); err != nil {
 		f.t.Error(err)
 	}
 	_ = p.cmd.Wait() // it was killed
+	f.put(i, nil)
 	f.put(i, f.boot(i))
 }
 
@@ -75,7 +99,7 @@ func (f *fleet) replace(i int) {
 	}
 }
 
-// pause stops a replica until during returns. Clients ask the others meanwhile.
+// pause stops a replica until during returns. Meanwhile clients use the others.
 func (f *fleet) pause(i int, during func()) {
 	p := f.any(i)
 	signal := func(s os.Signal) {
@@ -90,7 +114,7 @@ func (f *fleet) pause(i int, during func()) {
 	f.put(i, p)
 }
 
-// fate is what a client knows of a command.
+// fate is the outcome of a command as its client knows it.
 type fate int
 
 const (
@@ -99,7 +123,7 @@ const (
 	refused
 )
 
-// send sends a command and reports what became of it.
+// send sends a command and returns its outcome.
 func send(p *process, method, path, header, body string, into any) (fate, string) {
 	status, err := p.do(method, path, header, body, into)
 	switch {

@@ -15,9 +15,9 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
 )
 
-// While the database is away the program says that it is not ready and refuses
-// what it cannot store. When the database is back so is the program, and all it
-// has acknowledged is there.
+// While the database is unreachable the program reports that it is not ready and
+// refuses commands. When the database is back the program serves again, and every
+// acknowledged vote is stored.
 func TestDatabaseGoesAway(t *testing.T) {
 	server := mongotest.NewServer(t)
 	p := startProgram(t, t.TempDir(), "serve", "--mongodb-uri", server.Start())
@@ -41,8 +41,8 @@ func TestDatabaseGoesAway(t *testing.T) {
 	p.end(t) // it has finished what it accepted
 }
 
-// A program whose database is not there when it starts lives, says that it is not
-// ready and serves when the database is there. It can be told to stop meanwhile.
+// A program that starts before its database keeps running, reports that it is not
+// ready, and serves when the database is reachable. SIGTERM stops it meanwhile.
 func TestDatabaseIsLate(t *testing.T) {
 	server := mongotest.NewServer(t)
 	uri := server.Start()
@@ -64,7 +64,8 @@ func TestDatabaseIsLate(t *testing.T) {
 	known.check(t, patient)
 }
 
-// startWaiting starts a program and returns when it has tried its database in vain.
+// startWaiting starts a program and returns after its first failed connection to the
+// database.
 func startWaiting(t *testing.T, uri string) *process {
 	t.Helper()
 	address, public := freeAddress(t), freeAddress(t)
@@ -89,7 +90,7 @@ func startWaiting(t *testing.T, uri string) *process {
 	return p
 }
 
-// freeAddress returns one that nothing listens at.
+// freeAddress returns an address without a listener.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -102,11 +103,11 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// A database that falls silent while it has a request is the worst of all: nobody
-// knows what becomes of that one. Whoever comes after it is refused as long as the
-// silence lasts, and when it ends everything is as it should be.
+// A database that stops answering while it executes a request leaves an unknown
+// outcome. The program refuses the commands after it until the database answers
+// again, and then settles the outcome.
 func TestDatabaseFallsSilent(t *testing.T) {
-	proxy, uri := mongotest.Through(t, mongotest.Start(t))
+	proxy, uri := mongotest.StartProxy(t, mongotest.Start(t))
 	p := startProgram(t, t.TempDir(), "serve", "--mongodb-uri", uri)
 	known := &votes{acknowledged: map[string]bool{}, sent: map[string]bool{"Ufirst": true}}
 	known.try(t, p, "before")
@@ -156,7 +157,7 @@ func TestDatabaseFallsSilent(t *testing.T) {
 	known.check(t, p)
 }
 
-// wantShed sends a request that must be refused for the time being.
+// wantShed sends a request that the program must refuse with status 503.
 func wantShed(t *testing.T, p *process, method, path, body string) {
 	role := "viewer"
 	if method == http.MethodGet {
@@ -175,7 +176,7 @@ func wantShed(t *testing.T, p *process, method, path, body string) {
 	}
 }
 
-// try votes once as somebody new and notes what became of it.
+// try sends the vote of a new client and records its outcome.
 func (v *votes) try(t *testing.T, p *process, kind string) fate {
 	voter := "U" + kind + string(rune('a'+len(v.sent)%26)) + string(rune('a'+len(v.sent)/26))
 	f, _ := send(p, http.MethodPost, "/vote", sign(t, "viewer", voter), `{"value":1}`, nil)
@@ -186,7 +187,7 @@ func (v *votes) try(t *testing.T, p *process, kind string) fate {
 	return f
 }
 
-// wantReady asks until the program says that it is, or is not, ready.
+// wantReady asks until the readiness probe has a status.
 func wantReady(t *testing.T, p *process, want int) {
 	t.Helper()
 	wantStatus(t, p.admin+"/readyz", want)

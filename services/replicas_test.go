@@ -12,30 +12,30 @@ import (
 )
 
 // Several programs share a database while they are killed, replaced and paused.
-// Afterwards the history is exact: what was acknowledged is there once, what was
-// refused is not, no limit was passed and no reader missed or repeated anything.
+// Afterwards the history is exact: it contains acknowledged commands once and refused
+// commands never, no limit is exceeded, and no reader missed or repeated an entry.
 func TestReplicas(t *testing.T) {
-	for _, size := range []int{3, 8} {
-		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			// A drain may take as long as what it waits for, on a busy machine.
-			w := newWorkload(startFleet(t, []string{mongotest.Patient(mongotest.Start(t))}, size, "--shutdown-timeout", "3m"))
+	for database, size := range map[string]int{"server": 8, "replica set": 3, "sharded cluster": 3} {
+		t.Run(fmt.Sprintf("%d over a %s", size, database), func(t *testing.T) {
+			// On a busy machine a drain takes as long as the commands that it waits for.
+			w := newWorkload(startFleet(t, []string{databases[database](t)}, size, "--shutdown-timeout", "3m"))
 			w.run(t, 4*size, func() { w.disturb(t, size) })
 			w.check(t)
 		})
 	}
 }
 
-// workload is what the clients of a fleet do, and what they know.
+// workload runs the clients of a fleet and records the outcomes of their commands.
 type workload struct {
 	fleet *fleet
 	done  atomic.Int64 // commands
-	over  atomic.Bool  // the clients shall begin no more commands
-	quiet atomic.Bool  // and have heard of the last
+	over  atomic.Bool  // the clients send no more commands
+	quiet atomic.Bool  // the last command has its answer
 
 	mu     sync.Mutex
-	fates  map[string]fate             // of commands, by the id they leave behind
+	fates  map[string]fate             // of commands, by the id in their entry
 	double map[string]*[2]atomic.Int64 // of the multi-vote poll: accepted and unknown, by voter
-	seen   map[string]int              // by the reader of the buffer
+	seen   map[string]int              // entries, by the reader of the buffer
 }
 
 func newWorkload(f *fleet) *workload {
@@ -47,7 +47,7 @@ const (
 	perVoter    = 3 // votes in the multi-vote poll
 )
 
-// run lets a number of clients work as long as during takes.
+// run runs a number of clients until during returns.
 func (w *workload) run(t *testing.T, number int, during func()) {
 	broadcaster := sign(t, "broadcaster", "B")
 	if fate, why := send(w.fleet.any(0), http.MethodPost, "/vote_config", broadcaster, multiConfig, nil); fate != stored {
@@ -69,7 +69,7 @@ func (w *workload) run(t *testing.T, number int, during func()) {
 	reader.Wait()
 }
 
-// progress waits until the clients have done that many more commands.
+// progress waits until the clients have completed that many more commands.
 func (w *workload) progress(t *testing.T, commands int64) {
 	for target := w.done.Load() + commands; w.done.Load() < target && !t.Failed(); {
 		_, _ = send(w.fleet.any(0), http.MethodGet, "/user_info", sign(t, "viewer", "U"), "", nil)
@@ -147,8 +147,8 @@ type entriesPage struct {
 	Latest int64
 }
 
-// read follows the buffer through changing replicas until there is nothing more to
-// come.
+// read follows the buffer through changing replicas until the workload is quiet and
+// no further page has entries.
 func (w *workload) read(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	w.seen = map[string]int{}
@@ -157,7 +157,7 @@ func (w *workload) read(t *testing.T) {
 		var p entriesPage
 		f, _ := send(w.fleet.any(rng.IntN(1<<20)), http.MethodGet, fmt.Sprintf("/accumulate?start=%d", start), backend, "", &p)
 		if f != stored {
-			continue // of a replica that is being killed
+			continue // the replica is being killed
 		}
 		for _, entry := range p.Data {
 			w.seen[entry.Data.ID]++
@@ -171,8 +171,8 @@ func (w *workload) read(t *testing.T) {
 	}
 }
 
-// check compares what the clients know with what is stored, as two replicas
-// tell it.
+// check compares the outcomes that the clients know with the stored state, as two
+// replicas return it.
 func (w *workload) check(t *testing.T) {
 	came := map[fate]int{}
 	for _, f := range w.fates {
@@ -270,11 +270,11 @@ func (w *workload) checkMulti(t *testing.T, p *process) {
 	}
 }
 
-// While every replica is replaced by another, one after the other, no request of
-// clients who ask only those that are ready fails.
+// While every replica is replaced, one after the other, no request fails for clients
+// that use ready replicas only.
 func TestRollingRestart(t *testing.T) {
 	const size = 3
-	f := startFleet(t, []string{mongotest.Patient(mongotest.Start(t))}, size, "--drain-delay", "500ms")
+	f := startFleet(t, []string{mongotest.WithLongTimeouts(mongotest.Start(t))}, size, "--drain-delay", "500ms")
 	var clients sync.WaitGroup
 	var done atomic.Int64
 	var over atomic.Bool

@@ -13,7 +13,8 @@ import (
 // machine, which a process looks for once.
 const withoutRoots = "ACCLAIM_TEST_WITHOUT_ROOTS"
 
-// The program trusts public certificate authorities on a machine that knows none.
+// The program trusts public certificate authorities on a machine without
+// certificates.
 func TestRootsOfItsOwn(t *testing.T) {
 	if os.Getenv(withoutRoots) == "" {
 		binary, err := os.Executable()

@@ -20,7 +20,7 @@ func sinkRegistry(t *testing.T, to *sinktest.Server, life string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sinks := fmt.Sprintf("\n  sinks: [{name: hook, webhook: {url: %q, secrets: [{value: aG9vaw==}]}}, {name: viewers, pubsub: {url: %q}}]", to.Hook(life), to.PubSub(life))
+	sinks := fmt.Sprintf("\n  sinks: [{name: hook, webhook: {url: %q, secrets: [{value: aG9vay1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=}]}}, {name: viewers, pubsub: {url: %q}}]", to.HookURL(life), to.PubSubURL(life))
 	path := filepath.Join(t.TempDir(), "extensions.yaml")
 	if err := os.WriteFile(path, []byte(strings.Replace(string(sample), "\n  sandbox:", sinks+"\n  sandbox:", 1)), 0o600); err != nil {
 		t.Fatal(err)
@@ -28,24 +28,26 @@ func sinkRegistry(t *testing.T, to *sinktest.Server, life string) string {
 	return path
 }
 
-// faults are the moods of another system while the first program lives: it is killed
-// while the last one lasts.
-var faults = []sinktest.Mood{sinktest.ResetsRead, sinktest.Limits, sinktest.Errs, sinktest.Hangs}
+// faults are the moods of the receiving system during the first program's run. The
+// test kills the program during the last one.
+var faults = []sinktest.ServerMood{sinktest.ResetsRead, sinktest.Limits, sinktest.Errs, sinktest.Hangs}
 
-// What was acknowledged before a program was killed in the middle of faults, and not
-// delivered yet, is delivered by the one after it: both kinds of sinks hear every
-// message in order and what a GET answers. What is dead shows on /metrics.
+// A program that is killed while its sinks fail leaves acknowledged changes
+// undelivered. The next program delivers them: sinks of both kinds receive every
+// message in order, and the values that a GET answers. A metric counts the events
+// that it dropped.
 func TestSinksThroughFaultsAndKills(t *testing.T) {
 	t.Parallel()
-	for name, flags := range map[string]func() []string{
-		"embedded": func() []string { return nil },
-		"database": func() []string { return []string{"--mongodb-uri", mongotest.Patient(mongotest.Start(t))} },
-	} {
+	all := map[string]func() []string{"embedded": func() []string { return nil }}
+	for name, start := range databases {
+		all[name] = func() []string { return []string{"--mongodb-uri", start(t)} }
+	}
+	for name, flags := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			to := sinktest.Start(t, sinktest.Options{
-				Prefix: "production:sample-extension:", Secret: "hook", Key: "sample-secret",
-				Mood: func(r sinktest.Request) sinktest.Mood {
+				Prefix: "production:sample-extension:", Secret: "hook-key-of-more-than-32-bytes-0123456", Key: "sample-secret-that-everyone-knows",
+				Mood: func(r sinktest.Request) sinktest.ServerMood {
 					switch {
 					case r.Life == "first":
 						return faults[min(r.N, len(faults))-1]
@@ -58,8 +60,8 @@ func TestSinksThroughFaultsAndKills(t *testing.T) {
 				},
 			})
 			dir, all := t.TempDir(), flags()
-			p := startProgram(t, dir, "serve", append(all, "--extensions", sinkRegistry(t, to, "first"))...)
-			for voter := 0; len(to.Tried()) == 0; voter++ { // until the sinks are in force
+			p := startProgram(t, dir, "serve", append(all, "--sink-allow-private", "--extensions", sinkRegistry(t, to, "first"))...)
+			for voter := 0; len(to.TriedRequests()) == 0; voter++ { // until the sinks are active
 				voteFor(t, p, "first", voter)
 			}
 			said := writeMore(t, p, 0)
@@ -67,15 +69,15 @@ func TestSinksThroughFaultsAndKills(t *testing.T) {
 			if err := p.cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			_ = p.cmd.Wait() // says that it was killed
-			p = startProgram(t, dir, "serve", append(all, "--extensions", sinkRegistry(t, to, "second"))...)
+			_ = p.cmd.Wait() // it was killed
+			p = startProgram(t, dir, "serve", append(all, "--sink-allow-private", "--extensions", sinkRegistry(t, to, "second"))...)
 			said = writeMore(t, p, said)
 			awaitAll(t, p, to, said)
 			sayTo(t, p, "unwanted", said)
-			awaitMood(to, sinktest.Refuses) // a message that is refused is so with all that is in it
+			awaitMood(to, sinktest.Refuses) // a refused request drops all events in it
 			sayTo(t, p, "tick", said)
 			awaitAll(t, p, to, said+1)
-			if dead := metric(t, p, "acclaim_sink_dead_total"); dead != 2 {
+			if dead := metric(t, p, "acclaim_sink_events_dropped_total"); dead != 2 {
 				t.Errorf("the metrics tell of %d dead events, want 2", dead)
 			}
 		})
@@ -83,7 +85,7 @@ func TestSinksThroughFaultsAndKills(t *testing.T) {
 }
 
 // awaitMood waits until the sinks of both kinds have met a mood.
-func awaitMood(to *sinktest.Server, mood sinktest.Mood) {
+func awaitMood(to *sinktest.Server, mood sinktest.ServerMood) {
 	to.Await(func(_ map[string][]sinktest.Event, tried []sinktest.Request) bool {
 		met := map[string]bool{}
 		for _, r := range tried {
@@ -93,8 +95,8 @@ func awaitMood(to *sinktest.Server, mood sinktest.Mood) {
 	})
 }
 
-// writeMore votes, writes a state and says something, and returns the number of the
-// next message.
+// writeMore votes, writes a state and publishes a message, and returns the number of
+// the next message.
 func writeMore(t *testing.T, p *process, said int) int {
 	t.Helper()
 	for range 5 {
@@ -116,7 +118,8 @@ func sayTo(t *testing.T, p *process, event string, n int) {
 	}
 }
 
-// awaitAll waits until both sinks know all there is, and hangs if they never do.
+// awaitAll waits until both sinks have received all messages and the last values. It
+// hangs if they never do.
 func awaitAll(t *testing.T, p *process, to *sinktest.Server, said int) {
 	t.Helper()
 	var count struct{ Count int }
@@ -140,8 +143,8 @@ func awaitAll(t *testing.T, p *process, to *sinktest.Server, said int) {
 	})
 }
 
-// What is imported into a store whose sinks have been at work is not told to other
-// systems as if it were new, only what changes later.
+// Sinks do not deliver entries that an import adds to a store with existing sink
+// positions. They deliver only later changes.
 func TestImportIsNotDelivered(t *testing.T) {
 	source := t.TempDir()
 	p := startProgram(t, source, "serve")
@@ -157,27 +160,27 @@ func TestImportIsNotDelivered(t *testing.T) {
 	file := mustExport(t, "--data-dir", source)
 	for name, flags := range map[string]func() []string{
 		"embedded": func() []string { return []string{"--data-dir", t.TempDir()} },
-		"database": func() []string { return []string{"--mongodb-uri", mongotest.Patient(mongotest.Start(t))} },
+		"database": func() []string { return []string{"--mongodb-uri", mongotest.WithLongTimeouts(mongotest.Start(t))} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			to, store := sinktest.Start(t, sinktest.Options{
-				Prefix: "production:sample-extension:", Secret: "hook", Key: "sample-secret",
+				Prefix: "production:sample-extension:", Secret: "hook-key-of-more-than-32-bytes-0123456", Key: "sample-secret-that-everyone-knows",
 			}), flags()
-			all := append(slices.Clone(store), "--extensions", sinkRegistry(t, to, "only"))
-			told := func() map[string]string { return sinktest.Last(to.Taken("/hook")) }
-			// hears votes until the sink tells of them.
-			hears := func(p *process, poll string) {
+			all := append(slices.Clone(store), "--sink-allow-private", "--extensions", sinkRegistry(t, to, "only"))
+			told := func() map[string]string { return sinktest.Last(to.TakenEvents("/hook")) }
+			// awaitDelivery votes until the sink has delivered the change.
+			awaitDelivery := func(p *process, poll string) {
 				for voter := 0; told()["vote_update:"+poll] == ""; voter++ {
 					voteFor(t, p, poll, voter)
 				}
 			}
 			p := startProgram(t, t.TempDir(), "serve", all...)
-			hears(p, "before")
+			awaitDelivery(p, "before")
 			p.end(t)
 			mustImport(t, file, store...)
 			p = startProgram(t, t.TempDir(), "serve", all...)
-			hears(p, "after")
-			hears(p, "imported-7")
+			awaitDelivery(p, "after")
+			awaitDelivery(p, "imported-7")
 			for event := range told() {
 				if !slices.Contains([]string{"vote_update:before", "vote_update:after", "vote_update:imported-7"}, event) {
 					t.Errorf("other systems were told of %s", event)

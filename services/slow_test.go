@@ -15,14 +15,14 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
 )
 
-// While the database takes a second for each answer, more votes come than it can
-// take. What would wait for too long is refused before the database has answered
-// at all, what was accepted is stored within a few more answers, and that is what
-// the log holds.
+// While the database takes a second for each answer, more votes arrive than it can
+// store. The program refuses votes that would wait too long before the database has
+// answered at all, and stores the accepted ones within a few more answers. The log
+// contains the acknowledged votes only.
 func TestDatabaseSlow(t *testing.T) {
 	const votes, fewest = crowdSize * crowdEach, 500 // sent, and refused at least
-	proxy, uri := mongotest.Through(t, mongotest.Start(t))
-	p := startProgram(t, t.TempDir(), "serve", "--mongodb-uri", mongotest.Patient(uri))
+	proxy, uri := mongotest.StartProxy(t, mongotest.Start(t))
+	p := startProgram(t, t.TempDir(), "serve", "--mongodb-uri", mongotest.WithLongTimeouts(uri))
 	viewer := sign(t, "viewer", "U")
 
 	proxy.Inject(func(string) faultproxy.Action { return faultproxy.Action{Delay: time.Second + time.Second/2} })
@@ -80,13 +80,13 @@ func TestDatabaseSlow(t *testing.T) {
 	}
 }
 
-// While the database takes a second for each answer, a thousand polls have something
-// to store. Those who would wait for too long are refused before the database has
-// stored anything, few wait, and what is acknowledged is stored.
+// While the database takes a second for each answer, a thousand polls receive a
+// vote. The program refuses votes that would wait too long before the database has
+// stored anything. Few votes wait, and every acknowledged one is stored.
 func TestDatabaseSlowForManyPolls(t *testing.T) {
 	const polls, fewest, mostWaiting = 1000, 300, 500 // in all, refused at least, waiting at most
-	proxy, uri := mongotest.Through(t, mongotest.Start(t))
-	p := startProgram(t, t.TempDir(), "serve", "--mongodb-uri", mongotest.Patient(uri))
+	proxy, uri := mongotest.StartProxy(t, mongotest.Start(t))
+	p := startProgram(t, t.TempDir(), "serve", "--mongodb-uri", mongotest.WithLongTimeouts(uri))
 	viewer := sign(t, "viewer", "U")
 	c := gather(t, p, viewer)
 	for i := range polls { // read into memory
@@ -127,7 +127,7 @@ func TestDatabaseSlowForManyPolls(t *testing.T) {
 		case <-shed:
 			refused++
 		default:
-			waiting = max(waiting, metric(t, p, "acclaim_database_waiting"))
+			waiting = max(waiting, metric(t, p, "acclaim_database_pool_waiters"))
 		}
 	}
 	if waiting > mostWaiting {
@@ -148,7 +148,7 @@ func TestDatabaseSlowForManyPolls(t *testing.T) {
 	t.Logf("%d waited; the votes were answered %v", waiting, counts)
 }
 
-// metric returns a figure that a program tells.
+// metric returns the value of a metric of the program.
 func metric(t *testing.T, p *process, name string) (value int) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.admin+"/metrics", nil)
@@ -171,7 +171,7 @@ func metric(t *testing.T, p *process, name string) (value int) {
 	return value
 }
 
-// crowd is many clients of one identity over few connections.
+// crowd sends many requests of one identity over few connections.
 type crowd struct {
 	url, header string
 	clients     []*http.Client // each has one connection

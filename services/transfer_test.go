@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,25 +18,10 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/transfer"
 )
 
-// runTransfer returns what a command prints and with what status it would exit.
-func runTransfer(t *testing.T, input io.Reader, args ...string) (out, problem string, status int) {
-	t.Helper()
-	var stdout, stderr bytes.Buffer
-	command := newCommand()
-	command.SetIn(input)
-	command.SetOut(&stdout)
-	command.SetErr(&stderr)
-	command.SetArgs(args)
-	if err := command.ExecuteContext(t.Context()); err != nil {
-		status = statusOf(err)
-	}
-	return stdout.String(), stderr.String(), status
-}
-
 // mustExport returns an export of the sample extension.
 func mustExport(t *testing.T, store ...string) string {
 	t.Helper()
-	out, problem, status := runTransfer(t, nil, append([]string{"export", "--extension", sampleExtension}, store...)...)
+	out, problem, status := runCommand(t, nil, append([]string{"export", "--extension", sampleExtension}, store...)...)
 	if status != 0 {
 		t.Fatalf("export: status %d\n%s", status, problem)
 	}
@@ -46,7 +30,7 @@ func mustExport(t *testing.T, store ...string) string {
 
 func mustImport(t *testing.T, file string, store ...string) string {
 	t.Helper()
-	out, problem, status := runTransfer(t, strings.NewReader(file), append([]string{"import", "-"}, store...)...)
+	out, problem, status := runCommand(t, strings.NewReader(file), append([]string{"import", "-"}, store...)...)
 	if status != 0 {
 		t.Fatalf("import: status %d\n%s%s", status, out, problem)
 	}
@@ -63,7 +47,7 @@ func (p *process) end(t *testing.T) {
 	}
 }
 
-// use asks for some of everything that can be stored.
+// use sends commands of every kind that stores something.
 func use(t *testing.T, p *process) {
 	t.Helper()
 	viewers := []string{sign(t, "viewer", "U1"), sign(t, "viewer", "A\"汉\"")}
@@ -82,6 +66,9 @@ func use(t *testing.T, p *process) {
 		{"POST", "/accumulate", viewers[0], `{"a":1.50,"é":["\u2028"]}`},
 		{"POST", "/accumulate", viewers[1], `{"large":"` + large + `"}`},
 		{"POST", "/accumulate", viewers[0], `{}`},
+		{"POST", "/accumulate?id=cleared", viewers[0], `{"cleared":true}`},
+		{"DELETE", "/accumulate?id=cleared", backend, ""},
+		{"POST", "/accumulate?id=cleared", viewers[0], `{"n":1}`},
 		{"POST", "/rank", viewers[0], `{"key":"=tea"}`},
 		{"POST", "/rank", viewers[1], `{"key":"=tea"}`},
 		{"POST", "/rank?id=global", viewers[1], `{"key":"coffee"}`},
@@ -101,28 +88,29 @@ func use(t *testing.T, p *process) {
 	}
 }
 
+// answerTo returns the answer to a GET, but for the time in it.
+func answerTo(t *testing.T, p *process, role, path string) string {
+	t.Helper()
+	res, err := p.exchange(http.MethodGet, path, sign(t, role, "U1"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body = regexp.MustCompile(`"server_time":\d+`).ReplaceAll(body, nil)
+	return fmt.Sprint(res.Status, res.Header.Get("ETag"), string(body))
+}
+
 // allAnswers returns what a program answers, entity tags included.
 func allAnswers(t *testing.T, p *process) map[string]string {
 	t.Helper()
-	all, now := map[string]string{}, regexp.MustCompile(`"server_time":\d+`)
+	all := map[string]string{}
 	ask := func(path string) string {
 		for _, role := range []string{"viewer", "broadcaster", "backend"} {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.base+path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			req.Header.Set("Authorization", sign(t, role, "U1"))
-			res, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			body, err := io.ReadAll(res.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_ = res.Body.Close()
-			body = now.ReplaceAll(body, nil)
-			all[role+" "+path] = fmt.Sprint(res.Status, res.Header.Get("ETag"), string(body))
+			all[role+" "+path] = answerTo(t, p, role, path)
 		}
 		return all["backend "+path]
 	}
@@ -147,12 +135,17 @@ func allAnswers(t *testing.T, p *process) map[string]string {
 	return all
 }
 
-// From the embedded store into a database and from there into another embedded
-// store: every export is the same file, every store is sound and every program
-// answers the same.
+// Data moves from the embedded store into a database and from there into another
+// embedded store. Every export is the same file, verification finds no problem, and
+// every program gives the same answers.
 func TestExportAndImport(t *testing.T) {
+	for name, start := range databases {
+		t.Run(name, func(t *testing.T) { testExportAndImport(t, []string{"--mongodb-uri", start(t)}) })
+	}
+}
+
+func testExportAndImport(t *testing.T, database []string) {
 	first, last := t.TempDir(), filepath.Join(t.TempDir(), "new")
-	database := []string{"--mongodb-uri", mongotest.Start(t)}
 	p := startProgram(t, first, "serve")
 	use(t, p)
 	want := allAnswers(t, p)
@@ -184,7 +177,7 @@ func TestExportAndImport(t *testing.T) {
 		if diff := cmp.Diff(want, allAnswers(t, p)); diff != "" {
 			t.Errorf("answers of %s (-first +imported):\n%s", store, diff)
 		}
-		use(t, p) // it goes on
+		use(t, p) // an imported store accepts commands
 		p.end(t)
 		if out, status := runVerify(t, store...); status != 0 {
 			t.Errorf("verify after use: status %d\n%s", status, out)
@@ -192,8 +185,8 @@ func TestExportAndImport(t *testing.T) {
 	}
 }
 
-// Programs that share a database name what they passed on; an export while they
-// run is whole, and what it says is kept.
+// Programs that share a database record the groups that they forwarded. An export
+// while they run is complete, and an import keeps the groups.
 func TestExportOfAFleet(t *testing.T) {
 	uri, dir := mongotest.Start(t), t.TempDir()
 	f := startFleet(t, []string{uri}, 2)
@@ -231,29 +224,28 @@ func TestExportAndImportThatFail(t *testing.T) {
 		status int
 		want   string
 	}{
-		"damaged":        {"", of(damaged), statusProblems, "chunk 3 does not continue chunk 2"},
+		"damaged":        {"", of(damaged), exitProblems, "chunk 3 does not continue chunk 2"},
 		"nothing stored": {"", []string{"export", "--data-dir", dir, "--extension", "mistyped"}, 0, "nothing of that is stored"},
-		"no extension":   {"", []string{"export", "--data-dir", dir}, statusUnreadable, "--extension"},
-		"no store":       {"", of(missing), statusUnreadable, "nowhere"},
-		"kind":           {"", of(dir, "--kind", "vote"), statusUnreadable, "votes, accumulations"},
-		"no kind":        {"", of(dir, "--kind", ""), statusUnreadable, "--kind"},
-		"format":         {"", of(dir, "--format", "xml"), statusUnreadable, "xml"},
-		"CSV of all":     {"", of(dir, "--format", "csv"), statusUnreadable, "one kind at a time"},
-		"environment":    {"", of(dir, "--environment", "moon"), statusUnreadable, "moon"},
-		"argument":       {"", of(dir, "nonsense"), statusUnreadable, "nonsense"},
-		"flag":           {"", of(dir, "--nonsense"), statusUnreadable, "--nonsense"},
-		"output":         {"", of(dir, "-o", filepath.Join(missing, "x")), statusUnreadable, "nowhere"},
-		"no file":        {"", []string{"import", "--data-dir", dir, missing}, statusUnreadable, "nowhere"},
-		"no argument":    {"", []string{"import", "--data-dir", dir}, statusUnreadable, "accepts 1 arg"},
-		"half-life":      {"", []string{"import", "--decay-half-life", "0", "-"}, statusUnreadable, "--decay-half-life"},
-		"cut off":        {file[:len(file)/2], []string{"import", "--data-dir", t.TempDir(), "-"}, statusProblems, "cut off\nstored of it: chunks: "},
-		"changed":        {strings.Replace(file, `"value":3`, `"value":4`, 1), []string{"import", "--data-dir", t.TempDir(), "-"}, statusProblems, "line 2"},
-		"something else": {strings.ReplaceAll(longExport(t, 1), `long`, `default`), []string{"import", "--data-dir", dir, "-"}, statusProblems, "was changed"},
-		"empty":          {"", []string{"import", "--data-dir", t.TempDir(), "-"}, statusProblems, "empty"},
-		"store goes on":  {file, []string{"import", "--data-dir", damaged, "-"}, statusProblems, "goes on with chunk 3"},
-		"another table":  {"a,b\n", []string{"import", "--data-dir", t.TempDir(), "-"}, statusProblems, "CSV"},
+		"no extension":   {"", []string{"export", "--data-dir", dir}, exitFailed, "--extension"},
+		"no store":       {"", of(missing), exitFailed, "nowhere"},
+		"kind":           {"", of(dir, "--kind", "vote"), exitFailed, "votes, accumulations"},
+		"no kind":        {"", of(dir, "--kind", ""), exitFailed, "--kind"},
+		"format":         {"", of(dir, "--format", "xml"), exitFailed, "xml"},
+		"CSV of all":     {"", of(dir, "--format", "csv"), exitFailed, "one kind at a time"},
+		"environment":    {"", of(dir, "--environment", "moon"), exitFailed, "moon"},
+		"argument":       {"", of(dir, "nonsense"), exitFailed, "nonsense"},
+		"flag":           {"", of(dir, "--nonsense"), exitFailed, "--nonsense"},
+		"output":         {"", of(dir, "-o", filepath.Join(missing, "x")), exitFailed, "nowhere"},
+		"no file":        {"", []string{"import", "--data-dir", dir, missing}, exitFailed, "nowhere"},
+		"no argument":    {"", []string{"import", "--data-dir", dir}, exitFailed, "accepts 1 arg"},
+		"cut off":        {file[:len(file)/2], []string{"import", "--data-dir", t.TempDir(), "-"}, exitProblems, "cut off\nstored of it: chunks: "},
+		"changed":        {strings.Replace(file, `"value":3`, `"value":4`, 1), []string{"import", "--data-dir", t.TempDir(), "-"}, exitProblems, "line 2"},
+		"something else": {strings.ReplaceAll(longExport(t, 1), `long`, `default`), []string{"import", "--data-dir", dir, "-"}, exitProblems, "was changed"},
+		"empty":          {"", []string{"import", "--data-dir", t.TempDir(), "-"}, exitProblems, "empty"},
+		"store goes on":  {file, []string{"import", "--data-dir", damaged, "-"}, exitProblems, "goes on with chunk 3"},
+		"a table":        {"a,b\n", []string{"import", "--data-dir", t.TempDir(), "-"}, exitProblems, "CSV"},
 	} {
-		if out, problem, status := runTransfer(t, strings.NewReader(c.input), c.args...); status != c.status || !strings.Contains(problem, c.want) {
+		if out, problem, status := runCommand(t, strings.NewReader(c.input), c.args...); status != c.status || !strings.Contains(problem, c.want) {
 			t.Errorf("%s: status %d, want %d and %q\n%s%s", name, status, c.status, c.want, out, problem)
 		}
 	}
@@ -262,7 +254,8 @@ func TestExportAndImportThatFail(t *testing.T) {
 	}
 }
 
-// A file is there when it is whole and not before; a pipe is written to.
+// The export file appears when it is complete and not before. An export writes to a
+// pipe directly.
 func TestExportIntoAFile(t *testing.T) {
 	dir, damaged, folder := t.TempDir(), t.TempDir(), t.TempDir()
 	fillStore(t, dir)
@@ -270,11 +263,11 @@ func TestExportIntoAFile(t *testing.T) {
 	damage(t, damaged)
 	want, target := mustExport(t, "--data-dir", dir), filepath.Join(folder, "x.jsonl")
 	into := func(store, name string) int {
-		_, _, status := runTransfer(t, nil, "export", "--data-dir", store, "--extension", sampleExtension, "-o", name)
+		_, _, status := runCommand(t, nil, "export", "--data-dir", store, "--extension", sampleExtension, "-o", name)
 		return status
 	}
 	for range 2 {
-		if status := into(damaged, target); status != statusProblems {
+		if status := into(damaged, target); status != exitProblems {
 			t.Errorf("damaged: status %d", status)
 		}
 	}
@@ -317,7 +310,7 @@ func exportTables(t *testing.T, store ...string) map[string]string {
 	all := map[string]string{}
 	for _, kind := range transfer.Kinds() {
 		args := append([]string{"export", "--extension", sampleExtension, "--kind", kind, "--format", "csv"}, store...)
-		out, problem, status := runTransfer(t, nil, args...)
+		out, problem, status := runCommand(t, nil, args...)
 		if status != 0 {
 			t.Fatalf("%s: status %d\n%s", kind, status, problem)
 		}
@@ -326,44 +319,31 @@ func exportTables(t *testing.T, store ...string) map[string]string {
 	return all
 }
 
-// From the embedded store into a database and back as CSV: the exports are the same
-// files, those as JSON Lines included.
-func TestExportAndImportAsCSV(t *testing.T) {
-	first, last := t.TempDir(), t.TempDir()
+// Both stores export the same tables.
+func TestExportAsCSV(t *testing.T) {
+	dir := t.TempDir()
 	database := []string{"--mongodb-uri", mongotest.Start(t)}
-	p := startProgram(t, first, "serve")
+	p := startProgram(t, dir, "serve")
 	use(t, p)
 	p.end(t)
-	tables := exportTables(t, "--data-dir", first)
+	tables := exportTables(t, "--data-dir", dir)
 	for kind, want := range map[string]string{
-		"votes":         ",vote,,U1,false,true,3,1,,,,",
+		"votes":         ",vote,,U1,false,true,3,1,,,\n",
 		"accumulations": ",1,U1,,\"{\"\"a\"\":1.50,",
-		"rankings":      ",answer,U1,'=tea,",
+		"rankings":      ",answer,U1,'=tea,,,,,\n",
 		"documents":     `,"[""state"",""channel"",""1""]",40,`,
 	} {
 		if !strings.Contains(tables[kind], want) {
 			t.Errorf("%s: no %q in\n%s", kind, want, tables[kind])
 		}
 	}
-	for _, table := range tables {
-		mustImport(t, table, database...)
-	}
-	back := exportTables(t, database...)
-	for _, table := range back {
-		mustImport(t, table, "--data-dir", last)
-	}
-	if diff := cmp.Diff(tables, back); diff != "" {
-		t.Errorf("the export of the database differs (-first +second):\n%s", diff)
-	}
-	if diff := cmp.Diff(mustExport(t, "--data-dir", first), mustExport(t, "--data-dir", last)); diff != "" {
-		t.Errorf("the export as JSON Lines differs (-first +last):\n%s", diff)
-	}
-	if out, status := runVerify(t, "--data-dir", last); status != 0 {
-		t.Errorf("verify: status %d\n%s", status, out)
+	mustImport(t, mustExport(t, "--data-dir", dir), database...)
+	if diff := cmp.Diff(tables, exportTables(t, database...)); diff != "" {
+		t.Errorf("the export of the database differs (-embedded +database):\n%s", diff)
 	}
 }
 
-// Equal stores give equal files, however the kinds are named.
+// Equal stores give equal files, in whatever order the flags name the kinds.
 func TestExportOfKindsInAnyOrder(t *testing.T) {
 	dir := t.TempDir()
 	fillStore(t, dir)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"math"
 	"net/http"
@@ -16,15 +15,15 @@ import (
 	mongooptions "go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
-	"github.com/acclaim-dev/acclaim/services/internal/boltstore"
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
+	"github.com/acclaim-dev/acclaim/services/internal/pebblestore"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
-// fillStore lets a program store some of everything, and ends it.
+// fillStore runs a program, stores something of every kind, and ends it.
 func fillStore(t *testing.T, dir string, flags ...string) {
 	t.Helper()
 	p := startProgram(t, dir, "serve", flags...)
@@ -34,6 +33,13 @@ func fillStore(t *testing.T, dir string, flags ...string) {
 		{http.MethodPost, "/vote", viewer, `{"value":5}`},
 		{http.MethodPost, "/accumulate", viewer, `{"a":1}`},
 		{http.MethodPost, "/rank", viewer, `{"key":"tea"}`},
+		{http.MethodPost, "/rank_config?id=q", broadcaster, `{"normalization":"nfkc","holdAnswers":true,"answersPerViewer":4}`},
+		{http.MethodPost, "/rank?id=q", viewer, `{"key":"Shown"}`},
+		{http.MethodPost, "/rank?id=q", viewer, `{"key":"held"}`},
+		{http.MethodPost, "/rank?id=q", viewer, `{"key":"hidden"}`},
+		{http.MethodPost, "/rank?id=q", viewer, `{"key":"merged"}`},
+		{http.MethodPost, "/rank_moderation?id=q", broadcaster, `{"action":"hide","key":"hidden"}`},
+		{http.MethodPost, "/rank_moderation?id=q", broadcaster, `{"action":"merge","key":"merged","into":"shown"}`},
 		{http.MethodPatch, "/channel_state", broadcaster, `{"a":1}`},
 		{http.MethodPost, "/broadcast", broadcaster, `{"event":"goal","data":1}`},
 	} {
@@ -49,18 +55,11 @@ func fillStore(t *testing.T, dir string, flags ...string) {
 	}
 }
 
-// runVerify returns what the command prints and with what status it would exit.
+// runVerify returns the output of the command and its exit code.
 func runVerify(t *testing.T, flags ...string) (out string, status int) {
 	t.Helper()
-	var buf bytes.Buffer
-	command := newCommand()
-	command.SetOut(&buf)
-	command.SetErr(&bytes.Buffer{})
-	command.SetArgs(append([]string{"verify"}, flags...))
-	if err := command.ExecuteContext(t.Context()); err != nil {
-		status = statusOf(err)
-	}
-	return buf.String(), status
+	out, _, status = runCommand(t, nil, append([]string{"verify"}, flags...)...)
+	return out, status
 }
 
 func TestVerifySoundStores(t *testing.T) {
@@ -76,7 +75,7 @@ func TestVerifySoundStores(t *testing.T) {
 		if status != 0 {
 			t.Errorf("%s: status %d\n%s", name, status, out)
 		}
-		for _, want := range []string{"poll       1       2        2", "buffer       1       1        1", "rank       1       1        1", "message       1       1        1", "document"} {
+		for _, want := range []string{"poll       1       2        2", "buffer       1       1        1", "rank       2       8        8", "message       1       1        1", "document"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s: no %q in\n%s", name, want, out)
 			}
@@ -84,7 +83,7 @@ func TestVerifySoundStores(t *testing.T) {
 	}
 }
 
-// A chunk that was changed behind the program's back is named.
+// Verification names a chunk that something else than the program changed.
 func TestVerifyFindsAChangedChunk(t *testing.T) {
 	uri := mongotest.Start(t)
 	fillStore(t, t.TempDir(), "--mongodb-uri", uri)
@@ -103,7 +102,7 @@ func TestVerifyFindsAChangedChunk(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, status := runVerify(t, "--mongodb-uri", uri)
-	if status != statusProblems || !strings.Contains(out, "poll / production / sample-extension / channel / 1 / default\n") ||
+	if status != exitProblems || !strings.Contains(out, "poll / production / sample-extension / channel / 1 / default\n") ||
 		!strings.Contains(out, "chunk 2 does not continue chunk 1") {
 		t.Errorf("status %d\n%s", status, out)
 	}
@@ -112,23 +111,23 @@ func TestVerifyFindsAChangedChunk(t *testing.T) {
 	}
 }
 
-// Each sort of damage in the embedded store is named, and hides no other.
+// Verification names each sort of damage in the embedded store; none hides another.
 func TestVerifyNamesEveryProblem(t *testing.T) {
 	dir := t.TempDir()
 	fillStore(t, dir)
 	damage(t, dir)
 	out, status := runVerify(t, "--data-dir", dir)
-	if status != statusProblems {
+	if status != exitProblems {
 		t.Errorf("status %d", status)
 	}
 	for _, want := range []string{
 		"\npoll / production / sample-extension / channel / 1 / default\n  ", "chunk 3 does not continue chunk 2",
 		"\nbuffer / ", "the snapshot was taken at chunk 9, the log ends at 1",
-		"\nodd / stream\n  nobody knows streams of this kind\n",
+		"\nodd / stream\n  no service has streams of this kind\n",
 		"\nodd / document\n  the document is not a JSON object\n",
 		"\nmessage / production / x / global\n  ",
-		"/ at / poll / production / sample-extension / channel / 1 / gone\n  it is at 1, where poll / production",
-		"/ at / document / production / sample-extension / state / channel / 1\n  it is at 2, where document / production",
+		"/ at / poll / production / sample-extension / channel / 1 / gone\n  its position is 1, but poll / production",
+		"/ at / document / production / sample-extension / state / channel / 1\n  its position is 2, but document / production",
 		"/ at / message / production / sample-extension / global\n  json: cannot unmarshal string",
 	} {
 		if !strings.Contains(out, want) {
@@ -140,18 +139,15 @@ func TestVerifyNamesEveryProblem(t *testing.T) {
 	}
 }
 
-// damage stores what no program would.
+// damage writes invalid records into the store.
 func damage(t *testing.T, dir string) {
 	t.Helper()
-	s, err := boltstore.OpenExisting(dir)
+	s, err := pebblestore.OpenExisting(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	streams, err := collect(s.Streams(t.Context(), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range streams {
+	for name, listErr := range s.Streams(t.Context(), "") {
+		err = errors.Join(err, listErr)
 		switch {
 		case strings.HasPrefix(name, voting.Kind+"/"):
 			err = errors.Join(err, s.Append(t.Context(), stream.Chunk{Stream: name, Seq: 3, At: math.MaxInt64}))
@@ -175,8 +171,8 @@ func damage(t *testing.T, dir string) {
 	}
 }
 
-// putPosition stores how far a sink is.
-func putPosition(t *testing.T, s *boltstore.Store, subject, body string) error {
+// putPosition stores the position of a sink.
+func putPosition(t *testing.T, s *pebblestore.Store, subject, body string) error {
 	return s.Put(t.Context(), document.Write{Key: "sink/production/sample-extension/hook/webhook/at/" + subject, Body: []byte(body)})
 }
 
@@ -189,10 +185,9 @@ func TestVerifyOfWhatCannotBeRead(t *testing.T) {
 		"missing":  {"--data-dir", missing},
 		"no store": {"--data-dir", empty},
 		"flag":     {"--nonsense"},
-		"decay":    {"--data-dir", used, "--decay-half-life", "0"},
 		"argument": {"--data-dir", empty, "nonsense"},
 	} {
-		if out, status := runVerify(t, flags...); status != statusUnreadable {
+		if out, status := runVerify(t, flags...); status != exitFailed {
 			t.Errorf("%s: status %d\n%s", name, status, out)
 		}
 	}

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,19 +17,23 @@ import (
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,48}[a-z0-9])?$')",message="the name is part of the names of Services: at most 50 lower-case letters, digits and '-', a letter first and no '-' last"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,48}[a-z0-9])?$')",message="the name is part of the names of Services: at most 50 lower-case letters, digits and '-', a letter first and no '-' last",fieldPath=".metadata"
 type Backend struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   BackendSpec   `json:"spec"`
+	Spec BackendSpec `json:"spec"`
+	// Status is the observed state. Until an operator has seen the object, its generation
+	// is -1, which tools that know kstatus wait for to change.
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status BackendStatus `json:"status,omitempty"`
 }
 
-// BackendSpec is what a backend should be.
+// BackendSpec declares how a backend runs.
 //
 // +kubebuilder:validation:XValidation:rule="self.environment == 'sandbox' || !has(self.services) || !has(self.services.sandbox)",message="only a sandbox backend has the sandbox service"
 // +kubebuilder:validation:XValidation:rule="!has(self.ingress) || !has(self.route)",message="ingress and route exclude each other"
+// +kubebuilder:validation:XValidation:rule="has(self.services) && has(self.services.gamelink) || (!has(self.ingress) || !has(self.ingress.gameHost)) && (!has(self.route) || !has(self.route.gameHost))",message="a gameHost needs services.gamelink"
 type BackendSpec struct {
 	// Environment is production or sandbox.
 	// +kubebuilder:default=production
@@ -39,6 +44,7 @@ type BackendSpec struct {
 	// Image that all services run.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[[:space:]]')",message="image must not contain white space"
 	Image string `json:"image"`
 
 	// ImagePullSecrets name Secrets with credentials of the image's registry.
@@ -47,54 +53,107 @@ type BackendSpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	ImagePullSecrets []ObjectReference `json:"imagePullSecrets,omitempty"`
 
-	// MongoDB says where the entry is that holds the URI of the database.
+	// MongoDB names the Secret entry with the URI of the database.
 	MongoDB SecretKeyReference `json:"mongodb"`
 
-	// Services says how each service runs. One that is left out runs with 2 replicas.
+	// Services declares how each service runs. A service that is not set runs with 2
+	// replicas, but for gamelink.
 	// +optional
 	Services Services `json:"services,omitempty"`
 
-	// Ingress puts the services behind an Ingress.
+	// AllowPrivateSinks lets sinks of Extensions have addresses that are not public, such as
+	// those of other Services of the cluster, and plain http. Every author of an Extension can
+	// then make the state service send requests to them.
+	// +optional
+	AllowPrivateSinks bool `json:"allowPrivateSinks,omitempty"`
+
+	// TLSSecretName names the Secret with the certificate with which the services serve the
+	// API inside of the cluster: tls.crt, tls.key and ca.crt. The certificate is valid for
+	// <name>-<service>.<namespace>.svc of each service, and ca.crt is the authority by which
+	// the operator verifies it. Without it the API is plain HTTP inside of the cluster.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	TLSSecretName string `json:"tlsSecretName,omitempty"`
+
+	// Ingress exposes the services through an Ingress.
 	// +optional
 	Ingress *Ingress `json:"ingress,omitempty"`
 
-	// Route puts the services behind a Gateway API HTTPRoute.
+	// Route exposes the services through a Gateway API HTTPRoute.
 	// +optional
 	Route *Route `json:"route,omitempty"`
 
-	// NetworkPolicy says who may reach the pods.
+	// NetworkPolicy declares which peers may reach the pods.
 	// +optional
 	NetworkPolicy NetworkPolicy `json:"networkPolicy,omitempty"`
 
-	// Scheduling says where pods may run.
+	// Scheduling restricts where pods may run.
 	// +optional
 	Scheduling Scheduling `json:"scheduling,omitempty"`
+
+	// PodTemplate adds to the pods of all services.
+	// +optional
+	PodTemplate PodTemplate `json:"podTemplate,omitempty"`
 }
 
-// Services says how each service runs.
+// PodTemplate adds to the pods of all services. A change replaces pods.
+type PodTemplate struct {
+	// Labels of the pods, besides those of the operator.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(name, !name.startsWith('app.kubernetes.io/'))",message="labels of app.kubernetes.io/ are the operator's"
+	Labels map[string]string `json:"labels,omitempty"`
+	// Annotations of the pods, besides those of the operator.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(name, !name.startsWith('acclaim.dev/'))",message="annotations of acclaim.dev/ are the operator's"
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// ServiceAccountAnnotations are annotations of the pods' ServiceAccount, such as the role
+	// that it has at a cloud.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	ServiceAccountAnnotations map[string]string `json:"serviceAccountAnnotations,omitempty"`
+	// Env are environment variables of the containers, besides those of the operator.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.all(variable, !(variable.name in ['ACCLAIM_MONGODB_URI', 'POD_IP']))",message="ACCLAIM_MONGODB_URI and POD_IP are the operator's"
+	// +kubebuilder:validation:XValidation:rule="self.all(variable, !has(variable.valueFrom) || has(variable.valueFrom.secretKeyRef) || has(variable.valueFrom.configMapKeyRef) || has(variable.valueFrom.fieldRef))",message="valueFrom has secretKeyRef, configMapKeyRef or fieldRef"
+	Env []corev1.EnvVar `json:"env,omitempty"`
+	// ImagePullPolicy of the containers; by default that of Kubernetes for the image's tag.
+	// +optional
+	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
+	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
+}
+
+// Services declares how each service runs.
 type Services struct {
-	// Voting counts polls.
+	// Voting counts votes of polls.
 	// +optional
 	Voting *Service `json:"voting,omitempty"`
-	// Accumulation keeps buffers.
+	// Accumulation stores buffers of submitted objects.
 	// +optional
 	Accumulation *Service `json:"accumulation,omitempty"`
 	// Ranking ranks free-text answers.
 	// +optional
 	Ranking *Service `json:"ranking,omitempty"`
-	// State keeps state and configuration.
+	// State stores state and configuration documents.
 	// +optional
 	State *Service `json:"state,omitempty"`
+	// GameLink serves games over WebSockets. Unlike the others it runs only where it is set.
+	// +optional
+	GameLink *Service `json:"gamelink,omitempty"`
 	// Sandbox issues tokens; only in a sandbox backend.
 	// +optional
 	Sandbox *Service `json:"sandbox,omitempty"`
 }
 
-// Service says how one service runs.
+// Service declares how one service runs.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.replicas) || !has(self.autoscaling)",message="replicas and autoscaling exclude each other"
 type Service struct {
-	// Disabled leaves the service out.
+	// Disabled does not run the service.
 	// +optional
 	Disabled bool `json:"disabled,omitempty"`
 	// Replicas is a fixed number of pods.
@@ -114,74 +173,108 @@ type Service struct {
 //
 // +kubebuilder:validation:XValidation:rule="self.minReplicas <= self.maxReplicas",message="minReplicas must not exceed maxReplicas"
 type Autoscaling struct {
-	// MinReplicas is the least number of pods.
+	// MinReplicas is the minimum number of pods.
 	// +kubebuilder:default=2
 	// +kubebuilder:validation:Minimum=1
 	MinReplicas int32 `json:"minReplicas,omitempty"`
-	// MaxReplicas is the greatest number of pods.
+	// MaxReplicas is the maximum number of pods.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	MaxReplicas int32 `json:"maxReplicas"`
-	// TargetCPU is the use of the requested CPU to aim for, in percent.
+	// TargetCPU is the target use of the requested CPU, in percent.
 	// +kubebuilder:default=70
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	TargetCPU int32 `json:"targetCPU,omitempty"`
+	// Behavior limits how fast the number of pods changes; by default as Kubernetes does.
+	// +optional
+	Behavior *autoscalingv2.HorizontalPodAutoscalerBehavior `json:"behavior,omitempty"`
 }
 
-// Ingress is how the services are reached from outside.
+// Ingress exposes the services outside of the cluster.
 type Ingress struct {
-	// ClassName of the Ingress; left out, the cluster's default.
+	// ClassName of the Ingress; by default the cluster's.
 	// +optional
 	ClassName *string `json:"className,omitempty"`
 	// Host name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([*][.])?[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="host is a DNS name in lower case, such as api.example.com, and may begin with '*.'"
 	Host string `json:"host"`
 	// Path in front of the routes.
 	// +kubebuilder:default=/v1
-	// +kubebuilder:validation:Pattern=`^(/[A-Za-z0-9._~-]+)+$`
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(/[A-Za-z0-9._~-]+)+$')",message="path begins with '/' and does not end with one, and has letters, digits, '.', '_', '~' and '-' between them"
 	Path string `json:"path,omitempty"`
+	// Pages leads /live, the pages of polls for people, to the state service. By default
+	// it does so with the path /v1 and with no other, so that Backends can share a host.
+	// +optional
+	Pages *bool `json:"pages,omitempty"`
 	// TLSSecretName names the Secret with the host's certificate.
 	// +optional
 	TLSSecretName string `json:"tlsSecretName,omitempty"`
+	// GameHost is the host name for games, whose paths all lead to the gamelink service:
+	// games that exist know no path in front of theirs.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	GameHost string `json:"gameHost,omitempty"`
+	// GameTLSSecretName names the Secret with the certificate of GameHost. Without it games
+	// connect by ws://, the only scheme that Unity and C# clients have.
+	// +optional
+	GameTLSSecretName string `json:"gameTLSSecretName,omitempty"`
 	// Annotations of the Ingress.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// Route is how a Gateway reaches the services.
+// Route exposes the services through a Gateway.
 type Route struct {
 	// Gateway names the Gateway to attach to.
 	Gateway ObjectReference `json:"gateway"`
-	// GatewayNamespace is the Gateway's namespace; left out, this object's.
+	// GatewayNamespace is the Gateway's namespace; by default this object's.
 	// +optional
 	GatewayNamespace string `json:"gatewayNamespace,omitempty"`
 	// Host name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([*][.])?[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="host is a DNS name in lower case, such as api.example.com, and may begin with '*.'"
 	Host string `json:"host"`
 	// Path in front of the routes.
 	// +kubebuilder:default=/v1
-	// +kubebuilder:validation:Pattern=`^(/[A-Za-z0-9._~-]+)+$`
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(/[A-Za-z0-9._~-]+)+$')",message="path begins with '/' and does not end with one, and has letters, digits, '.', '_', '~' and '-' between them"
 	Path string `json:"path,omitempty"`
+	// Pages leads /live, the pages of polls for people, to the state service. By default
+	// it does so with the path /v1 and with no other, so that Backends can share a host.
+	// +optional
+	Pages *bool `json:"pages,omitempty"`
+	// GameHost is the host name for games, whose paths all lead to the gamelink service:
+	// games that exist know no path in front of theirs.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	GameHost string `json:"gameHost,omitempty"`
 }
 
-// NetworkPolicy says who may reach the pods. Anyone may reach the API, and only
-// pods of the same Backend one another.
+// NetworkPolicy declares which peers may reach the pods. Every peer may reach the API,
+// and only pods of the same Backend each other.
 type NetworkPolicy struct {
-	// AdminFrom says who may reach the admin port, which has metrics and the route that
-	// erases viewers. Left out, nobody may: probes come from the pod's own node, which
-	// no policy keeps away.
+	// AdminFrom lists the peers that may reach the admin port, which serves metrics and
+	// the erasure of viewers. By default none may; probes come from the pod's own node,
+	// which policies do not affect.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	AdminFrom []networkingv1.NetworkPolicyPeer `json:"adminFrom,omitempty"`
+	// EgressTo lists the peers that the pods may connect to, besides each other and DNS in
+	// any namespace: the database, and the webhooks of sinks. Empty: they may connect to
+	// any.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	EgressTo []networkingv1.NetworkPolicyPeer `json:"egressTo,omitempty"`
 }
 
-// Scheduling says where pods may run.
+// Scheduling restricts where pods may run.
 type Scheduling struct {
 	// NodeSelector that nodes must match.
 	// +optional
@@ -193,14 +286,25 @@ type Scheduling struct {
 	// PriorityClassName of the pods.
 	// +optional
 	PriorityClassName string `json:"priorityClassName,omitempty"`
+	// Affinity of the pods. Without podAntiAffinity, pods of a service prefer different
+	// zones.
+	// +optional
+	Affinity *corev1.Affinity `json:"affinity,omitempty"`
+	// TopologySpreadConstraints replace the preference of different nodes for the pods of a
+	// service. One without labelSelector is for the pods of each service.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 }
 
-// BackendStatus is what the operator last saw and did.
+// BackendStatus is the observed state of a Backend.
 type BackendStatus struct {
-	// ObservedGeneration is the generation of the spec that the rest speaks of.
+	// ObservedGeneration is the generation of the spec that the status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions say how the Backend is.
+	// Conditions are Available, Reconciling, Degraded and Ready, and Stalled while only a
+	// person can help.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -3,33 +3,62 @@ package v1alpha1
 // Types of conditions. Ready is derived from the others of its kind; kstatus and
 // `kubectl wait` read it.
 const (
-	// Ready: everything declared is in force.
+	// Ready: everything that is declared is in effect.
 	Ready = "Ready"
+
+	// Reconciling: Ready may become true without a change of what is declared; kstatus
+	// reads it.
+	Reconciling = "Reconciling"
+	// Stalled: only a person can make Ready true; kstatus reads it.
+	Stalled = "Stalled"
 
 	// KeysUsable: every key of an Extension can be read, and one is active.
 	KeysUsable = "KeysUsable"
 	// Registered: the Extension is in the registry of every Backend of its namespace
-	// for whose environment it has a key.
+	// for whose environment it has a key, and their ready pods accept its active keys.
 	Registered = "Registered"
 
 	// ServicesAvailable: the Backend of a Poll is rolled out and serves.
 	ServicesAvailable = "ServicesAvailable"
 	// Configured: the poll's configuration in the service is the declared one.
 	Configured = "Configured"
+	// Ended: the poll has expired, and the status has its final statistics.
+	Ended = "Ended"
 )
 
-// Reasons of KeysUsable. Keys that it does not complain of work on.
+// Reasons of Ended.
 const (
-	// ReasonUsable: there is nothing wrong with any key.
+	// ReasonPending: the poll has not started.
+	ReasonPending = "Pending"
+	// ReasonActive: the poll is active.
+	ReasonActive = "Active"
+	// ReasonSettling: the poll has expired, and its last votes are being counted.
+	ReasonSettling = "Settling"
+	// ReasonExpired: the poll has expired and its statistics are final.
+	ReasonExpired = "Expired"
+)
+
+// Reasons of KeysUsable. It is false as soon as one key is not usable; the others
+// keep working.
+const (
+	// ReasonUsable: every key is usable.
 	ReasonUsable = "Usable"
 	// ReasonSecretNotFound: the Secret of a key does not exist or may not be read.
 	ReasonSecretNotFound = "SecretNotFound"
 	// ReasonKeyNotFound: the Secret does not have the entry.
 	ReasonKeyNotFound = "KeyNotFound"
-	// ReasonInvalidKey: the entry is not base64 of 1 to 4096 bytes.
+	// ReasonInvalidKey: the entry is not base64 of at most 4096 bytes.
 	ReasonInvalidKey = "InvalidKey"
-	// ReasonSharedKey: a sandbox key is also a production key of some Extension.
+	// ReasonWeakKey: a key has less than 16 bytes.
+	ReasonWeakKey = "WeakKey"
+	// ReasonPublicKey: a key is a sample that this project has published.
+	ReasonPublicKey = "PublicKey"
+	// ReasonSharedKey: a key is also one of an older Extension, or a sandbox key is also a
+	// production key of some Extension.
 	ReasonSharedKey = "SharedKey"
+	// ReasonUnsafeSink: a sink of kind pubsub has a URL of its own, and its receiver would
+	// get tokens of a backend.
+	ReasonUnsafeSink = "UnsafeSink"
 	// ReasonNotActive: no key is active yet.
 	ReasonNotActive = "NotActive"
 )
@@ -37,7 +66,7 @@ const (
 // Reasons of Registered; ReasonConflict is another: an older Extension has one
 // of the ids.
 const (
-	// ReasonRegistered: the services are given the Extension.
+	// ReasonRegistered: the services have the Extension.
 	ReasonRegistered = "Registered"
 	// ReasonNoUsableKey: no key can be used; see KeysUsable.
 	ReasonNoUsableKey = "NoUsableKey"
@@ -46,7 +75,11 @@ const (
 	ReasonNoBackend = "NoBackend"
 	// ReasonRegistryFull: older Extensions fill the registry, which is one Secret.
 	ReasonRegistryFull = "RegistryFull"
-	// ReasonRegistryNotWritten: the API server refused the registry.
+	// ReasonWaitingForPolls, of Ready alone: the Extension is being deleted, and Polls
+	// that are signed with its keys still exist.
+	ReasonWaitingForPolls = "WaitingForPolls"
+	// ReasonRegistryNotWritten: the API server refused the registry, or a Secret with
+	// its name belongs to something else.
 	ReasonRegistryNotWritten = "RegistryNotWritten"
 )
 
@@ -59,10 +92,12 @@ const (
 	// ReasonBackendAmbiguous: the Poll names no Backend and the namespace has some,
 	// none of them named "default".
 	ReasonBackendAmbiguous = "BackendAmbiguous"
+	// ReasonServiceDisabled: the Backend runs no voting service.
+	ReasonServiceDisabled = "ServiceDisabled"
 	// ReasonServiceUnreachable: the voting service did not answer, or answered 5xx.
 	ReasonServiceUnreachable = "ServiceUnreachable"
-	// ReasonBackendNotReady: the same, and the Backend is not ready; the message is
-	// the Backend's.
+	// ReasonBackendNotReady: the Backend is not ready, and the service does not answer or
+	// was not asked; the message is the Backend's.
 	ReasonBackendNotReady = "BackendNotReady"
 )
 
@@ -81,6 +116,9 @@ const (
 	ReasonConflict = "Conflict"
 	// ReasonInvalidConfiguration: the service refused the configuration.
 	ReasonInvalidConfiguration = "InvalidConfiguration"
+	// ReasonWaitingForRegistry: the service refused the operator's token, and its pods may
+	// not have read the registry with the Extension's key yet.
+	ReasonWaitingForRegistry = "WaitingForRegistry"
 	// ReasonNotAuthorized: the service refused the operator's token.
 	ReasonNotAuthorized = "NotAuthorized"
 	// ReasonWaiting: the service cannot be asked yet; see ServicesAvailable.

@@ -1,8 +1,8 @@
-// Package v1alpha1 holds the Kubernetes resources of Acclaim: what an extension
-// is, which polls should exist, and which backends serve them. The markers on
-// the types become the schemas in config/crd; `make generate` writes them.
+// Package v1alpha1 holds the Kubernetes resources of Acclaim: extensions, polls, and
+// the backends that serve them. `make generate` writes the schemas in config/crd
+// from the markers on the types.
 //
-// It may not know how any of it is brought about: package operator does that.
+// It knows nothing of how the operator implements them.
 //
 // +kubebuilder:object:generate=true
 // +groupName=acclaim.dev
@@ -20,7 +20,19 @@ const (
 	Version = "v1alpha1"
 )
 
-// AddToScheme makes the resources known to a scheme.
+// OperatorAnnotation names the operator that looks after an object,
+// NAMESPACE/RELEASE. Other operators leave the object alone.
+const OperatorAnnotation = "acclaim.dev/operator"
+
+// ReasonOperatorRemoved is the reason of Ready after the operator that held the object
+// was uninstalled; its status is Unknown.
+const ReasonOperatorRemoved = "OperatorRemoved"
+
+// ReasonHeldByAnother is the reason of an Event about an object that another operator
+// holds.
+const ReasonHeldByAnother = "HeldByAnother"
+
+// AddToScheme registers the resources with a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	version := schema.GroupVersion{Group: Group, Version: Version}
 	scheme.AddKnownTypes(version,
@@ -31,3 +43,11 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	metav1.AddToGroupVersion(scheme, version)
 	return nil
 }
+
+// PausedAnnotation makes the operator leave an object as it is, while the value is "true"
+// and the object is not deleted.
+const PausedAnnotation = "acclaim.dev/paused"
+
+// ProtectedAnnotation makes the API server refuse to delete an object while the value is
+// "true", where the policy of the chart or of config is installed.
+const ProtectedAnnotation = "acclaim.dev/protected"

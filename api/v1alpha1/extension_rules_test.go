@@ -1,6 +1,7 @@
 package v1alpha1_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -14,7 +15,7 @@ func extensionRules() []rule {
 		{"Extension", "app id length", spec{"appIDs": texts(1, long(128))}, spec{"appIDs": texts(1, long(129))}, "128"},
 		{"Extension", "app id twice", spec{"appIDs": texts(2, "app#")}, spec{"appIDs": texts(2, "app")}, "Duplicate"},
 		{"Extension", "app ids", spec{"appIDs": texts(64, "app#")}, spec{"appIDs": texts(65, "app#")}, "64"},
-		{"Extension", "client among app ids", spec{"appIDs": texts(1, "app")}, spec{"appIDs": texts(1, "quiz")}, "not one of the app ids"},
+		{"Extension", "client among app ids", spec{"appIDs": texts(1, "app")}, spec{"appIDs": texts(1, "quiz")}, "must not be one of appIDs"},
 		{"Extension", "owner length", spec{"ownerUserID": long(128)}, spec{"ownerUserID": long(129)}, "128"},
 		{"Extension", "admin not empty", spec{"adminUserIDs": texts(1, "1")}, spec{"adminUserIDs": texts(1, "")}, "adminUserIDs"},
 		{"Extension", "admin length", spec{"adminUserIDs": texts(1, long(128))}, spec{"adminUserIDs": texts(1, long(129))}, "128"},
@@ -29,6 +30,14 @@ func extensionRules() []rule {
 		rule{"Extension", "pub/sub", spec{"ownerUserID": "1", "sinks": platform}, spec{"sinks": platform}, "needs ownerUserID"},
 		rule{"Extension", "pub/sub of the sandbox", spec{"ownerUserID": "1", "sandbox": spec{"sinks": platform}},
 			spec{"ownerUserID": "", "sandbox": spec{"sinks": platform}}, "needs ownerUserID"})
+	elsewhere := []any{spec{"name": "viewers", "pubsub": spec{"url": "https://example.com/pubsub"}}}
+	for name, sinks := range map[string]spec{"": {"sinks": elsewhere}, " of the sandbox": {"sandbox": spec{"sinks": elsewhere}}} {
+		bad := spec{"ownerUserID": "1", "externalRole": "backend"}
+		maps.Copy(bad, sinks)
+		good := maps.Clone(bad)
+		delete(good, "externalRole")
+		all = append(all, rule{"Extension", "external role and pub/sub" + name, good, bad, "with externalRole, a sink of kind pubsub has no url"})
+	}
 	production := environmentRules()
 	return slices.Concat(all, production, inSandbox(production))
 }
@@ -55,14 +64,15 @@ func environmentRules() []rule {
 		{"Extension", "keys", spec{"keys": keys(16)}, spec{"keys": keys(17)}, "16"},
 		{"Extension", "keys not empty", spec{"keys": keys(1)}, spec{"keys": []any{}}, "at least 1"},
 		{"Extension", "Secret not empty", key(spec{"name": "a", "key": "b"}, nil), key(spec{"name": "", "key": "b"}, nil), "name"},
+		{"Extension", "Secret's name", key(spec{"name": "a.b-c", "key": "b"}, nil), key(spec{"name": "Not A Name", "key": "b"}, nil), "the name of a Secret has lower-case"},
 		{"Extension", "Secret length", key(spec{"name": long(253), "key": "b"}, nil), key(spec{"name": long(254), "key": "b"}, nil), "253"},
 		{"Extension", "Secret given", key(spec{"name": "a", "key": "b"}, nil), key(spec{"key": "b"}, nil), "Required"},
 		{"Extension", "entry not empty", key(spec{"name": "a", "key": "b"}, nil), key(spec{"name": "a", "key": ""}, nil), "key"},
 		{"Extension", "entry length", key(spec{"name": "a", "key": long(253)}, nil), key(spec{"name": "a", "key": long(254)}, nil), "253"},
 		{"Extension", "activation", key(spec{"name": "a", "key": "b"}, "2030-01-01T00:00:00+02:00"), key(spec{"name": "a", "key": "b"}, "tomorrow"), "date-time"},
 
-		{"Extension", "origin", origin("*", "https://a.example", "http://a.example:8080", "https://localhost:*"), origin("https://a.example/"), "allowedOrigins"},
-		{"Extension", "origin's scheme", origin("http://a.example"), origin("ftp://a.example"), "allowedOrigins"},
+		{"Extension", "origin", origin("*", "https://a.example", "http://a.example:8080", "https://localhost:*"), origin("https://a.example/"), "an origin is '*'"},
+		{"Extension", "origin's scheme", origin("http://a.example"), origin("a.example"), "such as https://example.com"},
 		{"Extension", "origin's case", origin("https://a.example"), origin("https://A.example"), "allowedOrigins"},
 		{"Extension", "origin's host", origin("https://a"), origin("https://:8443"), "allowedOrigins"},
 		{"Extension", "origin's port", origin("https://a:80", "http://a:443"), origin("https://a:443"), "leaves out the port"},
@@ -71,12 +81,12 @@ func environmentRules() []rule {
 		{"Extension", "origin twice", origin("https://a", "https://b"), origin("https://a", "https://a"), "Duplicate"},
 		{"Extension", "origins", origin(texts(64, "https://a#")...), origin(texts(65, "https://a#")...), "64"},
 
-		{"Extension", "sink's URL", hook("http://a.example:8080/b?c"), hook("ftp://a.example"), "url"},
-		{"Extension", "sink's password", hook("https://[::1]/a@b"), hook("https://a:b@c.example"), "url"},
+		{"Extension", "sink's URL", hook("http://a.example:8080/b?c"), hook("ftp://a.example"), "must be an http or https URL"},
+		{"Extension", "sink's password", hook("https://[::1]/a@b"), hook("https://a:b@c.example"), "without user, password"},
 		{"Extension", "sink's fragment", hook("https://a"), hook("https://a/#b"), "url"},
-		{"Extension", "sink's host", hook("https://a?b"), hook("https://a b"), "URL"},
+		{"Extension", "sink's host", hook("https://a?b"), hook("https://a b"), "must be an http or https URL"},
 		{"Extension", "sink's keys", hook("https://a"), sinks(spec{"name": "a", "webhook": spec{"url": "https://a", "keys": []any{}}}), "keys"},
-		{"Extension", "sink's kind", hook("https://a"), sinks(spec{"name": "a"}), "either webhook or pubsub"},
+		{"Extension", "sink's kind", hook("https://a"), sinks(spec{"name": "a"}), "exactly one of webhook and pubsub"},
 		{"Extension", "sink's name", sinks(sink("a-1", "https://a")), sinks(sink("A", "https://a")), "name"},
 		{"Extension", "sinks' names", sinks(sink("a", "https://a"), sink("b", "https://a")), sinks(sink("a", "https://a"), sink("a", "https://b")), "Duplicate"},
 
@@ -98,7 +108,7 @@ func environmentRules() []rule {
 			rule{"Extension", kind + " low", kept("1h"), kept("59m59s"), "from 1h to 87600h"},
 			rule{"Extension", kind + " for ever", kept("0s"), kept("-1h"), "from 1h to 87600h"},
 			rule{"Extension", kind + " high", kept("87600h"), kept("87600h1s"), "from 1h to 87600h"},
-			rule{"Extension", kind + " duration", kept("90h30m"), kept("3 days"), kind})
+			rule{"Extension", kind + " duration", kept("90h30m"), kept("30d"), kind + " must be 0s or from 1h to 87600h, in hours"})
 	}
 	return all
 }

@@ -2,8 +2,12 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Extension declares an extension of the streaming platform: its ids, its keys
-// and who administers it.
+// ExtensionFinalizer keeps an Extension, and so its keys, until the configurations
+// of its deleted Polls are removed from the services.
+const ExtensionFinalizer = "acclaim.dev/extension"
+
+// Extension declares an extension of the streaming platform: its ids, its keys and
+// its administrators.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -16,21 +20,25 @@ type Extension struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   ExtensionSpec   `json:"spec"`
+	Spec ExtensionSpec `json:"spec"`
+	// Status is the observed state. Until an operator has seen the object, its generation
+	// is -1, which tools that know kstatus wait for to change.
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status ExtensionStatus `json:"status,omitempty"`
 }
 
-// ExtensionSpec is what an extension should be.
+// ExtensionSpec declares an extension.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.keys) || (has(self.sandbox) && has(self.sandbox.keys))",message="an extension has a key, for production or for the sandbox"
-// +kubebuilder:validation:XValidation:rule="!has(self.appIDs) || !(self.clientID in self.appIDs)",message="the client id is not one of the app ids"
+// +kubebuilder:validation:XValidation:rule="!has(self.appIDs) || !(self.clientID in self.appIDs)",message="clientID must not be one of appIDs"
 // +kubebuilder:validation:XValidation:rule="has(self.ownerUserID) && size(self.ownerUserID) > 0 || !(has(self.sinks) && self.sinks.exists(s, has(s.pubsub))) && !(has(self.sandbox) && has(self.sandbox.sinks) && self.sandbox.sinks.exists(s, has(s.pubsub)))",message="a sink of kind pubsub needs ownerUserID, in whose name messages are sent"
+// +kubebuilder:validation:XValidation:rule="!has(self.externalRole) || size(self.externalRole) == 0 || !(has(self.sinks) && self.sinks.exists(s, has(s.pubsub) && has(s.pubsub.url))) && !(has(self.sandbox) && has(self.sandbox.sinks) && self.sandbox.sinks.exists(s, has(s.pubsub) && has(s.pubsub.url)))",message="with externalRole, a sink of kind pubsub has no url: its receiver would get tokens of a backend"
 type ExtensionSpec struct {
 	// ClientID is the extension's id on the platform.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clientID is immutable"
 	ClientID ID `json:"clientID"`
 
-	// AppIDs are further ids that mean the same extension.
+	// AppIDs are further ids of the same extension.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
@@ -41,8 +49,8 @@ type ExtensionSpec struct {
 	// +kubebuilder:validation:MaxLength=128
 	OwnerUserID string `json:"ownerUserID,omitempty"`
 
-	// AdminUserIDs are the user ids of those who, with the owner, may read vote logs
-	// and write the extension's state.
+	// AdminUserIDs are the user ids that may, like the owner, read vote logs and write
+	// the extension's state.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
@@ -50,27 +58,40 @@ type ExtensionSpec struct {
 	// +kubebuilder:validation:items:MaxLength=128
 	AdminUserIDs []string `json:"adminUserIDs,omitempty"`
 
-	// ExternalRole is what the platform role "external" may do: nothing when left
-	// out, or the same as "backend".
+	// ExternalRole gives the platform role "external" the rights of "backend". By
+	// default it has none.
 	// +optional
 	// +kubebuilder:validation:Enum=backend
 	ExternalRole string `json:"externalRole,omitempty"`
 
-	// Environment holds what is for production.
+	// GlobalPolls is the least of the roles that configure, modify and reset polls and
+	// questions whose ids begin with "global", which belong to all channels: broadcaster,
+	// admin or backend. By default it is broadcaster, of any channel.
+	// +optional
+	// +kubebuilder:validation:Enum=broadcaster;admin;backend
+	GlobalPolls string `json:"globalPolls,omitempty"`
+
+	// ViewersCreateGlobal lets a viewer's first vote or answer bring such a poll or question
+	// into being; true by default.
+	// +optional
+	ViewersCreateGlobal *bool `json:"viewersCreateGlobal,omitempty"`
+
+	// Environment holds the settings of production.
 	Environment `json:",inline"`
 
-	// Sandbox holds what is for the sandbox. Origins, limits and retention left out
-	// are those of production; keys and sinks never are.
+	// Sandbox holds the settings of the sandbox. Origins, limits and retention default
+	// to those of production; keys and sinks never do.
 	// +optional
 	Sandbox *Environment `json:"sandbox,omitempty"`
 }
 
 // ID is an id on the streaming platform.
-// +kubebuilder:validation:Pattern=`^[A-Za-z0-9._-]{1,128}$`
+// +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=128
+// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9._-]*$')",message="an id has only letters, digits, '.', '_' and '-'"
 type ID string
 
-// Environment is what an extension has for one environment.
+// Environment holds the settings of an extension for one environment.
 type Environment struct {
 	// Keys sign and verify the extension's tokens. Any active one verifies, the
 	// newest active one signs; to rotate, add the new key with a time from which it
@@ -82,22 +103,22 @@ type Environment struct {
 	// +kubebuilder:validation:MaxItems=16
 	Keys []Key `json:"keys,omitempty"`
 
-	// AllowedOrigins are the origins whose pages may call; "*" is any. Left out, they
-	// are the platform's and localhost.
+	// AllowedOrigins are the origins whose pages may call the API; "*" is any. By
+	// default they are the platform's and localhost.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	AllowedOrigins []Origin `json:"allowedOrigins,omitempty"`
 
-	// Limits of the extension; what is left out is the default.
+	// Limits of the extension; each has a default.
 	// +optional
 	Limits *Limits `json:"limits,omitempty"`
 
-	// Retention is how long data is kept; what is left out is kept for good.
+	// Retention limits how long data is kept; without a period it is kept forever.
 	// +optional
 	Retention *Retention `json:"retention,omitempty"`
 
-	// Sinks are other systems that are told of the extension's events.
+	// Sinks are other systems that receive the extension's events.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -105,87 +126,86 @@ type Environment struct {
 	Sinks []Sink `json:"sinks,omitempty"`
 }
 
-// Sink is another system that is told of events: either a webhook or the streaming
+// Sink is another system that receives events: either a webhook or the streaming
 // platform's pub/sub.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.webhook) != has(self.pubsub)",message="a sink has either webhook or pubsub"
+// +kubebuilder:validation:XValidation:rule="has(self.webhook) != has(self.pubsub)",message="a sink has exactly one of webhook and pubsub"
 type Sink struct {
-	// Name tells the sink apart from others. What was delivered is remembered under
-	// it.
+	// Name identifies the sink. The positions of its deliveries are stored under it.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`
 	Name string `json:"name"`
-	// Webhook is told of one event in each signed request.
+	// Webhook receives one event in each signed request.
 	// +optional
 	Webhook *Webhook `json:"webhook,omitempty"`
-	// PubSub is the streaming platform's, which carries events to viewers. Its messages
-	// are signed with the extension's key.
+	// PubSub delivers events to viewers through the streaming platform's pub/sub. Its
+	// messages are signed with the extension's key.
 	// +optional
 	PubSub *PubSub `json:"pubsub,omitempty"`
 }
 
-// Webhook is where events are posted.
+// Webhook is an HTTP endpoint that receives events.
 type Webhook struct {
-	// URL is where.
+	// URL that events are posted to.
 	URL SinkURL `json:"url"`
-	// Keys sign requests: every active one does, so that they can be rotated.
+	// Keys sign requests. Every active one does, so that keys can be rotated.
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	Keys []Key `json:"keys"`
 }
 
-// PubSub is the streaming platform's.
+// PubSub is the streaming platform's pub/sub.
 type PubSub struct {
-	// URL is where messages are sent; the platform's own address when left out.
+	// URL that messages are sent to; by default the platform's own address.
 	// +optional
 	URL SinkURL `json:"url,omitempty"`
 }
 
 // SinkURL is an http or https URL without user, password and fragment.
 // +kubebuilder:validation:MaxLength=1024
-// +kubebuilder:validation:Pattern=`^https?://[^/?#@:][^/?#@]*([/?][^#]*)?$`
-// +kubebuilder:validation:XValidation:rule="isURL(self)",message="must be an http or https URL"
+// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/?#@:][^/?#@]*([/?][^#]*)?$') && isURL(self)",message="must be an http or https URL with a host, and without user, password and fragment, such as https://example.com/events"
 type SinkURL string
 
 // Origin is "*", an origin as a browser sends it (scheme://host, or
 // scheme://host:port when the port is not the scheme's own), or scheme://host:*
 // for every port.
 // +kubebuilder:validation:MaxLength=512
-// +kubebuilder:validation:Pattern=`^(\*|https?://([a-z0-9._-]+|\[[0-9a-f:]+\])(:([0-9]{1,5}|\*))?)$`
+// +kubebuilder:validation:XValidation:rule="self.matches('^([*]|https?://([a-z0-9._-]+|[[][0-9a-f:]+])(:([0-9]{1,5}|[*]))?)$')",message="an origin is '*', or scheme and host in lower case, and the port where it is not the scheme's own, such as https://example.com or http://localhost:*; it has no path"
 // +kubebuilder:validation:XValidation:rule="!self.matches('^(http://.*:80|https://.*:443)$')",message="an origin leaves out the port that is its scheme's own"
-// +kubebuilder:validation:XValidation:rule="!self.contains('[') || isIP(self.substring(self.indexOf('[') + 1, self.indexOf(']')))",message="what an origin has in brackets is an IPv6 address"
+// +kubebuilder:validation:XValidation:rule="!self.contains('[') || self.contains(']') && isIP(self.substring(self.indexOf('[') + 1, self.indexOf(']')))",message="what an origin has in brackets is an IPv6 address"
 type Origin string
 
-// Retention is how long data is kept: durations such as 720h, from 1h to 87600h
-// (10 years), or 0s for ever. What the logs added up to stays.
+// Retention limits how long data is kept: durations such as 720h, from 1h to 87600h
+// (10 years), or 0s for no limit. The results of removed entries stay.
 type Retention struct {
 	// Logs is the age after which accepted votes leave the logs of polls. Statistics and
 	// limits stay.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="logs must be 0s or from 1h to 87600h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9.]+(ns|us|µs|ms|s|m|h))+$') && (duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h'))",message="logs must be 0s or from 1h to 87600h, in hours, minutes and seconds, such as 720h for 30 days"
 	Logs *metav1.Duration `json:"logs,omitempty"`
 	// Buffers is the age after which entries leave accumulation buffers.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="buffers must be 0s or from 1h to 87600h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9.]+(ns|us|µs|ms|s|m|h))+$') && (duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h'))",message="buffers must be 0s or from 1h to 87600h, in hours, minutes and seconds, such as 720h for 30 days"
 	Buffers *metav1.Duration `json:"buffers,omitempty"`
 	// Rankings is the age after which submitted answers leave the logs of questions. The
 	// rankings stay, whatever the age of the answers that viewers hold.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="rankings must be 0s or from 1h to 87600h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9.]+(ns|us|µs|ms|s|m|h))+$') && (duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h'))",message="rankings must be 0s or from 1h to 87600h, in hours, minutes and seconds, such as 720h for 30 days"
 	Rankings *metav1.Duration `json:"rankings,omitempty"`
-	// Snapshots is how long a poll, buffer or question is unused before its snapshot is
-	// deleted.
+	// Snapshots limits how long the snapshot of an unused poll, buffer or question
+	// stays.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h')",message="snapshots must be 0s or from 1h to 87600h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9.]+(ns|us|µs|ms|s|m|h))+$') && (duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h'))",message="snapshots must be 0s or from 1h to 87600h, in hours, minutes and seconds, such as 720h for 30 days"
 	Snapshots *metav1.Duration `json:"snapshots,omitempty"`
 }
 
-// Key is a base64-encoded secret in a Secret, of 1 to 4096 bytes when decoded.
+// Key is a base64-encoded secret in a Secret, of 16 to 4096 bytes when decoded, which no
+// other Extension has.
 type Key struct {
-	// SecretRef says where the key is.
+	// SecretRef names the Secret entry with the key.
 	SecretRef SecretKeyReference `json:"secretRef"`
-	// ActiveFrom is when the key comes into force; left out, it is in force.
+	// ActiveFrom is the time from which the key is active; by default it always is.
 	// +optional
 	ActiveFrom *metav1.Time `json:"activeFrom,omitempty"`
 }
@@ -195,6 +215,7 @@ type SecretKeyReference struct {
 	// Name of the Secret.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="the name of a Secret has lower-case letters, digits, '-' and '.', and begins and ends with a letter or digit"
 	Name string `json:"name"`
 	// Key in the Secret's data.
 	// +kubebuilder:validation:MinLength=1
@@ -202,59 +223,103 @@ type SecretKeyReference struct {
 	Key string `json:"key"`
 }
 
-// Limits bound what an extension may do.
+// Limits bound the use of an extension.
 type Limits struct {
-	// IdentityRate is how often one identity may ask; left out, it is not limited.
+	// IdentityRate limits the requests of one identity; by default they are not limited.
 	// +optional
 	IdentityRate *Rate `json:"identityRate,omitempty"`
-	// ExtensionRate is how often all identities together may ask; left out, it is not
-	// limited.
+	// ExtensionRate limits the requests of all identities together; by default they are
+	// not limited.
 	// +optional
 	ExtensionRate *Rate `json:"extensionRate,omitempty"`
-	// DocumentBytes is the largest state or configuration document; 65536 when left out.
+	// DocumentBytes is the largest state or configuration document; 65536 by default.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1048576
 	DocumentBytes *int32 `json:"documentBytes,omitempty"`
-	// BodyBytes is the largest request body; 262144 when left out.
+	// BodyBytes is the largest request body; 262144 by default.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=67108864
 	BodyBytes *int32 `json:"bodyBytes,omitempty"`
-	// AdminMapBytes is the largest body of an extension-viewer state map; 4194304 when
-	// left out.
+	// AdminMapBytes is the largest body of an extension-viewer state map; 4194304 by
+	// default.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=67108864
 	AdminMapBytes *int32 `json:"adminMapBytes,omitempty"`
-	// AccumulationEntryBytes is the largest accumulated object; 65536 when left out.
+	// AccumulationEntryBytes is the largest accumulated object; 65536 by default.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1048576
 	AccumulationEntryBytes *int32 `json:"accumulationEntryBytes,omitempty"`
-	// MessageRate is how often something may be said to one channel, and as often to the
-	// whole extension; 10 a second and 100 at once when left out.
+	// TokenHours limits how long a token may still be valid, in hours; 720 by default.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=87600
+	TokenHours *int32 `json:"tokenHours,omitempty"`
+	// MessageRate limits the messages to one channel, and separately those to the whole
+	// extension; by default 10 a second with bursts of 100.
 	// +optional
 	MessageRate *Rate `json:"messageRate,omitempty"`
+
+	// IdentityStreamsPerHour limits the polls, buffers and questions that one viewer brings
+	// into being in an hour; 1000 by default, 0 is no limit. In the sandbox the limits below
+	// are those of every role.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1099511627776
+	IdentityStreamsPerHour *int64 `json:"identityStreamsPerHour,omitempty"`
+	// ExtensionStreamsPerDay is the same for all viewers together in a day; 100000 by
+	// default, 0 is no limit.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1099511627776
+	ExtensionStreamsPerDay *int64 `json:"extensionStreamsPerDay,omitempty"`
+	// IdentityBytesPerDay limits what one viewer sends to be stored in a day, in bytes;
+	// 67108864 by default, 0 is no limit.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1099511627776
+	IdentityBytesPerDay *int64 `json:"identityBytesPerDay,omitempty"`
+	// ExtensionBytesPerDay is the same for all viewers together; 68719476736 by default, 0 is
+	// no limit.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1099511627776
+	ExtensionBytesPerDay *int64 `json:"extensionBytesPerDay,omitempty"`
+	// ExtensionDocumentsPerDay limits the documents of state that all viewers together bring
+	// into being in a day; 1000000 by default, 0 is no limit.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1099511627776
+	ExtensionDocumentsPerDay *int64 `json:"extensionDocumentsPerDay,omitempty"`
+	// IdentityWhispersPerHour limits the messages that one viewer sends to itself in an
+	// hour; 1000 by default, 0 is no limit.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1099511627776
+	IdentityWhispersPerHour *int64 `json:"identityWhispersPerHour,omitempty"`
 }
 
-// Rate is how often something may happen.
+// Rate is a token bucket.
 type Rate struct {
-	// PerSecond is how many requests a second are allowed in the long run; 0 is no limit.
+	// PerSecond is the sustained number of requests a second; 0 is no limit.
 	// +kubebuilder:validation:Minimum=0
 	PerSecond int32 `json:"perSecond"`
-	// Burst is how many are allowed at once; left out, one second's worth.
+	// Burst is the number of requests allowed at once; by default that of one second.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	Burst *int32 `json:"burst,omitempty"`
 }
 
-// ExtensionStatus is what the operator last saw and did.
+// ExtensionStatus is the observed state of an Extension.
 type ExtensionStatus struct {
-	// ObservedGeneration is the generation of the spec that the rest speaks of.
+	// ObservedGeneration is the generation of the spec that the status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions say how the Extension is.
+	// Conditions are KeysUsable, Registered and Ready, and Reconciling or Stalled while
+	// Ready is not true.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -15,7 +15,7 @@ func TestNames(t *testing.T) {
 		short   string
 		columns []string
 	}{
-		"polls":      {"pl", []string{"Extension", "Channel", "Status", "Ready", "Age"}},
+		"polls":      {"pl", []string{"Extension", "Channel", "Status", "Votes", "Leader", "Ready", "Age"}},
 		"extensions": {"ext", []string{"Client", "Ready", "Age"}},
 		"backends":   {"be", []string{"Environment", "Ready", "Reason", "Age"}},
 	} {

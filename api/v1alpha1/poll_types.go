@@ -5,6 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// PollFinalizer keeps a Poll until its configuration is removed from the service.
+const PollFinalizer = "acclaim.dev/poll"
+
 // Poll declares the configuration of one poll of an extension.
 //
 // +kubebuilder:object:root=true
@@ -14,43 +17,50 @@ import (
 // +kubebuilder:printcolumn:name="Extension",type=string,JSONPath=`.spec.extensionRef.name`
 // +kubebuilder:printcolumn:name="Channel",type=string,JSONPath=`.spec.channel`
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.pollStatus`
+// +kubebuilder:printcolumn:name="Votes",type=integer,JSONPath=`.status.live.count`
+// +kubebuilder:printcolumn:name="Leader",type=string,JSONPath=`.status.live.leader`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Results",type=string,priority=1,JSONPath=`.spec.resultsVisibility`
 // +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="has(self.spec.id) || (self.metadata.name.size() <= 64 && !self.metadata.name.contains('.'))",message="without spec.id the name is the poll's id: at most 64 characters and no '.'"
-// +kubebuilder:validation:XValidation:rule="(has(self.spec.id) ? self.spec.id : self.metadata.name).startsWith('global') == self.spec.global",message="the id of a global poll begins with 'global', that of any other does not"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.id) || (self.metadata.name.size() <= 64 && !self.metadata.name.contains('.'))",message="without spec.id the name is the poll's id: at most 64 characters and no '.'",fieldPath=".spec.id"
+// +kubebuilder:validation:XValidation:rule="(has(self.spec.id) ? self.spec.id : self.metadata.name).startsWith('global') == self.spec.global",message="the id of a global poll begins with 'global', that of any other does not",fieldPath=".spec.id"
 type Poll struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   PollSpec   `json:"spec"`
+	Spec PollSpec `json:"spec"`
+	// Status is the observed state. Until an operator has seen the object, its generation
+	// is -1, which tools that know kstatus wait for to change.
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status PollStatus `json:"status,omitempty"`
 }
 
-// PollSpec is what a poll should be. The fields that say which poll it is
-// cannot change: delete the Poll and declare another.
+// PollSpec declares the configuration of a poll. The fields that identify the poll
+// are immutable: delete the Poll and declare another.
 //
-// +kubebuilder:validation:XValidation:rule="self.global != has(self.channel)",message="either channel is set or global is true"
+// +kubebuilder:validation:XValidation:rule="self.global != has(self.channel)",message="set exactly one of channel and global: true"
 // +kubebuilder:validation:XValidation:rule="self.global == oldSelf.global",message="global is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.channel) == has(oldSelf.channel) && (!has(self.channel) || self.channel == oldSelf.channel)",message="channel is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.id) == has(oldSelf.id) && (!has(self.id) || self.id == oldSelf.id)",message="id is immutable"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.backendRef) || (has(self.backendRef) && self.backendRef == oldSelf.backendRef)",message="backendRef is immutable once it is set"
-// +kubebuilder:validation:XValidation:rule="!has(self.startsAt) || !has(self.endsAt) || self.startsAt <= self.endsAt",message="startsAt must not be after endsAt"
+// +kubebuilder:validation:XValidation:rule="!has(self.startsAt) || !has(self.endsAt) || self.startsAt < self.endsAt",message="startsAt must be before endsAt"
+// +kubebuilder:validation:XValidation:rule="!has(self.showCount) || !self.showCount || (has(self.resultsVisibility) && self.resultsVisibility != 'Always')",message="showCount needs a resultsVisibility other than Always"
 type PollSpec struct {
 	// ExtensionRef names the Extension in the same namespace that the poll belongs to.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="extensionRef is immutable"
 	ExtensionRef ObjectReference `json:"extensionRef"`
 
-	// BackendRef names the Backend in the same namespace that serves the poll. Left
-	// out, it is the namespace's only Backend or, of several, the one named "default".
-	// A namespace without any gets one of that name from the operator. A Poll stays
-	// with the Backend that it was configured in while that one exists, and the
-	// reference can be set later but not changed.
+	// BackendRef names the Backend in the same namespace that serves the poll. By
+	// default it is the namespace's only Backend or, of several, the one named
+	// "default". In a namespace without Backends the operator creates one of that name.
+	// A Poll stays with the Backend that holds its configuration while that one exists.
+	// The reference can be set later but not changed.
 	// +optional
 	BackendRef *ObjectReference `json:"backendRef,omitempty"`
 
-	// ID is the poll's id in the API, at most 64 characters and without a dot. Left
-	// out, it is the name of this object.
+	// ID is the poll's id in the API, at most 64 characters and without a dot. By
+	// default it is the name of this object.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -61,6 +71,7 @@ type PollSpec struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('[^ ]')",message="channel must not be blank"
 	Channel string `json:"channel,omitempty"`
 
 	// Global makes the poll extension-wide instead of one channel's. Its id must
@@ -74,51 +85,69 @@ type PollSpec struct {
 	// +kubebuilder:validation:XValidation:rule="bytes(self).size() <= 256",message="prompt must be at most 256 bytes"
 	Prompt string `json:"prompt,omitempty"`
 
-	// Options are the answers in the order of their vote values, which begin at 0:
-	// at most 32, each at most 128 bytes of UTF-8.
+	// Options are the answers in the order of their vote values, which start at 0: at
+	// most 32, each at most 128 bytes of UTF-8.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.all(option, option != '' && self.exists_one(other, other == option))",message="options must not be empty and must differ from each other"
 	// +kubebuilder:validation:XValidation:rule="self.all(option, bytes(option).size() <= 128)",message="each of options must be at most 128 bytes"
 	Options []string `json:"options,omitempty"`
 
-	// DistinctOptionsPerUser is how many different values one voter may vote for.
+	// DistinctOptionsPerUser is the number of different values one voter may vote for.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=258
 	DistinctOptionsPerUser int64 `json:"distinctOptionsPerUser,omitempty"`
 
-	// TotalVotesPerUser is how many votes one voter has. With 1, a later vote
-	// replaces the earlier; with more, votes add up.
+	// TotalVotesPerUser is the number of votes of one voter. With 1, a later vote
+	// replaces the earlier one; with more, votes add up.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	TotalVotesPerUser int64 `json:"totalVotesPerUser,omitempty"`
 
-	// VotesPerOption is how many votes one voter may give to one value.
+	// VotesPerOption is the number of votes one voter may give to one value.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	VotesPerOption int64 `json:"votesPerOption,omitempty"`
 
-	// VoterIdentity is what tells voters apart: the opaque id that every viewer has,
-	// or the shared user id, without which a viewer may then not vote.
+	// VoterIdentity is the id that distinguishes voters: the opaque id that every viewer
+	// has, or the shared user id, without which a viewer may then not vote.
 	// +kubebuilder:default=OpaqueUserID
 	VoterIdentity VoterIdentity `json:"voterIdentity,omitempty"`
 
-	// StartsAt is when the poll opens, in RFC 3339; fractions of a second are dropped.
+	// StartsAt is the time at which the poll opens, in RFC 3339; fractions of a second
+	// are dropped.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self > timestamp('1970-01-01T00:00:00Z')",message="startsAt must be after 1970-01-01T00:00:00Z"
 	StartsAt *metav1.Time `json:"startsAt,omitempty"`
 
-	// EndsAt is when the poll expires, in RFC 3339; fractions of a second are dropped.
+	// EndsAt is the time at which the poll expires, in RFC 3339; fractions of a second
+	// are dropped.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self > timestamp('1970-01-01T00:00:00Z')",message="endsAt must be after 1970-01-01T00:00:00Z"
 	EndsAt *metav1.Time `json:"endsAt,omitempty"`
 
-	// Disabled refuses votes whatever the schedule says.
+	// Disabled refuses votes regardless of the schedule.
 	// +optional
 	Disabled bool `json:"disabled,omitempty"`
+
+	// ResultsVisibility decides when viewers see the results: Always; AfterVote, once
+	// they have voted or the poll has expired; AfterClose, once the poll has expired; or
+	// Staff, never. Broadcasters, admins and backends always see them.
+	// +kubebuilder:default=Always
+	ResultsVisibility ResultsVisibility `json:"resultsVisibility,omitempty"`
+
+	// ShowCount shows viewers the number of votes where the other results are hidden.
+	// +optional
+	ShowCount bool `json:"showCount,omitempty"`
+
+	// LoggedInOnly refuses the votes of viewers that are not logged in to the platform,
+	// who get a new opaque id whenever they ask for one.
+	// +optional
+	LoggedInOnly bool `json:"loggedInOnly,omitempty"`
 
 	// UserData is any JSON, at most 1024 bytes without insignificant white space. A
 	// schema cannot measure free JSON: when it is larger, the condition Configured
@@ -128,14 +157,21 @@ type PollSpec struct {
 	// +kubebuilder:validation:Schemaless
 	UserData *apiextensionsv1.JSON `json:"userData,omitempty"`
 
-	// DeletionPolicy is what becomes of votes and configuration when this object is
-	// deleted: Delete removes them, Retain leaves them as they are.
+	// ReportInterval is the time between two reports of the votes in status.live while the
+	// poll is active: a duration such as 30s, from 10s to 24h. By default nothing is
+	// reported. Each report is a request to the service and a write to the API server.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9.]+(ns|us|µs|ms|s|m|h))+$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="reportInterval must be from 10s to 24h, in hours, minutes and seconds, such as 1m30s"
+	ReportInterval *metav1.Duration `json:"reportInterval,omitempty"`
+
+	// DeletionPolicy decides about votes and configuration when this object is deleted:
+	// Delete removes them, Retain keeps them.
 	// +kubebuilder:default=Delete
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// DriftPolicy is what happens when the configuration in the service is not the
-	// declared one: Enforce writes it back, Observe only says so in the condition
-	// Configured, InitOnly writes it once and never looks again.
+	// DriftPolicy decides what happens when the configuration in the service differs
+	// from the declared one: Enforce writes the declared one back, Observe only reports
+	// it in the condition Configured, InitOnly writes it once and never compares it.
 	// +kubebuilder:default=Enforce
 	DriftPolicy DriftPolicy `json:"driftPolicy,omitempty"`
 }
@@ -148,17 +184,29 @@ type ObjectReference struct {
 	Name string `json:"name"`
 }
 
-// VoterIdentity is what tells voters apart.
+// VoterIdentity is the id that distinguishes voters.
 // +kubebuilder:validation:Enum=OpaqueUserID;SharedUserID
 type VoterIdentity string
 
-// The identities that a voter may have.
+// The identities of voters.
 const (
 	OpaqueUserID VoterIdentity = "OpaqueUserID"
 	SharedUserID VoterIdentity = "SharedUserID"
 )
 
-// DeletionPolicy is what becomes of a poll when its object is deleted.
+// ResultsVisibility decides when viewers see the results of a poll.
+// +kubebuilder:validation:Enum=Always;AfterVote;AfterClose;Staff
+type ResultsVisibility string
+
+// The visibilities of results.
+const (
+	ResultsAlways     ResultsVisibility = "Always"
+	ResultsAfterVote  ResultsVisibility = "AfterVote"
+	ResultsAfterClose ResultsVisibility = "AfterClose"
+	ResultsStaff      ResultsVisibility = "Staff"
+)
+
+// DeletionPolicy decides about a poll when its object is deleted.
 // +kubebuilder:validation:Enum=Delete;Retain
 type DeletionPolicy string
 
@@ -168,7 +216,7 @@ const (
 	DeletionRetain DeletionPolicy = "Retain"
 )
 
-// DriftPolicy is what happens to a configuration changed behind the operator's back.
+// DriftPolicy decides about a configuration that was changed in the service.
 // +kubebuilder:validation:Enum=Enforce;Observe;InitOnly
 type DriftPolicy string
 
@@ -179,23 +227,24 @@ const (
 	DriftInitOnly DriftPolicy = "InitOnly"
 )
 
-// PollStatus is what the operator last saw and did.
+// PollStatus is the observed state of a Poll.
 type PollStatus struct {
-	// ObservedGeneration is the generation of the spec that the rest speaks of.
+	// ObservedGeneration is the generation of the spec that the status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions are ServicesAvailable, Configured and Ready.
+	// Conditions are ServicesAvailable, Configured, Ready and Ended, and Reconciling or
+	// Stalled while Ready is not true.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// PollStatus is where the poll stands in its schedule: pending, active or expired.
+	// PollStatus is the phase of the poll's schedule: pending, active or expired.
 	// +optional
 	PollStatus string `json:"pollStatus,omitempty"`
 
-	// NextTransitionTime is when pollStatus turns next.
+	// NextTransitionTime is the time of the next change of pollStatus.
 	// +optional
 	NextTransitionTime *metav1.Time `json:"nextTransitionTime,omitempty"`
 
@@ -203,21 +252,38 @@ type PollStatus struct {
 	// +optional
 	Backend string `json:"backend,omitempty"`
 
-	// AppliedHash is that of the configuration last written to the service. The
-	// service does not return prompt and userData, so this is how a change of them
-	// is noticed.
+	// AppliedHash is the hash of the configuration last written to the service. The
+	// service does not return prompt and userData: their changes show in the hash.
 	// +optional
 	AppliedHash string `json:"appliedHash,omitempty"`
 
-	// Statistics are those of the poll when it expired, written once for each end.
+	// Statistics are the poll's final statistics, written once for each end.
 	// +optional
 	Statistics *PollStatistics `json:"statistics,omitempty"`
+
+	// Live are the votes of a Poll with a reportInterval when they were last reported.
+	// +optional
+	Live *LiveStatistics `json:"live,omitempty"`
 }
 
-// PollStatistics are a poll's final numbers. Fractions are decimal text, because
+// LiveStatistics are the votes of a poll at one time.
+type LiveStatistics struct {
+	// Time of the report.
+	Time metav1.Time `json:"time"`
+	// Count is the number of stored votes after modifiers.
+	Count int64 `json:"count"`
+	// Leader is the option with the most votes, or its value where the Poll declares no
+	// options; the first of several, empty without votes.
+	// +optional
+	Leader string `json:"leader,omitempty"`
+	// Rate is the number of votes a second since the report before, as decimal text.
+	Rate string `json:"rate"`
+}
+
+// PollStatistics are a poll's final statistics. Fractions are decimal text, because
 // numbers in Kubernetes objects are integers.
 type PollStatistics struct {
-	// EndsAt is the end that the numbers are of.
+	// EndsAt is the end that the statistics belong to.
 	EndsAt metav1.Time `json:"endsAt"`
 	// Count is the number of stored votes after modifiers.
 	Count int64 `json:"count"`

@@ -7,16 +7,16 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
 
-// TestSamples applies what config/samples holds as it is.
-func TestSamples(t *testing.T) {
+// testSamples applies what config/samples holds as it is.
+func testSamples(t *testing.T, c client.Client) {
 	files, err := filepath.Glob("../../config/samples/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("samples: %v, %v", files, err)
 	}
-	c := newClient(t)
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {

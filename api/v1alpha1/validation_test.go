@@ -61,8 +61,8 @@ func rules() []rule {
 		{"Poll", "id dot", spec{"id": "a-b"}, spec{"id": "a.b"}, "must not contain '.'"},
 		{"Poll", "global prefix", spec{"id": "global-1", "global": true, "channel": nil}, spec{"id": "local", "global": true, "channel": nil}, "begins with 'global'"},
 		{"Poll", "local prefix", spec{"id": "local"}, spec{"id": "globalist"}, "begins with 'global'"},
-		{"Poll", "channel or global", spec{"channel": "1"}, spec{"channel": nil}, "either channel"},
-		{"Poll", "not channel and global", spec{"channel": "1"}, spec{"id": "global", "global": true}, "either channel"},
+		{"Poll", "channel or global", spec{"channel": "1"}, spec{"channel": nil}, "set exactly one of"},
+		{"Poll", "not channel and global", spec{"channel": "1"}, spec{"id": "global", "global": true}, "set exactly one of"},
 		{"Poll", "distinctOptionsPerUser low", spec{"distinctOptionsPerUser": 1}, spec{"distinctOptionsPerUser": 0}, "greater than or equal to 1"},
 		{"Poll", "distinctOptionsPerUser high", spec{"distinctOptionsPerUser": 258}, spec{"distinctOptionsPerUser": 259}, "less than or equal to 258"},
 		{"Poll", "totalVotesPerUser low", spec{"totalVotesPerUser": 1}, spec{"totalVotesPerUser": 0}, "greater than or equal to 1"},
@@ -75,25 +75,56 @@ func rules() []rule {
 		{"Poll", "option bytes", spec{"options": texts(1, strings.Repeat("é", 64))}, spec{"options": texts(1, strings.Repeat("é", 65))}, "at most 128 bytes"},
 		{"Poll", "startsAt", spec{"startsAt": "2030-01-01T00:00:00Z"}, spec{"startsAt": "1969-12-31T23:59:59Z"}, "startsAt must be after 1970"},
 		{"Poll", "endsAt", spec{"endsAt": "2030-01-01T00:00:00+02:00"}, spec{"endsAt": "1970-01-01T00:00:00Z"}, "endsAt must be after 1970"},
-		{"Poll", "schedule", spec{"startsAt": "2030-01-01T00:00:00Z", "endsAt": "2030-01-01T00:00:00Z"}, spec{"startsAt": "2030-01-01T00:00:01Z", "endsAt": "2030-01-01T00:00:00Z"}, "startsAt must not be after endsAt"},
+		{"Poll", "schedule", spec{"startsAt": "2030-01-01T00:00:00Z", "endsAt": "2030-01-01T00:00:01Z"}, spec{"startsAt": "2030-01-01T00:00:00Z", "endsAt": "2030-01-01T00:00:00Z"}, "startsAt must be before endsAt"},
+		{"Poll", "blank channel", spec{"channel": "a b"}, spec{"channel": "  "}, "channel must not be blank"},
+		{"Poll", "equal options", spec{"options": []any{"red", "green"}}, spec{"options": []any{"red", "red"}}, "must differ from each other"},
+		{"Poll", "empty option", spec{"options": []any{" "}}, spec{"options": []any{""}}, "options must not be empty"},
 		{"Poll", "voterIdentity", spec{"voterIdentity": "SharedUserID"}, spec{"voterIdentity": "Name"}, "Unsupported value"},
 		{"Poll", "deletionPolicy", spec{"deletionPolicy": "Retain"}, spec{"deletionPolicy": "Keep"}, "Unsupported value"},
 		{"Poll", "driftPolicy", spec{"driftPolicy": "Observe"}, spec{"driftPolicy": "Ignore"}, "Unsupported value"},
+		{"Poll", "resultsVisibility", spec{"resultsVisibility": "AfterVote", "showCount": true}, spec{"resultsVisibility": "Never"}, "Unsupported value"},
+		{"Poll", "showCount", spec{"showCount": false}, spec{"showCount": true}, "showCount needs a resultsVisibility"},
+		{"Poll", "report interval", spec{"reportInterval": "1m30s"}, spec{"reportInterval": "1 minute"}, "such as 1m30s"},
 		{"Poll", "userData", spec{"userData": []any{"any", spec{"json": true}}}, spec{"userData": "x", "prompt": 7}, "prompt"},
 
 		{"Backend", "environment", spec{"environment": "sandbox"}, spec{"environment": "test"}, "Unsupported value"},
 		{"Backend", "image", spec{"image": "a"}, spec{"image": ""}, "image"},
+		{"Backend", "image with a blank", spec{"image": "registry.example:5000/acclaim@sha256:0"}, spec{"image": "has space:!!"}, "white space"},
+		{"Backend", "host", spec{"ingress": spec{"host": "*.a-b.example"}}, spec{"ingress": spec{"host": "BAD_host"}}, "host is a DNS name"},
+		{"Backend", "route's host", spec{"route": spec{"host": "a.example", "gateway": spec{"name": "g"}}}, spec{"route": spec{"host": "a.example.", "gateway": spec{"name": "g"}}}, "host is a DNS name"},
+		{"Backend", "labels of pods", spec{"podTemplate": spec{"labels": spec{"team": "a"}}}, spec{"podTemplate": spec{"labels": spec{"app.kubernetes.io/instance": "a"}}}, "are the operator's"},
+		{"Backend", "annotations of pods", spec{"podTemplate": spec{"annotations": spec{"team": "a"}}}, spec{"podTemplate": spec{"annotations": spec{"acclaim.dev/mongodb-secret-version": "1"}}}, "are the operator's"},
+		{"Backend", "variables of pods", spec{"podTemplate": spec{"env": []any{spec{"name": "A", "value": "b"}}}}, spec{"podTemplate": spec{"env": []any{spec{"name": "POD_IP", "value": "b"}}}}, "are the operator's"},
 		{"Backend", "sandbox service", spec{"environment": "sandbox", "services": spec{"sandbox": spec{}}}, spec{"services": spec{"sandbox": spec{}}}, "only a sandbox backend"},
 		{"Backend", "replicas", service(spec{"replicas": 1}), service(spec{"replicas": 0}), "replicas"},
 		{"Backend", "replicas or autoscaling", service(spec{"autoscaling": spec{"maxReplicas": 2}}), service(spec{"replicas": 2, "autoscaling": spec{"maxReplicas": 2}}), "exclude each other"},
 		{"Backend", "autoscaling", service(spec{"autoscaling": spec{"minReplicas": 3, "maxReplicas": 3}}), service(spec{"autoscaling": spec{"minReplicas": 3, "maxReplicas": 2}}), "must not exceed"},
 		{"Backend", "ingress or route", spec{"ingress": spec{"host": "a.example"}}, spec{"ingress": spec{"host": "a.example"}, "route": spec{"host": "a.example", "gateway": spec{"name": "g"}}}, "exclude each other"},
 		{"Backend", "path", spec{"ingress": spec{"host": "a.example", "path": "/a/v1"}}, spec{"ingress": spec{"host": "a.example", "path": "v1/"}}, "path"},
+		{"Backend", "host of games of an ingress", spec{"services": spec{"gamelink": spec{}}, "ingress": spec{"host": "a.example", "gameHost": "b.example"}},
+			spec{"services": spec{"voting": spec{}}, "ingress": spec{"host": "a.example", "gameHost": "b.example"}}, "needs services.gamelink"},
+		{"Backend", "host of games of a route", spec{"services": spec{"gamelink": spec{}}, "route": spec{"host": "a.example", "gateway": spec{"name": "g"}, "gameHost": "b.example"}},
+			spec{"route": spec{"host": "a.example", "gateway": spec{"name": "g"}, "gameHost": "b.example"}}, "needs services.gamelink"},
 	}
 }
 
-func TestSchemas(t *testing.T) {
-	ctx, c := t.Context(), newClient(t)
+// TestResources asks one API server, which takes seconds to start, everything.
+func TestResources(t *testing.T) {
+	c := newClient(t)
+	for name, test := range map[string]func(*testing.T, client.Client){
+		"schemas":           testSchemas,
+		"names as ids":      testNamesAsIDs,
+		"immutable":         testImmutable,
+		"names of backends": testBackendName,
+		"samples":           testSamples,
+		"protection":        testProtection,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, c) })
+	}
+}
+
+func testSchemas(t *testing.T, c client.Client) {
+	ctx := t.Context()
 	for i, r := range slices.Concat(rules(), extensionRules()) {
 		t.Run(r.kind+"/"+r.name, func(t *testing.T) {
 			name := fmt.Sprintf("rule-%d", i)
@@ -105,8 +136,8 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-func TestNameAsID(t *testing.T) {
-	ctx, c := t.Context(), newClient(t)
+func testNamesAsIDs(t *testing.T, c client.Client) {
+	ctx := t.Context()
 	for _, name := range []string{strings.Repeat("a", 65), "a.b"} {
 		refused(t, c.Create(ctx, object("Poll", name, nil)), "the name is the poll's id")
 		if err := c.Create(ctx, object("Poll", name, spec{"id": "short"})); err != nil {
@@ -115,8 +146,8 @@ func TestNameAsID(t *testing.T) {
 	}
 }
 
-func TestImmutable(t *testing.T) {
-	ctx, c := t.Context(), newClient(t)
+func testImmutable(t *testing.T, c client.Client) {
+	ctx := t.Context()
 	for i, test := range []struct {
 		kind           string
 		before, change spec

@@ -17,8 +17,7 @@ import (
 // Labels that Prometheus gives every metric of a pod, and buckets theirs.
 var targetLabels = []string{"namespace", "pod", "service", "endpoint", "job", "instance", "container", "le"}
 
-// What alerts and the dashboard ask for is what the programs have, down to the
-// labels.
+// The programs export every metric and label that alerts and the dashboard query.
 func TestQueries(t *testing.T) {
 	have := exported(t)
 	asked := queries(t)
@@ -39,7 +38,7 @@ func TestQueries(t *testing.T) {
 			}
 			known, found := have[base(selector.Name)]
 			if !found {
-				t.Errorf("%s: nobody has %s", query, selector.Name)
+				t.Errorf("%s: no program has %s", query, selector.Name)
 			}
 			metric = slices.Concat(metric, known)
 			for _, m := range selector.LabelMatchers {
@@ -75,7 +74,7 @@ func base(series string) string {
 func exported(t *testing.T) map[string][]string {
 	t.Helper()
 	metrics := map[string][]string{}
-	for _, list := range []string{"../../services/internal/telemetry/testdata/metrics.txt", "../../operator/testdata/metrics.txt"} {
+	for _, list := range []string{"../../services/internal/app/testdata/metrics.txt", "../../operator/testdata/metrics.txt"} {
 		content, err := os.ReadFile(list)
 		if err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package test
 import (
 	"log/slog"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -64,13 +65,43 @@ func TestServiceMonitor(t *testing.T) {
 	}
 }
 
-// leads says whether a port of a Service is one that a Deployment's pods have.
+// leads reports whether a Deployment's pods have a port of a Service.
 func leads(s *corev1.Service, port string, d *appsv1.Deployment) bool {
 	return slices.ContainsFunc(s.Spec.Ports, func(p corev1.ServicePort) bool {
 		return p.Name == port && slices.ContainsFunc(d.Spec.Template.Spec.Containers[0].Ports, func(c corev1.ContainerPort) bool {
 			return c.Name == p.TargetPort.StrVal
 		})
 	})
+}
+
+// The runbook has a section for each alert, which names its address, and none for another.
+func TestRunbook(t *testing.T) {
+	content, err := os.ReadFile("../../services/docs/runbook.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := map[string]bool{}
+	for _, heading := range regexp.MustCompile(`(?m)^### (Acclaim\w+)$`).FindAllStringSubmatch(string(content), -1) {
+		sections[heading[1]] = true
+	}
+	for _, object := range objects(t, "testdata/everything") {
+		rule, ok := object.(*monitoringv1.PrometheusRule)
+		if !ok {
+			continue
+		}
+		for _, r := range rule.Spec.Groups[0].Rules {
+			if !sections[r.Alert] {
+				t.Errorf("the runbook has no section %s", r.Alert)
+			}
+			delete(sections, r.Alert)
+			if address := r.Annotations["runbook_url"]; !strings.HasSuffix(address, "/services/docs/runbook.md#"+strings.ToLower(r.Alert)) {
+				t.Errorf("%s leads to %q", r.Alert, address)
+			}
+		}
+	}
+	for alert := range sections {
+		t.Errorf("the runbook has a section %s, and there is no such alert", alert)
+	}
 }
 
 // Prometheus takes the rules, down to the templates in what alerts say.

@@ -49,7 +49,7 @@ func decode(t *testing.T, manifests []string) (all []runtime.Object) {
 	return all
 }
 
-// What is rendered is what Kubernetes knows, named and labelled.
+// Kubernetes knows every rendered object; each has a name and labels.
 func TestObjects(t *testing.T) {
 	for _, folder := range cases(t) {
 		t.Run(filepath.Base(folder), func(t *testing.T) {

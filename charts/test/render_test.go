@@ -51,12 +51,15 @@ func readValues(t *testing.T, folder string) map[string]any {
 }
 
 // render returns the release that `helm install` would make.
-func render(values map[string]any) (*release.Release, error) {
+func render(values map[string]any) (*release.Release, error) { return renderIn("live", values) }
+
+// renderIn returns that of a namespace.
+func renderIn(namespace string, values map[string]any) (*release.Release, error) {
 	configuration := action.NewConfiguration(action.ConfigurationSetLogger(slog.NewTextHandler(io.Discard, nil)))
 	install := action.NewInstall(configuration)
 	install.DryRunStrategy = action.DryRunClient
 	install.ReleaseName = "acclaim"
-	install.Namespace = "live"
+	install.Namespace = namespace
 	install.KubeVersion = &common.KubeVersion{Version: "v1.36.0", Major: "1", Minor: "36"}
 	loaded, err := loader.Load(chart)
 	if err != nil {
@@ -136,13 +139,28 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// Mistakes are told before anything reaches a cluster.
+// A digest counts instead of the tag, for the operator and for the Backends.
+func TestDigest(t *testing.T) {
+	values := readValues(t, "testdata/trial")
+	digest := "sha256:" + strings.Repeat("0a", 32)
+	values["image"] = map[string]any{"tag": "dev", "digest": digest}
+	r, err := render(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(r.Manifest, "image: acclaim@"+digest+"\n"); n != 2 {
+		t.Errorf("%d images have the digest", n)
+	}
+}
+
+// Errors in values are reported before anything reaches a cluster.
 func TestRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ values, want string }{
 		"no database":        {"{}", "production.mongodb.secretName"},
 		"unknown value":      {"prodcution: {}", "prodcution"},
 		"wrong type":         {"operator: {replicas: two}", "/operator/replicas"},
 		"unknown policy":     {"image: {pullPolicy: Sometimes}", "/image/pullPolicy"},
+		"not a digest":       {"image: {digest: latest}", "/image/digest"},
 		"unknown service":    {"production: {services: {vote: {}}}", "/production/services"},
 		"ingress, no host":   {"production: {ingress: {path: /v1}}", "/production/ingress"},
 		"part of a poll":     {"polls: {a: {prompt: Which}}", "/polls/a"},

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// pkg is what the rules see of a package.
+// pkg holds the facts about a package that the rules are about.
 type pkg struct {
 	path        string   // below the module
 	imports     []string // of the project, short names

@@ -1,62 +1,88 @@
-// Package arch holds the tree to its layers: who may import whom, who owns which
-// library, who may ask the machine for the time. The tables below are the
-// architecture; the test of this package compares them with the code. Nothing
-// imports it.
+// Package arch holds the tree to its layers: the imports that each package may
+// have, the packages that may use a library or ask the machine for the time. The
+// tables below are the architecture; the test of this package compares them with
+// the code. Nothing imports it.
 package arch
 
 // domains are the services' rules; the tables call them by this word.
-const domains = "voting accumulation ranking state message sandbox"
+const domains = "voting accumulation ranking state message roster pairing purchase match sandbox"
 
-// layers lists every package of the module and what it may import of the others,
-// by the last element of their path, which is therefore unique. The last column
-// is what its tests may import besides.
+// layers lists every package of the module and the others that it may import, by
+// the last element of their path, which is therefore unique. The last column lists
+// the packages that only its tests may import.
 const layers = `
 package                     | imports                                                                        | tests also
+services/internal/budget    |                                                                                |
+services/internal/filewatch |                                                                                |
 services/internal/fault     |                                                                                |
+services/internal/quota     |                                                                                |
+services/internal/exactjson |                                                                                |
 services/internal/key       |                                                                                |
+services/internal/wire      |                                                                                |
 services/internal/batch     |                                                                                |
-services/internal/stream    | fault batch                                                                    | storetest
-services/internal/document  | fault batch                                                                    | storetest
-services/internal/storetest | fault stream document                                                          |
-services/internal/boltstore | fault stream document                                                          | storetest
+services/internal/once      | fault                                                                          |
+services/internal/stream    | batch exactjson fault once wire                                                     | storetest mongostore mongotest
+services/internal/document  | batch exactjson fault once                                                          | storetest
+services/internal/storetest | fault once stream document wire                                                       |
+services/internal/pebblestore | fault batch once stream document wire                                             | storetest
 services/internal/peer      | stream                                                                         |
-services/internal/mongostore | fault stream document peer                                                    | storetest mongotest faultproxy
+services/internal/mongostore | batch fault once stream document peer                                               | storetest mongotest faultproxy
 services/internal/faultproxy |                                                                               |
+services/internal/simnet    |                                                                                |
 services/internal/mongotest | faultproxy                                                                     |
-services/voting             | fault key stream                                                               | storetest
-services/accumulation       | fault key stream                                                               | storetest
-services/ranking            | fault key stream                                                               | storetest
-services/state              | fault key document                                                             | storetest
-services/message            | fault key stream                                                               | storetest
+services/internal/mongotest/mongoset | mongotest                                                           |
+services/voting             | exactjson fault key once stream wire                                                | storetest
+services/accumulation       | fault key once stream wire                                                          | storetest
+services/ranking            | exactjson fault key once stream wire                                                | storetest
+services/state              | fault key once document                                                             | storetest
+services/message            | fault key once stream wire                                                          | storetest
+services/roster             | key stream wire                                                                | storetest fault
+services/pairing            | fault key document                                                             | storetest
+services/purchase           | fault key document                                                             | storetest
+services/match              | fault key document                                                             | storetest
 services/sandbox            | fault tenant                                                                   |
-services/internal/tenant    | fault                                                                          |
-services/internal/transfer  | fault key stream document voting accumulation ranking state                    | storetest
+services/internal/tenant    | filewatch fault quota                                                                          |
+services/internal/transfer  | exactjson fault key once stream document voting accumulation ranking                | storetest
 services/internal/telemetry | stream live sink                                                               |
-services/internal/live      | fault key stream document voting state message                                 | storetest
-services/internal/sink      | key stream document tenant voting state message                                | storetest sinktest
+services/internal/event     | exactjson key stream document voting accumulation ranking message                                             | storetest live sink tenant
+services/internal/live      | budget event fault                                                                    | storetest stream document voting accumulation ranking state message
+services/internal/sink      | event key stream document tenant                                               | storetest sinktest voting accumulation ranking state message
 services/internal/sinktest  |                                                                                |
 services/internal/page      |                                                                                |
-services/internal/httpapi   | fault domains stream document tenant telemetry live                            | storetest ceiling
-services/internal/ceiling   | fault domains stream document tenant telemetry httpapi                         |
-services                    | fault key domains stream document tenant telemetry live sink page httpapi ceiling boltstore mongostore peer transfer | storetest mongotest faultproxy sinktest
-services/votingclient       |                                                                                | votingtest
-services/votingtest         | voting stream tenant telemetry httpapi boltstore                               |
-operator                    | v1alpha1 backend extension poll desired breaker uninstall                      | assets
+services/internal/httpapi   | exactjson budget fault once quota domains stream document tenant telemetry event live            | storetest ceiling
+services/internal/ceiling   | fault domains once stream document tenant telemetry httpapi                         |
+services/internal/admin     | exactjson fault key stream document tenant state purchase sink                         | domains storetest transfer pebblestore
+services/internal/gamelink  | budget exactjson fault event live tenant httpapi pairing purchase match sandbox | domains storetest stream document
+services/internal/app       | gamelink budget filewatch fault key quota domains stream document tenant telemetry event live sink page httpapi ceiling pebblestore mongostore peer admin | mongotest simnet
+services/internal/cli       | client stream tenant sandbox telemetry sink transfer admin app                        |
+services                    | cli                                                                            | domains stream document tenant admin transfer pebblestore mongostore storetest mongotest faultproxy sinktest overlay
+services/votingtest         | voting stream tenant telemetry httpapi pebblestore                               |
+operator                    | v1alpha1 backend extension poll desired breaker holder uninstall               | assets
 operator/internal/breaker   |                                                                                |
 operator/internal/census    |                                                                                |
 operator/internal/testcluster | v1alpha1 assets                                                              |
 operator/internal/desired   | v1alpha1                                                                       |
-operator/internal/registry  | v1alpha1                                                                       |
+operator/internal/registry  | v1alpha1 status                                                                       |
+operator/internal/status    | v1alpha1                                                                       |
+operator/internal/holder    | v1alpha1 status                                                                |
 operator/internal/secrets   |                                                                                |
-operator/internal/uninstall | v1alpha1 poll                                                                  |
-operator/internal/controller/backend | v1alpha1 census desired secrets                                       | testcluster
-operator/internal/controller/extension | v1alpha1 census desired registry secrets                            | testcluster poll votingclient
-operator/internal/controller/poll | v1alpha1 census votingclient registry secrets                            | testcluster votingtest
+operator/internal/uninstall | v1alpha1 status                                                                       |
+operator/internal/controller/backend | v1alpha1 census desired holder secrets status                                       | testcluster
+operator/internal/controller/extension | client v1alpha1 census desired holder registry secrets status                            | testcluster poll votingtest
+operator/internal/controller/poll | v1alpha1 census desired holder client registry secrets status                            | testcluster votingtest
 api/v1alpha1                |                                                                                | assets
-hack/arch                   |                                                                                |
+api/client                  |                                                                                | votingtest
+hack/arch                   |                                                                                | language
+hack/arch/language          |                                                                                |
+hack/words                  | language                                                                       |
+hack/docs                   |                                                                                |
 hack/envtest                | assets                                                                         |
 hack/envtest/assets         |                                                                                |
-hack/bench                  |                                                                                |
+hack/overlay                |                                                                                |
+hack/child                  |                                                                                |
+hack/abuse                  | overlay child                                                                  |
+hack/defects                | overlay                                                                        |
+hack/bench                  | child                                                                          |
 hack/chart                  |                                                                                |
 hack/cluster                | assets                                                                         |
 hack/cluster/pause          |                                                                                |
@@ -70,20 +96,21 @@ hack/scale                  | v1alpha1 assets                                   
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | votingclient votingtest page httpapi telemetry ceiling peer sink sinktest services bench scale poll backend extension testcluster breaker operator
+net/http                         | client votingtest page httpapi gamelink ceiling peer sink sinktest app cli bench abuse scale poll extension status testcluster breaker operator
 github.com/gorilla/mux           | httpapi
-github.com/golang-jwt/jwt/v5     | votingclient httpapi sandbox sink sinktest services bench
+github.com/coder/websocket       | gamelink bench
+github.com/golang-jwt/jwt/v5     | client httpapi sandbox sink sinktest bench abuse
 github.com/evanphx/json-patch/v5 | document
-github.com/prometheus            | httpapi telemetry services census poll backend extension operator scale
-github.com/fsnotify/fsnotify     | tenant
-sigs.k8s.io/yaml                 | tenant registry testcluster chart
-github.com/spf13                 | services operator scale cluster
-go.etcd.io/bbolt                 | boltstore
+github.com/prometheus            | httpapi telemetry census poll backend extension operator scale
+github.com/fsnotify/fsnotify     | filewatch
+sigs.k8s.io/yaml                 | tenant cli registry testcluster chart
+github.com/spf13                 | cli operator scale cluster
+github.com/cockroachdb/pebble/v2 | pebblestore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
-os/exec                          | mongotest bench scale assets cluster
+os/exec                          | mongotest child bench abuse defects scale assets cluster
 database/sql                     |
-os                               | tenant boltstore mongotest services bench scale arch envtest assets testcluster operator cluster pause chart kill
-testing                          | storetest mongotest sinktest
+os                               | tenant pebblestore mongotest mongoset simnet services cli child bench abuse overlay defects scale arch language words envtest assets testcluster operator cluster pause chart kill
+testing                          | storetest mongotest mongoset sinktest
 `
 
 // timeless lists the packages that may not ask the machine for the time: it is

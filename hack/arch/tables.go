@@ -65,7 +65,7 @@ func (r rules) mentioned() []string {
 	return all
 }
 
-// rows returns the trimmed cells of each row below the heading.
+// rows returns the cells of each row below the heading, without surrounding space.
 func rows(table string) [][]string {
 	var rows [][]string
 	for line := range strings.Lines(strings.TrimSpace(table)) {

@@ -37,7 +37,7 @@ func readTree(module, root string) ([]pkg, error) {
 	return packages, err
 }
 
-// outside says that a directory is none of the module's packages.
+// outside reports whether a directory is not a package of the module.
 func outside(dir string) bool {
 	name := filepath.Base(dir)
 	if name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {

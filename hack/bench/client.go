@@ -35,9 +35,9 @@ func (c *client) getAs(ctx context.Context, credential, target string, decode fu
 	return nil
 }
 
-// metrics returns what the admin listener reports, by name and labels as they
+// readMetrics returns what the admin listener reports, by name and labels as they
 // stand there.
-func (c *client) metrics(ctx context.Context) (map[string]float64, error) {
+func (c *client) readMetrics(ctx context.Context) (map[string]float64, error) {
 	body, err := fetch(ctx, c.admin+"/metrics", "")
 	if err != nil {
 		return nil, err
@@ -59,8 +59,8 @@ func (c *client) metrics(ctx context.Context) (map[string]float64, error) {
 	return values, lines.Err()
 }
 
-// total adds up the metrics of a name, of those that have the label if one is given.
-func total(metrics map[string]float64, name, label string) float64 {
+// sumMetric adds up the metrics of a name, of those that have the label if one is given.
+func sumMetric(metrics map[string]float64, name, label string) float64 {
 	var sum float64
 	for metric, value := range metrics {
 		base, labels, _ := strings.Cut(metric, "{")

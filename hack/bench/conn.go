@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// conn is one keep-alive connection with one request under way at a time. It
+// rawConn is one keep-alive connection with one request under way at a time. It
 // does as little as it can, because it shares the machine with the program.
-type conn struct {
+type rawConn struct {
 	tcp net.Conn
 	out []byte // the request
 	in  []byte // the answer, and room for a longer one
 }
 
-// answer is what the load generator looks at of a response. body is valid until
-// the next exchange.
+// answer holds the parts of a response that the load generator reads. body is
+// valid until the next exchange.
 type answer struct {
 	status int
 	body   []byte
 }
 
-// dial connects to a loopback address and refuses any other: the load is not
+// dialConn connects to a loopback address and refuses any other: the load is not
 // meant for anyone else's machine.
-func dial(ctx context.Context, address string) (*conn, error) {
+func dialConn(ctx context.Context, address string) (*rawConn, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return nil, err
@@ -40,14 +40,14 @@ func dial(ctx context.Context, address string) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{tcp: tcp, in: make([]byte, 16<<10)}, nil
+	return &rawConn{tcp: tcp, in: make([]byte, 16<<10)}, nil
 }
 
-// deadline makes exchanges fail that are not over by then.
-func (c *conn) deadline(at time.Time) { _ = c.tcp.SetDeadline(at) } // only a closed connection refuses
+// setDeadline makes exchanges fail that are not over by then.
+func (c *rawConn) setDeadline(at time.Time) { _ = c.tcp.SetDeadline(at) } // only a closed connection refuses
 
 // exchange sends what is in c.out and reads the answer.
-func (c *conn) exchange() (answer, error) {
+func (c *rawConn) exchange() (answer, error) {
 	if _, err := c.tcp.Write(c.out); err != nil {
 		return answer{}, err
 	}

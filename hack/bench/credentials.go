@@ -24,21 +24,21 @@ const registry = `extensions:
   appIDs: [bench-app]
   ownerUserID: "1000"
   secrets:
-  - value: YmVuY2g=
+  - value: YmVuY2gta2V5LW9mLW1vcmUtdGhhbi0zMi1ieXRlcy0wMTIzNDU2
   sandbox:
     secrets:
-    - value: YmVuY2gtc2FuZGJveA==
+    - value: YmVuY2gtc2FuZGJveC1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=
 `
 
-const signingKey = "bench"
+const signingKey = "bench-key-of-more-than-32-bytes-0123456"
 
 func writeRegistry(dir string) (string, error) {
 	file := filepath.Join(dir, "extensions.yaml")
 	return file, os.WriteFile(file, []byte(registry), 0o600)
 }
 
-// credential returns the value of an Authorization header.
-func credential(role, channel, opaque string) (string, error) {
+// newCredential returns the value of an Authorization header.
+func newCredential(role, channel, opaque string) (string, error) {
 	token := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
 		"exp":            time.Now().Add(24 * time.Hour).Unix(),
 		"role":           role,
@@ -49,15 +49,15 @@ func credential(role, channel, opaque string) (string, error) {
 	return extension + " " + signed, err
 }
 
-// viewer returns the credential of voter n: a viewer who is logged in and has
+// viewerCredential returns the credential of voter n: a viewer who is logged in and has
 // not shared an identity, with an opaque id of the usual length.
-func viewer(n int) (string, error) {
-	return credential("viewer", channel, fmt.Sprintf("U%09d", n))
+func viewerCredential(n int) (string, error) {
+	return newCredential("viewer", channel, fmt.Sprintf("U%09d", n))
 }
 
-// broadcaster returns the credential of the owner of channel n.
-func broadcaster(n int) (string, error) {
-	return credential("broadcaster", strconv.Itoa(n), fmt.Sprintf("U%09d", n))
+// broadcasterCredential returns the credential of the owner of channel n.
+func broadcasterCredential(n int) (string, error) {
+	return newCredential("broadcaster", strconv.Itoa(n), fmt.Sprintf("U%09d", n))
 }
 
 // signAll returns the credentials of 0 to count-1, signed on all processors.

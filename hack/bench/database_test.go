@@ -13,7 +13,7 @@ func TestNamedDatabase(t *testing.T) {
 		"mongodb://u:p%40@a:1,b:2/db?replicaSet=rs":     "mongodb://u:p%40@a:1,b:2/acclaim_bench_x?authSource=db&replicaSet=rs",
 		"mongodb+srv://u:p@c.example.com/?authSource=s": "mongodb+srv://u:p@c.example.com/acclaim_bench_x?authSource=s",
 	} {
-		if got := (&database{uri: uri}).named("x"); got != want {
+		if got := (&benchDatabase{uri: uri}).scopedName("x"); got != want {
 			t.Errorf("%s: %s, want %s", uri, got, want)
 		}
 	}

@@ -12,25 +12,25 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// grace is how long an answer may take beyond the end of a round.
+// grace limits the time an answer may take beyond the end of a round.
 const grace = 30 * time.Second
 
 // fleet is a number of connections that together send one sequence of requests,
 // each connection the next one whenever it has its answer, or at a fixed rate.
 type fleet struct {
-	conns    []*conn
+	conns    []*rawConn
 	programs int // connection i goes to program i%programs
 	load     workload
 	sent     atomic.Int64
-	// rate is how many requests fall due in a second, on each connection one after
-	// the other and on all of them as many; 0 for as many as are answered. One that
-	// falls due before the answer to the one before it is sent late.
+	// rate is the number of requests that fall due in a second, spread evenly over the
+	// connections; 0 for as many as the program answers. A connection sends a request
+	// late that falls due before the answer to the one before it.
 	rate float64
 }
 
-// sample is what one round measured. Latencies are in microseconds, at a rate
-// from when a request fell due.
-type sample struct {
+// roundSample holds the measurements of one round. Latencies are in microseconds; at a
+// rate they begin when a request falls due.
+type roundSample struct {
 	requests int64
 	elapsed  time.Duration
 	cpu      time.Duration // of the servers; 0 where it cannot be known
@@ -42,7 +42,7 @@ type sample struct {
 func newFleet(ctx context.Context, conns int, load workload, addresses ...string) (*fleet, error) {
 	f := &fleet{load: load, programs: len(addresses)}
 	for i := range conns {
-		c, err := dial(ctx, addresses[i%len(addresses)])
+		c, err := dialConn(ctx, addresses[i%len(addresses)])
 		if err != nil {
 			f.close()
 			return nil, err
@@ -58,37 +58,37 @@ func (f *fleet) close() {
 	}
 }
 
-// drive sends requests for a time, but no more than limit in all the fleet's
+// driveLoad sends requests for a time, but no more than limit in all the fleet's
 // life. When it returns without an error, every request sent was answered with 200.
-func (f *fleet) drive(ctx context.Context, d time.Duration, limit int64) (sample, error) {
+func (f *fleet) driveLoad(ctx context.Context, d time.Duration, limit int64) (roundSample, error) {
 	start := time.Now()
 	end := start.Add(d)
 	// For an answer that never comes. Not under the group's context: that ends with
 	// the round, and a late call would cut off the next one.
-	defer context.AfterFunc(ctx, func() { f.deadline(start) })()
+	defer context.AfterFunc(ctx, func() { f.setDeadline(start) })()
 	group, ctx := errgroup.WithContext(ctx)
-	f.deadline(end.Add(grace))
+	f.setDeadline(end.Add(grace))
 	latencies := make([]*hdrhistogram.Histogram, len(f.conns))
 	for i := range f.conns {
 		latencies[i] = newHistogram()
-		group.Go(func() error { return f.work(ctx, i, end, limit, latencies[i]) })
+		group.Go(func() error { return f.driveConnection(ctx, i, end, limit, latencies[i]) })
 	}
 	if err := group.Wait(); err != nil {
-		return sample{}, err
+		return roundSample{}, err
 	}
-	s := sample{elapsed: time.Since(start), latency: newHistogram()}
+	s := roundSample{elapsed: time.Since(start), latency: newHistogram()}
 	for _, h := range latencies {
 		s.latency.Merge(h)
 	}
 	s.requests = s.latency.TotalCount()
-	s.shares = f.shares(latencies, cmp.Or(f.rate*d.Seconds(), float64(s.requests)))
+	s.shares = f.answeredShares(latencies, cmp.Or(f.rate*d.Seconds(), float64(s.requests)))
 	return s, nil
 }
 
-// shares returns how much each program answered of what it was offered: its
-// connections' part of what all were. Without a rate that is what was answered in
-// all, and those are offered more who answer sooner.
-func (f *fleet) shares(latencies []*hdrhistogram.Histogram, offered float64) []float64 {
+// answeredShares returns the part of the requests offered to each program that it
+// answered. All were offered the same for each connection. Without a rate the
+// requests that all answered count as offered, and faster programs get more.
+func (f *fleet) answeredShares(latencies []*hdrhistogram.Histogram, offered float64) []float64 {
 	shares := make([]float64, f.programs)
 	conns := make([]float64, f.programs)
 	for i, h := range latencies {
@@ -101,9 +101,9 @@ func (f *fleet) shares(latencies []*hdrhistogram.Histogram, offered float64) []f
 	return shares
 }
 
-func (f *fleet) work(ctx context.Context, i int, end time.Time, limit int64, latency *hdrhistogram.Histogram) error {
+func (f *fleet) driveConnection(ctx context.Context, i int, end time.Time, limit int64, latency *hdrhistogram.Histogram) error {
 	c := f.conns[i]
-	due := f.schedule(i)
+	due := f.newSchedule(i)
 	for start := due(ctx); time.Now().Before(end) && ctx.Err() == nil; start = due(ctx) {
 		n := f.sent.Add(1) - 1
 		if n >= limit {
@@ -125,10 +125,10 @@ func (f *fleet) work(ctx context.Context, i int, end time.Time, limit int64, lat
 	return ctx.Err()
 }
 
-// schedule returns what waits until the next request of a connection falls due
+// newSchedule returns what waits until the next request of a connection falls due
 // and returns when that was: at once, unless there is a rate. The connections
 // take turns.
-func (f *fleet) schedule(i int) func(context.Context) time.Time {
+func (f *fleet) newSchedule(i int) func(context.Context) time.Time {
 	if f.rate == 0 {
 		return func(context.Context) time.Time { return time.Now() }
 	}
@@ -147,9 +147,9 @@ func (f *fleet) schedule(i int) func(context.Context) time.Time {
 	}
 }
 
-func (f *fleet) deadline(at time.Time) {
+func (f *fleet) setDeadline(at time.Time) {
 	for _, c := range f.conns {
-		c.deadline(at)
+		c.setDeadline(at)
 	}
 }
 

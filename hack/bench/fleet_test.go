@@ -20,7 +20,7 @@ const testConns = 8
 // loads are all kinds of requests, with few voters so that they come round.
 func loads(t *testing.T) map[string]workload {
 	t.Helper()
-	viewers, err := signAll(50, viewer)
+	viewers, err := signAll(50, viewerCredential)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func drive(t *testing.T, address string, load workload, requests int64) error {
 		t.Fatal(err)
 	}
 	defer f.close()
-	s, err := f.drive(t.Context(), time.Minute, requests)
+	s, err := f.driveLoad(t.Context(), time.Minute, requests)
 	if err == nil && (s.requests != requests || f.sent.Load() != requests) {
 		t.Errorf("%d answers to %d requests, want %d", s.requests, f.sent.Load(), requests)
 	}
@@ -76,7 +76,7 @@ func TestLoadsFindALostWrite(t *testing.T) {
 
 func TestReadsCheckThePollTheyRead(t *testing.T) {
 	address, server := startStub(t, &stub{})
-	viewers, err := signAll(50, viewer)
+	viewers, err := signAll(50, viewerCredential)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestDriveEndsAtAnAnswerThatIsNot200(t *testing.T) {
 	}
 }
 
-// A server that never answers holds nobody who has given up waiting.
+// A server that never answers does not hold a client whose context has ended.
 func TestDriveEndsWithItsContext(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -123,7 +123,7 @@ func TestDriveEndsWithItsContext(t *testing.T) {
 		_, _ = accepted.Read(make([]byte, 1)) // the request is under way
 		cancel()
 	}()
-	if _, err := f.drive(ctx, time.Hour, math.MaxInt64); err == nil {
+	if _, err := f.driveLoad(ctx, time.Hour, math.MaxInt64); err == nil {
 		t.Error("no error from a drive cut short")
 	}
 	if !errors.Is(ctx.Err(), context.Canceled) {
@@ -133,7 +133,7 @@ func TestDriveEndsWithItsContext(t *testing.T) {
 
 func TestDialRefusesOtherMachines(t *testing.T) {
 	for _, address := range []string{"192.0.2.1:80", "example.invalid:80", "0.0.0.0:80"} {
-		if _, err := dial(t.Context(), address); err == nil {
+		if _, err := dialConn(t.Context(), address); err == nil {
 			t.Errorf("%s was dialled", address)
 		}
 	}
@@ -143,10 +143,10 @@ func TestDialRefusesOtherMachines(t *testing.T) {
 // off those after it.
 func TestSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fleet{conns: make([]*conn, 4), rate: 8}
+		f := &fleet{conns: make([]*rawConn, 4), rate: 8}
 		begin := time.Now()
 		for i := range f.conns {
-			due := f.schedule(i)
+			due := f.newSchedule(i)
 			offset := time.Since(begin) + time.Duration(i)*125*time.Millisecond
 			for n := range 3 {
 				at := due(t.Context())
@@ -178,7 +178,7 @@ func TestSharesAreOfWhatWasOffered(t *testing.T) {
 		30: {1, 0.5},   // ten for each connection
 		25: {1.2, 0.6}, // as many as were answered
 	} {
-		if diff := cmp.Diff(want, f.shares(answered, offered), cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+		if diff := cmp.Diff(want, f.answeredShares(answered, offered), cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 			t.Errorf("shares of %v offered (-want +got):\n%s", offered, diff)
 		}
 	}

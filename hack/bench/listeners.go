@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// audience is connections that listen to events. Each event it waits for carries
+// subscribers is connections that listen to events. Each event it waits for carries
 // a number.
-type audience struct {
+type subscribers struct {
 	conns []net.Conn
 	begun sync.WaitGroup // until the stream of each has begun
 	ended sync.WaitGroup
@@ -29,18 +29,18 @@ type audience struct {
 	heard   chan struct{} // has one element when there was an event
 }
 
-// connecting is how many listeners connect at the same time.
+// connecting limits the subscribers that connect at the same time.
 const connecting = 64
 
-// listen connects listeners of one channel, each with a credential of its own,
+// connectSubscribers connects listeners of one channel, each with a credential of its own,
 // and returns when they all listen.
-func listen(ctx context.Context, address string, credentials []string) (*audience, error) {
-	a := &audience{conns: make([]net.Conn, len(credentials)), heard: make(chan struct{}, 1)}
+func connectSubscribers(ctx context.Context, address string, credentials []string) (*subscribers, error) {
+	a := &subscribers{conns: make([]net.Conn, len(credentials)), heard: make(chan struct{}, 1)}
 	group, dialing := errgroup.WithContext(ctx)
 	group.SetLimit(connecting)
 	for i, credential := range credentials {
 		group.Go(func() error {
-			c, err := dial(dialing, address)
+			c, err := dialConn(dialing, address)
 			if err != nil {
 				return err
 			}
@@ -57,7 +57,7 @@ func listen(ctx context.Context, address string, credentials []string) (*audienc
 	for _, c := range a.conns {
 		a.begun.Add(1)
 		a.ended.Go(func() {
-			err := a.read(c)
+			err := a.readEvents(c)
 			select {
 			case failed <- err:
 			default:
@@ -78,8 +78,8 @@ func listen(ctx context.Context, address string, credentials []string) (*audienc
 	}
 }
 
-// read reads one stream and returns why it ended.
-func (a *audience) read(c net.Conn) error {
+// readEvents reads one stream and returns why it ended.
+func (a *subscribers) readEvents(c net.Conn) error {
 	in := bufio.NewReaderSize(c, 1<<10)
 	begun := false
 	for {
@@ -94,13 +94,13 @@ func (a *audience) read(c net.Conn) error {
 			begun = true
 			a.begun.Done()
 		case bytes.HasPrefix(line, []byte("data: ")):
-			a.hear(line, time.Now())
+			a.receive(line, time.Now())
 		}
 	}
 }
 
-// hear notes when an event has come if it is the one that is waited for.
-func (a *audience) hear(line []byte, at time.Time) {
+// receive notes the time of an event if it is the awaited one.
+func (a *subscribers) receive(line []byte, at time.Time) {
 	a.events.Add(1)
 	select {
 	case a.heard <- struct{}{}:
@@ -123,7 +123,7 @@ func (a *audience) hear(line []byte, at time.Time) {
 
 // publish says something to the audience and returns how long that took to each,
 // from before it was said.
-func (a *audience) publish(ctx context.Context, say func(number int64) error) ([]time.Duration, error) {
+func (a *subscribers) publish(ctx context.Context, say func(number int64) error) ([]time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	a.mu.Lock()
@@ -138,7 +138,7 @@ func (a *audience) publish(ctx context.Context, say func(number int64) error) ([
 	select {
 	case <-whole:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("not everybody has heard: %w", ctx.Err())
+		return nil, fmt.Errorf("not every subscriber has received the event: %w", ctx.Err())
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -149,7 +149,7 @@ func (a *audience) publish(ctx context.Context, say func(number int64) error) ([
 	return delays, nil
 }
 
-func (a *audience) close() {
+func (a *subscribers) close() {
 	for _, c := range a.conns {
 		if c != nil {
 			_ = c.Close() // nothing is under way

@@ -9,12 +9,16 @@ import (
 	"time"
 )
 
-// liveReport is what events cost.
+// liveReport holds the costs of events.
 type liveReport struct {
-	// Listeners is how many listen in one channel, of which each costs the program
-	// so many bytes of memory as the system counts it.
+	// Listeners counts the subscribers in one channel. Each costs the program so many
+	// bytes of resident memory.
 	Listeners        int     `json:"listeners"`
 	BytesPerListener float64 `json:"bytesPerListener"`
+	// BytesPerGame is the memory of one of as many games that are connected over GameLink.
+	BytesPerGame float64 `json:"bytesPerGame"`
+	// ToGame is the delay from a vote to its update in one of them.
+	ToGame delaySample `json:"toGame"`
 	// Delays of a message to all of them, in microseconds from before it is sent.
 	PublishP50 float64 `json:"publishP50Micros"`
 	PublishP99 float64 `json:"publishP99Micros"`
@@ -24,19 +28,20 @@ type liveReport struct {
 	Without float64 `json:"votesPerSecondWithout"`
 	Ratio   float64 `json:"ratio"`
 	Target  float64 `json:"target"`
-	// Sinks are what it costs to tell other systems, with the same target.
+	// Sinks holds the costs of sinks, with the same target.
 	Sinks *sinksReport `json:"sinks,omitempty"`
 	// Here and There are delays from a vote to its update on the program that took
 	// it, and on another over the same database, in microseconds.
-	Here  delays  `json:"here"`
-	There *delays `json:"there,omitempty"`
-	// Operations are the database commands a second that it takes to listen to a
-	// channel of listenedPolls polls, with nobody voting.
+	Here  delaySample  `json:"here"`
+	There *delaySample `json:"there,omitempty"`
+	// Operations are the database commands a second that a subscription to a channel
+	// of listenedPolls polls takes while no viewer votes.
 	Operations float64 `json:"operationsPerSecond,omitempty"`
 }
 
-type delays struct {
+type delaySample struct {
 	P50 float64 `json:"p50Micros"`
+	P99 float64 `json:"p99Micros"`
 	Max float64 `json:"maxMicros"`
 }
 
@@ -53,6 +58,9 @@ const (
 func (b *bench) measureEvents(ctx context.Context) (*liveReport, error) {
 	r, err := b.measureLive(ctx)
 	if err == nil {
+		err = b.measureGames(ctx, r)
+	}
+	if err == nil {
 		r.Sinks, err = b.measureSinks(ctx)
 	}
 	if err == nil && b.replicas {
@@ -64,12 +72,12 @@ func (b *bench) measureEvents(ctx context.Context) (*liveReport, error) {
 // measureLive measures listeners of one program.
 func (b *bench) measureLive(ctx context.Context) (r *liveReport, err error) {
 	r = &liveReport{Listeners: b.listeners, Target: listenTarget}
-	p, err := b.start(ctx, "serve", "live")
+	p, err := b.startProgram(ctx, "serve", "live")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	credentials, err := signAll(max(b.listeners, loadListeners), viewer)
+	credentials, err := signAll(max(b.listeners, loadListeners), viewerCredential)
 	if err != nil {
 		return nil, err
 	}
@@ -79,30 +87,30 @@ func (b *bench) measureLive(ctx context.Context) (r *liveReport, err error) {
 	if err := b.measureLoad(ctx, p, credentials[:loadListeners], r); err != nil {
 		return nil, err
 	}
-	r.Here, err = b.measureDelay(ctx, p, p, "here")
+	r.Here, err = b.measureDelay(ctx, p, p, "here", 0, delayRounds, delayRounds)
 	return r, err
 }
 
 // measureListeners measures the memory of idle listeners and how long a message
 // takes to all of them.
 func (b *bench) measureListeners(ctx context.Context, p *program, credentials []string, r *liveReport) error {
-	b.say("listeners  connecting %d", len(credentials))
-	first, err := listen(ctx, p.address, credentials[:1]) // so that what they share is there before
+	b.logf("listeners  connecting %d", len(credentials))
+	first, err := connectSubscribers(ctx, p.address, credentials[:1]) // so that what they share is there before
 	if err != nil {
 		return err
 	}
 	defer first.close()
 	const resident = "process_resident_memory_bytes"
-	before, err := p.client.metrics(ctx)
+	before, err := p.client.readMetrics(ctx)
 	if err != nil {
 		return err
 	}
-	all, err := listen(ctx, p.address, credentials)
+	all, err := connectSubscribers(ctx, p.address, credentials)
 	if err != nil {
 		return err
 	}
 	defer all.close()
-	after, err := p.client.metrics(ctx)
+	after, err := p.client.readMetrics(ctx)
 	if err != nil {
 		return err
 	}
@@ -141,13 +149,13 @@ func (b *bench) measureLoad(ctx context.Context, p *program, credentials []strin
 		return err
 	}
 	defer f.close()
-	if _, err := f.drive(ctx, b.duration/3, math.MaxInt64); err != nil {
+	if _, err := f.driveLoad(ctx, b.duration/3, math.MaxInt64); err != nil {
 		return err
 	}
-	var with, without []sample
+	var with, without []roundSample
 	for round := range 2 * b.rounds {
 		if (round+round/2)%2 == 0 { // without first, with first, in turns
-			s, err := f.drive(ctx, b.duration, math.MaxInt64)
+			s, err := f.driveLoad(ctx, b.duration, math.MaxInt64)
 			if err != nil {
 				return err
 			}
@@ -160,60 +168,60 @@ func (b *bench) measureLoad(ctx context.Context, p *program, credentials []strin
 		}
 		with = append(with, s)
 	}
-	r.With, r.Without = median(with, sample.throughput), median(without, sample.throughput)
+	r.With, r.Without = median(with, roundSample.throughput), median(without, roundSample.throughput)
 	r.Ratio = r.With / r.Without
-	b.say("listeners  %.0f votes/s with %d of them, %.0f without", r.With, len(credentials), r.Without)
+	b.logf("listeners  %.0f votes/s with %d of them, %.0f without", r.With, len(credentials), r.Without)
 	return votes.verify(ctx, p.client, f.sent.Load())
 }
 
 // heardBy is a round of votes to which others listen.
-func (b *bench) heardBy(ctx context.Context, p *program, credentials []string, f *fleet) (sample, error) {
-	a, err := listen(ctx, p.address, credentials)
+func (b *bench) heardBy(ctx context.Context, p *program, credentials []string, f *fleet) (roundSample, error) {
+	a, err := connectSubscribers(ctx, p.address, credentials)
 	if err != nil {
-		return sample{}, err
+		return roundSample{}, err
 	}
 	defer a.close()
-	s, err := f.drive(ctx, b.duration, math.MaxInt64)
+	s, err := f.driveLoad(ctx, b.duration, math.MaxInt64)
 	if err == nil && a.events.Load() < int64(len(credentials)) {
-		err = fmt.Errorf("%d listeners have heard %d events only", len(credentials), a.events.Load())
+		err = fmt.Errorf("%d subscribers have received only %d events", len(credentials), a.events.Load())
 	}
 	return s, err
 }
 
-// measureDelay measures how long it takes from a vote through one program until
-// its update is heard through another. Each vote is a poll's first.
-func (b *bench) measureDelay(ctx context.Context, votes, hears *program, prefix string) (delays, error) {
-	viewer, err := viewer(0)
+// measureDelay measures the time from a vote through one program until its update
+// arrives through another: of the votes numbered from first until end, in some polls in
+// turns.
+func (b *bench) measureDelay(ctx context.Context, votes, hears *program, prefix string, first, end, polls int) (delaySample, error) {
+	viewer, err := viewerCredential(0)
 	if err != nil {
-		return delays{}, err
+		return delaySample{}, err
 	}
-	a, err := listen(ctx, hears.address, []string{viewer})
+	a, err := connectSubscribers(ctx, hears.address, []string{viewer})
 	if err != nil {
-		return delays{}, err
+		return delaySample{}, err
 	}
 	defer a.close()
 	latency := newHistogram()
-	for n := range delayRounds {
+	for n := first; n < end; n++ {
 		start := time.Now()
-		if err := votes.client.post(ctx, viewer, fmt.Sprintf("vote?id=%s-%d", prefix, n), `{"value":1}`); err != nil {
-			return delays{}, err
+		if err := votes.client.post(ctx, viewer, fmt.Sprintf("vote?id=%s-%d", prefix, n%polls), fmt.Sprintf(`{"value":%d}`, 1+n/polls%2)); err != nil {
+			return delaySample{}, err
 		}
 		select {
 		case <-a.heard:
 		case <-time.After(grace):
-			return delays{}, errors.New("a vote was not heard of")
+			return delaySample{}, errors.New("the update of a vote did not arrive")
 		case <-ctx.Done():
-			return delays{}, ctx.Err()
+			return delaySample{}, ctx.Err()
 		}
 		if err := latency.RecordValue(time.Since(start).Microseconds()); err != nil {
-			return delays{}, err
+			return delaySample{}, err
 		}
 	}
-	return delays{P50: float64(latency.ValueAtQuantile(50)), Max: float64(latency.Max())}, nil
+	return delaySample{P50: float64(latency.ValueAtQuantile(50)), P99: float64(latency.ValueAtQuantile(99)), Max: float64(latency.Max())}, nil
 }
 
-// listenedPolls is how many polls somebody listens to when it is measured what
-// that costs.
+// listenedPolls is the number of polls of a subscription whose cost is measured.
 const listenedPolls = 100
 
 // measureLiveReplicas measures what listening costs and how long it takes where
@@ -223,21 +231,21 @@ func (b *bench) measureLiveReplicas(ctx context.Context, r *liveReport) (err err
 	if err != nil {
 		return err
 	}
-	l := &layout{name: "live", label: "2 replicas", replicas: 2}
+	l := &replicaLayout{name: "live", label: "2 replicas", replicas: 2}
 	defer func() { err = errors.Join(err, l.stop(), db.close(context.WithoutCancel(ctx), l.name)) }()
-	if err := b.launch(ctx, db, l); err != nil {
+	if err := b.launchReplicas(ctx, db, l); err != nil {
 		return err
 	}
-	idle, err := b.operations(ctx, l)
+	idle, err := b.countOperations(ctx, l)
 	if err != nil {
 		return err
 	}
-	there, err := b.measureDelay(ctx, l.programs[0], l.programs[1], "there")
+	there, err := b.measureDelay(ctx, l.programs[0], l.programs[1], "there", 0, delayRounds, delayRounds)
 	if err != nil {
 		return err
 	}
 	r.There = &there
-	viewer, err := viewer(0)
+	viewer, err := viewerCredential(0)
 	if err != nil {
 		return err
 	}
@@ -246,22 +254,22 @@ func (b *bench) measureLiveReplicas(ctx context.Context, r *liveReport) (err err
 			return err
 		}
 	}
-	a, err := listen(ctx, l.programs[1].address, []string{viewer})
+	a, err := connectSubscribers(ctx, l.programs[1].address, []string{viewer})
 	if err != nil {
 		return err
 	}
 	defer a.close()
-	if _, err := b.operations(ctx, l); err != nil { // until the polls that are new are known
+	if _, err := b.countOperations(ctx, l); err != nil { // until the polls that are new are known
 		return err
 	}
-	busy, err := b.operations(ctx, l)
+	busy, err := b.countOperations(ctx, l)
 	r.Operations = busy - idle
 	return err
 }
 
-// operations returns how many commands a second the programs send to the database.
-func (b *bench) operations(ctx context.Context, l *layout) (float64, error) {
-	before, err := l.commands(ctx)
+// countOperations returns how many commands a second the programs send to the database.
+func (b *bench) countOperations(ctx context.Context, l *replicaLayout) (float64, error) {
+	before, err := l.countCommands(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -271,11 +279,11 @@ func (b *bench) operations(ctx context.Context, l *layout) (float64, error) {
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
-	after, err := l.commands(ctx)
+	after, err := l.countCommands(ctx)
 	return (after["all"] - before["all"]) / time.Since(start).Seconds(), err
 }
 
-func verdict(met bool) string {
+func verdictText(met bool) string {
 	if met {
 		return "met"
 	}
@@ -285,9 +293,11 @@ func verdict(met bool) string {
 func (r *liveReport) write(b *strings.Builder) {
 	fmt.Fprintf(b, "Events:\n")
 	fmt.Fprintf(b, "  %d idle listeners   %.1f KiB each (target %d: %s); a message to all: p50 %.1f ms, p99 %.1f ms, max %.1f ms\n",
-		r.Listeners, r.BytesPerListener/1024, listenBytes>>10, verdict(r.BytesPerListener < listenBytes), r.PublishP50/1e3, r.PublishP99/1e3, r.PublishMax/1e3)
+		r.Listeners, r.BytesPerListener/1024, listenBytes>>10, verdictText(r.BytesPerListener < listenBytes), r.PublishP50/1e3, r.PublishP99/1e3, r.PublishMax/1e3)
+	fmt.Fprintf(b, "  %d idle games       %.1f KiB each; vote to update in one: p50 %.1f ms, max %.1f ms\n",
+		r.Listeners, r.BytesPerGame/1024, r.ToGame.P50/1e3, r.ToGame.Max/1e3)
 	fmt.Fprintf(b, "  votes, one hot poll   %.0f/s with %d listeners, %.0f/s without: %.2f (target %.2f: %s)\n",
-		r.With, loadListeners, r.Without, r.Ratio, r.Target, verdict(r.Ratio >= r.Target))
+		r.With, loadListeners, r.Without, r.Ratio, r.Target, verdictText(r.Ratio >= r.Target))
 	if r.Sinks != nil {
 		r.Sinks.write(b)
 	}

@@ -24,8 +24,8 @@ import (
 	"time"
 )
 
-// options are the command line, read.
-type options struct {
+// benchOptions are the command line, read.
+type benchOptions struct {
 	rounds    int
 	duration  time.Duration
 	voters    int
@@ -34,8 +34,10 @@ type options struct {
 	cases     []string
 	dir       string
 	replicas  bool
+	side      bool
 	mongodb   string
 	json      bool
+	profile   string
 	progress  io.Writer
 }
 
@@ -49,11 +51,14 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) > 0 && args[0] == bareCommand {
+		return serveBare(ctx, stdout)
+	}
 	o, err := parseOptions(args, stderr)
 	if err != nil {
 		return err
 	}
-	r, err := measure(ctx, o)
+	r, err := measureAll(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -63,9 +68,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return r.writeTable(stdout)
 }
 
-func parseOptions(args []string, stderr io.Writer) (options, error) {
-	o := options{progress: stderr}
-	var names []string
+func parseOptions(args []string, stderr io.Writer) (benchOptions, error) {
+	o := benchOptions{progress: stderr}
+	names := []string{updatesCase}
 	for _, c := range cases() {
 		names = append(names, c.name)
 	}
@@ -78,8 +83,10 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&o.listeners, "listeners", 10_000, "idle `listeners` whose memory and delays are reported; 0 leaves events out")
 	flags.StringVar(&o.dir, "dir", "", "`directory` for the data, on the disk to be measured (default the system's for temporary files)")
 	flags.BoolVar(&o.replicas, "replicas", true, "measure several programs over one database, too")
+	flags.BoolVar(&o.side, "side-by-side", true, "measure one and three programs over a model of a database that takes inserts side by side, too")
 	flags.StringVar(&o.mongodb, "mongodb-uri", "", "`server` for them, whose databases acclaim_bench_* are dropped (default $MONGODB_URI; hack/mongod without)")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
+	flags.StringVar(&o.profile, "profile", "", "`file` for the CPU profile of the program in all rounds, as services/default.pgo is made")
 	selected := flags.String("cases", strings.Join(names, ","), "comma-separated `names` of the cases to run, may be empty")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -89,7 +96,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	return o, o.validate(names, flags.Args())
 }
 
-func (o options) validate(names, rest []string) error {
+func (o benchOptions) validate(names, rest []string) error {
 	for _, name := range o.cases {
 		if !slices.Contains(names, name) {
 			return fmt.Errorf("no case %q; there are %s", name, strings.Join(names, ", "))

@@ -9,29 +9,36 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/acclaim-dev/acclaim/hack/child"
 )
 
-// bench is what all measurements share.
+// bench holds the programs and settings that all measurements share.
 type bench struct {
-	options
+	benchOptions
 	dir      string // everything is below it
 	binary   string
 	registry string
+	profile  *profiler // nil: no profile
 }
 
-// measure runs everything the options ask for and leaves nothing behind.
-func measure(ctx context.Context, o options) (r report, err error) {
+// measureAll runs everything the options ask for and leaves nothing behind.
+func measureAll(ctx context.Context, o benchOptions) (r report, err error) {
 	dir, err := os.MkdirTemp(o.dir, "acclaim-bench-")
 	if err != nil {
 		return report{}, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	b := &bench{options: o, dir: dir}
-	b.say("building the program and signing %d credentials", o.voters)
+	b := &bench{benchOptions: o, dir: dir}
+	if o.profile != "" {
+		b.profile = &profiler{}
+		defer func() { err = errors.Join(err, b.profile.write(o.profile)) }()
+	}
+	b.logf("building the program and signing %d credentials", o.voters)
 	if b.registry, err = writeRegistry(dir); err != nil {
 		return report{}, err
 	}
-	if b.binary, err = build(ctx, dir); err != nil {
+	if b.binary, err = child.BuildProgram(ctx, dir, nil); err != nil {
 		return report{}, err
 	}
 	if r.Machine, err = describeMachine(dir); err != nil {
@@ -40,15 +47,11 @@ func measure(ctx context.Context, o options) (r report, err error) {
 	if r.Cases, err = b.measureCases(ctx); err != nil {
 		return report{}, err
 	}
-	if o.replicas {
-		if r.Replicas, err = b.measureReplicas(ctx); err != nil {
-			return report{}, fmt.Errorf("replicas: %w", err)
-		}
+	if err := b.measureFleets(ctx, &r); err != nil {
+		return report{}, err
 	}
-	if o.listeners > 0 {
-		if r.Live, err = b.measureEvents(ctx); err != nil {
-			return report{}, fmt.Errorf("events: %w", err)
-		}
+	if err := b.measureWatching(ctx, &r); err != nil {
+		return report{}, err
 	}
 	if o.pollSize > 0 {
 		r.Poll, err = b.measurePoll(ctx)
@@ -56,26 +59,61 @@ func measure(ctx context.Context, o options) (r report, err error) {
 	return r, err
 }
 
-func (b *bench) measureCases(ctx context.Context) (results []result, err error) {
+// measureWatching measures events and updates, as far as the options ask.
+func (b *bench) measureWatching(ctx context.Context, r *report) (err error) {
+	if b.listeners > 0 {
+		if r.Live, err = b.measureEvents(ctx); err != nil {
+			return fmt.Errorf("events: %w", err)
+		}
+	}
+	if slices.Contains(b.cases, updatesCase) {
+		if r.Updates, err = b.measureUpdates(ctx); err != nil {
+			return fmt.Errorf("updates: %w", err)
+		}
+	}
+	return nil
+}
+
+// measureFleets measures several programs over one database, as far as the options ask.
+func (b *bench) measureFleets(ctx context.Context, r *report) (err error) {
+	if b.replicas {
+		if r.Replicas, err = b.measureReplicas(ctx); err != nil {
+			return fmt.Errorf("replicas: %w", err)
+		}
+	}
+	if b.side {
+		if r.SideBySide, err = b.measureSideBySide(ctx); err != nil {
+			return fmt.Errorf("replicas side by side: %w", err)
+		}
+	}
+	return nil
+}
+
+func (b *bench) measureCases(ctx context.Context) (results []caseResult, err error) {
 	in, err := newInputs(b.voters)
 	if err != nil {
 		return nil, err
 	}
-	ceiling, err := b.start(ctx, "ceiling", "ceiling")
+	ceiling, err := b.startProgram(ctx, "ceiling", "ceiling")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, ceiling.stop()) }()
-	subject, err := b.start(ctx, "serve", "data")
+	subject, err := b.startProgram(ctx, "serve", "data")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, subject.stop()) }()
+	bare, err := startBare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, bare.stop()) }()
 	for _, c := range cases() {
 		if !slices.Contains(b.cases, c.name) {
 			continue
 		}
-		result, err := b.compare(ctx, c, in, ceiling, subject)
+		result, err := b.compareSides(ctx, c, in, ceiling, subject, bare)
 		if err != nil {
 			return nil, fmt.Errorf("case %s: %w", c.name, err)
 		}
@@ -84,48 +122,59 @@ func (b *bench) measureCases(ctx context.Context) (results []result, err error) 
 	return results, nil
 }
 
-func (b *bench) start(ctx context.Context, subcommand, data string) (*program, error) {
-	return start(ctx, nil, b.binary, subcommand, b.registry, filepath.Join(b.dir, data))
+func (b *bench) startProgram(ctx context.Context, subcommand, data string) (*program, error) {
+	return startProcess(ctx, nil, b.binary, subcommand, b.registry, filepath.Join(b.dir, data))
 }
 
-// side is a program in one case: the ceiling or the subject.
-type side struct {
+// caseSide is a program in one case: the ceiling, the subject or the bare handler.
+type caseSide struct {
 	program *program
 	fleet   *fleet
-	samples []sample
+	samples []roundSample
+	profile *profiler // nil: no profile
 }
 
-// compare measures one case on both programs in turns and checks the counts.
-func (b *bench) compare(ctx context.Context, c benchCase, in *inputs, ceiling, subject *program) (result, error) {
-	var sides [2]*side
-	for i, p := range []*program{ceiling, subject} {
-		s, err := b.prepare(ctx, c, in, p)
+// compareSides measures one case on the programs in turns and checks the counts.
+func (b *bench) compareSides(ctx context.Context, c benchCase, in *loadInputs, ceiling, subject, bare *program) (caseResult, error) {
+	programs := []*program{ceiling, subject}
+	if c.bare {
+		programs = append(programs, bare)
+	}
+	var sides []*caseSide
+	for _, p := range programs {
+		s, err := b.prepareSide(ctx, c, in, p)
 		if err != nil {
-			return result{}, err
+			return caseResult{}, err
 		}
 		defer s.fleet.close()
-		sides[i] = s
+		sides = append(sides, s)
 	}
+	sides[1].profile = b.profile
 	for round := range b.rounds {
 		for turn := range sides {
-			if err := sides[(round+turn)%2].measure(ctx, b.duration); err != nil {
-				return result{}, err
+			if err := sides[(round+turn)%len(sides)].measureRound(ctx, b.duration); err != nil {
+				return caseResult{}, err
 			}
 		}
-		b.say("%-10s round %d of %d: ceiling %7.0f/s, program %7.0f/s", c.name, round+1, b.rounds,
+		b.logf("%-10s round %d of %d: ceiling %7.0f/s, program %7.0f/s", c.name, round+1, b.rounds,
 			sides[0].samples[round].throughput(), sides[1].samples[round].throughput())
 	}
-	b.say("%-10s checking %d answers", c.name, sides[1].fleet.sent.Load())
+	b.logf("%-10s checking %d answers", c.name, sides[1].fleet.sent.Load())
 	if err := sides[1].fleet.load.verify(ctx, subject.client, sides[1].fleet.sent.Load()); err != nil {
-		return result{}, fmt.Errorf("not exact: %w", err)
+		return caseResult{}, fmt.Errorf("not exact: %w", err)
 	}
-	return newResult(c, sides[0].samples, sides[1].samples), nil
+	r := newResult(c, sides[0].samples, sides[1].samples)
+	if c.bare {
+		figures := medianFigures(sides[2].samples)
+		r.Bare = &figures
+	}
+	return r, nil
 }
 
-// prepare fills a program and warms it up.
-func (b *bench) prepare(ctx context.Context, c benchCase, in *inputs, p *program) (*side, error) {
+// prepareSide fills a program and warms it up.
+func (b *bench) prepareSide(ctx context.Context, c benchCase, in *loadInputs, p *program) (*caseSide, error) {
 	if c.fill != nil {
-		if err := fill(ctx, p, c.fill(in), len(in.viewers)); err != nil {
+		if err := fillPolls(ctx, p, c.fill(in), len(in.viewers)); err != nil {
 			return nil, err
 		}
 	}
@@ -133,44 +182,45 @@ func (b *bench) prepare(ctx context.Context, c benchCase, in *inputs, p *program
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.drive(ctx, b.duration/3, math.MaxInt64); err != nil {
+	if _, err := f.driveLoad(ctx, b.duration/3, math.MaxInt64); err != nil {
 		f.close()
 		return nil, err
 	}
-	return &side{program: p, fleet: f}, nil
+	return &caseSide{program: p, fleet: f}, nil
 }
 
-// fillLimit is how long filling may take.
-const fillLimit = 10 * time.Minute
+// fillTimeout limits filling a program with polls.
+const fillTimeout = 10 * time.Minute
 
-// fill sends exactly count requests.
-func fill(ctx context.Context, p *program, load workload, count int) error {
+// fillPolls sends exactly count requests.
+func fillPolls(ctx context.Context, p *program, load workload, count int) error {
 	f, err := newFleet(ctx, 256, load, p.address)
 	if err != nil {
 		return err
 	}
 	defer f.close()
-	if _, err := f.drive(ctx, fillLimit, int64(count)); err != nil {
+	if _, err := f.driveLoad(ctx, fillTimeout, int64(count)); err != nil {
 		return err
 	}
 	if sent := f.sent.Load(); sent != int64(count) {
-		return fmt.Errorf("%d of %d requests in %s", sent, count, fillLimit)
+		return fmt.Errorf("%d of %d requests in %s", sent, count, fillTimeout)
 	}
 	return nil
 }
 
-func (s *side) measure(ctx context.Context, d time.Duration) error {
-	before := s.program.cpu()
-	sample, err := s.fleet.drive(ctx, d, math.MaxInt64)
-	if err != nil {
+func (s *caseSide) measureRound(ctx context.Context, d time.Duration) error {
+	before := s.program.cpuTime()
+	stop := s.profile.start(ctx, s.program.client, d)
+	sample, err := s.fleet.driveLoad(ctx, d, math.MaxInt64)
+	if err := errors.Join(err, stop()); err != nil {
 		return err
 	}
-	sample.cpu = s.program.cpu() - before
+	sample.cpu = s.program.cpuTime() - before
 	s.samples = append(s.samples, sample)
 	return nil
 }
 
-// say tells the one who waits how far we are.
-func (b *bench) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(b.progress, format+"\n", args...) // nobody to tell if that fails
+// logf tells the one who waits how far we are.
+func (b *bench) logf(format string, args ...any) {
+	_, _ = fmt.Fprintf(b.progress, format+"\n", args...) // a failure to report progress cannot be reported
 }

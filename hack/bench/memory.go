@@ -9,16 +9,16 @@ import (
 const (
 	smallPolls  = 10_000
 	smallVoters = 5 // of each
-	// budget is what a program may keep of poll states unless told otherwise.
+	// budget is the default limit for resident poll states.
 	budget = 512 << 20
 )
 
-// memoryReport is what a program takes that holds many small polls and a large
+// memoryReport holds the memory of a program with many small polls and a large
 // one, in bytes.
 type memoryReport struct {
 	SmallPolls int `json:"smallPolls"`
-	// Streams is how many polls were resident, Resident what their states take by
-	// the program's own account, which its budget is for.
+	// Streams counts the resident polls. Resident is the size of their states by the
+	// program's own account, which its budget limits.
 	Streams  float64 `json:"streams"`
 	Resident float64 `json:"residentBytes"`
 	Heap     float64 `json:"heapBytes"`    // that survives a collection
@@ -28,27 +28,27 @@ type memoryReport struct {
 // fillSmall lets some voters vote in each of the small polls.
 func fillSmall(ctx context.Context, p *program, credentials []string) error {
 	votes := min(len(credentials), smallPolls*smallVoters)
-	return fill(ctx, p, newVotes(smallPoll, smallPolls, credentials[:votes]), votes)
+	return fillPolls(ctx, p, newVotes(smallPoll, smallPolls, credentials[:votes]), votes)
 }
 
 const smallPoll = "small"
 
 // measureMemory has a program that holds the large poll read all the small ones.
 func measureMemory(ctx context.Context, p *program) (*memoryReport, error) {
-	viewers, err := signAll(1, viewer)
+	viewers, err := signAll(1, viewerCredential)
 	if err != nil {
 		return nil, err
 	}
-	if err := fill(ctx, p, &tour{prefix: smallPoll, polls: smallPolls, credential: viewers[0]}, smallPolls); err != nil {
+	if err := fillPolls(ctx, p, &tour{prefix: smallPoll, polls: smallPolls, credential: viewers[0]}, smallPolls); err != nil {
 		return nil, err
 	}
 	r := &memoryReport{SmallPolls: smallPolls}
 	if r.Heap, err = liveHeap(ctx, p); err != nil {
 		return nil, err
 	}
-	metrics, err := p.client.metrics(ctx)
-	r.Streams = total(metrics, "acclaim_stream_resident", `domain="voting"`)
-	r.Resident = total(metrics, "acclaim_stream_resident_bytes", `domain="voting"`)
+	metrics, err := p.client.readMetrics(ctx)
+	r.Streams = sumMetric(metrics, "acclaim_stream_resident_streams", `domain="voting"`)
+	r.Resident = sumMetric(metrics, "acclaim_stream_resident_bytes", `domain="voting"`)
 	r.Process = metrics["process_resident_memory_bytes"]
 	return r, err
 }
@@ -69,5 +69,5 @@ func (l *tour) verify(context.Context, *client, int64) error { return nil }
 func (r *memoryReport) write(b *strings.Builder) {
 	const mib = 1 << 20
 	fmt.Fprintf(b, "  memory      %.0f polls, %d of them small, in %.0f MiB by the program's own account, of a budget of %d; live heap %.0f MiB, process %s MiB\n",
-		r.Streams, r.SmallPolls, r.Resident/mib, budget/mib, r.Heap/mib, known(r.Process/mib, "%.0f"))
+		r.Streams, r.SmallPolls, r.Resident/mib, budget/mib, r.Heap/mib, formatFigure(r.Process/mib, "%.0f"))
 }

@@ -67,7 +67,7 @@ func TestAppendRequest(t *testing.T) {
 }
 
 func TestCredentialVerifies(t *testing.T) {
-	all, err := signAll(3, viewer)
+	all, err := signAll(3, viewerCredential)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,11 +87,11 @@ func TestCredentialVerifies(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	_, server := startStub(t, &stub{})
-	metrics, err := server.metrics(t.Context())
+	metrics, err := server.readMetrics(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []float64{total(metrics, "a_total", ""), total(metrics, "b_bytes", ""), total(metrics, "b_bytes", `kind="y"`), total(metrics, "b", "")}
+	got := []float64{sumMetric(metrics, "a_total", ""), sumMetric(metrics, "b_bytes", ""), sumMetric(metrics, "b_bytes", `kind="y"`), sumMetric(metrics, "b", "")}
 	if diff := cmp.Diff([]float64{3, 1_500_002, 2, 0}, got); diff != "" {
 		t.Errorf("totals (-want +got):\n%s", diff)
 	}
@@ -111,20 +111,6 @@ func TestParseCPU(t *testing.T) {
 		if got := parseCPU(test.stat); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
-	}
-}
-
-func TestReadyLine(t *testing.T) {
-	out := "a word before\nready base=http://127.0.0.1:81/v1 sandbox=http://127.0.0.1:81/sandbox/v1 admin=http://127.0.0.1:82\nmore\n"
-	var p program
-	if err := p.parseReady(readyLine(strings.NewReader(out))); err != nil {
-		t.Fatal(err)
-	}
-	if p.address != "127.0.0.1:81" || p.client.base != "http://127.0.0.1:81/v1" || p.client.admin != "http://127.0.0.1:82" {
-		t.Errorf("parsed as %q, %+v", p.address, p.client)
-	}
-	if err := p.parseReady(readyLine(strings.NewReader("an error\n"))); err == nil {
-		t.Error("no error from output without a ready line")
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// sharers is how many connections patch the same channels.
+// sharers is the number of connections that patch the same channels.
 const sharers = 4
 
 // patches merges into the documents of many channels. Connections share their

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// pollReport is what a large single-vote poll costs. Figures the program does
-// not report are 0 and left out.
+// pollReport holds the costs of a large single-vote poll. Figures that the program
+// does not report are 0 and left out.
 type pollReport struct {
 	Voters int `json:"voters"`
 	// HeapPerVoter is the growth of the live heap when the poll is loaded, in
 	// bytes; ResidentPerVoter what the program itself makes of its state.
 	HeapPerVoter     float64 `json:"heapBytesPerVoter,omitempty"`
 	ResidentPerVoter float64 `json:"residentBytesPerVoter,omitempty"`
-	// Ready is the time from the start of the program to its ready line, FirstRead
-	// that of the first GET /vote after it, of which Read was spent in the store
-	// and Rebuild on the state; all in seconds.
+	// Ready is the time from the start of the program to its ready line. FirstRead is
+	// the time of the first GET /vote after it, Read the part spent in the store and
+	// Rebuild the part spent on the state; all in seconds.
 	Ready     float64 `json:"readySeconds"`
 	FirstRead float64 `json:"firstReadSeconds"`
 	Read      float64 `json:"readSeconds,omitempty"`
 	Rebuild   float64 `json:"rebuildSeconds,omitempty"`
-	// Memory is that of the program when it holds many small polls, too.
+	// Memory includes many small polls that the program holds as well.
 	Memory *memoryReport `json:"memory,omitempty"`
 }
 
@@ -34,7 +34,7 @@ func (b *bench) measurePoll(ctx context.Context) (*pollReport, error) {
 	if err := b.fillPoll(ctx); err != nil {
 		return nil, fmt.Errorf("large poll: %w", err)
 	}
-	b.say("large poll: restarting the program and reading it")
+	b.logf("large poll: restarting the program and reading it")
 	r, err := b.loadPoll(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("large poll: %w", err)
@@ -43,27 +43,27 @@ func (b *bench) measurePoll(ctx context.Context) (*pollReport, error) {
 }
 
 func (b *bench) fillPoll(ctx context.Context) (err error) {
-	b.say("large poll: signing and voting for %d voters", b.pollSize)
-	credentials, err := signAll(b.pollSize, viewer)
+	b.logf("large poll: signing and voting for %d voters", b.pollSize)
+	credentials, err := signAll(b.pollSize, viewerCredential)
 	if err != nil {
 		return err
 	}
-	p, err := b.start(ctx, "serve", "large")
+	p, err := b.startProgram(ctx, "serve", "large")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	if err := fill(ctx, p, newVotes(largePoll, 1, credentials), b.pollSize); err != nil {
+	if err := fillPolls(ctx, p, newVotes(largePoll, 1, credentials), b.pollSize); err != nil {
 		return err
 	}
-	b.say("large poll: voting in %d small ones beside it", smallPolls)
+	b.logf("large poll: voting in %d small ones beside it", smallPolls)
 	return fillSmall(ctx, p, credentials)
 }
 
 func (b *bench) loadPoll(ctx context.Context) (r *pollReport, err error) {
 	r = &pollReport{Voters: b.pollSize}
 	start := time.Now()
-	p, err := b.start(ctx, "serve", "large")
+	p, err := b.startProgram(ctx, "serve", "large")
 	if err != nil {
 		return nil, err
 	}
@@ -90,27 +90,27 @@ func (b *bench) loadPoll(ctx context.Context) (r *pollReport, err error) {
 	if err := r.addMetrics(ctx, p); err != nil {
 		return nil, err
 	}
-	b.say("large poll: reading %d small ones beside it", smallPolls)
+	b.logf("large poll: reading %d small ones beside it", smallPolls)
 	r.Memory, err = measureMemory(ctx, p)
 	return r, err
 }
 
 func (r *pollReport) addMetrics(ctx context.Context, p *program) error {
-	metrics, err := p.client.metrics(ctx)
+	metrics, err := p.client.readMetrics(ctx)
 	if err != nil {
 		return err
 	}
-	r.ResidentPerVoter = total(metrics, "acclaim_stream_resident_bytes", "") / float64(r.Voters)
-	r.Read = total(metrics, "acclaim_stream_load_seconds_total", `phase="read"`)
-	r.Rebuild = total(metrics, "acclaim_stream_load_seconds_total", `phase="rebuild"`)
+	r.ResidentPerVoter = sumMetric(metrics, "acclaim_stream_resident_bytes", "") / float64(r.Voters)
+	r.Read = sumMetric(metrics, "acclaim_stream_load_seconds_total", `phase="read"`)
+	r.Rebuild = sumMetric(metrics, "acclaim_stream_load_seconds_total", `phase="rebuild"`)
 	return nil
 }
 
 // liveHeap returns the bytes that survived a collection which began after the
-// call: with GOGC=100, half of the heap size at which the next one is due.
-// Reading an empty poll gives the collector its work.
+// call: the heap size at which the next one is due without the share that the
+// program's GOGC adds. Reading an empty poll gives the collector its work.
 func liveHeap(ctx context.Context, p *program) (float64, error) {
-	viewers, err := signAll(1, viewer)
+	viewers, err := signAll(1, viewerCredential)
 	if err != nil {
 		return 0, err
 	}
@@ -120,17 +120,17 @@ func liveHeap(ctx context.Context, p *program) (float64, error) {
 	}
 	defer f.close()
 	const collections = "go_gc_duration_seconds_count"
-	first, err := p.client.metrics(ctx)
+	first, err := p.client.readMetrics(ctx)
 	for range 600 {
 		if err != nil {
 			return 0, err
 		}
-		if _, err := f.drive(ctx, 100*time.Millisecond, 1<<62); err != nil {
+		if _, err := f.driveLoad(ctx, 100*time.Millisecond, 1<<62); err != nil {
 			return 0, err
 		}
-		now, err := p.client.metrics(ctx)
+		now, err := p.client.readMetrics(ctx)
 		if err == nil && now[collections] >= first[collections]+2 {
-			return now["go_memstats_next_gc_bytes"] / 2, nil
+			return now["go_memstats_next_gc_bytes"] / (1 + now["go_gc_gogc_percent"]/100), nil
 		}
 	}
 	return 0, errors.New("the program reports no garbage collections in a minute of reading")

@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// layout is a number of programs over one database.
-type layout struct {
+// replicaLayout is a number of programs over one database.
+type replicaLayout struct {
 	name     string
 	label    string
 	replicas int
-	// processors is how many each replica may use at a time, 0 for all there are.
+	// processors limits the processors of each replica, 0 for no limit.
 	processors int
 	flags      []string
 	programs   []*program
 }
 
-func layouts() []*layout {
-	return []*layout{
+func layouts() []*replicaLayout {
+	return []*replicaLayout{
 		{name: "one", label: "1 replica", replicas: 1},
 		{name: "three", label: "3 replicas", replicas: 3},
 		{name: "eight", label: "8 replicas", replicas: 8},
-		// Nobody listens on this port, so every replica commits for itself.
+		// No process listens on this port, so every replica commits for itself.
 		{name: "cut", label: "3 replicas, cut off", replicas: 3, flags: []string{"--peer-advertise", "127.0.0.1:1"}},
 		// A replica on a machine of its own adds processors. These do, where there are
 		// some left for the load generator and the database.
@@ -36,7 +36,7 @@ func layouts() []*layout {
 
 // replicasCase is a load on a layout.
 type replicasCase struct {
-	layout      *layout
+	layout      *replicaLayout
 	label       string
 	connections int
 	polls       int
@@ -44,46 +44,70 @@ type replicasCase struct {
 	// number of polls has answered in the same round; 0 for as many as are answered.
 	part       float64
 	fleet      *fleet
-	samples    []sample
+	samples    []roundSample
 	operations map[string]float64 // database commands in all rounds
 }
 
-func (b *bench) measureReplicas(ctx context.Context) (r *replicasReport, err error) {
-	in, err := newInputs(b.voters)
-	if err != nil {
-		return nil, err
-	}
+// measureReplicas measures several programs over one database.
+func (b *bench) measureReplicas(ctx context.Context) (*replicasReport, error) {
 	db, err := openDatabase(ctx, b.mongodb, b.dir)
 	if err != nil {
 		return nil, err
 	}
+	all := layouts()
+	return b.measureLayouts(ctx, db, all, replicasCases(all), db)
+}
+
+// measureSideBySide measures one and three programs over a database that takes inserts side
+// by side, as a replica set does and the server of hack/mongod does not: so the programs are
+// what limits them.
+func (b *bench) measureSideBySide(ctx context.Context) (*replicasReport, error) {
+	db, err := openModel(ctx, b.dir)
+	if err != nil {
+		return nil, err
+	}
+	all := layouts()[:2]
+	var cases []*replicasCase
+	for _, polls := range []int{1, 1000} {
+		for _, l := range all {
+			cases = append(cases, newCase(l, polls))
+		}
+	}
+	return b.measureLayouts(ctx, db, all, cases, nil)
+}
+
+// measureLayouts measures cases on programs over a database, which it closes, and the usual
+// way on another unless that is nil.
+func (b *bench) measureLayouts(ctx context.Context, db *benchDatabase, all []*replicaLayout, cases []*replicasCase, usualWay *benchDatabase) (r *replicasReport, err error) {
 	names := []string{usualDatabase}
 	defer func() { err = errors.Join(err, db.close(context.WithoutCancel(ctx), names...)) }()
-	all := layouts()
+	in, err := newInputs(b.voters)
+	if err != nil {
+		return nil, err
+	}
 	for _, l := range all {
 		names = append(names, l.name)
 		defer func() { err = errors.Join(err, l.stop()) }()
-		if err := b.launch(ctx, db, l); err != nil {
+		if err := b.launchReplicas(ctx, db, l); err != nil {
 			return nil, err
 		}
-		if err := l.greet(ctx, in); err != nil {
+		if err := l.showCredentials(ctx, in); err != nil {
 			return nil, err
 		}
 	}
-	cases := replicasCases(all)
 	for _, c := range cases {
-		b.say("%-30s %-20s preparing", c.label, c.layout.label)
-		if err := c.prepare(ctx, b, in); err != nil {
+		b.logf("%-30s %-20s preparing", c.label, c.layout.label)
+		if err := c.prepareLoad(ctx, b, in); err != nil {
 			return nil, err
 		}
 		defer c.fleet.close()
 	}
-	usual, err := b.replicaRounds(ctx, db, cases)
+	usual, err := b.replicaRounds(ctx, cases, usualWay)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range cases {
-		b.say("%-30s %-20s checking %d answers", c.label, c.layout.label, c.fleet.sent.Load())
+		b.logf("%-30s %-20s checking %d answers", c.label, c.layout.label, c.fleet.sent.Load())
 		if err := c.fleet.load.verify(ctx, c.layout.programs[0].client, c.fleet.sent.Load()); err != nil {
 			return nil, fmt.Errorf("%s, %s: not exact: %w", c.label, c.layout.label, err)
 		}
@@ -94,60 +118,72 @@ func (b *bench) measureReplicas(ctx context.Context) (r *replicasReport, err err
 // replicasCases returns what is measured: the hot poll on every layout, many
 // polls on those of one and three replicas, and on those that reach one another
 // the hot poll at a rate that none of them has trouble with.
-func replicasCases(all []*layout) (cases []*replicasCase) {
+func replicasCases(all []*replicaLayout) (cases []*replicasCase) {
 	for _, l := range all {
-		cases = append(cases, &replicasCase{layout: l, label: "POST /vote, one hot poll", connections: 256, polls: 1})
+		cases = append(cases, newCase(l, 1))
 	}
 	for _, l := range all[:3] {
 		cases = append(cases, &replicasCase{layout: l, label: "POST /vote, hot poll at half of that", connections: 256, polls: 1, part: 0.5})
 	}
-	for _, l := range []*layout{all[0], all[1], all[4], all[5]} {
-		cases = append(cases, &replicasCase{layout: l, label: "POST /vote, 1,000 polls", connections: 256, polls: 1000})
+	for _, l := range []*replicaLayout{all[0], all[1], all[4], all[5]} {
+		cases = append(cases, newCase(l, 1000))
 	}
 	return append(cases, &replicasCase{layout: all[1], label: "POST /vote, 1,000 polls, quiet", connections: 6, polls: 1000})
 }
 
-// checkedPolls is how many polls are checked of those of a case: the
+// checkedPolls limits the polls of a case that are checked: the
 // MongoDB-wire server of hack/mongod searches all records for every one it reads.
 const checkedPolls = 20
 
-// replicaRounds measures all cases and the usual way in turns.
-func (b *bench) replicaRounds(ctx context.Context, db *database, cases []*replicasCase) (usual []sample, err error) {
+// newCase returns as many votes as are answered, in some polls.
+func newCase(l *replicaLayout, polls int) *replicasCase {
+	label := "POST /vote, one hot poll"
+	if polls > 1 {
+		label = "POST /vote, 1,000 polls"
+	}
+	return &replicasCase{layout: l, label: label, connections: 256, polls: polls}
+}
+
+// replicaRounds measures all cases, and the usual way unless db is nil, in turns.
+func (b *bench) replicaRounds(ctx context.Context, cases []*replicasCase, db *benchDatabase) (usual []roundSample, err error) {
 	for round := range b.rounds {
 		for _, c := range cases {
-			c.fleet.rate = c.part * cases[0].throughput()
-			if err := c.measure(ctx, b); err != nil {
+			c.fleet.rate = c.part * cases[0].lastThroughput()
+			if err := c.measureRound(ctx, b); err != nil {
 				return nil, fmt.Errorf("%s, %s: %w", c.label, c.layout.label, err)
 			}
-			b.say("%-30s %-20s round %d of %d: %7.0f/s", c.label, c.layout.label, round+1, b.rounds, c.samples[round].throughput())
+			b.logf("%-30s %-20s round %d of %d: %7.0f/s", c.label, c.layout.label, round+1, b.rounds, c.samples[round].throughput())
+		}
+		if db == nil {
+			continue
 		}
 		s, err := measureUsual(ctx, db, b.duration, round)
 		if err != nil {
 			return nil, fmt.Errorf("the usual way: %w", err)
 		}
 		usual = append(usual, s)
-		b.say("%-30s %-20s round %d of %d: %7.0f/s", "upsert and aggregate", "", round+1, b.rounds, s.throughput())
+		b.logf("%-30s %-20s round %d of %d: %7.0f/s", "upsert and aggregate", "", round+1, b.rounds, s.throughput())
 	}
 	return usual, nil
 }
 
-// throughput is what the last round measured, 0 before the first.
-func (c *replicasCase) throughput() float64 {
+// lastThroughput is the result of the last round, 0 before the first.
+func (c *replicasCase) lastThroughput() float64 {
 	if len(c.samples) == 0 {
 		return 0
 	}
 	return c.samples[len(c.samples)-1].throughput()
 }
 
-func (b *bench) launch(ctx context.Context, db *database, l *layout) error {
-	uri := db.named(l.name)
+func (b *bench) launchReplicas(ctx context.Context, db *benchDatabase, l *replicaLayout) error {
+	uri := db.scopedName(l.name)
 	var env []string
 	if l.processors > 0 {
 		env = append(env, fmt.Sprint("GOMAXPROCS=", l.processors))
 	}
 	for i := range l.replicas {
 		data := filepath.Join(b.dir, fmt.Sprint(l.name, i))
-		p, err := start(ctx, env, b.binary, "serve", b.registry, data, append([]string{"--mongodb-uri", uri}, l.flags...)...)
+		p, err := startProcess(ctx, env, b.binary, "serve", b.registry, data, append([]string{"--mongodb-uri", uri}, l.flags...)...)
 		if err != nil {
 			return err
 		}
@@ -156,18 +192,18 @@ func (b *bench) launch(ctx context.Context, db *database, l *layout) error {
 	return nil
 }
 
-// greet shows every program every credential once. A program alone has verified
+// showCredentials shows every program every credential once. A program alone has verified
 // all of them by the time it is measured, of several each would still be at it.
-func (l *layout) greet(ctx context.Context, in *inputs) error {
+func (l *replicaLayout) showCredentials(ctx context.Context, in *loadInputs) error {
 	for _, p := range l.programs {
-		if err := fill(ctx, p, &reads{poll: "greeting", credentials: in.viewers}, len(in.viewers)); err != nil {
+		if err := fillPolls(ctx, p, &reads{poll: "greeting", credentials: in.viewers}, len(in.viewers)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *layout) stop() error {
+func (l *replicaLayout) stop() error {
 	var errs []error
 	for _, p := range l.programs {
 		errs = append(errs, p.stop())
@@ -175,7 +211,7 @@ func (l *layout) stop() error {
 	return errors.Join(errs...)
 }
 
-func (c *replicasCase) prepare(ctx context.Context, b *bench, in *inputs) error {
+func (c *replicasCase) prepareLoad(ctx context.Context, b *bench, in *loadInputs) error {
 	var addresses []string
 	for _, p := range c.layout.programs {
 		addresses = append(addresses, p.address)
@@ -187,25 +223,25 @@ func (c *replicasCase) prepare(ctx context.Context, b *bench, in *inputs) error 
 		return err
 	}
 	// Every poll once, so that what is measured is no poll's first vote.
-	if _, err = c.fleet.drive(ctx, fillLimit, int64(c.polls)); err == nil {
-		_, err = c.fleet.drive(ctx, b.duration/3, math.MaxInt64)
+	if _, err = c.fleet.driveLoad(ctx, fillTimeout, int64(c.polls)); err == nil {
+		_, err = c.fleet.driveLoad(ctx, b.duration/3, math.MaxInt64)
 	}
 	c.operations = map[string]float64{}
 	return err
 }
 
-func (c *replicasCase) measure(ctx context.Context, b *bench) error {
-	before, err := c.layout.commands(ctx)
+func (c *replicasCase) measureRound(ctx context.Context, b *bench) error {
+	before, err := c.layout.countCommands(ctx)
 	if err != nil {
 		return err
 	}
-	spent := c.layout.cpu()
-	s, err := c.fleet.drive(ctx, b.duration, math.MaxInt64)
+	spent := c.layout.cpuTime()
+	s, err := c.fleet.driveLoad(ctx, b.duration, math.MaxInt64)
 	if err != nil {
 		return err
 	}
-	s.cpu = c.layout.cpu() - spent
-	after, err := c.layout.commands(ctx)
+	s.cpu = c.layout.cpuTime() - spent
+	after, err := c.layout.countCommands(ctx)
 	if err != nil {
 		return err
 	}
@@ -216,25 +252,25 @@ func (c *replicasCase) measure(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// cpu returns the processor time that the programs have used.
-func (l *layout) cpu() (spent time.Duration) {
+// cpuTime returns the processor time that the programs have used.
+func (l *replicaLayout) cpuTime() (spent time.Duration) {
 	for _, p := range l.programs {
-		spent += p.cpu()
+		spent += p.cpuTime()
 	}
 	return spent
 }
 
-// commands returns how many commands the programs have sent to the database.
-func (l *layout) commands(ctx context.Context) (map[string]float64, error) {
+// countCommands returns how many commands the programs have sent to the database.
+func (l *replicaLayout) countCommands(ctx context.Context) (map[string]float64, error) {
 	sent := map[string]float64{}
 	for _, p := range l.programs {
-		metrics, err := p.client.metrics(ctx)
+		metrics, err := p.client.readMetrics(ctx)
 		if err != nil {
 			return nil, err
 		}
 		const name = "acclaim_database_commands_total"
-		sent["insert"] += total(metrics, name, `"insert"`)
-		sent["all"] += total(metrics, name, "")
+		sent["insert"] += sumMetric(metrics, name, `"insert"`)
+		sent["all"] += sumMetric(metrics, name, "")
 	}
 	return sent, nil
 }

@@ -16,32 +16,38 @@ import (
 
 // report is everything that was measured.
 type report struct {
-	Machine machine  `json:"machine"`
-	Cases   []result `json:"cases"`
+	Machine machineInfo  `json:"machine"`
+	Cases   []caseResult `json:"cases"`
 	// Replicas is nil where they were not measured.
 	Replicas *replicasReport `json:"replicas,omitempty"`
-	Live     *liveReport     `json:"live,omitempty"`
-	Poll     *pollReport     `json:"poll,omitempty"`
+	// SideBySide is the same over a database that takes inserts side by side.
+	SideBySide *replicasReport `json:"sideBySide,omitempty"`
+	Live       *liveReport     `json:"live,omitempty"`
+	Updates    []updatesResult `json:"updates,omitempty"`
+	Poll       *pollReport     `json:"poll,omitempty"`
 }
 
-// machine is what the absolute figures depend on.
-type machine struct {
+// machineInfo describes the machine, on which absolute figures depend.
+type machineInfo struct {
 	Go         string  `json:"go"`
 	Platform   string  `json:"platform"`
 	Processors int     `json:"processors"`
 	SyncMicros float64 `json:"syncMicros"` // median of writing 4 KiB and fsync
 }
 
-// result is a case with the medians of its rounds.
-type result struct {
+// caseResult is a case with the medians of its rounds.
+type caseResult struct {
 	Case        string  `json:"case"`
 	Label       string  `json:"label"`
 	Connections int     `json:"connections"`
 	Ceiling     figures `json:"ceiling"`
 	Program     figures `json:"program"`
-	Ratio       float64 `json:"ratio"` // of the throughputs above
-	Target      float64 `json:"target"`
-	Met         bool    `json:"met"`
+	// Bare has the figures of a net/http handler that only reads the body and answers
+	// with as many bytes; nil where it was not measured.
+	Bare   *figures `json:"bare,omitempty"`
+	Ratio  float64  `json:"ratio"` // of the throughputs above
+	Target float64  `json:"target"`
+	Met    bool     `json:"met"`
 }
 
 type figures struct {
@@ -51,26 +57,26 @@ type figures struct {
 	CPUMicros         float64 `json:"cpuMicrosPerRequest,omitempty"`
 }
 
-func newResult(c benchCase, ceiling, program []sample) result {
-	r := result{Case: c.name, Label: c.label, Connections: c.connections, Target: c.target,
-		Ceiling: summarize(ceiling), Program: summarize(program)}
+func newResult(c benchCase, ceiling, program []roundSample) caseResult {
+	r := caseResult{Case: c.name, Label: c.label, Connections: c.connections, Target: c.target,
+		Ceiling: medianFigures(ceiling), Program: medianFigures(program)}
 	r.Ratio = r.Program.RequestsPerSecond / r.Ceiling.RequestsPerSecond
 	r.Met = r.Ratio >= r.Target
 	return r
 }
 
-func summarize(samples []sample) figures {
+func medianFigures(samples []roundSample) figures {
 	return figures{
-		RequestsPerSecond: median(samples, sample.throughput),
-		P50Micros:         median(samples, func(s sample) float64 { return float64(s.latency.ValueAtQuantile(50)) }),
-		P99Micros:         median(samples, func(s sample) float64 { return float64(s.latency.ValueAtQuantile(99)) }),
-		CPUMicros: median(samples, func(s sample) float64 {
+		RequestsPerSecond: median(samples, roundSample.throughput),
+		P50Micros:         median(samples, func(s roundSample) float64 { return float64(s.latency.ValueAtQuantile(50)) }),
+		P99Micros:         median(samples, func(s roundSample) float64 { return float64(s.latency.ValueAtQuantile(99)) }),
+		CPUMicros: median(samples, func(s roundSample) float64 {
 			return float64(s.cpu.Microseconds()) / float64(max(1, s.requests))
 		}),
 	}
 }
 
-func (s sample) throughput() float64 { return float64(s.requests) / s.elapsed.Seconds() }
+func (s roundSample) throughput() float64 { return float64(s.requests) / s.elapsed.Seconds() }
 
 // median returns the median of a figure of the samples, the mean of the middle
 // two when their number is even.
@@ -86,24 +92,24 @@ func median[T any](samples []T, figure func(T) float64) float64 {
 
 // describeMachine measures what a write to the disk below dir costs: on a
 // memory file system the figures of the program mean little.
-func describeMachine(dir string) (m machine, err error) {
+func describeMachine(dir string) (m machineInfo, err error) {
 	file, err := os.Create(filepath.Join(dir, "sync"))
 	if err != nil {
-		return machine{}, err
+		return machineInfo{}, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	var times []time.Duration
 	for range 64 {
 		start := time.Now()
 		if _, err := file.Write(make([]byte, 4<<10)); err != nil {
-			return machine{}, err
+			return machineInfo{}, err
 		}
 		if err := file.Sync(); err != nil {
-			return machine{}, err
+			return machineInfo{}, err
 		}
 		times = append(times, time.Since(start))
 	}
-	return machine{
+	return machineInfo{
 		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Processors: runtime.NumCPU(),
 		SyncMicros: median(times, func(d time.Duration) float64 { return float64(d.Microseconds()) }),
 	}, nil
@@ -124,9 +130,13 @@ func (r report) writeTable(w io.Writer) error {
 	if r.Replicas != nil {
 		r.Replicas.write(&b)
 	}
+	if r.SideBySide != nil {
+		r.SideBySide.write(&b)
+	}
 	if r.Live != nil {
 		r.Live.write(&b)
 	}
+	writeUpdates(&b, r.Updates)
 	if r.Poll != nil {
 		r.Poll.write(&b)
 	}
@@ -134,21 +144,34 @@ func (r report) writeTable(w io.Writer) error {
 	return err
 }
 
+// cpuRatio is the processor time of a request in the program as a share of that in
+// the ceiling, 0 where it is not known.
+func (r caseResult) cpuRatio() float64 {
+	if r.Ceiling.CPUMicros == 0 {
+		return 0
+	}
+	return r.Program.CPUMicros / r.Ceiling.CPUMicros
+}
+
 func (r report) writeCases(b *strings.Builder) {
 	if len(r.Cases) == 0 {
 		return
 	}
 	columns := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(columns, "load\tconns\tceiling/s\tprogram/s\tratio\ttarget\t\tp50\tp99\tceiling p50\tp99\tCPU\tceiling\t")
+	fmt.Fprintln(columns, "load\tconns\tceiling/s\tprogram/s\tratio\ttarget\t\tp50\tp99\tceiling p50\tp99\tCPU\tceiling\tratio\tbare\t")
 	for _, c := range r.Cases {
 		verdict := "met"
 		if !c.Met {
 			verdict = "below"
 		}
-		fmt.Fprintf(columns, "%s\t%d\t%.0f\t%.0f\t%.2f\t%.2f\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f\t%.1f\t\n",
+		bare := 0.0
+		if c.Bare != nil {
+			bare = c.Bare.CPUMicros
+		}
+		fmt.Fprintf(columns, "%s\t%d\t%.0f\t%.0f\t%.2f\t%.2f\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f\t%.1f\t%s\t%s\t\n",
 			c.Label, c.Connections, c.Ceiling.RequestsPerSecond, c.Program.RequestsPerSecond, c.Ratio, c.Target, verdict,
 			c.Program.P50Micros/1e3, c.Program.P99Micros/1e3, c.Ceiling.P50Micros/1e3, c.Ceiling.P99Micros/1e3,
-			c.Program.CPUMicros, c.Ceiling.CPUMicros)
+			c.Program.CPUMicros, c.Ceiling.CPUMicros, formatFigure(c.cpuRatio(), "%.2f"), formatFigure(bare, "%.1f"))
 	}
 	_ = columns.Flush() // a strings.Builder takes everything
 	b.WriteByte('\n')
@@ -157,16 +180,16 @@ func (r report) writeCases(b *strings.Builder) {
 func (p *pollReport) write(b *strings.Builder) {
 	fmt.Fprintf(b, "A single-vote poll of %d voters:\n", p.Voters)
 	fmt.Fprintf(b, "  resident    %.1f bytes a voter by the live heap, %s by the program's own account\n",
-		p.HeapPerVoter, known(p.ResidentPerVoter, "%.1f"))
+		p.HeapPerVoter, formatFigure(p.ResidentPerVoter, "%.1f"))
 	fmt.Fprintf(b, "  cold start  first read %.3f s after a restart: reading %s s, rebuilding %s s (ready after %.3f s)\n",
-		p.FirstRead, known(p.Read, "%.3f"), known(p.Rebuild, "%.3f"), p.Ready)
+		p.FirstRead, formatFigure(p.Read, "%.3f"), formatFigure(p.Rebuild, "%.3f"), p.Ready)
 	if p.Memory != nil {
 		p.Memory.write(b)
 	}
 }
 
-// known formats a figure that the program may not report.
-func known(figure float64, format string) string {
+// formatFigure formats a figure that the program may not report.
+func formatFigure(figure float64, format string) string {
 	if figure == 0 {
 		return "-"
 	}

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// sinksReport is what sinks cost.
+// sinksReport holds the costs of sinks.
 type sinksReport struct {
 	// Votes a second on a hot poll with a webhook and the platform's pub/sub, and
 	// without.
@@ -25,8 +25,8 @@ type sinksReport struct {
 	Requests float64 `json:"requests"`
 }
 
-// measureSinks measures votes at full speed in one poll, by two programs in turns: of
-// one the votes are told to other systems. It checks that these hear the last figure.
+// measureSinks measures votes at full speed in one poll, by two programs in turns:
+// only one delivers to other systems. It checks that they receive the last figure.
 func (b *bench) measureSinks(ctx context.Context) (r *sinksReport, err error) {
 	in, err := newInputs(b.voters)
 	if err != nil {
@@ -38,30 +38,30 @@ func (b *bench) measureSinks(ctx context.Context) (r *sinksReport, err error) {
 	}
 	defer func() { err = errors.Join(err, to.server.Close()) }()
 	registries := []string{b.registry, filepath.Join(b.dir, "sinks.yaml")}
-	if err := os.WriteFile(registries[1], []byte(to.registry()), 0o600); err != nil {
+	if err := os.WriteFile(registries[1], []byte(to.registryFile()), 0o600); err != nil {
 		return nil, err
 	}
-	c := benchCase{name: "sinks", connections: 256, load: func(in *inputs) workload { return newVotes("told", 1, in.viewers) }}
-	var sides [2]*side // without and with
+	c := benchCase{name: "sinks", connections: 256, load: func(in *loadInputs) workload { return newVotes("told", 1, in.viewers) }}
+	var sides [2]*caseSide // without and with
 	for i, registry := range registries {
-		p, err := start(ctx, nil, b.binary, "serve", registry, fmt.Sprint(filepath.Join(b.dir, "sinks"), i))
+		p, err := startProcess(ctx, nil, b.binary, "serve", registry, fmt.Sprint(filepath.Join(b.dir, "sinks"), i), "--sink-allow-private")
 		if err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, p.stop()) }()
-		if sides[i], err = b.prepare(ctx, c, in, p); err != nil {
+		if sides[i], err = b.prepareSide(ctx, c, in, p); err != nil {
 			return nil, err
 		}
 		defer sides[i].fleet.close()
 	}
 	for turn := range 2 * b.rounds {
-		if err := sides[(turn+turn/2)%2].measure(ctx, b.duration); err != nil {
+		if err := sides[(turn+turn/2)%2].measureRound(ctx, b.duration); err != nil {
 			return nil, err
 		}
 	}
-	r = &sinksReport{With: median(sides[1].samples, sample.throughput), Without: median(sides[0].samples, sample.throughput)}
+	r = &sinksReport{With: median(sides[1].samples, roundSample.throughput), Without: median(sides[0].samples, roundSample.throughput)}
 	r.Ratio = r.With / r.Without
-	b.say("sinks      %.0f votes/s with, %.0f without", r.With, r.Without)
+	b.logf("sinks      %.0f votes/s with, %.0f without", r.With, r.Without)
 	for _, s := range sides {
 		if err := s.fleet.load.verify(ctx, s.program.client, s.fleet.sent.Load()); err != nil {
 			return nil, err
@@ -71,18 +71,18 @@ func (b *bench) measureSinks(ctx context.Context) (r *sinksReport, err error) {
 	if err := sides[1].program.client.get(ctx, "vote?id=told-0", decodeInto(&final)); err != nil {
 		return nil, err
 	}
-	r.Requests, err = to.await(ctx, final.Count)
+	r.Requests, err = to.awaitDelivery(ctx, final.Count)
 	return r, err
 }
 
-// receiver is another system that takes whatever it is told.
+// receiver is another system. It accepts every delivery.
 type receiver struct {
 	server  *http.Server
 	address string
 	heard   chan told
 }
 
-// told is what a request said of the poll.
+// told is the poll's figure in a request.
 type told struct {
 	path  string
 	count int64
@@ -95,19 +95,19 @@ func startReceiver(ctx context.Context) (*receiver, error) {
 		return nil, err
 	}
 	r := &receiver{address: listener.Addr().String(), heard: make(chan told, 1<<16)}
-	r.server = &http.Server{Handler: http.HandlerFunc(r.take), ReadHeaderTimeout: grace}
+	r.server = &http.Server{Handler: http.HandlerFunc(r.receive), ReadHeaderTimeout: grace}
 	go func() { _ = r.server.Serve(listener) }() // until it is closed
 	return r, nil
 }
 
-// registry declares sinks that lead to the receiver.
-func (r *receiver) registry() string {
-	sinks := fmt.Sprintf("  sinks:\n  - {name: hook, webhook: {url: %q, secrets: [{value: aG9vaw==}]}}\n  - {name: viewers, pubsub: {url: %q}}\n",
+// registryFile declares sinks that lead to the receiver.
+func (r *receiver) registryFile() string {
+	sinks := fmt.Sprintf("  sinks:\n  - {name: hook, webhook: {url: %q, secrets: [{value: aG9vay1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=}]}}\n  - {name: viewers, pubsub: {url: %q}}\n",
 		"http://"+r.address+"/hook", "http://"+r.address+"/pubsub")
 	return strings.Replace(registry, "  sandbox:\n", sinks+"  sandbox:\n", 1)
 }
 
-func (r *receiver) take(w http.ResponseWriter, request *http.Request) {
+func (r *receiver) receive(w http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(request.Body)
 	if err != nil {
 		return // it was cut off, and comes again
@@ -128,9 +128,9 @@ func (r *receiver) take(w http.ResponseWriter, request *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// await waits until both sinks have told of a count, and returns how many requests
+// awaitDelivery waits until both sinks have told of a count, and returns how many requests
 // there were.
-func (r *receiver) await(ctx context.Context, count int64) (requests float64, err error) {
+func (r *receiver) awaitDelivery(ctx context.Context, count int64) (requests float64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	last := map[string]int64{}
@@ -148,5 +148,5 @@ func (r *receiver) await(ctx context.Context, count int64) (requests float64, er
 
 func (r *sinksReport) write(b *strings.Builder) {
 	fmt.Fprintf(b, "  votes, one hot poll   %.0f/s with a webhook and the pub/sub, %.0f/s without: %.2f (target %.2f: %s); %.0f requests of the sinks\n",
-		r.With, r.Without, r.Ratio, listenTarget, verdict(r.Ratio >= listenTarget), r.Requests)
+		r.With, r.Without, r.Ratio, listenTarget, verdictText(r.Ratio >= listenTarget), r.Requests)
 }

@@ -12,17 +12,17 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// usualDatabase is where measureUsual works.
+// usualDatabase is the name of measureUsual's database.
 const usualDatabase = "usual"
 
-// usualWriters is how many vote at a time the usual way. The MongoDB-wire server
+// usualWriters is the number of concurrent votes of the usual way. The MongoDB-wire server
 // of hack/mongod does not survive many more updates at once.
 const usualWriters = 32
 
 // measureUsual votes the usual way for a time: each vote is an upsert of the
 // voter's record, and its answer an aggregation over the poll's. There is no
 // HTTP and no check of anything, so it is flattered.
-func measureUsual(ctx context.Context, db *database, d time.Duration, round int) (sample, error) {
+func measureUsual(ctx context.Context, db *benchDatabase, d time.Duration, round int) (roundSample, error) {
 	votes := db.client.Database(databaseName(usualDatabase)).Collection("votes")
 	poll := fmt.Sprint("poll-", round)
 	var number atomic.Int64
@@ -40,7 +40,7 @@ func measureUsual(ctx context.Context, db *database, d time.Duration, round int)
 				if err != nil {
 					return err
 				}
-				if err := aggregate(ctx, votes, poll); err != nil {
+				if err := aggregateVotes(ctx, votes, poll); err != nil {
 					return err
 				}
 			}
@@ -48,12 +48,12 @@ func measureUsual(ctx context.Context, db *database, d time.Duration, round int)
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return sample{}, err
+		return roundSample{}, err
 	}
-	return sample{requests: number.Load(), elapsed: time.Since(start), latency: histograms}, nil
+	return roundSample{requests: number.Load(), elapsed: time.Since(start), latency: histograms}, nil
 }
 
-func aggregate(ctx context.Context, votes *mongo.Collection, poll string) error {
+func aggregateVotes(ctx context.Context, votes *mongo.Collection, poll string) error {
 	cursor, err := votes.Aggregate(ctx, mongo.Pipeline{
 		{{Key: "$match", Value: bson.D{{Key: "poll", Value: poll}}}},
 		{{Key: "$group", Value: bson.D{

@@ -12,7 +12,7 @@ import (
 type votes struct {
 	polls       []string // ids
 	credentials []string // of the voters
-	// every says that each so many polls are checked; all when 0.
+	// every is the interval of checked polls: 5 checks every fifth, 0 all.
 	every int
 }
 
@@ -22,7 +22,7 @@ type statistics struct {
 	Sum   int64 `json:"sum"`
 }
 
-func value(voter int) int64 { return int64(voter % 32) }
+func votedValue(voter int) int64 { return int64(voter % 32) }
 
 func newVotes(prefix string, polls int, credentials []string) *votes {
 	v := &votes{polls: make([]string, polls), credentials: credentials}
@@ -37,7 +37,7 @@ func pollID(prefix string, i int) string { return prefix + "-" + strconv.Itoa(i)
 func (v *votes) request(buf []byte, _ int, n int64) []byte {
 	voter, poll := v.at(n)
 	var body [32]byte
-	vote := append(strconv.AppendInt(append(body[:0], `{"value":`...), value(voter), 10), '}')
+	vote := append(strconv.AppendInt(append(body[:0], `{"value":`...), votedValue(voter), 10), '}')
 	return appendRequest(buf, "POST", "vote?id="+v.polls[poll], v.credentials[voter], vote)
 }
 
@@ -76,7 +76,7 @@ func (v *votes) verify(ctx context.Context, server *client, n int64) error {
 		}
 		sent++
 		if i < pairs {
-			want.Count, want.Sum = want.Count+1, want.Sum+value(voter)
+			want.Count, want.Sum = want.Count+1, want.Sum+votedValue(voter)
 		}
 	}
 	if got != want || logged != sent {
@@ -106,6 +106,46 @@ func countResult(total *int64) func(*json.Decoder) error {
 	}
 }
 
+// votesTogether is the number of votes in a request of namedVotes.
+const votesTogether = 1_000
+
+// namedVotes submits the votes of many viewers at once, as a backend does: of the same
+// viewers again after the last.
+type namedVotes struct {
+	poll, credential string
+	voters           int
+}
+
+func (v *namedVotes) request(buf []byte, _ int, n int64) []byte {
+	body := []byte(`{"votes":[`)
+	for i := range votesTogether {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		voter := v.voterAt(n*votesTogether + int64(i))
+		body = append(strconv.AppendInt(append(body, `{"opaque_user_id":"U`...), int64(voter), 10), `","value":`...)
+		body = append(strconv.AppendInt(body, votedValue(voter), 10), '}')
+	}
+	return appendRequest(buf, "POST", "votes?id="+v.poll, v.credential, append(body, "]}"...))
+}
+
+func (v *namedVotes) voterAt(n int64) int { return int(n % int64(v.voters)) }
+
+// verify expects each voter to count once.
+func (v *namedVotes) verify(ctx context.Context, server *client, n int64) error {
+	var got, want statistics
+	if err := server.get(ctx, "vote?id="+v.poll, decodeInto(&got)); err != nil {
+		return err
+	}
+	for voter := range min(n*votesTogether, int64(v.voters)) {
+		want.Count, want.Sum = want.Count+1, want.Sum+votedValue(int(voter))
+	}
+	if got != want {
+		return fmt.Errorf("statistics are %+v, want %+v", got, want)
+	}
+	return nil
+}
+
 // reads asks for the statistics of one poll, as one voter after another.
 type reads struct {
 	poll        string
@@ -120,7 +160,7 @@ func (r *reads) request(buf []byte, _ int, n int64) []byte {
 func (r *reads) verify(ctx context.Context, server *client, _ int64) error {
 	var got, want statistics
 	for voter := range r.credentials {
-		want.Count, want.Sum = want.Count+1, want.Sum+value(voter)
+		want.Count, want.Sum = want.Count+1, want.Sum+votedValue(voter)
 	}
 	if err := server.get(ctx, "vote?id="+r.poll, decodeInto(&got)); err != nil {
 		return err

@@ -1,6 +1,7 @@
 // Programs under test, and requests to them.
 
 import { spawn } from "node:child_process";
+import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -37,10 +38,12 @@ export class Lab {
   }
 
   // serve starts the program; without a port it picks one.
-  async serve({ port = 0, data = "data", mongodb } = {}) {
+  async serve({ port = 0, data = "data", mongodb, games = false, args = [] } = {}) {
     const where = mongodb ? ["--mongodb-uri", mongodb] : ["--data-dir", path.join(this.folder, data)];
-    const program = await run(this.binary, ["serve", "--listen", `127.0.0.1:${port}`, "--admin-listen", "127.0.0.1:0", "--log-level", "error", ...where]);
+    if (games) where.push("--gamelink-listen", "127.0.0.1:0");
+    const program = await run(this.binary, ["serve", "--listen", `127.0.0.1:${port}`, "--admin-listen", "127.0.0.1:0", "--log-level", "error", ...where, ...args]);
     program.origin = new URL(/base=(\S+)/.exec(program.line)[1]).origin;
+    program.games = /gamelink=(\S+)/.exec(program.line)?.[1];
     this.running.push(program);
     return program;
   }
@@ -68,6 +71,14 @@ export async function kill(program, signal = "SIGKILL") {
   await program.ended;
 }
 
+// sign returns a token as the platform signs it for the sample extension.
+export function sign(claims) {
+  const encode = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const content = `${encode({ alg: "HS256", typ: "JWT" })}.${encode({ exp: Math.floor(Date.now() / 1000) + 1800, ...claims })}`;
+  const secret = Buffer.from("c2FtcGxlLXNlY3JldC10aGF0LWV2ZXJ5b25lLWtub3dz", "base64"); // of config/extensions.yaml
+  return `${content}.${createHmac("sha256", secret).update(content).digest("base64url")}`;
+}
+
 // token returns a credential of the sample extension for the sandbox.
 export async function token(origin, who) {
   const request = { extension_id: "sample-extension", channel_id: "1", ...who };
@@ -79,4 +90,11 @@ export async function send(origin, credential, method, route, body) {
   const answer = await fetch(`${origin}/sandbox/v1${route}`, { method, headers: { Authorization: credential }, body: body && JSON.stringify(body) });
   if (!answer.ok) throw new Error(`${method} ${route}: ${answer.status} ${await answer.text()}`);
   return answer.json();
+}
+
+// productionToken returns a credential of the sample extension for production.
+export async function productionToken(lab, role) {
+  const { line, ended } = await run(lab.binary, ["token", "--extension", "sample-extension", "--role", role, "--channel", "1"]);
+  await ended;
+  return line.trim();
 }

@@ -24,8 +24,14 @@ func run(root string) error {
 	if err := os.RemoveAll(filepath.Join(chart, "crds")); err != nil {
 		return err
 	}
-	if err := os.CopyFS(filepath.Join(chart, "crds"), os.DirFS(crds)); err != nil {
+	definitions, err := filepath.Glob(filepath.Join(crds, "acclaim.dev_*.yaml"))
+	if err != nil {
 		return err
+	}
+	for _, file := range definitions {
+		if err := copyFile(file, filepath.Join(chart, "crds", filepath.Base(file))); err != nil {
+			return err
+		}
 	}
 	if err := copyFile(filepath.Join(root, "config", "rbac", "role.yaml"), filepath.Join(chart, "files", "role.yaml")); err != nil {
 		return err

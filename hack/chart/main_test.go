@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is committed is what would be generated.
+// The committed files equal the generated ones.
 func TestUpToDate(t *testing.T) {
 	root := filepath.Join("..", "..")
 	copied := t.TempDir()

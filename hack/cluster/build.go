@@ -62,21 +62,21 @@ func newBuilder(ctx context.Context, r *report) (builder, error) {
 	}, err
 }
 
-// build returns the folder of a component's programs, and builds them first when
+// buildComponent returns the folder of a component's programs, and builds them first when
 // they are not there. The folder is there whole or not at all.
-func (b builder) build(ctx context.Context, c component) (string, error) {
+func (b builder) buildComponent(ctx context.Context, c component) (string, error) {
 	module := filepath.Join(b.source, "tools", c.name)
 	key, err := cacheKey(fmt.Sprintf("%+v", c), filepath.Join(module, "go.mod"), filepath.Join(module, "go.sum"))
 	if err != nil {
 		return "", err
 	}
-	return b.once(ctx, c.name, key, func(folder string) error {
+	return b.fillOnce(ctx, c.name, key, func(folder string) error {
 		return c.goBuild(ctx, module, folder)
 	})
 }
 
-// once returns a folder of the cache, and has it filled when it is not there.
-func (b builder) once(ctx context.Context, name, key string, fill func(folder string) error) (string, error) {
+// fillOnce returns a folder of the cache, and has it filled when it is not there.
+func (b builder) fillOnce(ctx context.Context, name, key string, fill func(folder string) error) (string, error) {
 	folder := filepath.Join(b.cache, "cluster-"+name+"-"+key)
 	if _, err := os.Stat(folder); err == nil {
 		return folder, nil
@@ -86,7 +86,7 @@ func (b builder) once(ctx context.Context, name, key string, fill func(folder st
 	if err := os.MkdirAll(unfinished, 0o755); err != nil {
 		return "", err
 	}
-	err := b.report.during(ctx, "building "+name, func() error { return fill(unfinished) })
+	err := b.report.reportStep(ctx, "building "+name, func() error { return fill(unfinished) })
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", name, err)
 	}
@@ -96,7 +96,7 @@ func (b builder) once(ctx context.Context, name, key string, fill func(folder st
 func (c component) goBuild(ctx context.Context, module, folder string) error {
 	flags := []string{"-s", "-w"}
 	if len(c.version) > 0 {
-		version, err := output(ctx, module, "go", "list", "-m", "-f", "{{.Version}}", c.upstream)
+		version, err := runCommand(ctx, module, "go", "list", "-m", "-f", "{{.Version}}", c.upstream)
 		if err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (c component) goBuild(ctx context.Context, module, folder string) error {
 	if c.cgo {
 		cgo = "CGO_ENABLED=1"
 	}
-	_, err := output(ctx, module, "env", cgo, "go", "build", "-mod=readonly", "-trimpath", "-tags", c.tags,
+	_, err := runCommand(ctx, module, "env", cgo, "go", "build", "-mod=readonly", "-trimpath", "-tags", c.tags,
 		"-ldflags", strings.Join(flags, " "), "-o", folder+string(filepath.Separator), "tool")
 	return err
 }
@@ -134,16 +134,16 @@ func cacheFolder() (string, error) {
 	return filepath.Join(cache, "acclaim"), err
 }
 
-// output runs a command in a folder and returns what it prints.
-func output(ctx context.Context, folder, name string, arguments ...string) (string, error) {
+// runCommand runs a command in a folder and returns what it prints.
+func runCommand(ctx context.Context, folder, name string, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, name, arguments...)
 	command.Dir = folder
-	return printed(command)
+	return commandOutput(command)
 }
 
-// printed runs a command and returns what it prints, without the last newline;
+// commandOutput runs a command and returns what it prints, without the last newline;
 // its complaints are part of the error.
-func printed(command *exec.Cmd) (string, error) {
+func commandOutput(command *exec.Cmd) (string, error) {
 	var complaints strings.Builder
 	command.Stderr = &complaints
 	result, err := command.Output()

@@ -30,8 +30,8 @@ func stateFolder() (string, error) {
 	return filepath.Join(cache, "cluster"), err
 }
 
-// prepare returns a cluster that can be started: it builds what is not there.
-func prepare(cmd *cobra.Command) (*cluster, error) {
+// prepareCluster returns a cluster that can be started: it builds what is not there.
+func prepareCluster(cmd *cobra.Command) (*cluster, error) {
 	ctx := cmd.Context()
 	if err := checkPackages(ctx); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func prepare(cmd *cobra.Command) (*cluster, error) {
 	}
 	var packed []string
 	for _, component := range components() {
-		folder, err := b.build(ctx, component)
+		folder, err := b.buildComponent(ctx, component)
 		if err != nil {
 			return nil, err
 		}
@@ -64,12 +64,12 @@ func prepare(cmd *cobra.Command) (*cluster, error) {
 			c.Plugins = folder
 		}
 	}
-	c.Images, err = b.images(ctx, packed)
+	c.Images, err = b.packImages(ctx, packed)
 	return c, err
 }
 
-// running returns the cluster that is up.
-func running(cmd *cobra.Command) (*cluster, error) {
+// findCluster returns the cluster that is up.
+func findCluster(cmd *cobra.Command) (*cluster, error) {
 	state, err := stateFolder()
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func running(cmd *cobra.Command) (*cluster, error) {
 
 // up starts the cluster in place of the one there may be, or what is left of it.
 func (c *cluster) up(ctx context.Context, nodes int) error {
-	if err := down(ctx, c.state, c.report); err != nil {
+	if err := takeDown(ctx, c.state, c.report); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(c.state, 0o755); err != nil {
@@ -100,10 +100,10 @@ func (c *cluster) up(ctx context.Context, nodes int) error {
 	if err := os.WriteFile(filepath.Join(c.state, clusterFile), content, 0o600); err != nil {
 		return err
 	}
-	if err := c.certify(nodes); err != nil {
+	if err := c.issueCertificates(nodes); err != nil {
 		return err
 	}
-	if err := connect(ctx, nodes); err != nil {
+	if err := connectNodes(ctx, nodes); err != nil {
 		return err
 	}
 	for _, step := range []func(context.Context, int) error{c.startControl, c.startNodes, c.deploy} {
@@ -111,57 +111,57 @@ func (c *cluster) up(ctx context.Context, nodes int) error {
 			return fmt.Errorf("%w\nlogs are in %s", err, filepath.Join(c.state, "machines"))
 		}
 	}
-	c.report.say("the cluster is up. Its API, and the ingress at http://%s:%d, are reached from its own network:\n"+
+	c.report.logf("the cluster is up. Its API, and the ingress at http://%s:%d, are reached from its own network:\n"+
 		"          go run ./hack/cluster run kubectl get nodes", nodeAddress(1), ingressPort)
 	return nil
 }
 
-// ingressPort is where every node's ingress controller listens.
+// ingressPort is the port of every node's ingress controller.
 const ingressPort = 30080
 
 func (c *cluster) startControl(ctx context.Context, _ int) error {
-	if err := c.controlPlane().write(c.state); err != nil {
+	if err := c.controlPlane().writeFile(c.state); err != nil {
 		return err
 	}
 	if err := start(c.state, control); err != nil {
 		return err
 	}
-	if err := c.eventually(ctx, "get", "--raw=/readyz"); err != nil {
+	if err := c.kubectlEventually(ctx, "get", "--raw=/readyz"); err != nil {
 		return err
 	}
-	c.report.say("the API server is ready")
+	c.report.logf("the API server is ready")
 	return nil
 }
 
 func (c *cluster) startNodes(ctx context.Context, nodes int) error {
 	for i := 1; i <= nodes; i++ {
-		m, err := c.node(i)
+		m, err := c.newNode(i)
 		if err != nil {
 			return err
 		}
-		if err := m.write(c.state); err != nil {
+		if err := m.writeFile(c.state); err != nil {
 			return err
 		}
 		if err := start(c.state, m.Name); err != nil {
 			return err
 		}
 	}
-	if err := c.load(ctx, c.Images); err != nil {
+	if err := c.loadImages(ctx, c.Images); err != nil {
 		return err
 	}
 	for i := 1; i <= nodes; i++ {
-		if err := c.eventually(ctx, "wait", "--for=condition=Ready", "--timeout=60s", "node/"+nodeName(i)); err != nil {
+		if err := c.kubectlEventually(ctx, "wait", "--for=condition=Ready", "--timeout=60s", "node/"+nodeName(i)); err != nil {
 			return err
 		}
 	}
-	c.report.say("nodes are ready: %d", nodes)
+	c.report.logf("nodes are ready: %d", nodes)
 	return nil
 }
 
 // deploy starts what runs in pods and waits for it.
 func (c *cluster) deploy(ctx context.Context, _ int) error {
 	folder := filepath.Join(c.state, "manifests")
-	if err := c.render("manifests", folder, manifestValues{DNS: dnsService, Ingress: ingressPort}); err != nil {
+	if err := c.renderTemplate("manifests", folder, manifestValues{DNS: dnsService, Ingress: ingressPort}); err != nil {
 		return err
 	}
 	if _, err := c.kubectl(ctx, "apply", "-f", folder); err != nil {
@@ -171,7 +171,7 @@ func (c *cluster) deploy(ctx context.Context, _ int) error {
 		if _, err := c.kubectl(ctx, "-n", "kube-system", "rollout", "status", workload, "--timeout=120s"); err != nil {
 			return err
 		}
-		c.report.say("%s is ready", filepath.Base(workload))
+		c.report.logf("%s is ready", filepath.Base(workload))
 	}
 	return nil
 }

@@ -20,11 +20,11 @@ import (
 
 func TestCertificates(t *testing.T) {
 	c := &cluster{state: t.TempDir()}
-	if err := c.certify(1); err != nil {
+	if err := c.issueCertificates(1); err != nil {
 		t.Fatal(err)
 	}
 	authority := x509.NewCertPool()
-	authority.AppendCertsFromPEM(read(t, c.certificate("ca.crt")))
+	authority.AppendCertsFromPEM(read(t, c.certificatePath("ca.crt")))
 	for file, want := range map[string]struct{ user, group, name string }{
 		"apiserver": {"kube-apiserver", "", firstService},
 		"admin":     {"admin", "system:masters", ""},
@@ -32,7 +32,7 @@ func TestCertificates(t *testing.T) {
 		"scheduler": {"system:kube-scheduler", "", ""},
 	} {
 		t.Run(file, func(t *testing.T) {
-			pair, err := tls.LoadX509KeyPair(c.certificate(file+".crt"), c.certificate(file+".key"))
+			pair, err := tls.LoadX509KeyPair(c.certificatePath(file+".crt"), c.certificatePath(file+".key"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +48,7 @@ func TestCertificates(t *testing.T) {
 			}
 		})
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", c.certificate("admin.kubeconfig"))
+	config, err := clientcmd.BuildConfigFromFlags("", c.certificatePath("admin.kubeconfig"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,12 +60,12 @@ func TestCertificates(t *testing.T) {
 // What is rendered is well-formed and filled in.
 func TestRender(t *testing.T) {
 	c := &cluster{state: t.TempDir()}
-	node, err := c.node(1)
+	node, err := c.newNode(1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	manifests := t.TempDir()
-	if err := c.render("manifests", manifests, manifestValues{DNS: dnsService, Ingress: ingressPort}); err != nil {
+	if err := c.renderTemplate("manifests", manifests, manifestValues{DNS: dnsService, Ingress: ingressPort}); err != nil {
 		t.Fatal(err)
 	}
 	rendered := 0
@@ -97,7 +97,7 @@ func TestRender(t *testing.T) {
 func TestMachineFile(t *testing.T) {
 	c := &cluster{state: t.TempDir()}
 	want := c.controlPlane()
-	if err := want.write(c.state); err != nil {
+	if err := want.writeFile(c.state); err != nil {
 		t.Fatal(err)
 	}
 	got, err := readMachine(machineFile(c.state, control))
@@ -151,7 +151,7 @@ func TestOnce(t *testing.T) {
 		return os.WriteFile(filepath.Join(folder, "program"), nil, 0o600)
 	}
 	refused := errors.New("refused")
-	_, err := b.once(t.Context(), "thing", "1", func(string) error { return refused })
+	_, err := b.fillOnce(t.Context(), "thing", "1", func(string) error { return refused })
 	if !errors.Is(err, refused) {
 		t.Fatalf("error %v, want %v", err, refused)
 	}
@@ -159,7 +159,7 @@ func TestOnce(t *testing.T) {
 		t.Errorf("a build that failed left %v, %v", left, err)
 	}
 	for _, key := range []string{"1", "1", "2"} {
-		folder, err := b.once(t.Context(), "thing", key, fill)
+		folder, err := b.fillOnce(t.Context(), "thing", key, fill)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,18 +203,18 @@ func TestDepth(t *testing.T) {
 		"Name:\tsh\nNSpid:\t4242\t1\n":           2,
 		"Name:\tsh\n":                            0,
 	} {
-		if got := depth(status); got != want {
+		if got := namespaceDepth(status); got != want {
 			t.Errorf("%q: %d, want %d", status, got, want)
 		}
 	}
 }
 
 func TestPrinted(t *testing.T) {
-	got, err := output(t.Context(), t.TempDir(), "sh", "-c", "echo result; echo warning >&2")
+	got, err := runCommand(t.Context(), t.TempDir(), "sh", "-c", "echo result; echo warning >&2")
 	if err != nil || got != "result" {
 		t.Errorf("%q, %v", got, err)
 	}
-	_, err = output(t.Context(), t.TempDir(), "sh", "-c", "echo complaint >&2; exit 1")
+	_, err = runCommand(t.Context(), t.TempDir(), "sh", "-c", "echo complaint >&2; exit 1")
 	if err == nil || !strings.Contains(err.Error(), "complaint") {
 		t.Errorf("error %v does not tell the complaint", err)
 	}

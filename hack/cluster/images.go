@@ -12,40 +12,40 @@ func imageName(program string) string {
 	return "localhost/" + program + ":cluster"
 }
 
-// pack returns a docker-archive of an image that runs a program, given the
+// packImage returns a docker-archive of an image that runs a program, given the
 // program's file.
-func (b builder) pack(ctx context.Context, packer, program string) (string, error) {
+func (b builder) packImage(ctx context.Context, packer, program string) (string, error) {
 	name := filepath.Base(program)
 	sources := filepath.Join(b.source, "..", "image")
 	key, err := cacheKey(name, program, filepath.Join(sources, "image.go"), filepath.Join(sources, "layer.go"), filepath.Join(sources, "go.sum"))
 	if err != nil {
 		return "", err
 	}
-	folder, err := b.once(ctx, "image-"+name, key, func(folder string) error {
-		_, err := output(ctx, folder, packer, "pack", "--tag", imageName(name), "--docker-archive", filepath.Join(folder, name+".tar"), program)
+	folder, err := b.fillOnce(ctx, "image-"+name, key, func(folder string) error {
+		_, err := runCommand(ctx, folder, packer, "pack", "--tag", imageName(name), "--docker-archive", filepath.Join(folder, name+".tar"), program)
 		return err
 	})
 	return filepath.Join(folder, name+".tar"), err
 }
 
-// images returns the archives of all images that a cluster needs, given the
+// packImages returns the archives of all images that a cluster needs, given the
 // programs of some.
-func (b builder) images(ctx context.Context, programs []string) ([]string, error) {
+func (b builder) packImages(ctx context.Context, programs []string) ([]string, error) {
 	folder, err := os.MkdirTemp("", "acclaim-cluster-")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	packer, pause := filepath.Join(folder, "image"), filepath.Join(folder, "pause")
-	if _, err := output(ctx, filepath.Join(b.source, "..", "image"), "go", "build", "-o", packer, "."); err != nil {
+	if _, err := runCommand(ctx, filepath.Join(b.source, "..", "image"), "go", "build", "-o", packer, "."); err != nil {
 		return nil, err
 	}
-	if _, err := output(ctx, b.source, "env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", pause, "./pause"); err != nil {
+	if _, err := runCommand(ctx, b.source, "env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", pause, "./pause"); err != nil {
 		return nil, err
 	}
 	var archives []string
 	for _, program := range append([]string{pause}, programs...) {
-		archive, err := b.pack(ctx, packer, program)
+		archive, err := b.packImage(ctx, packer, program)
 		if err != nil {
 			return nil, err
 		}

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// load loads archives into every node, once containerd answers there.
-func (c *cluster) load(ctx context.Context, archives []string) error {
-	names, err := machines()
+// loadImages loads archives into every node, once containerd answers there.
+func (c *cluster) loadImages(ctx context.Context, archives []string) error {
+	names, err := listMachines()
 	if err != nil {
 		return err
 	}
@@ -42,8 +42,8 @@ func (c *cluster) loadInto(ctx context.Context, name, archive string) error {
 	if _, err := os.Stat(archive); err != nil {
 		return err
 	}
-	_, err := patiently(ctx, func() (string, error) {
-		pids, err := processes(ctx, name)
+	_, err := retryUntilDone(ctx, func() (string, error) {
+		pids, err := machineProcesses(ctx, name)
 		if err != nil || len(pids) == 0 {
 			return "", fmt.Errorf("%s does not run: %w", name, err)
 		}
@@ -54,31 +54,31 @@ func (c *cluster) loadInto(ctx context.Context, name, archive string) error {
 		}
 		defer func() { _ = content.Close() }()
 		command := exec.CommandContext(ctx, "nsenter", fmt.Sprintf("--target=%d", pids[0]), "--mount",
-			c.find("ctr"), "--namespace=k8s.io", "images", "import", "--local", "-")
+			c.findProgram("ctr"), "--namespace=k8s.io", "images", "import", "--local", "-")
 		command.Stdin = content
-		return printed(command)
+		return commandOutput(command)
 	})
 	return err
 }
 
-// eventually asks kubectl until it succeeds.
-func (c *cluster) eventually(ctx context.Context, arguments ...string) error {
-	_, err := patiently(ctx, func() (string, error) { return c.kubectl(ctx, arguments...) })
+// kubectlEventually asks kubectl until it succeeds.
+func (c *cluster) kubectlEventually(ctx context.Context, arguments ...string) error {
+	_, err := retryUntilDone(ctx, func() (string, error) { return c.kubectl(ctx, arguments...) })
 	return err
 }
 
-// patiently does something until it succeeds, for two minutes at most.
-func patiently(ctx context.Context, do backoff.Operation[string]) (string, error) {
+// retryUntilDone does something until it succeeds, for two minutes at most.
+func retryUntilDone(ctx context.Context, do backoff.Operation[string]) (string, error) {
 	return backoff.Retry(ctx, do, backoff.WithBackOff(backoff.NewConstantBackOff(200*time.Millisecond)), backoff.WithMaxElapsedTime(2*time.Minute))
 }
 
 func (c *cluster) kubectl(ctx context.Context, arguments ...string) (string, error) {
-	arguments = append([]string{"--net=" + namespacePath(control), c.find("kubectl"), "--kubeconfig=" + c.certificate("admin.kubeconfig")}, arguments...)
-	return output(ctx, "", "nsenter", arguments...)
+	arguments = append([]string{"--net=" + namespacePath(control), c.findProgram("kubectl"), "--kubeconfig=" + c.certificatePath("admin.kubeconfig")}, arguments...)
+	return runCommand(ctx, "", "nsenter", arguments...)
 }
 
-// become turns this process into a command in the cluster's network.
-func (c *cluster) become(command []string) error {
+// replaceProcess turns this process into a command in the cluster's network.
+func (c *cluster) replaceProcess(command []string) error {
 	nsenter, err := exec.LookPath("nsenter")
 	if err != nil {
 		return err
@@ -88,17 +88,17 @@ func (c *cluster) become(command []string) error {
 	})
 	environment = append(environment,
 		"PATH="+strings.Join(append(c.Path, os.Getenv("PATH")), ":"),
-		"KUBECONFIG="+c.certificate("admin.kubeconfig"))
+		"KUBECONFIG="+c.certificatePath("admin.kubeconfig"))
 	return syscall.Exec(nsenter, append([]string{nsenter, "--net=" + namespacePath(control)}, command...), environment)
 }
 
-// find returns the file of one of our programs.
-func (c *cluster) find(program string) string {
+// findProgram returns the file of one of our programs.
+func (c *cluster) findProgram(program string) string {
 	for _, folder := range c.Path {
 		file := filepath.Join(folder, program)
 		if _, err := os.Stat(file); err == nil {
 			return file
 		}
 	}
-	return program // whoever runs it tells that it is not there
+	return program // running it reports that it is missing
 }

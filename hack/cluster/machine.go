@@ -15,7 +15,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// machine is what its process 1 has to know: the control plane's or a node's.
+// machine describes the control plane or a node to its process 1.
 type machine struct {
 	Name     string
 	Folder   string    // where its logs are and, of a node, what it stores
@@ -40,7 +40,7 @@ func machineFile(state, name string) string {
 	return machineFolder(state, name) + ".json"
 }
 
-func (m machine) write(state string) error {
+func (m machine) writeFile(state string) error {
 	if err := os.MkdirAll(m.Folder, 0o755); err != nil {
 		return err
 	}
@@ -60,11 +60,11 @@ func readMachine(file string) (machine, error) {
 	return m, json.Unmarshal(content, &m)
 }
 
-// processes returns the processes of a machine. They are those in its network
-// that have a process namespace of their own; a command that somebody runs in
-// that network is not among them.
-func processes(ctx context.Context, name string) ([]int, error) {
-	listed, err := output(ctx, "", "ip", "netns", "pids", prefix+name)
+// machineProcesses returns the processes of a machine. They are those in its network
+// that have a process namespace of their own, which excludes other commands run
+// in that network.
+func machineProcesses(ctx context.Context, name string) ([]int, error) {
+	listed, err := runCommand(ctx, "", "ip", "netns", "pids", prefix+name)
 	if err != nil {
 		return nil, err
 	}
@@ -75,16 +75,16 @@ func processes(ctx context.Context, name string) ([]int, error) {
 			return nil, err
 		}
 		status, err := os.ReadFile(filepath.Join("/proc", field, "status"))
-		if err == nil && depth(string(status)) > 1 {
+		if err == nil && namespaceDepth(string(status)) > 1 {
 			pids = append(pids, pid)
 		}
 	}
 	return pids, nil
 }
 
-// depth returns how many process namespaces a process is in, seen from ours,
+// namespaceDepth returns how many process namespaces a process is in, seen from ours,
 // given its status file.
-func depth(status string) int {
+func namespaceDepth(status string) int {
 	for line := range strings.Lines(status) {
 		if ids, ok := strings.CutPrefix(line, "NSpid:"); ok {
 			return len(strings.Fields(ids))
@@ -93,12 +93,12 @@ func depth(status string) int {
 	return 0
 }
 
-// kill ends all processes of a machine at once and returns when they and their
+// killMachine ends all processes of a machine at once and returns when they and their
 // control groups are gone. An API server without its etcd would take a minute to
 // end by itself.
-func kill(ctx context.Context, name string) error {
+func killMachine(ctx context.Context, name string) error {
 	gone := func() (struct{}, error) {
-		pids, err := processes(ctx, name)
+		pids, err := machineProcesses(ctx, name)
 		if err != nil {
 			return struct{}{}, backoff.Permanent(err)
 		}
@@ -116,19 +116,19 @@ func kill(ctx context.Context, name string) error {
 	return err
 }
 
-// down ends every machine and removes what was the cluster's: networks, control
+// takeDown ends every machine and removes what was the cluster's: networks, control
 // groups and the state folder. What is not there is not an error, so it also
 // clears up what a run left that was cut short.
-func down(ctx context.Context, state string, r *report) error {
-	names, err := machines()
+func takeDown(ctx context.Context, state string, r *report) error {
+	names, err := listMachines()
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if err := kill(ctx, name); err != nil {
+		if err := killMachine(ctx, name); err != nil {
 			return err
 		}
-		if _, err := output(ctx, "", "ip", "netns", "del", prefix+name); err != nil {
+		if _, err := runCommand(ctx, "", "ip", "netns", "del", prefix+name); err != nil {
 			return err
 		}
 	}
@@ -138,16 +138,16 @@ func down(ctx context.Context, state string, r *report) error {
 	// With the first name ip mounts this folder over itself, and leaves that. Where
 	// it was there before us and in use, it stays.
 	if left, err := os.ReadDir(namespaces); err == nil && len(left) == 0 {
-		_, _ = output(ctx, "", "umount", namespaces)
+		_, _ = runCommand(ctx, "", "umount", namespaces)
 		_ = os.Remove(namespaces)
 	}
 	if len(names) > 0 {
-		r.say("the cluster is down, %d machines ended", len(names))
+		r.logf("the cluster is down, %d machines ended", len(names))
 	}
 	return nil
 }
 
-// controlGroups is where the kernel shows them.
+// controlGroups is the folder in which the kernel shows them.
 const controlGroups = "/sys/fs/cgroup"
 
 // removeControlGroups removes those of a machine: below root or, in version 1,

@@ -24,13 +24,13 @@ func start(state, name string) error {
 	if err != nil {
 		return err
 	}
-	log, err := m.log("machine")
+	log, err := m.openLog("machine")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	// Whoever has us run may wait for what they handed down, such as a lock, to be
-	// closed again.
+	// The parent may wait until the files that it handed down, such as a lock, are
+	// closed.
 	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return err
 	}
@@ -46,8 +46,8 @@ func start(state, name string) error {
 	return command.Process.Release()
 }
 
-// log opens a log of the machine.
-func (m machine) log(name string) (*os.File, error) {
+// openLog opens a log of the machine.
+func (m machine) openLog(name string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(m.Folder, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 }
 
@@ -113,7 +113,7 @@ func reap(ended chan<- int) {
 }
 
 func (m machine) start(p program) (pid int, err error) {
-	log, err := m.log(p.Name)
+	log, err := m.openLog(p.Name)
 	if err != nil {
 		return 0, err
 	}

@@ -48,7 +48,7 @@ func newUp() *cobra.Command {
 			if os.Geteuid() != 0 {
 				return errors.New("network namespaces and containers need root")
 			}
-			c, err := prepare(cmd)
+			c, err := prepareCluster(cmd)
 			if err != nil {
 				return err
 			}
@@ -69,7 +69,7 @@ func newDown() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return down(cmd.Context(), folder, newReport(cmd.ErrOrStderr()))
+			return takeDown(cmd.Context(), folder, newReport(cmd.ErrOrStderr()))
 		},
 	}
 }
@@ -80,7 +80,7 @@ func newBuild() *cobra.Command {
 		Short: "Build what a cluster needs and say where it is; needs no root",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := prepare(cmd)
+			c, err := prepareCluster(cmd)
 			if err != nil {
 				return err
 			}
@@ -100,11 +100,11 @@ func newLoad() *cobra.Command {
 		Short: "Load images into every node, from docker-archives or OCI archives",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := running(cmd)
+			c, err := findCluster(cmd)
 			if err != nil {
 				return err
 			}
-			return c.load(cmd.Context(), args)
+			return c.loadImages(cmd.Context(), args)
 		},
 	}
 }
@@ -112,14 +112,14 @@ func newLoad() *cobra.Command {
 func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run COMMAND [ARGUMENT...]",
-		Short: "Run a command in the network of the cluster, with KUBECONFIG set and kubectl, helm and ctr at hand",
+		Short: "Run a command in the network of the cluster, with KUBECONFIG set and kubectl, helm and ctr in PATH",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := running(cmd)
+			c, err := findCluster(cmd)
 			if err != nil {
 				return err
 			}
-			return c.become(args)
+			return c.replaceProcess(args)
 		},
 	}
 	cmd.Flags().SetInterspersed(false) // what follows the command is the command's
@@ -132,12 +132,12 @@ func newStop() *cobra.Command {
 		Short: "Lose a node, as by a power cut",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// The cable first: what is killed would otherwise still say goodbye to whom it
-			// is connected with.
-			if err := unplug(cmd.Context(), args[0]); err != nil {
+			// The cable first: killed programs would otherwise still close their
+			// connections.
+			if err := unplugNode(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			return kill(cmd.Context(), args[0])
+			return killMachine(cmd.Context(), args[0])
 		},
 	}
 }
@@ -152,7 +152,7 @@ func newStart() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := reconnect(cmd.Context(), args[0]); err != nil {
+			if err := reconnectNode(cmd.Context(), args[0]); err != nil {
 				return err
 			}
 			return start(folder, args[0])

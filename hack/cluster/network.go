@@ -9,7 +9,7 @@ import (
 )
 
 // The cluster's own addresses. They exist in its network namespaces alone, so
-// they meet nobody else's.
+// they do not conflict with others.
 const (
 	controlAddress = "10.199.0.1"
 	podNetwork     = "10.244.0.0/16"
@@ -19,18 +19,16 @@ const (
 	dnsService     = "10.96.0.10"
 )
 
-// maxNodes is how many nodes there are at most; more would share the same few
-// processors.
+// maxNodes limits the nodes; more would share the same few processors.
 const maxNodes = 9
 
-// prefix is what the names of all that is ours in the machine begin with: network
-// namespaces and control groups.
+// prefix begins the names of the cluster's network namespaces and control groups.
 const prefix = "acclaim-"
 
 // control is the machine of the control plane.
 const control = "control"
 
-// namespaces is where the kernel shows network namespaces by their name.
+// namespaces is the folder in which the kernel shows network namespaces by name.
 const namespaces = "/run/netns"
 
 func nodeName(number int) string    { return fmt.Sprintf("node-%d", number) }
@@ -39,9 +37,9 @@ func namespacePath(machine string) string {
 	return namespaces + "/" + prefix + machine
 }
 
-// connect makes the networks of the machines: a bridge in that of the control
+// connectNodes makes the networks of the machines: a bridge in that of the control
 // plane, with a cable to each node, and a route to the pods of each.
-func connect(ctx context.Context, nodes int) error {
+func connectNodes(ctx context.Context, nodes int) error {
 	commands := []string{
 		"netns add acclaim-control",
 		"-n acclaim-control link set lo up",
@@ -52,7 +50,7 @@ func connect(ctx context.Context, nodes int) error {
 	for i := 1; i <= nodes; i++ {
 		commands = append(commands, append(nodeNetwork(i, nodes), "-n acclaim-control "+podRoute(i))...)
 	}
-	return configure(ctx, commands)
+	return runInNetwork(ctx, commands)
 }
 
 // nodeNetwork returns the commands that make the network of a node.
@@ -83,40 +81,40 @@ func podRoute(number int) string {
 	return fmt.Sprintf("route add "+podRange+" via %s", number, nodeAddress(number))
 }
 
-// unplug takes the cable of a node away.
-func unplug(ctx context.Context, node string) error {
-	return configure(ctx, []string{"-n acclaim-control link del " + node})
+// unplugNode takes the cable of a node away.
+func unplugNode(ctx context.Context, node string) error {
+	return runInNetwork(ctx, []string{"-n acclaim-control link del " + node})
 }
 
-// reconnect gives a node that lost its power a new network: of the one before, it
+// reconnectNode gives a node that lost its power a new network: of the one before, it
 // would know neighbours that are no more.
-func reconnect(ctx context.Context, node string) error {
-	names, err := machines()
+func reconnectNode(ctx context.Context, node string) error {
+	names, err := listMachines()
 	if err != nil {
 		return err
 	}
-	if running, err := processes(ctx, node); err != nil || len(running) > 0 {
+	if running, err := machineProcesses(ctx, node); err != nil || len(running) > 0 {
 		return errors.Join(err, fmt.Errorf("%s runs", node))
 	}
 	for number := range names { // the control plane is one of them
 		if nodeName(number) == node {
-			return configure(ctx, append([]string{"netns del " + prefix + node}, nodeNetwork(number, len(names)-1)...))
+			return runInNetwork(ctx, append([]string{"netns del " + prefix + node}, nodeNetwork(number, len(names)-1)...))
 		}
 	}
 	return fmt.Errorf("there is no node %s", node)
 }
 
-func configure(ctx context.Context, commands []string) error {
+func runInNetwork(ctx context.Context, commands []string) error {
 	for _, command := range commands {
-		if _, err := output(ctx, "", "ip", strings.Fields(command)...); err != nil {
+		if _, err := runCommand(ctx, "", "ip", strings.Fields(command)...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// machines returns the names of the machines whose network there is.
-func machines() ([]string, error) {
+// listMachines returns the names of the machines whose network there is.
+func listMachines() ([]string, error) {
 	entries, err := os.ReadDir(namespaces)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil

@@ -126,7 +126,7 @@ func (m machine) makeControlGroups() error {
 		return err
 	}
 	for controller := range strings.FieldsSeq(string(controllers)) {
-		// One that is in use by somebody else stays with them.
+		// One that others use stays.
 		_ = os.WriteFile(filepath.Join(controlGroups, "cgroup.subtree_control"), []byte("+"+controller), 0)
 	}
 	group := filepath.Join(controlGroups, prefix+m.Name)
@@ -142,7 +142,7 @@ func (m machine) makeControlGroups() error {
 func weigh(file string, one int) error {
 	err := os.WriteFile(file, []byte(strconv.Itoa(one*runtime.NumCPU())), 0)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
-		return nil // this controller is somebody else's
+		return nil // this controller belongs to others
 	}
 	return err
 }

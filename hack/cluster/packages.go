@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// packages returns the Debian packages that have the commands we run, but Go.
-func packages() map[string]string {
+// debianPackages returns the Debian packages that have the commands we run, but Go.
+func debianPackages() map[string]string {
 	return map[string]string{
 		"gcc":        "gcc libc6-dev",
 		"ip":         "iproute2",
@@ -23,7 +23,7 @@ func packages() map[string]string {
 // checkPackages returns an error that names the packages that are missing.
 func checkPackages(ctx context.Context) error {
 	var missing []string
-	for command, name := range packages() {
+	for command, name := range debianPackages() {
 		if _, err := exec.LookPath(command); err != nil {
 			missing = append(missing, name)
 		}

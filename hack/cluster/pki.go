@@ -18,16 +18,16 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// authority is the throw-away certificate authority of one cluster. It writes
+// certificateAuthority is the throw-away certificate authority of one cluster. It writes
 // into a folder: NAME.crt, NAME.key and NAME.kubeconfig.
-type authority struct {
+type certificateAuthority struct {
 	folder      string
 	certificate *x509.Certificate
 	key         crypto.Signer
 }
 
-// identity is whom a certificate is for.
-type identity struct {
+// certificateIdentity is the subject of a certificate.
+type certificateIdentity struct {
 	file         string
 	user, group  string   // as Kubernetes reads them
 	names        []string // host names and addresses that it serves at
@@ -37,7 +37,7 @@ type identity struct {
 // lifetime of certificates; a cluster lives for hours.
 const lifetime = 30 * 24 * time.Hour
 
-func newAuthority(folder string) (*authority, error) {
+func newAuthority(folder string) (*certificateAuthority, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func newAuthority(folder string) (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &authority{folder: folder, key: key}
+	a := &certificateAuthority{folder: folder, key: key}
 	a.certificate = &x509.Certificate{
 		SerialNumber:          big.NewInt(1),
 		Subject:               pkix.Name{CommonName: "acclaim-cluster"},
@@ -58,8 +58,8 @@ func newAuthority(folder string) (*authority, error) {
 	return a, a.sign("ca", a.certificate, key)
 }
 
-// issue writes the certificate and the kubeconfig of an identity.
-func (a *authority) issue(who identity, server string) error {
+// issueCertificate writes the certificate and the kubeconfig of an identity.
+func (a *certificateAuthority) issueCertificate(who certificateIdentity, server string) error {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (a *authority) issue(who identity, server string) error {
 }
 
 // sign writes a certificate and its key.
-func (a *authority) sign(file string, certificate *x509.Certificate, key crypto.Signer) error {
+func (a *certificateAuthority) sign(file string, certificate *x509.Certificate, key crypto.Signer) error {
 	signed, err := x509.CreateCertificate(rand.Reader, certificate, a.certificate, key.Public(), a.key)
 	if err != nil {
 		return err
@@ -111,18 +111,18 @@ func (a *authority) sign(file string, certificate *x509.Certificate, key crypto.
 		content         []byte
 	}{{".crt", "CERTIFICATE", signed}, {".key", "PRIVATE KEY", private}, {".pub", "PUBLIC KEY", public}} {
 		block := pem.EncodeToMemory(&pem.Block{Type: part.kind, Bytes: part.content})
-		if err := os.WriteFile(a.path(file+part.extension), block, 0o600); err != nil {
+		if err := os.WriteFile(a.filePath(file+part.extension), block, 0o600); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *authority) kubeconfig(file, server string) error {
+func (a *certificateAuthority) kubeconfig(file, server string) error {
 	content := map[string][]byte{}
 	for _, name := range []string{"ca.crt", file + ".crt", file + ".key"} {
 		var err error
-		if content[name], err = os.ReadFile(a.path(name)); err != nil {
+		if content[name], err = os.ReadFile(a.filePath(name)); err != nil {
 			return err
 		}
 	}
@@ -132,9 +132,9 @@ func (a *authority) kubeconfig(file, server string) error {
 	config.AuthInfos[name] = &api.AuthInfo{ClientCertificateData: content[file+".crt"], ClientKeyData: content[file+".key"]}
 	config.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name}
 	config.CurrentContext = name
-	return clientcmd.WriteToFile(*config, a.path(file+".kubeconfig"))
+	return clientcmd.WriteToFile(*config, a.filePath(file+".kubeconfig"))
 }
 
-func (a *authority) path(name string) string {
+func (a *certificateAuthority) filePath(name string) string {
 	return filepath.Join(a.folder, name)
 }

@@ -16,18 +16,18 @@ import (
 //go:embed manifests config
 var files embed.FS
 
-// certificate returns the path of a file that the authority wrote.
-func (c *cluster) certificate(name string) string {
+// certificatePath returns the path of a file that the authority wrote.
+func (c *cluster) certificatePath(name string) string {
 	return filepath.Join(c.state, "pki", name)
 }
 
-// certify makes a certificate for each that has to say who it is.
-func (c *cluster) certify(nodes int) error {
+// issueCertificates makes a certificate for each that has to say who it is.
+func (c *cluster) issueCertificates(nodes int) error {
 	a, err := newAuthority(filepath.Join(c.state, "pki"))
 	if err != nil {
 		return err
 	}
-	all := []identity{
+	all := []certificateIdentity{
 		{file: "apiserver", user: "kube-apiserver", noKubeconfig: true, names: []string{
 			"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
 			"localhost", "127.0.0.1", controlAddress, firstService,
@@ -41,38 +41,38 @@ func (c *cluster) certify(nodes int) error {
 	}
 	for i := 1; i <= nodes; i++ {
 		name := nodeName(i)
-		all = append(all, identity{file: name, user: "system:node:" + name, group: "system:nodes", names: []string{name, nodeAddress(i)}})
+		all = append(all, certificateIdentity{file: name, user: "system:node:" + name, group: "system:nodes", names: []string{name, nodeAddress(i)}})
 	}
 	for _, who := range all {
-		if err := a.issue(who, "https://"+controlAddress+":6443"); err != nil {
+		if err := a.issueCertificate(who, "https://"+controlAddress+":6443"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// controlPlane returns the machine that has etcd, the API server, the controller
-// manager and the scheduler, each once: it is nobody's loss.
+// controlPlane returns the machine that runs etcd, the API server, the controller
+// manager and the scheduler, each once: tests never take it away.
 func (c *cluster) controlPlane() machine {
 	folder := machineFolder(c.state, control)
 	etcd := program{Name: "etcd", Arguments: []string{
-		c.find("etcd"), "--data-dir=" + filepath.Join(folder, "etcd"), "--log-level=warn",
+		c.findProgram("etcd"), "--data-dir=" + filepath.Join(folder, "etcd"), "--log-level=warn",
 		"--unsafe-no-fsync", // nothing here outlives the machine
 	}}
 	// Both read who they are, and who others are, from their kubeconfig.
 	standing := func(name string) []string {
-		kubeconfig := c.certificate(strings.TrimPrefix(name, "kube-") + ".kubeconfig")
+		kubeconfig := c.certificatePath(strings.TrimPrefix(name, "kube-") + ".kubeconfig")
 		return []string{
-			c.find(name), "--leader-elect=false", "--kubeconfig=" + kubeconfig,
+			c.findProgram(name), "--leader-elect=false", "--kubeconfig=" + kubeconfig,
 			"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 		}
 	}
 	manager := append(standing("kube-controller-manager"),
 		"--use-service-account-credentials",
-		"--service-account-private-key-file="+c.certificate("service-account.key"),
-		"--root-ca-file="+c.certificate("ca.crt"),
-		"--cluster-signing-cert-file="+c.certificate("ca.crt"),
-		"--cluster-signing-key-file="+c.certificate("ca.key"),
+		"--service-account-private-key-file="+c.certificatePath("service-account.key"),
+		"--root-ca-file="+c.certificatePath("ca.crt"),
+		"--cluster-signing-cert-file="+c.certificatePath("ca.crt"),
+		"--cluster-signing-key-file="+c.certificatePath("ca.key"),
 		// Tests wait for these, and their defaults are minutes.
 		"--horizontal-pod-autoscaler-sync-period=5s",
 		"--horizontal-pod-autoscaler-downscale-stabilization=30s",
@@ -91,29 +91,29 @@ func (c *cluster) controlPlane() machine {
 
 func (c *cluster) apiServer() []string {
 	return []string{
-		c.find("kube-apiserver"),
+		c.findProgram("kube-apiserver"),
 		"--advertise-address=" + controlAddress,
 		"--etcd-servers=http://127.0.0.1:2379",
 		"--service-cluster-ip-range=" + serviceNetwork,
 		"--authorization-mode=Node,RBAC",
 		"--enable-admission-plugins=NodeRestriction",
 		"--allow-privileged",
-		"--client-ca-file=" + c.certificate("ca.crt"),
-		"--tls-cert-file=" + c.certificate("apiserver.crt"),
-		"--tls-private-key-file=" + c.certificate("apiserver.key"),
+		"--client-ca-file=" + c.certificatePath("ca.crt"),
+		"--tls-cert-file=" + c.certificatePath("apiserver.crt"),
+		"--tls-private-key-file=" + c.certificatePath("apiserver.key"),
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-		"--service-account-key-file=" + c.certificate("service-account.pub"),
-		"--service-account-signing-key-file=" + c.certificate("service-account.key"),
+		"--service-account-key-file=" + c.certificatePath("service-account.pub"),
+		"--service-account-signing-key-file=" + c.certificatePath("service-account.key"),
 		"--kubelet-preferred-address-types=InternalIP",
-		"--kubelet-certificate-authority=" + c.certificate("ca.crt"),
-		"--kubelet-client-certificate=" + c.certificate("admin.crt"),
-		"--kubelet-client-key=" + c.certificate("admin.key"),
-		// API servers that extend this one, such as that of metrics, are told by these
-		// who asks. This one finds them by their pods: it has no kube-proxy.
+		"--kubelet-certificate-authority=" + c.certificatePath("ca.crt"),
+		"--kubelet-client-certificate=" + c.certificatePath("admin.crt"),
+		"--kubelet-client-key=" + c.certificatePath("admin.key"),
+		// API servers that extend this one, such as that of metrics, learn from these
+		// headers which user asks. This one finds them by their pods: it has no kube-proxy.
 		"--enable-aggregator-routing",
-		"--proxy-client-cert-file=" + c.certificate("front-proxy.crt"),
-		"--proxy-client-key-file=" + c.certificate("front-proxy.key"),
-		"--requestheader-client-ca-file=" + c.certificate("ca.crt"),
+		"--proxy-client-cert-file=" + c.certificatePath("front-proxy.crt"),
+		"--proxy-client-key-file=" + c.certificatePath("front-proxy.key"),
+		"--requestheader-client-ca-file=" + c.certificatePath("ca.crt"),
 		"--requestheader-allowed-names=front-proxy-client",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--requestheader-group-headers=X-Remote-Group",
@@ -121,41 +121,41 @@ func (c *cluster) apiServer() []string {
 	}
 }
 
-// nodeValues is what the configuration of a node is filled in with.
+// nodeValues are the values in the configuration of a node.
 type nodeValues struct {
 	Name, Address, PodRange, PodNetwork, DNS string
 	Folder, Certificates                     string
 	Plugins, Runtime, Pause                  string
 }
 
-// manifestValues is what manifests are filled in with.
+// manifestValues are the values in manifests.
 type manifestValues struct {
 	DNS     string
 	Ingress int
 }
 
-// node writes the configuration of a node and returns its machine: containerd,
+// newNode writes the configuration of a node and returns its machine: containerd,
 // the kubelet and kube-proxy.
-func (c *cluster) node(number int) (machine, error) {
+func (c *cluster) newNode(number int) (machine, error) {
 	name := nodeName(number)
 	folder := machineFolder(c.state, name)
-	err := c.render("config", folder, nodeValues{
+	err := c.renderTemplate("config", folder, nodeValues{
 		Name: name, Address: nodeAddress(number), PodRange: fmt.Sprintf(podRange, number), PodNetwork: podNetwork, DNS: dnsService,
-		Folder: folder, Certificates: c.certificate(""), Plugins: c.Plugins, Runtime: c.find("runc"), Pause: imageName("pause"),
+		Folder: folder, Certificates: c.certificatePath(""), Plugins: c.Plugins, Runtime: c.findProgram("runc"), Pause: imageName("pause"),
 	})
 	path := strings.Join(append(c.Path, "/usr/sbin", "/usr/bin", "/sbin", "/bin"), ":")
 	return machine{Name: name, Folder: folder, Node: true, Programs: []program{
-		{Name: "containerd", Path: path, Arguments: []string{c.find("containerd"), "--config=" + filepath.Join(folder, "containerd.toml")}},
+		{Name: "containerd", Path: path, Arguments: []string{c.findProgram("containerd"), "--config=" + filepath.Join(folder, "containerd.toml")}},
 		{Name: "kubelet", Path: path, Arguments: []string{
-			c.find("kubelet"), "--config=" + filepath.Join(folder, "kubelet.yaml"), "--kubeconfig=" + c.certificate(name+".kubeconfig"),
+			c.findProgram("kubelet"), "--config=" + filepath.Join(folder, "kubelet.yaml"), "--kubeconfig=" + c.certificatePath(name+".kubeconfig"),
 			"--hostname-override=" + name, "--node-ip=" + nodeAddress(number),
 		}},
-		{Name: "kube-proxy", Path: path, Arguments: []string{c.find("kube-proxy"), "--config=" + filepath.Join(folder, "kube-proxy.yaml")}},
+		{Name: "kube-proxy", Path: path, Arguments: []string{c.findProgram("kube-proxy"), "--config=" + filepath.Join(folder, "kube-proxy.yaml")}},
 	}}, err
 }
 
-// render fills in the templates of one of our folders.
-func (c *cluster) render(from, to string, values any) error {
+// renderTemplate fills in the templates of one of our folders.
+func (c *cluster) renderTemplate(from, to string, values any) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
 	}

@@ -17,16 +17,16 @@ func newReport(w io.Writer) *report {
 	return &report{w: w, began: time.Now()}
 }
 
-// say prints a line with the time since the beginning.
-func (r *report) say(format string, arguments ...any) {
+// logf prints a line with the time since the beginning.
+func (r *report) logf(format string, arguments ...any) {
 	_, _ = fmt.Fprintf(r.w, "%6.1f s  %s\n", time.Since(r.began).Seconds(), fmt.Sprintf(format, arguments...))
 }
 
-// during does what takes long and says so: when it begins, every half minute that
+// reportStep does what takes long and says so: when it begins, every half minute that
 // it is not over, and how long it took.
-func (r *report) during(ctx context.Context, what string, do func() error) error {
+func (r *report) reportStep(ctx context.Context, what string, do func() error) error {
 	began := time.Now()
-	r.say("%s", what)
+	r.logf("%s", what)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -37,13 +37,13 @@ func (r *report) during(ctx context.Context, what string, do func() error) error
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				r.say("still %s", what)
+				r.logf("still %s", what)
 			}
 		}
 	}()
 	if err := do(); err != nil {
 		return err
 	}
-	r.say("%s took %.1f s", what, time.Since(began).Seconds())
+	r.logf("%s took %.1f s", what, time.Since(began).Seconds())
 	return nil
 }

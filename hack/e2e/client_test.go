@@ -57,7 +57,7 @@ type api struct {
 
 // newClient returns a client for many at once. It keeps no idle connection for as
 // long as any ingress controller does: a vote that meets one as it is closed
-// would fail, and for nobody's fault.
+// would fail through no fault of the service.
 func newClient() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost, transport.IdleConnTimeout = 100, 5*time.Second

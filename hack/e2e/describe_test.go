@@ -12,8 +12,8 @@ import (
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
 
-// describe says how everything in the namespace is, for whoever reads that a spec
-// failed when the cluster is gone.
+// describe returns the state of everything in the namespace, for the report of a
+// failed spec: the cluster may be gone when an engineer reads it.
 func (w *world) describe(ctx context.Context) string {
 	if w.namespace == "" {
 		return "there is none"

@@ -12,7 +12,7 @@ import (
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
 
-// disturbances are what a release that runs has to bear.
+// disturbances happen to a running release, which must serve on.
 func disturbances(w *world) {
 	It("loses no vote to a killed voting pod", func(ctx SpecContext) {
 		l := w.start(ctx, "kill")

@@ -10,8 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Whoever asks for a test by naming an image gets one: a cluster that is not
-// there is a failure then.
+// Naming an image asks for the test, so a missing cluster is then a failure.
 func TestE2E(t *testing.T) {
 	if os.Getenv("ACCLAIM_E2E_IMAGE") == "" {
 		t.Skip("ACCLAIM_E2E_IMAGE names no image; `make e2e` does")
@@ -37,6 +36,7 @@ var _ = Describe("Acclaim", Ordered, ContinueOnFailure, func() {
 	autoscaling(w)
 	upgrades(w)
 	rotation(w)
+	sealing(w)
 	removal(w)
 
 	AfterEach(func(ctx SpecContext) {

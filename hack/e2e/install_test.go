@@ -20,8 +20,7 @@ const (
 	sandboxKey = "the key of the sandbox"
 )
 
-// installation specs install the release and the extension, without which there
-// is nothing to test.
+// installation specs install the release and the extension that all others use.
 func installation(w *world) {
 	BeforeAll(func(ctx SpecContext) {
 		w.connect(ctx)

@@ -19,11 +19,11 @@ import (
 const ofNodes = "nodes"
 
 // ofPower is the label of those that take a node away: `make e2e` leaves them out of a
-// run on one node. Whoever selects them has to give the power.
+// run on one node. They need the command that switches a node off and on.
 const ofPower = "power"
 
-// nodes specs take a node away, and only from a cluster that somebody has given
-// the power over: elsewhere it may be the node of others.
+// nodes specs take a node away, and only in a cluster whose power command was
+// given: elsewhere the node may run the work of others.
 func nodes(w *world) {
 	Context("of several nodes", Label(ofNodes, ofPower), func() {
 		var victim string
@@ -77,7 +77,7 @@ func nodes(w *world) {
 }
 
 // victim returns a node that has one of the voting pods, which are to be on
-// several, and not the database, of which there is only one.
+// several, and not the only pod of the database.
 func (w *world) victim(ctx context.Context) string {
 	Expect(len(w.nodes(ctx))).To(BeNumerically(">", 1), "there is no node to do without")
 	database, err := w.pods(ctx, client.MatchingLabels{"app.kubernetes.io/component": "trial-database"})

@@ -16,14 +16,14 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// report is what was measured, in the order in which it was.
+// report holds the measurements in their order.
 type report struct {
 	rows   [][2]string
 	memory []memory
 	failed []string
 }
 
-// memory is that of all pods at one time.
+// memory holds the memory of all pods at one time.
 type memory struct {
 	when string
 	pods map[string]int64 // bytes
@@ -41,7 +41,7 @@ func (r *report) fail(spec, why string) {
 }
 
 // write writes one table for people, and one of memory by pod. What failed comes
-// last: of a long output the end is what is kept.
+// last, because CI keeps the end of a long output.
 func (r *report) write(to io.Writer) {
 	table := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
 	line := func(cells ...string) { _, _ = fmt.Fprintln(table, strings.Join(cells, "\t")) }

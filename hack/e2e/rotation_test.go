@@ -14,8 +14,8 @@ import (
 
 const secondKey = "the second key of production"
 
-// spread is how long a registry takes to reach every pod at most, as the
-// documentation of Extensions has it.
+// spread limits the time in which a registry reaches every pod, as the
+// documentation of Extensions promises.
 const spread = 2 * time.Minute
 
 // rotation exchanges a key as the documentation of Extensions says.

@@ -13,13 +13,10 @@ import (
 // failed here.
 func upgrades(w *world) {
 	It("upgrades without a failed request", func(ctx SpecContext) {
-		next := os.Getenv("ACCLAIM_E2E_NEXT_IMAGE")
+		next, values := w.nextRelease()
 		l := w.start(ctx, "upgrade")
 		defer l.stop()
 		l.counted(ctx, 100)
-		values := w.values()
-		values["image"].(object)["repository"], values["image"].(object)["tag"] = cutImage(next)
-		values["polls"] = object{"of-the-release": poll(w.named("")).Spec}
 		began := time.Now()
 		Expect(w.upgrade(ctx, values)).To(Succeed())
 		w.ready(ctx, "default", next)
@@ -31,4 +28,12 @@ func upgrades(w *world) {
 		Expect(l.failed()).To(BeEmpty())
 		w.pollReady(ctx, "of-the-release")
 	}, SpecTimeout(10*time.Minute))
+}
+
+// nextRelease returns the image of the next release, and its values.
+func (w *world) nextRelease() (image string, values object) {
+	image, values = os.Getenv("ACCLAIM_E2E_NEXT_IMAGE"), w.values()
+	values["image"].(object)["repository"], values["image"].(object)["tag"] = cutImage(image)
+	values["polls"] = object{"of-the-release": poll(w.named("")).Spec}
+	return image, values
 }

@@ -29,7 +29,7 @@ const (
 	release = "acclaim"
 )
 
-// world is what the specs share: a cluster, and a namespace of it.
+// world holds the things that the specs share: a cluster and its namespace.
 type world struct {
 	client.Client
 	config    *rest.Config
@@ -148,8 +148,8 @@ func run(command *exec.Cmd) error {
 	return nil
 }
 
-// upgrade gives the release other values. Whoever edits what is the release's
-// otherwise makes the next upgrade fail, as Helm then finds a field that is not its.
+// upgrade gives the release other values. A change by other means would make the
+// next upgrade fail, because Helm then finds a field that it does not own.
 func (w *world) upgrade(ctx context.Context, values object) error {
 	return helm(ctx, values, "upgrade", release, chart, "--namespace", w.namespace)
 }

@@ -1,10 +1,11 @@
-// Envtest prints the folder that has the etcd and the kube-apiserver for tests
-// of the operator, and builds them first when they are not there:
+// Envtest prints the folder that holds the etcd and the kube-apiserver for tests
+// of the operator, and gets them first where they are missing:
 //
 //	export KUBEBUILDER_ASSETS=$(go run ./hack/envtest)
 //
-// They come from the Go modules in the folders below, without root and without
-// a download of binaries. KUBEBUILDER_ASSETS, when it is set, wins.
+// It uses the folder that KUBEBUILDER_ASSETS names, else a release that
+// setup-envtest downloads, else it builds them from the Go modules in the folders
+// below. It needs no root, and reports on standard error which way it takes.
 package main
 
 import (

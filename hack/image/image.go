@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// config is what an image says besides its contents.
+// config is the metadata of an image.
 type config struct {
 	architecture string
 	entrypoint   []string
@@ -57,8 +57,8 @@ func newImage(entries []entry, c config) (v1.Image, error) {
 	})
 }
 
-// writeDockerArchive writes what `docker load` and `ctr images import` read. The
-// file is there whole or not at all.
+// writeDockerArchive writes a file for `docker load` and `ctr images import`. It
+// writes the file completely or not at all.
 func writeDockerArchive(file, tag string, image v1.Image) error {
 	reference, err := name.NewTag(tag)
 	if err != nil {
@@ -72,8 +72,8 @@ func writeDockerArchive(file, tag string, image v1.Image) error {
 	return os.Rename(unfinished, file)
 }
 
-// writeOCILayout writes a layout that has the image and nothing else. The folder
-// must be new, empty or a layout, which is replaced.
+// writeOCILayout writes a layout that holds the image alone. The folder must be
+// new, empty or a layout, which is replaced.
 func writeOCILayout(folder, tag string, image v1.Image) error {
 	reference, err := name.NewTag(tag)
 	if err != nil {

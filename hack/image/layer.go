@@ -18,8 +18,8 @@ type entry struct {
 	owner  int    // user and group
 }
 
-// writeLayer writes the entries as a tar archive in which nothing depends on
-// when, where or by whom it was written.
+// writeLayer writes the entries as a tar archive whose bytes depend on their
+// contents alone.
 func writeLayer(w io.Writer, entries []entry) error {
 	archive := tar.NewWriter(w)
 	for _, e := range entries {
@@ -55,8 +55,8 @@ func (e entry) append(archive *tar.Writer) error {
 	return err
 }
 
-// writeRoot lays the entries out in a folder. Owners are left to whoever copies
-// it into an image.
+// writeRoot writes the entries into a folder. It sets no owners: the Dockerfile
+// does, when it copies the folder.
 func writeRoot(folder string, entries []entry) error {
 	for _, e := range entries {
 		if err := e.place(filepath.Join(folder, filepath.FromSlash(e.path))); err != nil {

@@ -1,12 +1,11 @@
-// Command image writes container images with neither Docker nor a registry: a
-// docker-archive, an OCI layout, or just the root folder, which is what the
-// Dockerfile copies. The same source gives the same bytes.
+// Command image writes container images without Docker or a registry: a
+// docker-archive, an OCI layout, or just the root folder, which the Dockerfile
+// copies. The same source gives the same bytes.
 //
 //	go -C hack/image run . acclaim --docker-archive /tmp/acclaim.tar
 //	go -C hack/image run . pack --tag localhost/tool:1 --docker-archive /tmp/tool.tar /usr/local/bin/tool
 //
-// It is a module of its own, so that what it needs never meets what the program
-// needs.
+// It is a module of its own, so that its dependencies are not the program's.
 package main
 
 import (
@@ -26,7 +25,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	root := &cobra.Command{Use: "image", Short: "Write container images without Docker or a registry", SilenceUsage: true}
-	root.AddCommand(newAcclaim(), newPack())
+	root.AddCommand(newAcclaim(), newPack(), newSBOM())
 	if err := root.ExecuteContext(ctx); err != nil {
 		os.Exit(1) // cobra has printed it
 	}
@@ -45,6 +44,7 @@ func newAcclaim() *cobra.Command {
 				return err
 			}
 			defer func() { _ = os.RemoveAll(folder) }()
+			p := p.complete(cmd.Context())
 			entries, err := p.build(cmd.Context(), folder)
 			if err != nil {
 				return err
@@ -63,9 +63,10 @@ func newAcclaim() *cobra.Command {
 	o.register(f)
 	f.StringVar(&o.root, "root", "", "folder to lay the root file system out in, instead of writing an image")
 	f.StringVar(&o.tag, "tag", "acclaim:dev", "name and tag")
-	f.StringVar(&p.source, "source", filepath.Join("..", ".."), "folder of the module")
-	f.StringVar(&p.architecture, "architecture", runtime.GOARCH, "processor that the image is for, as Go calls it")
-	f.StringVar(&p.version, "version", "dev", "version that the labels tell")
+	f.StringVar(&p.source, "source", defaultSource(), "folder of the module")
+	f.StringVar(&p.architecture, "architecture", runtime.GOARCH, "processor architecture of the image, by its name in Go")
+	f.StringVar(&p.version, "version", "", "version in the programs and the labels (default: from git describe)")
+	f.StringVar(&p.revision, "revision", "", "commit in the programs and the labels (default: from git)")
 	cmd.MarkFlagsOneRequired("docker-archive", "oci-layout", "root")
 	cmd.MarkFlagsMutuallyExclusive("root", "docker-archive")
 	cmd.MarkFlagsMutuallyExclusive("root", "oci-layout")
@@ -76,7 +77,7 @@ func newPack() *cobra.Command {
 	var o output
 	cmd := &cobra.Command{
 		Use:   "pack PROGRAM",
-		Short: "Write an image that has one static program and runs it",
+		Short: "Write an image of one static program",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := "/" + filepath.Base(args[0])
@@ -91,7 +92,7 @@ func newPack() *cobra.Command {
 	return cmd
 }
 
-// output says what to write.
+// output names the files to write and the image's tag.
 type output struct {
 	dockerArchive, ociLayout, root, tag string
 }
@@ -124,3 +125,6 @@ func (o *output) write(cmd *cobra.Command, entries []entry, c config) error {
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", o.tag, digest)
 	return err
 }
+
+// defaultSource returns the folder of the program's module, seen from hack/image.
+func defaultSource() string { return filepath.Join("..", "..") }

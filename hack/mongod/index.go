@@ -12,7 +12,7 @@ import (
 	_ "modernc.org/sqlite" // the driver that FerretDB has, too
 )
 
-// indexEvery is how often new collections are looked for.
+// indexEvery is the interval between searches for new collections.
 const indexEvery = time.Second
 
 // unindexed are the collections in which looking up an _id reads every record. The
@@ -40,7 +40,7 @@ func keepIndexed(ctx context.Context, folder string) {
 	}
 }
 
-// index indexes what there is.
+// index indexes the collections that exist.
 func index(ctx context.Context, folder string) error {
 	databases, err := filepath.Glob(filepath.Join(folder, "*.sqlite"))
 	for _, path := range databases {

@@ -5,9 +5,9 @@
 // everything again writes (nothing), and how long a new Poll waits while the
 // others exist.
 //
-// It talks to the programs as anybody could and imports the API types alone. A
-// figure that is worse than promised is a finding; the exit status is 1 when a
-// measurement could not be made.
+// It uses the programs through their public interfaces and imports the API types
+// alone. It reports a figure that is worse than promised; the exit status is 1 when
+// a measurement fails.
 package main
 
 import (
@@ -57,26 +57,26 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	o.say("building the programs and starting the servers")
+	o.logf("building the programs and starting the servers")
 	w, err := newWorld(ctx, o, dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
-	r, err := measure(ctx, w)
+	r, err := measureAll(ctx, w)
 	if err != nil {
 		return err
 	}
 	return r.write(out)
 }
 
-// say tells the one who waits what is being done.
-func (o options) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(o.progress, "scale: "+format+"\n", args...) // nobody to tell if that fails
+// logf tells the one who waits what is being done.
+func (o options) logf(format string, args ...any) {
+	_, _ = fmt.Fprintf(o.progress, "scale: "+format+"\n", args...) // a failure to report progress cannot be reported
 }
 
-// bar returns a progress bar that is seen on a terminal only.
-func (o options) bar(what string, steps int) *progressbar.ProgressBar {
+// newProgressBar returns a progress bar that is seen on a terminal only.
+func (o options) newProgressBar(what string, steps int) *progressbar.ProgressBar {
 	return progressbar.NewOptions(steps,
 		progressbar.OptionSetWriter(o.progress),
 		progressbar.OptionSetDescription(what),

@@ -12,8 +12,8 @@ import (
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
 
-// measure takes the world through all phases.
-func measure(ctx context.Context, w *world) (r report, err error) {
+// measureAll takes the world through all phases.
+func measureAll(ctx context.Context, w *world) (r report, err error) {
 	r.options = w.options
 	if err := w.startOperator(ctx); err != nil {
 		return r, err
@@ -34,27 +34,27 @@ func measure(ctx context.Context, w *world) (r report, err error) {
 
 // measureCreation declares all Polls and waits until they are ready.
 func measureCreation(ctx context.Context, w *world, ready *readiness, r *report) error {
-	w.say("declaring %d Polls of %d Extensions", w.polls, w.extensions)
-	if err := w.quiet(ctx, 0); err != nil { // until the Extensions and the Backend are done with
+	w.logf("declaring %d Polls of %d Extensions", w.polls, w.extensions)
+	if err := w.awaitQuiet(ctx, 0); err != nil { // until the Extensions and the Backend are done with
 		return err
 	}
-	before, err := w.read(ctx)
+	before, err := w.readMetrics(ctx)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	if err := w.declare(ctx, w.polls); err != nil {
+	if err := w.declarePolls(ctx, w.polls); err != nil {
 		return err
 	}
 	r.declared = time.Since(began)
-	if err := ready.await(ctx, w.bar("ready", w.polls), w.polls); err != nil {
+	if err := ready.awaitAll(ctx, w.newProgressBar("ready", w.polls), w.polls); err != nil {
 		return err
 	}
 	r.allReady = time.Since(began)
-	if err := w.quiet(ctx, 0); err != nil {
+	if err := w.awaitQuiet(ctx, 0); err != nil {
 		return err
 	}
-	after, err := w.read(ctx)
+	after, err := w.readMetrics(ctx)
 	r.created = after.since(before)
 	delete(r.created.api, "POST polls") // our own
 	return err
@@ -62,18 +62,18 @@ func measureCreation(ctx context.Context, w *world, ready *readiness, r *report)
 
 // measureIdle declares new Polls while nothing else happens.
 func measureIdle(ctx context.Context, w *world, ready *readiness, r *report) (err error) {
-	w.say("declaring %d more one by one while nothing else happens", w.probes)
-	r.idle, err = w.probe(ctx, ready, "idle")
+	w.logf("declaring %d more one by one while nothing else happens", w.probes)
+	r.idle, err = w.probePoll(ctx, ready, "idle")
 	return err
 }
 
 // measureWake changes the Backend, and declares new Polls meanwhile.
 func measureWake(ctx context.Context, w *world, ready *readiness, r *report) error {
-	w.say("changing the Backend, and declaring %d more one by one meanwhile", w.probes)
-	if err := w.quiet(ctx, 0); err != nil {
+	w.logf("changing the Backend, and declaring %d more one by one meanwhile", w.probes)
+	if err := w.awaitQuiet(ctx, 0); err != nil {
 		return err
 	}
-	before, err := w.read(ctx)
+	before, err := w.readMetrics(ctx)
 	if err != nil {
 		return err
 	}
@@ -85,21 +85,21 @@ func measureWake(ctx context.Context, w *world, ready *readiness, r *report) err
 	if err := w.api.Update(ctx, backend); err != nil {
 		return err
 	}
-	if r.woken.latency, err = w.probe(ctx, ready, "woken"); err != nil {
+	if r.woken.latency, err = w.probePoll(ctx, ready, "woken"); err != nil {
 		return err
 	}
-	if err := w.quiet(ctx, 0); err != nil {
+	if err := w.awaitQuiet(ctx, 0); err != nil {
 		return err
 	}
-	after, err := w.read(ctx)
+	after, err := w.readMetrics(ctx)
 	r.woken.looks = after.looks - before.looks - float64(w.probes)
 	return err
 }
 
-// measureResync starts the operator anew, which looks at every Poll, and counts
-// what it writes. Then it does so again and declares new Polls meanwhile.
+// measureResync restarts the operator, which reads every Poll, and counts its
+// writes. Then it does so again and declares new Polls meanwhile.
 func measureResync(ctx context.Context, w *world, ready *readiness, r *report) error {
-	w.say("starting the operator anew")
+	w.logf("restarting the operator")
 	before, err := w.votingRequests(ctx)
 	if err != nil {
 		return err
@@ -108,28 +108,28 @@ func measureResync(ctx context.Context, w *world, ready *readiness, r *report) e
 	if err := w.restartOperator(ctx); err != nil {
 		return err
 	}
-	if err := w.quiet(ctx, w.polls+2*w.probes); err != nil {
+	if err := w.awaitQuiet(ctx, w.polls+2*w.probes); err != nil {
 		return err
 	}
 	r.resync = time.Since(began)
-	if r.resynced, err = w.read(ctx); err != nil {
+	if r.resynced, err = w.readMetrics(ctx); err != nil {
 		return err
 	}
 	r.resynced.voting = r.resynced.voting.since(before)
-	w.say("starting the operator anew, and declaring %d more one by one meanwhile", w.probes)
+	w.logf("restarting the operator, and declaring %d more one by one meanwhile", w.probes)
 	if err := w.restartOperator(ctx); err != nil {
 		return err
 	}
-	r.busy, err = w.probe(ctx, ready, "busy")
+	r.busy, err = w.probePoll(ctx, ready, "busy")
 	return err
 }
 
-// quiet waits until the operator has looked at this many Polls since it began
+// awaitQuiet waits until the operator has looked at this many Polls since it began
 // and none is left to look at.
-func (w *world) quiet(ctx context.Context, atLeast int) error {
+func (w *world) awaitQuiet(ctx context.Context, atLeast int) error {
 	idle := 0
-	return w.until(ctx, func() (bool, error) {
-		done, waiting, err := w.looks(ctx)
+	return w.awaitCondition(ctx, func() (bool, error) {
+		done, waiting, err := w.countReconciles(ctx)
 		if err != nil || done < float64(atLeast) || waiting > 0 {
 			idle = 0
 			return false, err
@@ -139,8 +139,8 @@ func (w *world) quiet(ctx context.Context, atLeast int) error {
 	})
 }
 
-// declare creates Polls from many clients at once, as a pipeline does.
-func (w *world) declare(ctx context.Context, n int) error {
+// declarePolls creates Polls from many clients at once, as a pipeline does.
+func (w *world) declarePolls(ctx context.Context, n int) error {
 	var group errgroup.Group
 	group.SetLimit(16)
 	for i := range n {
@@ -151,16 +151,16 @@ func (w *world) declare(ctx context.Context, n int) error {
 
 func (w *world) newPoll(name string, i int) *v1alpha1.Poll {
 	p := &v1alpha1.Poll{Spec: v1alpha1.PollSpec{
-		ExtensionRef: v1alpha1.ObjectReference{Name: extension(i % w.extensions)},
+		ExtensionRef: v1alpha1.ObjectReference{Name: extensionName(i % w.extensions)},
 		Channel:      fmt.Sprint(i / w.extensions), Prompt: "Which?", Options: []string{"this", "that"},
 	}}
 	p.Namespace, p.Name = namespace, name
 	return p
 }
 
-// probe declares Polls one after the other and returns how long each took to be
+// probePoll declares Polls one after the other and returns how long each took to be
 // ready, sorted.
-func (w *world) probe(ctx context.Context, ready *readiness, name string) ([]time.Duration, error) {
+func (w *world) probePoll(ctx context.Context, ready *readiness, name string) ([]time.Duration, error) {
 	var took []time.Duration
 	for i := range w.probes {
 		p := w.newPoll(fmt.Sprintf("%s-%d", name, i), i)

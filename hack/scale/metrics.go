@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// counts are how often something happened, by what it was.
+// counts holds how often something happened, by its kind.
 type counts map[string]float64
 
 // since returns what was added since an earlier count.
@@ -36,15 +36,15 @@ func (c counts) sum() (sum float64) {
 	return sum
 }
 
-// only returns the counts of what a condition holds for.
-func (c counts) only(holds func(what string) bool) counts {
+// filter returns the counts of what a condition holds for.
+func (c counts) filter(holds func(what string) bool) counts {
 	some := maps.Clone(c)
 	maps.DeleteFunc(some, func(what string, _ float64) bool { return !holds(what) })
 	return some
 }
 
-// scrape reads the metrics at an address.
-func scrape(ctx context.Context, c *http.Client, address string) (map[string]*dto.MetricFamily, error) {
+// scrapeMetrics reads the metrics at an address.
+func scrapeMetrics(ctx context.Context, c *http.Client, address string) (map[string]*dto.MetricFamily, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(address, "/")+"/metrics", nil)
 	if err != nil {
 		return nil, err
@@ -61,9 +61,9 @@ func scrape(ctx context.Context, c *http.Client, address string) (map[string]*dt
 	return parser.TextToMetricFamilies(response.Body)
 }
 
-// count adds up a family of counters or histograms by the values of labels,
+// countSeries adds up a family of counters or histograms by the values of labels,
 // separated by spaces, of the series that have all the given ones.
-func count(family *dto.MetricFamily, by []string, having map[string]string) counts {
+func countSeries(family *dto.MetricFamily, by []string, having map[string]string) counts {
 	c := counts{}
 	for _, m := range family.GetMetric() {
 		labels := map[string]string{}
@@ -88,44 +88,44 @@ func count(family *dto.MetricFamily, by []string, having map[string]string) coun
 	return c
 }
 
-// reading is what the servers and the operator tell at one time, since each was
-// started.
-type reading struct {
+// metricsReading holds the metrics of the servers and of the operator at one time,
+// counted since each started.
+type metricsReading struct {
 	api     counts // requests to the API server about Polls and Events, by verb and resource
 	voting  counts // requests to the voting service, by method and route
 	written counts // requests of the operator to the API server that change something, by method
 	looks   float64
 	cpu     time.Duration
-	// resident is what the operator holds in memory, peak the most it held, in bytes.
+	// resident is the memory of the operator, peak the most it had, in bytes.
 	resident, peak int64
 }
 
 // since returns what was added since an earlier reading, and memory as it is.
-func (r reading) since(before reading) reading {
+func (r metricsReading) since(before metricsReading) metricsReading {
 	r.api, r.voting, r.written = r.api.since(before.api), r.voting.since(before.voting), r.written.since(before.written)
 	r.looks -= before.looks
 	r.cpu -= before.cpu
 	return r
 }
 
-func (w *world) read(ctx context.Context) (r reading, err error) {
+func (w *world) readMetrics(ctx context.Context) (r metricsReading, err error) {
 	if r.api, err = w.apiRequests(ctx); err != nil {
 		return r, err
 	}
 	if r.voting, err = w.votingRequests(ctx); err != nil {
 		return r, err
 	}
-	families, err := scrape(ctx, http.DefaultClient, w.admin)
+	families, err := scrapeMetrics(ctx, http.DefaultClient, w.admin)
 	if err != nil {
 		return r, err
 	}
-	r.written = count(families["rest_client_requests_total"], []string{"method"}, nil).only(isWrite)
-	seconds := count(families["process_cpu_seconds_total"], nil, nil).sum()
+	r.written = countSeries(families["rest_client_requests_total"], []string{"method"}, nil).filter(isWrite)
+	seconds := countSeries(families["process_cpu_seconds_total"], nil, nil).sum()
 	r.cpu = time.Duration(seconds * float64(time.Second)).Round(10 * time.Millisecond)
-	if r.looks, _, err = w.looks(ctx); err != nil {
+	if r.looks, _, err = w.countReconciles(ctx); err != nil {
 		return r, err
 	}
-	r.resident, r.peak, err = w.operator.memory()
+	r.resident, r.peak, err = w.operator.readMemory()
 	return r, err
 }
 
@@ -135,38 +135,38 @@ func (w *world) apiRequests(ctx context.Context) (counts, error) {
 	if err != nil {
 		return nil, err
 	}
-	families, err := scrape(ctx, c, config.Host)
+	families, err := scrapeMetrics(ctx, c, config.Host)
 	if err != nil {
 		return nil, err
 	}
-	all := count(families["apiserver_request_total"], []string{"verb", "resource", "subresource"}, nil)
-	return all.only(func(what string) bool {
+	all := countSeries(families["apiserver_request_total"], []string{"verb", "resource", "subresource"}, nil)
+	return all.filter(func(what string) bool {
 		fields := strings.Fields(what)
 		return len(fields) > 1 && slices.Contains([]string{"polls", "events"}, fields[1])
 	}), nil
 }
 
 func (w *world) votingRequests(ctx context.Context) (counts, error) {
-	families, err := scrape(ctx, http.DefaultClient, w.votingAdmin)
+	families, err := scrapeMetrics(ctx, http.DefaultClient, w.votingAdmin)
 	if err != nil {
 		return nil, err
 	}
-	return count(families["acclaim_http_request_duration_seconds"], []string{"method", "route"}, nil), nil
+	return countSeries(families["acclaim_http_request_duration_seconds"], []string{"method", "route"}, nil), nil
 }
 
-// looks returns how often the operator looked at a Poll, and how many objects of
+// countReconciles returns how often the operator looked at a Poll, and how many objects of
 // any kind still wait for it.
-func (w *world) looks(ctx context.Context) (done, waiting float64, err error) {
-	families, err := scrape(ctx, http.DefaultClient, w.admin)
+func (w *world) countReconciles(ctx context.Context) (done, waiting float64, err error) {
+	families, err := scrapeMetrics(ctx, http.DefaultClient, w.admin)
 	if err != nil {
 		return 0, 0, err
 	}
-	done = count(families["controller_runtime_reconcile_total"], nil, map[string]string{"controller": "poll"}).sum()
-	waiting = count(families["workqueue_depth"], nil, nil).sum() + count(families["controller_runtime_active_workers"], nil, nil).sum()
+	done = countSeries(families["controller_runtime_reconcile_total"], nil, map[string]string{"controller": "poll"}).sum()
+	waiting = countSeries(families["workqueue_depth"], nil, nil).sum() + countSeries(families["controller_runtime_active_workers"], nil, nil).sum()
 	return done, waiting, nil
 }
 
-// isWrite says whether a verb changes something.
+// isWrite reports whether a verb changes something.
 func isWrite(what string) bool {
 	verb, _, _ := strings.Cut(what, " ")
 	return !slices.Contains([]string{"GET", "LIST", "WATCH", "HEAD"}, verb)

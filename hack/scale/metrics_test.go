@@ -23,19 +23,19 @@ duration_seconds_count{method="GET"} 7
 func TestCount(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(exposition)) }))
 	defer server.Close()
-	families, err := scrape(t.Context(), server.Client(), server.URL+"/")
+	families, err := scrapeMetrics(t.Context(), server.Client(), server.URL+"/")
 	if err != nil {
 		t.Fatal(err)
 	}
 	by := []string{"verb", "resource", "subresource"}
-	all := count(families["requests_total"], by, nil)
+	all := countSeries(families["requests_total"], by, nil)
 	for name, test := range map[string]struct{ want, got counts }{
 		"all":     {counts{"PATCH polls status": 4, "PATCH polls": 2, "LIST polls": 5}, all},
-		"some":    {counts{"PATCH polls status": 1}, count(families["requests_total"], by, map[string]string{"code": "409"})},
-		"writes":  {counts{"PATCH polls status": 4, "PATCH polls": 2}, all.only(isWrite)},
+		"some":    {counts{"PATCH polls status": 1}, countSeries(families["requests_total"], by, map[string]string{"code": "409"})},
+		"writes":  {counts{"PATCH polls status": 4, "PATCH polls": 2}, all.filter(isWrite)},
 		"since":   {counts{"PATCH polls status": 1}, all.since(counts{"PATCH polls status": 3, "PATCH polls": 2, "LIST polls": 5})},
-		"timed":   {counts{"GET": 7}, count(families["duration_seconds"], []string{"method"}, nil)},
-		"unknown": {counts{}, count(families["gone"], by, nil)},
+		"timed":   {counts{"GET": 7}, countSeries(families["duration_seconds"], []string{"method"}, nil)},
+		"unknown": {counts{}, countSeries(families["gone"], by, nil)},
 	} {
 		if diff := cmp.Diff(test.want, test.got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -51,7 +51,7 @@ func TestSpread(t *testing.T) {
 	for i := range 101 {
 		sorted = append(sorted, time.Duration(i)*time.Millisecond)
 	}
-	if got, want := spread(sorted), "median 50ms, 99 of 100 99ms, at most 100ms"; got != want {
+	if got, want := formatSpread(sorted), "median 50ms, 99 of 100 99ms, at most 100ms"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

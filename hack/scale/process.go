@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// grace is how long a program may take to stop.
+// grace limits the time a program may take to stop.
 const grace = 30 * time.Second
 
-// build compiles a command of the module into dir.
-func build(ctx context.Context, dir, pkg string) (string, error) {
+// buildProgram compiles a command of the module into dir.
+func buildProgram(ctx context.Context, dir, pkg string) (string, error) {
 	binary := filepath.Join(dir, "bin-"+filepath.Base(pkg))
 	command := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/acclaim-dev/acclaim/"+pkg)
 	if out, err := command.CombinedOutput(); err != nil {
@@ -31,8 +31,8 @@ func build(ctx context.Context, dir, pkg string) (string, error) {
 // process is a program that runs.
 type process struct{ *exec.Cmd }
 
-// start runs a program with its log in a file. It gets SIGTERM when ctx is done.
-func start(ctx context.Context, log string, environment []string, binary string, flags ...string) (process, *bufio.Reader, error) {
+// startProcess runs a program with its log in a file. It gets SIGTERM when ctx is done.
+func startProcess(ctx context.Context, log string, environment []string, binary string, flags ...string) (process, *bufio.Reader, error) {
 	command := exec.CommandContext(ctx, binary, flags...)
 	command.Env = append(os.Environ(), environment...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
@@ -62,8 +62,8 @@ func (p process) stop() error {
 	return err
 }
 
-// memory returns what a program holds and the most it ever held, in bytes.
-func (p process) memory() (resident, peak int64, err error) {
+// readMemory returns what a program holds and the most it ever held, in bytes.
+func (p process) readMemory() (resident, peak int64, err error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
 	if err != nil {
 		return 0, 0, err

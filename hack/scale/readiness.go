@@ -30,14 +30,14 @@ func (w *world) watchReady(ctx context.Context) (*readiness, error) {
 		return nil, err
 	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    r.see,
-		UpdateFunc: func(_, o any) { r.see(o) },
+		AddFunc:    r.recordObject,
+		UpdateFunc: func(_, o any) { r.recordObject(o) },
 	})
 	go func() { _ = follower.Start(ctx) }() // it ends with ctx
 	return r, err
 }
 
-func (r *readiness) see(o any) {
+func (r *readiness) recordObject(o any) {
 	p := o.(*v1alpha1.Poll)
 	if meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.Ready) {
 		r.update(func() { r.names[p.Name] = true })
@@ -58,8 +58,8 @@ func (r *readiness) state(name string) (n int, ready bool, changed chan struct{}
 	return len(r.names), r.names[name], r.changed
 }
 
-// await waits until n Polls are ready.
-func (r *readiness) await(ctx context.Context, bar interface{ Set(int) error }, n int) error {
+// awaitAll waits until n Polls are ready.
+func (r *readiness) awaitAll(ctx context.Context, bar interface{ Set(int) error }, n int) error {
 	for {
 		got, _, changed := r.state("")
 		_ = bar.Set(got)

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// report is what was measured.
+// report holds the measurements.
 type report struct {
 	options
 	declared, allReady time.Duration
-	created            reading // until all were ready
+	created            metricsReading // until all were ready
 
 	idle, busy []time.Duration // how long new Polls took to be ready, sorted
 	woken      struct {
@@ -22,7 +22,7 @@ type report struct {
 	}
 
 	resync   time.Duration
-	resynced reading
+	resynced metricsReading
 }
 
 func (r report) write(out io.Writer) error {
@@ -40,22 +40,22 @@ func (r report) write(out io.Writer) error {
 	fmt.Fprintf(t, "times looked at\t%.0f\t%.3f each\n", c.looks, each(c.looks))
 	fmt.Fprintln(t, "requests to the API server")
 	all(c.api)
-	fmt.Fprintf(t, "  of these writes\t%.0f\t%.3f each\n", c.api.only(isWrite).sum(), each(c.api.only(isWrite).sum()))
+	fmt.Fprintf(t, "  of these writes\t%.0f\t%.3f each\n", c.api.filter(isWrite).sum(), each(c.api.filter(isWrite).sum()))
 	fmt.Fprintln(t, "requests to the voting service")
 	all(c.voting)
 	fmt.Fprintf(t, "the operator's CPU time\t%v\t%.2f ms each\n", c.cpu, each(float64(c.cpu.Milliseconds())))
 	fmt.Fprintf(t, "the operator's memory\t%d MiB\tat most %d MiB\n", c.resident>>20, c.peak>>20)
-	fmt.Fprintf(t, "a new Poll is ready in\t%s\n", spread(r.idle))
-	fmt.Fprintf(t, "while the Backend changed\t%s\t%.0f Polls looked at for it\n", spread(r.woken.latency), r.woken.looks)
-	fmt.Fprintf(t, "while all are looked at\t%s\n", spread(r.busy))
+	fmt.Fprintf(t, "a new Poll is ready in\t%s\n", formatSpread(r.idle))
+	fmt.Fprintf(t, "while the Backend changed\t%s\t%.0f Polls looked at for it\n", formatSpread(r.woken.latency), r.woken.looks)
+	fmt.Fprintf(t, "while all are looked at\t%s\n", formatSpread(r.busy))
 	fmt.Fprintf(t, "all looked at again in\t%v\t%v of CPU time, at most %d MiB\n", r.resync.Round(time.Millisecond), r.resynced.cpu, r.resynced.peak>>20)
 	fmt.Fprintf(t, "  writes to the API server\t%.0f\n", r.resynced.written.sum())
-	fmt.Fprintf(t, "  writes to the voting service\t%.0f\tof %.0f requests\n", r.resynced.voting.only(isWrite).sum(), r.resynced.voting.sum())
+	fmt.Fprintf(t, "  writes to the voting service\t%.0f\tof %.0f requests\n", r.resynced.voting.filter(isWrite).sum(), r.resynced.voting.sum())
 	return t.Flush()
 }
 
-// spread says how sorted durations are distributed.
-func spread(sorted []time.Duration) string {
+// formatSpread describes the distribution of sorted durations.
+func formatSpread(sorted []time.Duration) string {
 	if len(sorted) == 0 {
 		return "not measured"
 	}

@@ -23,8 +23,8 @@ import (
 	"github.com/acclaim-dev/acclaim/hack/envtest/assets"
 )
 
-// patience is how long anything may take.
-const patience = 10 * time.Minute
+// stepTimeout limits each step.
+const stepTimeout = 10 * time.Minute
 
 // namespace holds everything, which is the worst case.
 const namespace = "default"
@@ -51,7 +51,7 @@ func newWorld(ctx context.Context, o options, dir string) (w *world, err error) 
 			err = errors.Join(err, w.close())
 		}
 	}()
-	if w.binary, err = build(ctx, dir, "operator"); err != nil {
+	if w.binary, err = buildProgram(ctx, dir, "operator"); err != nil {
 		return w, err
 	}
 	if err := w.startAPIServer(ctx); err != nil {
@@ -106,27 +106,27 @@ func (w *world) startAPIServer(ctx context.Context) error {
 
 func (w *world) kubeconfig() string { return filepath.Join(w.dir, "kubeconfig") }
 
-func extension(i int) string { return fmt.Sprintf("extension-%d", i) }
+func extensionName(i int) string { return fmt.Sprintf("extension-%d", i) }
 
-func secret(i int) string {
+func secretName(i int) string {
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "secret of extension %d", i))
 }
 
 func (w *world) startVoting(ctx context.Context) error {
-	binary, err := build(ctx, w.dir, "services")
+	binary, err := buildProgram(ctx, w.dir, "services")
 	if err != nil {
 		return err
 	}
 	registry := []byte("extensions:\n")
 	for i := range w.extensions {
-		registry = fmt.Appendf(registry, "- clientID: %s\n  secrets: [{value: %q}]\n", extension(i), secret(i))
+		registry = fmt.Appendf(registry, "- clientID: %s\n  secrets: [{value: %q}]\n", extensionName(i), secretName(i))
 	}
 	file := filepath.Join(w.dir, "extensions.yaml")
 	if err := os.WriteFile(file, registry, 0o600); err != nil {
 		return err
 	}
 	var output *bufio.Reader
-	w.voting, output, err = start(ctx, filepath.Join(w.dir, "voting.log"), nil, binary, "voting", "--listen", "127.0.0.1:0",
+	w.voting, output, err = startProcess(ctx, filepath.Join(w.dir, "voting.log"), nil, binary, "voting", "--listen", "127.0.0.1:0",
 		"--admin-listen", "127.0.0.1:0", "--data-dir", filepath.Join(w.dir, "data"), "--extensions", file, "--log-level", "error")
 	if err != nil {
 		return err
@@ -154,11 +154,11 @@ func (w *world) declareExtensions(ctx context.Context) error {
 	backend.Namespace, backend.Name = namespace, "default"
 	objects := []client.Object{backend}
 	for i := range w.extensions {
-		s := &corev1.Secret{Data: map[string][]byte{"key": []byte(secret(i))}}
-		s.Namespace, s.Name = namespace, extension(i)
-		e := &v1alpha1.Extension{Spec: v1alpha1.ExtensionSpec{ClientID: v1alpha1.ID(extension(i))}}
+		s := &corev1.Secret{Data: map[string][]byte{"key": []byte(secretName(i))}}
+		s.Namespace, s.Name = namespace, extensionName(i)
+		e := &v1alpha1.Extension{Spec: v1alpha1.ExtensionSpec{ClientID: v1alpha1.ID(extensionName(i))}}
 		e.Spec.Keys = []v1alpha1.Key{{SecretRef: v1alpha1.SecretKeyReference{Name: s.Name, Key: "key"}}}
-		e.Namespace, e.Name = namespace, extension(i)
+		e.Namespace, e.Name = namespace, extensionName(i)
 		objects = append(objects, s, e)
 	}
 	for _, o := range objects {
@@ -180,14 +180,14 @@ func (w *world) startOperator(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	flags := append([]string{"--leader-elect=false", "--voting-url", w.base,
+	flags := append([]string{"--leader-elect=false", "--voting-url", w.base, "--pod-url=",
 		"--metrics-listen", metrics, "--health-listen", health, "--drift-interval", "24h"}, w.operatorFlags...)
 	environment := []string{"KUBECONFIG=" + w.kubeconfig()}
-	if w.operator, _, err = start(ctx, filepath.Join(w.dir, "operator.log"), environment, w.binary, flags...); err != nil {
+	if w.operator, _, err = startProcess(ctx, filepath.Join(w.dir, "operator.log"), environment, w.binary, flags...); err != nil {
 		return err
 	}
 	w.admin = "http://" + metrics
-	return w.until(ctx, func() (bool, error) {
+	return w.awaitCondition(ctx, func() (bool, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+health+"/readyz", nil)
 		if err != nil {
 			return false, err
@@ -209,8 +209,8 @@ func (w *world) restartOperator(ctx context.Context) error {
 	return w.startOperator(ctx)
 }
 
-// until waits until a condition holds.
-func (w *world) until(ctx context.Context, holds func() (bool, error)) error {
-	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true,
+// awaitCondition waits until a condition holds.
+func (w *world) awaitCondition(ctx context.Context, holds func() (bool, error)) error {
+	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, stepTimeout, true,
 		func(context.Context) (bool, error) { return holds() })
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
-// However many replicas write and read, whoever passes latest back as start
+// However many replicas write and read, a reader that passes latest back as start
 // misses nothing and sees nothing twice.
 func TestCursorsMissNothing(t *testing.T) {
 	store := storetest.NewMemory()
 	follow(t, []*accumulation.Service{newService(t, store), newService(t, store), newService(t, store)}, 60)
 }
 
-// That holds whatever the replicas' clocks say: seconds apart, and stepping by
-// seconds, forwards and back, whenever somebody looks at them.
+// That holds whatever the replicas' clocks show: they are seconds apart and step by
+// seconds, forwards and back, at every reading.
 func TestCursorsWithUnsteadyClocks(t *testing.T) {
 	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
@@ -110,7 +110,7 @@ func (c *unsteadyClock) Now() time.Time {
 	return c.Clock.Now().Add(c.offset)
 }
 
-// step sets the clock anew. c.mu is held, if anybody else has the clock.
+// step gives the clock another offset. The caller holds c.mu if the clock is shared.
 func (c *unsteadyClock) step() {
 	c.offset = time.Duration(c.rng.Int64N(int64(6*time.Second))) - 3*time.Second
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
+	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
 // encode returns the stored form of a submission.
@@ -18,15 +19,16 @@ func encode(fields ...string) (encoded []byte) {
 }
 
 func TestReadableEntriesComeBack(t *testing.T) {
-	codec := accumulation.Readable{}
+	codec := accumulation.EntryCodec{}
 	for _, fields := range [][]string{
 		{"1", "U1", "1", `{"a":1.50,"b":"é\u2028"}`},
 		{"", "", "", "{}"},
 	} {
 		want := encode(fields...)
-		value, rest, err := codec.Readable(append(slices.Clip(want), 7))
-		if err != nil || len(rest) != 1 {
-			t.Fatalf("%q: %v, rest %d", fields, err, len(rest))
+		r := wire.NewReader(append(slices.Clip(want), 7))
+		value := codec.Readable(r)
+		if r.Err() != nil || len(r.Rest()) != 1 {
+			t.Fatalf("%q: %v, rest %d", fields, r.Err(), len(r.Rest()))
 		}
 		object, err := json.Marshal(value)
 		if err != nil {
@@ -41,8 +43,9 @@ func TestReadableEntriesComeBack(t *testing.T) {
 // Data that is not JSON is shown as null; it does not come back, which an export
 // notices.
 func TestReadableOfWhatIsNotJSON(t *testing.T) {
-	value, _, err := accumulation.Readable{}.Readable(encode("1", "U1", "1", "{"))
-	if err != nil {
+	r := wire.NewReader(encode("1", "U1", "1", "{"))
+	value := accumulation.EntryCodec{}.Readable(r)
+	if err := r.End(); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"entry":"submission","channel_id":"1","opaque_user_id":"U1","user_id":"1","data":null}`
@@ -50,7 +53,7 @@ func TestReadableOfWhatIsNotJSON(t *testing.T) {
 		t.Errorf("got %s, %v, want %s", object, err, want)
 	}
 	for _, object := range []string{"{", "{}", `{"entry":"vote"}`, `{"entry":"submission","user_id":1}`} {
-		if got, err := (accumulation.Readable{}).AppendReadable(nil, []byte(object)); err == nil {
+		if got, err := (accumulation.EntryCodec{}).AppendReadable(nil, []byte(object)); err == nil {
 			t.Errorf("%s is read as %q", object, got)
 		}
 	}

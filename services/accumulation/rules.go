@@ -2,40 +2,44 @@ package accumulation
 
 import (
 	"encoding/binary"
-	"errors"
 	"slices"
 	"sort"
 
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
-// stride is how many chunks lie between two marks of an index.
+// stride is the number of chunks between two marks of an index.
 const stride = 64
 
-// index finds the place in a buffer's log from which to read. It is all that a
-// buffer keeps in memory: the time of every 64th chunk.
-type index struct {
-	chunks uint64 // how many there are
-	last   int64  // time of the last
-	marks  []int64
+// chunkIndex finds the place in a buffer's log from which to read. It is all that a
+// buffer keeps in memory: the time of every 64th chunk since the last clearing.
+type chunkIndex struct {
+	chunks  uint64 // how many there are
+	last    int64  // time of the last
+	marks   []int64
+	cleared int64  // time of the chunk with the last clearing, 0 without one
+	skipped uint64 // number of chunks before that one
 }
 
-// before returns the number of a chunk such that all chunks later than start
+// chunkBefore returns the number of a chunk such that all chunks later than start
 // come after it, and few others.
-func (i *index) before(start int64) uint64 {
+func (i *chunkIndex) chunkBefore(start int64) uint64 {
 	if start >= i.last {
-		return i.chunks
+		return i.skipped + i.chunks
 	}
 	n := sort.Search(len(i.marks), func(n int) bool { return i.marks[n] > start })
-	return uint64(max(n-1, 0)) * stride
+	return i.skipped + uint64(max(n-1, 0))*stride
 }
 
-func (rules) Equal(a, b *index) bool {
-	return a.chunks == b.chunks && a.last == b.last && slices.Equal(a.marks, b.marks)
+func (bufferRules) Equal(a, b *chunkIndex) bool {
+	return a.chunks == b.chunks && a.last == b.last && a.cleared == b.cleared && a.skipped == b.skipped &&
+		slices.Equal(a.marks, b.marks)
 }
 
-// add counts the entry of a chunk: entries of one chunk share their time.
-func (i *index) add(at int64) {
+// addChunk counts the entry of a chunk: entries of one chunk share their time.
+func (i *chunkIndex) addChunk(at int64) {
 	if at == i.last && i.chunks > 0 {
 		return
 	}
@@ -45,135 +49,171 @@ func (i *index) add(at int64) {
 	i.chunks, i.last = i.chunks+1, at
 }
 
-// command appends a submission or, as a query, asks which chunk to read after.
-type command struct {
+// clearAll begins the buffer again. Entries of the same chunk may follow.
+func (i *chunkIndex) clearAll(at int64) {
+	skipped := i.skipped + i.chunks
+	if i.chunks > 0 && i.last == at { // the chunk is counted already
+		skipped--
+	}
+	*i = chunkIndex{cleared: at, skipped: skipped, last: at}
+}
+
+// isClearing reports whether the entry clears the buffer instead of adding to it: the data
+// of a submission is an object.
+func (s *Submission) isClearing() bool { return len(s.Data) == 0 }
+
+// readPosition says where to read a buffer.
+type readPosition struct {
+	after   uint64 // the chunk
+	cleared int64  // the time before which nothing counts any more
+}
+
+// bufferCommand appends a submission, which may be a clearing, or, as a query, asks where to read.
+type bufferCommand struct {
 	Submission
-	start int64 // of a query: Unix milliseconds
-	query bool
+	existing bool  // only to a buffer with entries
+	start    int64 // of a query: Unix milliseconds
+	query    bool
 }
 
-// rules hands the domain to the stream engine. Nothing is ever refused. What a
-// query is answered with is the number of a chunk.
-type rules struct{}
+// bufferRules hands the domain to the stream engine. The result of a query is where to read.
+type bufferRules struct{}
 
-var _ stream.Rules[*index, command, Submission, uint64] = rules{}
+var _ stream.Rules[*chunkIndex, bufferCommand, Submission, readPosition] = bufferRules{}
 
-func (rules) New() *index            { return &index{} }
-func (rules) Fork(*index) *index     { return &index{} } // decisions need no state
-func (rules) Size(i *index) int      { return 64 + 8*cap(i.marks) }
-func (rules) SnapshotFormat() uint32 { return 1 }
+func (bufferRules) New() *chunkIndex { return &chunkIndex{} }
 
-func (rules) Decide(_ *index, _ int64, c command) (stream.Decision[Submission, uint64], error) {
-	return stream.Decision[Submission, uint64]{Entry: c.Submission, Store: true}, nil
+// Fork leaves the marks out: decisions need only the number of chunks.
+func (bufferRules) Fork(i *chunkIndex) *chunkIndex {
+	return &chunkIndex{chunks: i.chunks, last: i.last, cleared: i.cleared, skipped: i.skipped}
 }
 
-func (rules) Answer(i *index, c command, _ uint64) uint64 {
+func (bufferRules) Size(i *chunkIndex) int { return 64 + 8*cap(i.marks) }
+func (bufferRules) SnapshotFormat() uint32 { return 1 }
+
+func (bufferRules) Decide(i *chunkIndex, _ int64, c bufferCommand) (stream.Decision[Submission, readPosition], error) {
+	if c.existing && i.chunks == 0 {
+		return stream.Decision[Submission, readPosition]{}, fault.New(fault.NotFound, "The buffer does not exist")
+	}
+	return stream.Decision[Submission, readPosition]{Entry: c.Submission, Store: !c.isClearing() || i.chunks > 0}, nil
+}
+
+func (bufferRules) Answer(i *chunkIndex, c bufferCommand, _ readPosition) readPosition {
 	if c.query {
-		return i.before(c.start)
+		return readPosition{i.chunkBefore(c.start), i.cleared}
 	}
-	return 0
+	return readPosition{}
 }
 
-func (rules) Recover(command) (uint64, error) { return 0, nil }
+func (bufferRules) RepeatResult(*chunkIndex, bufferCommand) readPosition { return readPosition{} }
 
-func (rules) Apply(i *index, at int64, _ Submission) { i.add(at) }
+func (bufferRules) ReconstructResult(bufferCommand) (readPosition, error) {
+	return readPosition{}, nil
+}
 
-func (rules) AppendEntry(buf []byte, s Submission) []byte {
+func (bufferRules) Apply(i *chunkIndex, at int64, s Submission) {
+	if s.isClearing() {
+		i.clearAll(at)
+		return
+	}
+	i.addChunk(at)
+}
+
+// AppendEntry writes a clearing as a submission without data.
+func (bufferRules) AppendEntry(buf []byte, s Submission) []byte {
 	for _, field := range []string{s.ChannelID, s.OpaqueID, s.UserID} {
-		buf = append(binary.AppendUvarint(buf, uint64(len(field))), field...)
+		buf = wire.AppendBytes(buf, field)
 	}
-	return append(binary.AppendUvarint(buf, uint64(len(s.Data))), s.Data...)
+	return wire.AppendBytes(buf, s.Data)
 }
 
-var errCorrupt = errors.New("accumulation: encoding is cut off")
+// EntryJSON returns the JSON that a viewer sent, nil where the entry has none, for verification.
+func (bufferRules) EntryJSON(s Submission) []byte { return s.Data }
 
-func (rules) DecodeEntry(buf []byte) (s Submission, rest []byte, err error) {
-	var fields [4][]byte
-	for i := range fields {
-		size, n := binary.Uvarint(buf)
-		if n <= 0 || size > uint64(len(buf)-n) {
-			return s, nil, errCorrupt
-		}
-		fields[i], buf = buf[n:n+int(size)], buf[n+int(size):]
-	}
-	return Submission{
-		ChannelID: string(fields[0]),
-		OpaqueID:  string(fields[1]),
-		UserID:    string(fields[2]),
-		Data:      fields[3],
-	}, buf, nil
+func (bufferRules) DecodeEntry(r *wire.Reader) Submission {
+	return Submission{ChannelID: r.Text(), OpaqueID: r.Text(), UserID: r.Text(), Data: r.Bytes()}
 }
 
-func (rules) Identities(s Submission) []string { return []string{s.OpaqueID, s.UserID} }
+func (bufferRules) Identities(s Submission) []string { return []string{s.OpaqueID, s.UserID} }
 
 // Redact drops the data: an empty object takes its place.
-func (rules) Redact(s Submission, name func(string) string, drop bool) Submission {
-	s.OpaqueID, s.UserID = name(s.OpaqueID), name(s.UserID)
+func (bufferRules) Redact(s Submission, rename func(string) string, drop bool) Submission {
+	s.OpaqueID, s.UserID = rename(s.OpaqueID), rename(s.UserID)
 	if drop {
 		s.Data = []byte("{}")
 	}
 	return s
 }
 
-// Rename changes nothing: an index knows nobody.
-func (rules) Rename(i *index, _ func(string) string) *index { return i }
+// Rename changes nothing: an index holds no ids.
+func (bufferRules) Rename(i *chunkIndex, _ func(string) string) *chunkIndex { return i }
+
+// The first byte of an encoded command.
+const (
+	commandAppend = iota
+	queryChunk
+	commandAppendExisting
+)
 
 // AppendCommand writes a query as its start and a submission as an entry.
-func (r rules) AppendCommand(buf []byte, c command) []byte {
-	if c.query {
-		return binary.AppendVarint(append(buf, 1), c.start)
+func (r bufferRules) AppendCommand(buf []byte, c bufferCommand) []byte {
+	switch {
+	case c.query:
+		return binary.AppendVarint(append(buf, queryChunk), c.start)
+	case c.existing:
+		return r.AppendEntry(append(buf, commandAppendExisting), c.Submission)
 	}
-	return r.AppendEntry(append(buf, 0), c.Submission)
+	return r.AppendEntry(append(buf, commandAppend), c.Submission)
 }
 
-func (r rules) DecodeCommand(buf []byte) (c command, rest []byte, err error) {
-	if len(buf) == 0 {
-		return c, nil, errCorrupt
+func (bufferRules) DecodeCommand(r *wire.Reader) bufferCommand {
+	switch kind := r.Byte(); kind {
+	case queryChunk:
+		return bufferCommand{query: true, start: r.Varint()}
+	case commandAppend, commandAppendExisting:
+		return bufferCommand{Submission: bufferRules{}.DecodeEntry(r), existing: kind == commandAppendExisting}
 	}
-	if c.query = buf[0] != 0; !c.query {
-		c.Submission, rest, err = r.DecodeEntry(buf[1:])
-		return c, rest, err
-	}
-	start, n := binary.Varint(buf[1:])
-	if n <= 0 {
-		return c, nil, errCorrupt
-	}
-	c.start = start
-	return c, buf[1+n:], nil
+	r.Fail(wire.ErrMalformed)
+	return bufferCommand{query: true}
 }
 
-func (rules) AppendResult(buf []byte, seq, _ uint64) []byte { return binary.AppendUvarint(buf, seq) }
-
-func (rules) DecodeResult(buf []byte, _ uint64) (seq uint64, rest []byte, err error) {
-	seq, n := binary.Uvarint(buf)
-	if n <= 0 {
-		return 0, nil, errCorrupt
-	}
-	return seq, buf[n:], nil
+func (bufferRules) AppendResult(buf []byte, p, _ readPosition) []byte {
+	return binary.AppendVarint(binary.AppendUvarint(buf, p.after), p.cleared)
 }
 
-func (rules) AppendSnapshot(buf []byte, i *index) []byte {
-	buf = binary.LittleEndian.AppendUint64(buf, i.chunks)
-	buf = binary.LittleEndian.AppendUint64(buf, uint64(i.last))
+func (bufferRules) DecodeResult(r *wire.Reader, _ readPosition) readPosition {
+	return readPosition{after: r.Uvarint(), cleared: r.Varint()}
+}
+
+// hasClearing marks, in the number of chunks, snapshots that go on with the last clearing.
+const hasClearing = 1 << 63
+
+func (bufferRules) AppendSnapshot(buf []byte, i *chunkIndex) []byte {
+	if i.cleared == 0 {
+		buf = binary.LittleEndian.AppendUint64(buf, i.chunks)
+		buf = binary.LittleEndian.AppendUint64(buf, uint64(i.last))
+	} else {
+		buf = binary.LittleEndian.AppendUint64(buf, i.chunks|hasClearing)
+		buf = binary.LittleEndian.AppendUint64(buf, uint64(i.last))
+		buf = binary.LittleEndian.AppendUint64(buf, uint64(i.cleared))
+		buf = binary.LittleEndian.AppendUint64(buf, i.skipped)
+	}
 	for _, at := range i.marks {
 		buf = binary.LittleEndian.AppendUint64(buf, uint64(at))
 	}
 	return buf
 }
 
-func (rules) RestoreSnapshot(buf []byte) (*index, error) {
-	if len(buf) < 16 || len(buf)%8 != 0 {
-		return nil, errCorrupt
+func (bufferRules) RestoreSnapshot(r *wire.Reader) *chunkIndex {
+	i := &chunkIndex{chunks: r.Uint64(), last: int64(r.Uint64())}
+	if i.chunks&hasClearing != 0 {
+		i.chunks, i.cleared, i.skipped = i.chunks&^hasClearing, int64(r.Uint64()), r.Uint64()
 	}
-	i := &index{
-		chunks: binary.LittleEndian.Uint64(buf),
-		last:   int64(binary.LittleEndian.Uint64(buf[8:])),
-	}
-	for buf = buf[16:]; len(buf) > 0; buf = buf[8:] {
-		i.marks = append(i.marks, int64(binary.LittleEndian.Uint64(buf)))
+	for len(r.Rest()) > 0 {
+		i.marks = append(i.marks, int64(r.Uint64()))
 	}
 	if uint64(len(i.marks)) != (i.chunks+stride-1)/stride {
-		return nil, errCorrupt
+		r.Fail(wire.ErrMalformed)
 	}
-	return i, nil
+	return i
 }

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
@@ -134,7 +136,7 @@ func TestErase(t *testing.T) {
 		}
 		before := all(t, s, b)
 		erased, err := s.Erase(t.Context(), "buffer/production/x/b", stream.Viewer{IDs: []string{"U1"}, DropData: drop})
-		if err != nil || erased.Entries != 2 || len(erased.Linked) != 1 || erased.Linked[0] != "7" {
+		if err != nil || erased.Entries != 2 || len(erased.RelatedIDs) != 1 || erased.RelatedIDs[0] != "7" {
 			t.Errorf("erased %+v, %v", erased, err)
 		}
 		for i, entry := range all(t, s, b) {
@@ -161,4 +163,75 @@ func all(t *testing.T, s *accumulation.Service, b accumulation.Buffer) (entries 
 		entries = append(entries, entry)
 	}
 	return entries
+}
+
+// Whatever is appended and cleared at the same time, a read returns the entries since the
+// last clearing: before and after a restart, with and without a snapshot, and in a log that
+// was truncated or purged.
+func TestClear(t *testing.T) {
+	store := storetest.NewMemory()
+	s := newService(t, store)
+	clearBuffer := func() {
+		t.Helper()
+		if err := s.Clear(t.Context(), buffer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantData := func(start int64, want ...string) (latest int64) {
+		t.Helper()
+		for _, reader := range []*accumulation.Service{s, newService(t, store)} {
+			got, last := page(t, reader, start, nil)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			latest = last
+		}
+		return latest
+	}
+	clearBuffer() // of nothing
+	for range 200 {
+		submit(t, s, "1", `{"n":1}`)
+	}
+	cursor := all(t, s, buffer)[70].Observed
+	clearBuffer()
+	clearBuffer()
+	wantData(0)
+	wantData(cursor)
+	if err := s.AppendExisting(t.Context(), buffer, accumulation.Submission{Data: json.RawMessage("{}")}); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("a cleared buffer exists: %v", err)
+	}
+	var both sync.WaitGroup
+	for n := range 500 { // some share a chunk
+		both.Go(func() { submit(t, s, "1", fmt.Sprintf(`{"n":%d}`, n)) })
+		if n%100 == 50 {
+			both.Go(clearBuffer)
+		}
+	}
+	both.Wait()
+	var left []string
+	for _, entry := range all(t, s, buffer) {
+		left = append(left, string(entry.Data))
+	}
+	wantData(cursor, left...)
+	clearBuffer()
+	submit(t, s, "1", `{"last":true}`)
+	observed := wantData(0, `{"last":true}`)
+	wantData(cursor, `{"last":true}`)
+	wantData(observed)
+	if _, err := s.Verify(t.Context(), buffer.Stream()); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Truncate(t.Context(), buffer.Stream(), time.UnixMilli(observed)); err != nil {
+		t.Fatal(err)
+	}
+	wantData(cursor, `{"last":true}`)
+	if _, err := s.Erase(t.Context(), buffer.Stream(), stream.Viewer{IDs: []string{"U1"}, DropData: true}); err != nil {
+		t.Fatal(err)
+	}
+	wantData(0, `{}`)
+	if found, err := s.Purge(t.Context(), buffer.Stream(), time.Now().Add(time.Hour), false); err != nil || !found.Found {
+		t.Errorf("%+v, %v", found, err)
+	}
+	submit(t, s, "1", `{"n":1}`)
+	wantData(cursor, `{"n":1}`)
 }

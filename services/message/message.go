@@ -1,12 +1,13 @@
-// Package message is the domain of messages: what an extension says to those who
-// are listening, in so many words, beside what follows from its polls and
-// documents.
+// Package message is the domain of messages: events that an extension publishes to
+// its subscribers, beside those that follow from its polls and documents.
 //
-// The messages to a channel, those to single viewers in it included, are one
-// stream, and those to a whole extension another. Each message has a number in
-// its stream, so that whoever knows the last one it heard can be told exactly what
-// it missed. Only the newest are kept at hand for that; who needs every one reads
-// on in the log.
+// The messages to a channel are one stream, those to single viewers in it another, so
+// that viewers cannot flush from memory what the broadcaster said, and those to a whole
+// extension a third. (Streams of channels that older versions wrote hold messages to
+// viewers, too.) Each message has a number in
+// its stream, so that a subscriber that knows the last one it received gets exactly
+// what it missed. Only the newest are kept in memory for that; readers that need every
+// message read the log.
 //
 // The package may not know HTTP or a database, has no clock of its own and
 // imports no other domain.
@@ -15,40 +16,63 @@ package message
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/key"
+	"github.com/acclaim-dev/acclaim/services/internal/once"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
 // Kind is the first element of the names of feeds' streams; the environment is
 // the second.
-const Kind = "message"
+const Kind = key.Feed
 
-// Feed names the messages to a channel or, with Global, to a whole extension.
+// Feed names the messages to a channel, with Whispers those to single viewers of it, with
+// Games those to the games in it, or with Global those to a whole extension.
 type Feed struct {
 	Environment, Extension, Channel string
-	Global                          bool
+	Global, Whispers, Games         bool
 }
 
-// Stream returns the name of the feed's stream.
-func (f Feed) Stream() string {
+// StreamName returns the name of the feed's stream.
+func (f Feed) StreamName() key.Name {
 	if f.Global {
-		return key.Join(Kind, f.Environment, f.Extension, "global")
+		return key.Name{Kind: Kind, Environment: f.Environment, Extension: f.Extension, Scope: key.Global}
 	}
-	return key.Join(Kind, f.Environment, f.Extension, "channel", f.Channel)
+	name := key.Name{Kind: Kind, Environment: f.Environment, Extension: f.Extension, Scope: key.Channel, Channel: f.Channel}
+	switch {
+	case f.Whispers:
+		name.Scope = key.Whispers
+	case f.Games:
+		name.Scope = key.Games
+	}
+	return name
 }
 
-// Message is something said to those who listen.
+// Stream returns the name of the feed's stream as it is stored.
+func (f Feed) Stream() string { return f.StreamName().String() }
+
+// FeedOf returns the feed whose stream has a name.
+func FeedOf(name key.Name) (Feed, error) {
+	f := Feed{Environment: name.Environment, Extension: name.Extension, Channel: name.Channel, Global: name.Scope == key.Global}
+	f.Whispers, f.Games = name.Scope == key.Whispers, name.Scope == key.Games
+	if f.StreamName() != name {
+		return Feed{}, fmt.Errorf("%+v is not the name of a feed", name)
+	}
+	return f, nil
+}
+
+// Message is one event for subscribers.
 type Message struct {
 	// Number counts the messages of a feed from 1.
 	Number uint64
 	// To is the opaque id of the one viewer it is for, empty when it is for all.
 	To string
-	// Name is that of the event.
+	// Name is the name of the event.
 	Name string
 	// Data is compact JSON.
 	Data json.RawMessage
@@ -56,24 +80,30 @@ type Message struct {
 
 // Bounds of a message, in bytes.
 const (
-	MaxData = 5 << 10 // what the streaming platform lets pass, too
+	MaxData = 8 << 10
 	maxName = 128
-	// What a feed keeps at hand.
+	// What a feed keeps in memory.
 	keptMessages = 256
 	keptBytes    = 512 << 10
 )
 
-// Reserved reports whether a name begins as those of the service's own events do:
-// a message that bore one would say what no read confirms.
-func Reserved(name string) bool {
+// IsReserved reports whether a name is, up to its first colon, one of the service's own
+// events, or begins as one of those that were reserved first: a message with such a name
+// would announce what no read confirms.
+func IsReserved(name string) bool {
+	switch kind, _, _ := strings.Cut(name, ":"); kind {
+	case "poll_update", "channel_config_update", "extension_config_update", "json_store_update",
+		"curated_poll_update", "accumulate", "rank_update":
+		return true
+	}
 	return slices.ContainsFunc([]string{"vote_update", "vote_delete", "channel_state_update", "extension_state_update", "resync"},
 		func(own string) bool { return strings.HasPrefix(name, own) })
 }
 
-// check returns why a message may not be published, or nil.
-func (m Message) check() error {
+// checkBounds returns why a message may not be published, or nil.
+func (m Message) checkBounds() error {
 	switch {
-	case Reserved(m.Name):
+	case IsReserved(m.Name):
 		return fault.New(fault.Invalid, "event is a name that the service itself uses")
 	case m.Name == "" || len(m.Name) > maxName || !utf8.ValidString(m.Name) || strings.ContainsAny(m.Name, "*\r\n\x00"):
 		return fault.Newf(fault.Invalid, "event must have 1 to %d bytes, and none of them *", maxName)
@@ -83,44 +113,49 @@ func (m Message) check() error {
 	return nil
 }
 
-// Page is what was said after a message.
+// Page holds the messages after a number.
 type Page struct {
 	// Messages are the newest ones, by number. Older ones are missing where the
 	// first is not the one that was asked for.
 	Messages []Message
 	// Last is the number of the feed's newest message, 0 when there is none.
 	Last uint64
-	// Head is how far the stream had come.
+	// Head is the sequence number of the stream's last chunk.
 	Head uint64
 }
 
 // Service answers for the feeds of a store.
 type Service struct {
-	stream.Upkeep
-	engine *stream.Engine[*feed, command, Message, Page]
+	stream.Admin
+	engine *stream.Engine[*recentMessages, feedCommand, Message, Page]
 }
 
 // NewService returns a service over store. Close ends it.
 func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
-	options.Ties = true // only the order matters
-	engine := stream.New(rules{}, store, clock, options)
+	options.AllowEqualTimestamps = true // only the order matters
+	engine := stream.New(feedRules{}, store, clock, options)
 	return &Service{engine, engine}
 }
 
-// Publish appends a message to a feed. Once it returns nil, whoever listens will
-// hear it. Number is not looked at.
-func (s *Service) Publish(ctx context.Context, f Feed, m Message) error {
-	if err := m.check(); err != nil {
+// Publish appends a message to a feed. Once it returns nil, every
+// subscriber will receive it. Number is ignored. There is at most one key.
+func (s *Service) Publish(ctx context.Context, f Feed, m Message, keys ...*once.Key) error {
+	if err := m.checkBounds(); err != nil {
 		return err
 	}
-	_, err := s.engine.Do(ctx, f.Stream(), command{message: m})
+	_, err := s.engine.Do(ctx, f.Stream(), feedCommand{message: m}, keys...)
 	return err
 }
 
-// Since returns the messages with higher numbers than after that are still at
-// hand.
+// Announce is Publish for an event of the service itself, whose name is reserved.
+func (s *Service) Announce(ctx context.Context, f Feed, m Message) error {
+	_, err := s.engine.Do(ctx, f.Stream(), feedCommand{message: m})
+	return err
+}
+
+// Since returns the messages with higher numbers than after that are still in memory.
 func (s *Service) Since(ctx context.Context, f Feed, after uint64) (Page, error) {
-	page, head, err := s.engine.ViewAt(ctx, f.Stream(), command{query: true, after: after})
+	page, head, err := s.engine.ViewAt(ctx, f.Stream(), feedCommand{query: true, after: after})
 	page.Head = head
 	return page, err
 }
@@ -134,8 +169,8 @@ type Place struct {
 	Last uint64
 }
 
-// forwardAtOnce is how many messages Forward returns, and as many more as the last
-// chunk it reads holds.
+// forwardAtOnce is the number of messages after which Forward stops, at the end of a
+// chunk.
 const forwardAtOnce = 64
 
 // Forward reads on from a place in the log and returns the next messages with higher
@@ -147,8 +182,8 @@ func (s *Service) Forward(ctx context.Context, f Feed, from Place, after uint64)
 		if err != nil {
 			return nil, from, err
 		}
-		// How many messages a trim has taken out of a chunk is not known.
-		if gone, err := chunk.Emptied(); gone || err != nil {
+		// The number of messages that a truncation removed from a chunk is unknown.
+		if gone, err := chunk.Truncated(); gone || err != nil {
 			return messages, end, err
 		}
 		for m, err := range s.engine.Entries(&chunk) {

@@ -7,89 +7,90 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
-// command is a message to publish or, as a query, asks for those after a number.
-type command struct {
+// feedCommand is a message to publish or, as a query, asks for those after a number.
+type feedCommand struct {
 	message Message
 	query   bool
 	after   uint64
 }
 
-type decision = stream.Decision[Message, Page]
+type feedDecision = stream.Decision[Message, Page]
 
-// rules hands the domain to the stream engine.
-type rules struct{}
+// feedRules hands the domain to the stream engine.
+type feedRules struct{}
 
-var _ stream.Rules[*feed, command, Message, Page] = rules{}
+var _ stream.Rules[*recentMessages, feedCommand, Message, Page] = feedRules{}
 
-func (rules) New() *feed { return &feed{} }
+func (feedRules) New() *recentMessages { return &recentMessages{} }
 
-// Fork returns an empty feed: nothing that is decided depends on what was said
-// before.
-func (rules) Fork(*feed) *feed       { return &feed{} }
-func (rules) Size(f *feed) int       { return 256 + f.bytes }
-func (rules) SnapshotFormat() uint32 { return 1 }
+// Fork returns an empty feed: no decision depends on earlier messages.
+func (feedRules) Fork(*recentMessages) *recentMessages { return &recentMessages{} }
+func (feedRules) Size(f *recentMessages) int           { return 256 + f.bytes }
+func (feedRules) SnapshotFormat() uint32               { return 1 }
 
-func (rules) Decide(_ *feed, _ int64, c command) (decision, error) {
-	return decision{Entry: c.message, Store: true}, nil
+func (feedRules) Decide(_ *recentMessages, _ int64, c feedCommand) (feedDecision, error) {
+	return feedDecision{Entry: c.message, Store: true}, nil
 }
 
-func (rules) Answer(f *feed, c command, _ Page) Page {
+func (feedRules) Answer(f *recentMessages, c feedCommand, _ Page) Page {
 	if !c.query {
 		return Page{}
 	}
-	return Page{Messages: f.since(c.after), Last: f.last}
+	return Page{Messages: f.messagesAfter(c.after), Last: f.last}
 }
 
-// Recover needs nothing: nobody is told anything of a message but that it is there.
-func (rules) Recover(command) (Page, error) { return Page{}, nil }
+func (feedRules) RepeatResult(*recentMessages, feedCommand) Page { return Page{} }
 
-func (rules) Apply(f *feed, _ int64, m Message) { f.add(m) }
+// ReconstructResult needs nothing: the result of a message is only that it is stored.
+func (feedRules) ReconstructResult(feedCommand) (Page, error) { return Page{}, nil }
 
-func (rules) Identities(m Message) []string { return []string{m.To} }
+func (feedRules) Apply(f *recentMessages, _ int64, m Message) { f.addMessage(m) }
+
+func (feedRules) Identities(m Message) []string { return []string{m.To} }
 
 // Redact drops the data of a message to the viewer alone: null takes its place.
-func (rules) Redact(m Message, name func(string) string, drop bool) Message {
-	m.To = name(m.To)
+func (feedRules) Redact(m Message, rename func(string) string, drop bool) Message {
+	m.To = rename(m.To)
 	if drop {
 		m.Data = []byte("null")
 	}
 	return m
 }
 
-func (rules) Rename(f *feed, name func(string) string) *feed {
+func (feedRules) Rename(f *recentMessages, rename func(string) string) *recentMessages {
 	f.bytes = 0
 	for i := range f.recent {
-		f.recent[i].To = name(f.recent[i].To)
-		f.bytes += f.recent[i].size()
+		f.recent[i].To = rename(f.recent[i].To)
+		f.bytes += f.recent[i].memorySize()
 	}
 	return f
 }
 
-// feed is the newest messages of a stream.
-type feed struct {
+// recentMessages is the newest messages of a stream.
+type recentMessages struct {
 	last   uint64
 	recent []Message // by number, without gaps
 	bytes  int       // of recent, roughly
 }
 
-func (f *feed) add(m Message) {
+func (f *recentMessages) addMessage(m Message) {
 	f.last++
 	m.Number, m.Data = f.last, bytes.Clone(m.Data) // an entry may be part of its chunk
 	f.recent = append(f.recent, m)
-	f.bytes += m.size()
+	f.bytes += m.memorySize()
 	for len(f.recent) > keptMessages || f.bytes > keptBytes {
-		f.bytes -= f.recent[0].size()
+		f.bytes -= f.recent[0].memorySize()
 		f.recent[0] = Message{}
 		f.recent = f.recent[1:]
 	}
 }
 
-func (m Message) size() int { return len(m.To) + len(m.Name) + len(m.Data) + messageOverhead }
+func (m Message) memorySize() int { return len(m.To) + len(m.Name) + len(m.Data) + messageOverhead }
 
-// messageOverhead is what a message costs in memory beside its bytes.
+// messageOverhead is the memory of a message beside its bytes, in bytes.
 const messageOverhead = 96
 
-func (f *feed) since(after uint64) []Message {
+func (f *recentMessages) messagesAfter(after uint64) []Message {
 	if after >= f.last {
 		return nil
 	}
@@ -97,7 +98,7 @@ func (f *feed) since(after uint64) []Message {
 	return slices.Clone(f.recent[uint64(len(f.recent))-missed:])
 }
 
-func (rules) Equal(a, b *feed) bool {
+func (feedRules) Equal(a, b *recentMessages) bool {
 	return a.last == b.last && slices.EqualFunc(a.recent, b.recent, func(m, o Message) bool {
 		return m.Number == o.Number && m.To == o.To && m.Name == o.Name && bytes.Equal(m.Data, o.Data)
 	})

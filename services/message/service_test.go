@@ -52,7 +52,7 @@ func TestMessagesAreNumberedInTheOrderTheyWerePublished(t *testing.T) {
 	publish(t, s, channel(), "", "goal", `{"by":1}`)
 	publish(t, s, channel(), "U5", "hint", `"left"`)
 	publish(t, s, everywhere, "", "goal", `{"by":2}`)
-	for _, s := range []*message.Service{s, open(t, store)} { // one that has heard them, one that reads the log
+	for _, s := range []*message.Service{s, open(t, store)} { // one that published them, one that reads the log
 		for after, want := range map[uint64][]string{
 			0: {`1  goal {"by":1}`, `2 U5 hint "left"`},
 			1: {`2 U5 hint "left"`},
@@ -92,9 +92,9 @@ func TestOldMessagesAreForgotten(t *testing.T) {
 	}
 }
 
-// Messages leave the log, not what is at hand: who comes back hears the same as
-// before, from the log as from a snapshot.
-func TestTrim(t *testing.T) {
+// Messages leave the log, not the memory: a subscriber that returns receives the same
+// as before, from the log as from a snapshot.
+func TestTruncation(t *testing.T) {
 	store := storetest.NewMemory()
 	s := open(t, store)
 	for i := range 300 {
@@ -103,12 +103,12 @@ func TestTrim(t *testing.T) {
 	want, _ := since(t, s, channel(), 290)
 	name := channel().Stream()
 	before := time.Now().Add(time.Minute)
-	if due, err := s.Trimmable(t.Context(), name, before); !due || err != nil {
+	if due, err := s.NeedsTruncation(t.Context(), name, before); !due || err != nil {
 		t.Errorf("trimmable: %t, %v", due, err)
 	}
-	trimmed, err := s.Trim(t.Context(), name, before)
-	if err != nil || trimmed.Chunks != 300 {
-		t.Errorf("trimmed %+v, %v", trimmed, err)
+	truncated, err := s.Truncate(t.Context(), name, before)
+	if err != nil || truncated.Chunks != 300 {
+		t.Errorf("truncated %+v, %v", truncated, err)
 	}
 	if err := store.DeleteSnapshot(t.Context(), name); err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestTrim(t *testing.T) {
 	if got, last := since(t, s, channel(), 300); last != 301 || len(got) != 1 {
 		t.Errorf("after that %q, last %d", got, last)
 	}
-	if report, err := s.Verify(t.Context(), name); err != nil || report.Trimmed != 300 {
+	if report, err := s.Verify(t.Context(), name); err != nil || report.Truncated != 300 {
 		t.Errorf("verify: %+v, %v", report, err)
 	}
 }
@@ -172,8 +172,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A viewer who is erased leaves the messages, to somebody else or with nothing in
-// them. What was said to all stays.
+// An erased viewer leaves the messages: they are addressed to another id or hold no
+// data. Messages to all stay.
 func TestErase(t *testing.T) {
 	for _, drop := range []bool{false, true} {
 		s := open(t, storetest.NewMemory())
@@ -206,7 +206,8 @@ func TestErase(t *testing.T) {
 	}
 }
 
-// What is not at hand any more is read on from a place in the log, in stretches.
+// Forward reads messages that are no longer in memory from a place in the log, in
+// stretches.
 func TestForward(t *testing.T) {
 	const published = 300
 	s := open(t, storetest.NewMemory())

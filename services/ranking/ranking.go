@@ -1,23 +1,25 @@
-// Package ranking is the domain of free-text questions: one current answer for
-// each identity, and the answers ranked by how many hold them (section 4.3).
+// Package ranking is the domain of free-text questions: the current answers of each
+// identity, and the answers ranked by how many hold them (section 4.3).
 //
-// A question is one stream of answers and clearings. The package may not know
+// A question is one stream of answers, clearings, configurations and what staff decided
+// about answers. Answers that count as one are a group. The package may not know
 // HTTP or a database, has no clock of its own and imports no other domain.
 package ranking
 
 import (
 	"context"
-	"math"
+	"fmt"
 	"strings"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/key"
+	"github.com/acclaim-dev/acclaim/services/internal/once"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
 // Kind is the first element of the names of questions' streams; the environment
 // is the second.
-const Kind = "rank"
+const Kind = key.Question
 
 // Question names a question. An ID that begins with "global" is shared by the
 // whole extension; any other belongs to the channel (section 2.1).
@@ -25,25 +27,78 @@ type Question struct {
 	Environment, Extension, Channel, ID string
 }
 
-// Stream returns the name of the question's stream.
-func (q Question) Stream() string {
-	if strings.HasPrefix(q.ID, "global") {
-		return key.Join(Kind, q.Environment, q.Extension, "global", q.ID)
+// StreamName returns the name of the question's stream.
+func (q Question) StreamName() key.Name {
+	name := key.Name{Kind: Kind, Environment: q.Environment, Extension: q.Extension, Scope: key.Global, ID: q.ID}
+	if !strings.HasPrefix(q.ID, "global") {
+		name.Scope, name.Channel = key.Channel, q.Channel
 	}
-	return key.Join(Kind, q.Environment, q.Extension, "channel", q.Channel, q.ID)
+	return name
 }
 
-// Answer is what became of a submitted answer. Original is the caller's answer
-// before it, nil when there was none or the new one was not accepted.
+// Stream returns the name of the question's stream as it is stored.
+func (q Question) Stream() string { return q.StreamName().String() }
+
+// QuestionOf returns the question whose stream has a name.
+func QuestionOf(name key.Name) (Question, error) {
+	q := Question{Environment: name.Environment, Extension: name.Extension, Channel: name.Channel, ID: name.ID}
+	if q.StreamName() != name {
+		return Question{}, fmt.Errorf("%+v is not the name of a question", name)
+	}
+	return q, nil
+}
+
+// ParseStream returns the question whose stream is stored under a name.
+func ParseStream(stored string) (Question, error) {
+	name, err := key.Parse(stored)
+	if err != nil {
+		return Question{}, err
+	}
+	q, err := QuestionOf(name)
+	if err != nil || q.Stream() != stored {
+		return Question{}, fmt.Errorf("%s is not the name of a question", stored)
+	}
+	return q, nil
+}
+
+// Answer is the outcome of a submission. Original is the caller's answer that it replaced,
+// nil when there was none or the new one was not accepted.
 type Answer struct {
 	Accepted bool
 	Original *string
+	// Held reports that the answer waits for staff.
+	Held bool
+	// Reason tells why the configuration does not accept the answer.
+	Reason string
 }
 
-// Score is an answer and the number of identities whose current answer it is.
+// Score is an answer, in the commonest spelling of its group, and the number of identities
+// that hold it.
 type Score struct {
-	Key   string
-	Score int64
+	Key   string `json:"key"`
+	Score int64  `json:"score"`
+	// Group is the key of the group, empty where that is Key.
+	Group string `json:"group,omitempty"`
+	// Actor hid the group; absent of any other.
+	Actor StaffActor `json:"actor,omitzero"`
+}
+
+// StaffActor is the caller that moderates.
+type StaffActor struct {
+	Role string `json:"role"`
+	// ID is the user id or else the opaque id, empty for a caller without one.
+	ID string `json:"id,omitempty"`
+}
+
+func (a StaffActor) size() int { return len(a.Role) + len(a.ID) }
+
+// Board holds the best visible answers of a question.
+type Board struct {
+	Scores []Score
+	// Held is the number of answers, of groups, that wait for staff.
+	Held int
+	// Head is the number of the last chunk of the log.
+	Head uint64
 }
 
 // Bounds of a question.
@@ -54,51 +109,131 @@ const (
 
 // Service answers for the questions of a store.
 type Service struct {
-	stream.Upkeep
-	engine *stream.Engine[*board, command, entry, result]
+	stream.Admin
+	engine *stream.Engine[*answerBoard, questionCommand, answerEntry, commandResult]
+	clock  stream.Clock
 }
 
 // NewService returns a service over store. Close ends it.
 func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
-	options.Ties = true // times play no part here
-	engine := stream.New(rules{}, store, clock, options)
-	return &Service{engine, engine}
+	options.AllowEqualTimestamps = true // times play no part here
+	engine := stream.New(questionRules{}, store, clock, options)
+	return &Service{engine, engine, clock}
 }
 
 // Submit makes key the current answer of the identity. An answer that is too
-// long is not accepted and changes nothing.
-func (s *Service) Submit(ctx context.Context, q Question, identity, key string) (Answer, error) {
-	if identity == "" {
+// long is not accepted and changes nothing. keys has at most one element: the key of the
+// request.
+func (s *Service) Submit(ctx context.Context, q Question, identity, key string, keys ...*once.Key) (Answer, error) {
+	return s.submit(ctx, q, questionCommand{answerEntry: answerEntry{identity: identity, key: key}}, keys)
+}
+
+// SubmitExisting is Submit for a question that has answers or a configuration. It refuses
+// another one with fault.NotFound.
+func (s *Service) SubmitExisting(ctx context.Context, q Question, identity, key string, keys ...*once.Key) (Answer, error) {
+	return s.submit(ctx, q, questionCommand{answerEntry: answerEntry{identity: identity, key: key}, existing: true}, keys)
+}
+
+func (s *Service) submit(ctx context.Context, q Question, c questionCommand, keys []*once.Key) (Answer, error) {
+	if c.identity == "" {
 		return Answer{}, fault.New(fault.Invalid, "The JWT names no viewer")
 	}
-	if key == "" {
+	if c.key == "" {
 		return Answer{}, fault.New(fault.Invalid, "key must not be empty")
 	}
-	if len(key) > maxKey {
+	if len(c.key) > maxKey {
 		return Answer{}, nil
 	}
-	answer, err := s.engine.Do(ctx, q.Stream(), command{entry: entry{identity: identity, key: key}})
+	answer, err := s.engine.Do(ctx, q.Stream(), c, keys...)
 	return answer.Answer, err
 }
 
-// Top returns the answers with the highest scores, by score descending and then
-// by key ascending, bytewise; limit is from 1 to MaxLimit.
-func (s *Service) Top(ctx context.Context, q Question, limit int) ([]Score, error) {
+// Top returns the answers of a standing with the highest scores, by score descending and
+// then by the key of their group ascending, bytewise; limit is from 1 to MaxLimit.
+func (s *Service) Top(ctx context.Context, q Question, standing Standing, limit int) ([]Score, error) {
 	if limit < 1 || limit > MaxLimit {
 		return nil, fault.New(fault.Invalid, "Malformed limit parameter")
 	}
-	answer, err := s.engine.View(ctx, q.Stream(), command{top: limit})
+	answer, err := s.engine.View(ctx, q.Stream(), questionCommand{top: limit, standing: standing})
 	return answer.top, err
 }
 
-// All is Top without a limit, for a service without Options.Peers.
-func (s *Service) All(ctx context.Context, q Question) ([]Score, error) {
-	answer, err := s.engine.View(ctx, q.Stream(), command{top: math.MaxInt})
-	return answer.top, err
+// Board returns the visible answers with the highest scores as Top does, and the head of
+// the log that they reflect.
+func (s *Service) Board(ctx context.Context, q Question, limit int) (Board, error) {
+	answer, head, err := s.engine.ViewAt(ctx, q.Stream(), questionCommand{top: limit})
+	if err != nil {
+		return Board{}, err
+	}
+	return Board{answer.top, answer.held, head}, nil
 }
 
-// Clear removes every answer; where there is none it does nothing.
+// Clear removes every answer, and what staff decided about them; where there is none it does
+// nothing.
 func (s *Service) Clear(ctx context.Context, q Question) error {
-	_, err := s.engine.Do(ctx, q.Stream(), command{entry: entry{clear: true}})
+	return s.store(ctx, q, answerEntry{kind: entryCleared})
+}
+
+// Configure saves a configuration, for later answers.
+func (s *Service) Configure(ctx context.Context, q Question, c Config) error {
+	return s.store(ctx, q, answerEntry{kind: entryConfigured, config: &c})
+}
+
+// Config returns the configuration and the status of the question; saved is false where the
+// question has none.
+func (s *Service) Config(ctx context.Context, q Question) (config Config, status Status, saved bool, err error) {
+	answer, err := s.engine.View(ctx, q.Stream(), questionCommand{asks: true})
+	config = DefaultConfig()
+	if saved = answer.config != nil; saved {
+		config = *answer.config
+	}
+	return config, config.Status(s.clock.Now()), saved, err
+}
+
+// Moderation is a decision of staff about the answers of a group.
+type Moderation struct {
+	Action Action
+	// Key is that of the group, or an answer that belongs to it.
+	Key string
+	// Into names the group that Merge makes the answers count for.
+	Into string
+	// Actor is kept with the decision.
+	Actor StaffActor
+}
+
+// Action is the kind of a moderation.
+type Action string
+
+// The actions of staff (section 4.3).
+const (
+	Show  Action = "show"
+	Hide  Action = "hide"
+	Merge Action = "merge"
+)
+
+// Moderate applies a decision of staff.
+func (s *Service) Moderate(ctx context.Context, q Question, m Moderation) error {
+	e := answerEntry{key: m.Key, actor: m.Actor}
+	switch m.Action {
+	case Show:
+		e.kind = entryShown
+	case Hide:
+		e.kind = entryHidden
+	case Merge:
+		e.kind, e.group = entryMerged, m.Into
+	default:
+		return fault.New(fault.Invalid, "action must be show, hide or merge")
+	}
+	if (m.Into != "") != (m.Action == Merge) {
+		return fault.New(fault.Invalid, "into goes with merge")
+	}
+	if m.Key == "" || len(m.Key) > maxKey || len(m.Into) > maxKey {
+		return errModeration()
+	}
+	return s.store(ctx, q, e)
+}
+
+func (s *Service) store(ctx context.Context, q Question, e answerEntry) error {
+	_, err := s.engine.Do(ctx, q.Stream(), questionCommand{answerEntry: e})
 	return err
 }

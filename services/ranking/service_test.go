@@ -1,10 +1,12 @@
 package ranking_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -20,7 +22,7 @@ func question(channel, id string) ranking.Question {
 
 func top(t *testing.T, s *ranking.Service, q ranking.Question) []ranking.Score {
 	t.Helper()
-	scores, err := s.Top(t.Context(), q, 100)
+	scores, err := s.Top(t.Context(), q, ranking.Visible, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,7 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	for _, limit := range []int{0, -1, ranking.MaxLimit + 1} {
-		if _, err := s.Top(ctx, q, limit); fault.KindOf(err) != fault.Invalid {
+		if _, err := s.Top(ctx, q, ranking.Visible, limit); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("limit %d: %v", limit, err)
 		}
 	}
@@ -112,5 +114,80 @@ func TestConcurrentAnswers(t *testing.T) {
 		if err := s.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Verification replays held, hidden and merged answers to what the snapshot and the checkpoint
+// have, and finds a snapshot that shows what waits for staff.
+func TestVerifyOfModeratedAnswers(t *testing.T) {
+	store, ctx, q := storetest.NewMemory(), t.Context(), question("1", "default")
+	s := ranking.NewService(store, stream.SystemClock(), stream.Options{SnapshotTail: 1})
+	config := ranking.DefaultConfig()
+	config.Normalization, config.HoldAnswers, config.AnswersPerViewer = ranking.Compatible, true, 2
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	verify := func(want error) {
+		t.Helper()
+		must(s.Close(ctx)) // with its snapshots
+		s = ranking.NewService(store, stream.SystemClock(), stream.Options{SnapshotTail: 1})
+		if report, err := s.Verify(ctx, q.Stream()); !errors.Is(err, want) || !report.Snapshot {
+			t.Errorf("%+v, %v, want %v", report, err, want)
+		}
+	}
+	must(s.Configure(ctx, q, config))
+	for i, key := range []string{"Tea", "tea", "mate", "rude", "waits", "maté"} {
+		_, err := s.Submit(ctx, q, fmt.Sprint("U", i%4), key)
+		must(err)
+	}
+	verify(nil)
+	for _, m := range []ranking.Moderation{
+		{Action: ranking.Show, Key: "tea"}, {Action: ranking.Hide, Key: "rude"}, {Action: ranking.Merge, Key: "mate", Into: "tea"},
+		{Action: ranking.Hide, Key: "before it comes"}, {Action: ranking.Merge, Key: "maté", Into: "mate"},
+	} {
+		m.Actor = ranking.StaffActor{Role: "broadcaster", ID: "1"}
+		must(s.Moderate(ctx, q, m))
+		verify(nil)
+	}
+	_, err := s.Truncate(ctx, q.Stream(), time.Now().Add(time.Hour))
+	must(err)
+	_, err = s.Submit(ctx, q, "U9", "RUDE")
+	must(err)
+	hidden := func() ranking.Score {
+		t.Helper()
+		scores, err := s.Top(ctx, q, ranking.Hidden, 1)
+		must(err)
+		return scores[0]
+	}
+	if got := hidden().Actor; got != (ranking.StaffActor{Role: "broadcaster", ID: "1"}) {
+		t.Errorf("hidden by %+v", got)
+	}
+	_, err = s.Erase(ctx, q.Stream(), stream.Viewer{IDs: []string{"U1", "1"}})
+	must(err)
+	verify(nil)
+	if got := hidden().Actor; got.Role != "broadcaster" || got.ID == "1" || got.ID == "" {
+		t.Errorf("after the erasure of the staff member hidden by %+v", got)
+	}
+
+	// A snapshot of the same place in the log, but of a question that holds nothing back.
+	other := storetest.NewMemory()
+	shown := ranking.NewService(other, stream.SystemClock(), stream.Options{SnapshotTail: 1})
+	_, err = shown.Submit(ctx, q, "U4", "waits")
+	must(err)
+	must(shown.Close(ctx))
+	right, ok, err := store.LoadSnapshot(ctx, q.Stream())
+	must(err)
+	wrong, found, err := other.LoadSnapshot(ctx, q.Stream())
+	must(err)
+	if !ok || !found {
+		t.Fatal("there is no snapshot")
+	}
+	wrong.Head = right.Head
+	must(store.SaveSnapshot(ctx, q.Stream(), wrong))
+	if _, err := s.Verify(ctx, q.Stream()); !errors.Is(err, stream.ErrDamaged) {
+		t.Errorf("a snapshot that shows held answers: %v", err)
 	}
 }

@@ -1,81 +1,123 @@
 package ranking
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
 
-// AppendCommand writes the number of answers asked for, 0 for an entry, and the
-// entry.
-func (r rules) AppendCommand(buf []byte, c command) []byte {
-	buf = binary.AppendUvarint(buf, uint64(c.top))
-	if c.top > 0 {
-		return buf
+	"github.com/acclaim-dev/acclaim/services/internal/wire"
+)
+
+// What stands for the number of answers asked for in other commands: an entry to a question
+// that must exist, and the query for the configuration.
+const (
+	existingOnly = MaxLimit + 1
+	configOnly   = MaxLimit + 2
+)
+
+// AppendCommand writes the number of answers asked for, 0 for an entry, and their standing
+// or the entry.
+func (r questionRules) AppendCommand(buf []byte, c questionCommand) []byte {
+	switch {
+	case c.asks:
+		return binary.AppendUvarint(buf, configOnly)
+	case c.top > 0:
+		return append(binary.AppendUvarint(buf, uint64(c.top)), byte(c.standing))
+	case c.existing:
+		buf = binary.AppendUvarint(buf, existingOnly)
+	default:
+		buf = append(buf, 0)
 	}
-	return r.AppendEntry(buf, c.entry)
+	return r.AppendEntry(buf, c.answerEntry)
 }
 
-func (r rules) DecodeCommand(buf []byte) (c command, rest []byte, err error) {
-	top, n := binary.Uvarint(buf)
-	if n <= 0 || top > MaxLimit {
-		return c, nil, errCorrupt
+func (questionRules) DecodeCommand(r *wire.Reader) questionCommand {
+	switch top := r.Uvarint(); {
+	case top == configOnly:
+		return questionCommand{asks: true}
+	case top == existingOnly, top == 0:
+		return questionCommand{existing: top > 0, answerEntry: questionRules{}.DecodeEntry(r)}
+	case top > MaxLimit:
+		r.Fail(wire.ErrMalformed)
+		return questionCommand{}
+	default:
+		c := questionCommand{top: int(top), standing: Standing(r.Byte())}
+		if c.standing >= standings {
+			r.Fail(wire.ErrMalformed)
+			c.standing = Visible
+		}
+		return c
 	}
-	if c.top = int(top); c.top > 0 {
-		return c, buf[n:], nil
-	}
-	c.entry, rest, err = r.DecodeEntry(buf[n:])
-	return c, rest, err
 }
 
 // What an encoded result holds.
 const (
 	hasAccepted = 1 << iota
 	hasOriginal
+	hasHeld
+	hasReason
+	hasConfig
+	hasActors
 )
 
-func (rules) AppendResult(buf []byte, r, _ result) []byte {
+func (questionRules) AppendResult(buf []byte, r, _ commandResult) []byte {
 	at := len(buf)
 	buf = append(buf, 0)
 	if r.Accepted {
 		buf[at] |= hasAccepted
 	}
+	if r.Held {
+		buf[at] |= hasHeld
+	}
 	if r.Original != nil {
 		buf[at] |= hasOriginal
-		buf = appendString(buf, *r.Original)
+		buf = wire.AppendBytes(buf, *r.Original)
 	}
+	if r.Reason != "" {
+		buf[at] |= hasReason
+		buf = wire.AppendBytes(buf, r.Reason)
+	}
+	if r.config != nil {
+		buf[at] |= hasConfig
+		buf = wire.AppendBytes(buf, r.config.encodeJSON())
+	}
+	attributed := slices.ContainsFunc(r.top, func(s Score) bool { return s.Actor != StaffActor{} })
+	if attributed {
+		buf[at] |= hasActors
+	}
+	buf = binary.AppendUvarint(buf, uint64(r.held))
 	buf = binary.AppendUvarint(buf, uint64(len(r.top)))
 	for _, s := range r.top {
-		buf = binary.AppendVarint(appendString(buf, s.Key), s.Score)
+		buf = binary.AppendVarint(wire.AppendBytes(wire.AppendBytes(buf, s.Key), s.Group), s.Score)
+		if attributed {
+			buf = wire.AppendBytes(wire.AppendBytes(buf, s.Actor.Role), s.Actor.ID)
+		}
 	}
 	return buf
 }
 
-func (rules) DecodeResult(buf []byte, _ result) (r result, rest []byte, err error) {
-	if len(buf) == 0 {
-		return r, nil, errCorrupt
-	}
-	has, buf := buf[0], buf[1:]
-	r.Accepted = has&hasAccepted != 0
+func (questionRules) DecodeResult(r *wire.Reader, _ commandResult) (decoded commandResult) {
+	has := r.Byte()
+	decoded.Accepted, decoded.Held = has&hasAccepted != 0, has&hasHeld != 0
 	if has&hasOriginal != 0 {
-		var original string
-		if original, buf, err = cutString(buf); err != nil {
-			return r, nil, err
-		}
-		r.Original = &original
+		original := r.Text()
+		decoded.Original = &original
 	}
-	count, n := binary.Uvarint(buf)
-	if n <= 0 || count > MaxLimit {
-		return r, nil, errCorrupt
+	if has&hasReason != 0 {
+		decoded.Reason = r.Text()
 	}
-	buf = buf[n:]
-	for range count {
-		var s Score
-		if s.Key, buf, err = cutString(buf); err != nil {
-			return r, nil, err
+	if has&hasConfig != 0 {
+		config, err := decodeConfig(r.Bytes())
+		if decoded.config = config; err != nil {
+			r.Fail(err)
 		}
-		score, n := binary.Varint(buf)
-		if n <= 0 {
-			return r, nil, errCorrupt
-		}
-		s.Score, buf = score, buf[n:]
-		r.top = append(r.top, s)
 	}
-	return r, buf, nil
+	decoded.held = int(r.Uvarint())
+	for range r.Count(3) {
+		s := Score{Key: r.Text(), Group: r.Text(), Score: r.Varint()}
+		if has&hasActors != 0 {
+			s.Actor = StaffActor{Role: r.Text(), ID: r.Text()}
+		}
+		decoded.top = append(decoded.top, s)
+	}
+	return decoded
 }

@@ -15,8 +15,8 @@ type Request struct {
 	UserIDs                                     []string
 }
 
-// What one request may ask for. The route needs no credential, so without these
-// a small request could ask for an answer of any size.
+// Limits of one request. The route needs no credential, so without them a small
+// request could produce an answer of any size.
 const (
 	maxTokens    = 1000
 	maxNameBytes = 256 // of an id or a role
@@ -28,13 +28,13 @@ type Service struct {
 	now      func() time.Time
 }
 
-// NewService returns a service that reads the registry anew for each request.
+// NewService returns a service that reads the current registry for each request.
 func NewService(registry func() *tenant.Registry, now func() time.Time) *Service {
 	return &Service{registry: registry, now: now}
 }
 
-// Tokens returns a token for each identity that the request asks for: one
-// without any is anonymous. What is wrong with a request is fault.Invalid.
+// Tokens returns a token for each identity that the request asks for: one without
+// any is anonymous. An invalid request is fault.Invalid.
 func (s *Service) Tokens(r Request) ([]string, error) {
 	extension, err := r.extension(s.registry())
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Service) Tokens(r Request) ([]string, error) {
 	}
 	var tokens []string
 	for _, grant := range r.grants(extension.ClientID) {
-		token, err := Issue(grant, secret.Value, s.now())
+		token, err := IssueToken(grant, secret.Value, s.now())
 		if err != nil {
 			return nil, fault.Wrap(fault.Internal, err, "signing failed")
 		}
@@ -81,7 +81,7 @@ func (r Request) extension(registry *tenant.Registry) (*tenant.Extension, error)
 	return named[0], nil
 }
 
-// check refuses what is missing and what is too much.
+// check refuses a request with missing fields or over its limits.
 func (r Request) check() error {
 	if r.ChannelID == "" || r.Role == "" {
 		return fault.New(fault.Invalid, "channel_id and role are required")
@@ -97,7 +97,7 @@ func (r Request) check() error {
 	return nil
 }
 
-// grants returns what to issue, in order, each identity once.
+// grants returns the tokens to issue, in order, each identity once.
 func (r Request) grants(clientID string) []Grant {
 	grant := Grant{
 		ExtensionID: clientID,
@@ -115,11 +115,11 @@ func (r Request) grants(clientID string) []Grant {
 			continue
 		}
 		seen[id] = true
-		grant.UserID, grant.OpaqueID = id, LoggedIn(id)
+		grant.UserID, grant.OpaqueID = id, UserOpaqueID(id)
 		grants = append(grants, grant)
 	}
 	if len(grants) == 0 {
-		grant.OpaqueID = Anonymous()
+		grant.OpaqueID = NewAnonymousID()
 		grants = append(grants, grant)
 	}
 	return grants

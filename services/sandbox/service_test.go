@@ -17,13 +17,13 @@ const registryFile = `
 extensions:
 - clientID: one
   appIDs: [app-one]
-  secrets: [{value: cHJvZHVjdGlvbg==}]
+  secrets: [{value: cHJvZHVjdGlvbi1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=}]
   sandbox:
     secrets:
-    - {value: b2xk}
-    - {value: bmV3, activeFrom: 2026-01-01T00:00:00Z}
-    - {value: bmV4dA==, activeFrom: 2027-01-01T00:00:00Z}
-- {clientID: two, appIDs: [app-two], secrets: [{value: dHdv}]}
+    - {value: b2xkLWtleS1vZi1tb3JlLXRoYW4tMzItYnl0ZXMtMDEyMzQ1Ng==}
+    - {value: bmV3LWtleS1vZi1tb3JlLXRoYW4tMzItYnl0ZXMtMDEyMzQ1Ng==, activeFrom: 2026-01-01T00:00:00Z}
+    - {value: bmV4dC1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=, activeFrom: 2027-01-01T00:00:00Z}
+- {clientID: two, appIDs: [app-two], secrets: [{value: dHdvLWtleS1vZi1tb3JlLXRoYW4tMzItYnl0ZXMtMDEyMzQ1Ng==}]}
 `
 
 var now = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
@@ -65,12 +65,12 @@ func TestTokenSaysWhatWasAsked(t *testing.T) {
 		"pubsub_perms":   map[string]any{"listen": []any{"broadcast", "global", "whisper-U5"}, "send": []any{}},
 		"allowed_stage":  "sandbox",
 	}
-	if diff := cmp.Diff(want, claims(t, tokens[0], "new", now.Add(29*time.Minute))); diff != "" {
+	if diff := cmp.Diff(want, claims(t, tokens[0], "new-key-of-more-than-32-bytes-0123456", now.Add(29*time.Minute))); diff != "" {
 		t.Errorf("claims (-want +got):\n%s", diff)
 	}
 }
 
-// Section 4.6: who the tokens are for, in order.
+// Section 4.6: the viewers that the tokens name, in order.
 func TestIdentities(t *testing.T) {
 	for name, test := range map[string]struct {
 		request sandbox.Request
@@ -94,7 +94,7 @@ func TestIdentities(t *testing.T) {
 			}
 			var got []string
 			for _, token := range tokens {
-				c := claims(t, token, "new", now)
+				c := claims(t, token, "new-key-of-more-than-32-bytes-0123456", now)
 				got = append(got, c["opaque_user_id"].(string))
 				if "U"+c["user_id"].(string) != c["opaque_user_id"] || c["role"] != test.request.Role {
 					t.Errorf("claims %v", c)
@@ -114,7 +114,7 @@ func TestAnonymousIsSomebodyNew(t *testing.T) {
 		if err != nil || len(tokens) != 1 {
 			t.Fatalf("%d tokens, error %v", len(tokens), err)
 		}
-		c := claims(t, tokens[0], "new", now)
+		c := claims(t, tokens[0], "new-key-of-more-than-32-bytes-0123456", now)
 		opaque := c["opaque_user_id"].(string)
 		if _, shared := c["user_id"]; shared || c["is_unlinked"] != true || opaque[0] != 'A' || seen[opaque] {
 			t.Errorf("claims %v", c)
@@ -132,7 +132,7 @@ func TestExtensionIsFound(t *testing.T) {
 		tokens, err := newService(t).Tokens(request)
 		if err != nil {
 			t.Errorf("%+v: %v", request, err)
-		} else if got := claims(t, tokens[0], "new", now)["extension_id"]; got != "one" {
+		} else if got := claims(t, tokens[0], "new-key-of-more-than-32-bytes-0123456", now)["extension_id"]; got != "one" {
 			t.Errorf("%+v: token of %v", request, got)
 		}
 	}

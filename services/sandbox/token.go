@@ -1,12 +1,13 @@
-// Package sandbox is the domain of test tokens: which identities a request of
-// the authtoken route asks for and what their tokens say (section 4.6). The
-// token command issues its tokens through it too.
+// Package sandbox is the domain of test tokens: which identities a request of the
+// authtoken route names and the content of their tokens (section 4.6). The token
+// command issues its tokens through it too.
 //
 // The package may not know HTTP or a database, has no clock of its own and
 // imports no other domain. It signs, but never chooses a key.
 package sandbox
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -16,10 +17,10 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Lifetime is how long a token is good.
+// Lifetime is the validity of a token.
 const Lifetime = 30 * time.Minute
 
-// Grant is what a token says of its holder.
+// Grant is the content of a token.
 type Grant struct {
 	ExtensionID string
 	ChannelID   string
@@ -27,13 +28,19 @@ type Grant struct {
 	OpaqueID    string
 	UserID      string // empty: not shared
 	Stage       string // environment in which the token is valid
+	// Family names the pairing that the token hangs on; empty: none.
+	Family string
+	// KeyID names the overlay key that the token is; empty: none.
+	KeyID string
+	// Lifetime is Lifetime where it is 0.
+	Lifetime time.Duration
 }
 
-// Anonymous returns a new opaque id of a viewer that is not logged in.
-func Anonymous() string { return "A" + rand.Text()[:16] }
+// NewAnonymousID returns a new opaque id of a viewer that is not logged in.
+func NewAnonymousID() string { return "A" + rand.Text()[:16] }
 
-// LoggedIn returns the opaque id of a user.
-func LoggedIn(userID string) string { return "U" + userID }
+// UserOpaqueID returns the opaque id of a user.
+func UserOpaqueID(userID string) string { return "U" + userID }
 
 // claims is the payload of a token. Its encoding is plain ASCII and, in
 // base64url, free of '-' and '_', because browser clients decode it with atob.
@@ -47,9 +54,11 @@ type claims struct {
 	IsUnlinked  bool        `json:"is_unlinked"`
 	PubsubPerms permissions `json:"pubsub_perms"`
 	Stage       string      `json:"allowed_stage"`
+	Family      string      `json:"pin_family,omitempty"`
+	KeyID       string      `json:"key_id,omitempty"`
 }
 
-// permissions are the event targets of a holder.
+// permissions are the event targets of a token's holder.
 type permissions struct {
 	Listen []string `json:"listen"`
 	Send   []string `json:"send"`
@@ -79,14 +88,14 @@ func (c claims) MarshalJSON() ([]byte, error) {
 	return safe, nil
 }
 
-// Issue signs a token for the grant that expires Lifetime after now.
-func Issue(g Grant, secret []byte, now time.Time) (string, error) {
+// IssueToken signs a token for the grant that expires its lifetime after now.
+func IssueToken(g Grant, secret []byte, now time.Time) (string, error) {
 	perms := permissions{Listen: []string{"broadcast", "global", "whisper-" + g.OpaqueID}, Send: []string{}}
-	if g.Role != "viewer" {
+	if g.Role != "viewer" && g.KeyID == "" {
 		perms.Send = []string{"broadcast"}
 	}
 	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims{
-		RegisteredClaims: jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(now.Add(Lifetime))},
+		RegisteredClaims: jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(now.Add(cmp.Or(g.Lifetime, Lifetime)))},
 		Role:             g.Role,
 		ChannelID:        g.ChannelID,
 		OpaqueID:         g.OpaqueID,
@@ -95,5 +104,7 @@ func Issue(g Grant, secret []byte, now time.Time) (string, error) {
 		IsUnlinked:       g.UserID == "",
 		PubsubPerms:      perms,
 		Stage:            g.Stage,
+		Family:           g.Family,
+		KeyID:            g.KeyID,
 	}).SignedString(secret)
 }

@@ -21,7 +21,7 @@ func FuzzPayloadSuitsBrowsers(f *testing.F) {
 		grant := sandbox.Grant{
 			ExtensionID: extension, ChannelID: channel, Role: role, OpaqueID: opaque, UserID: user, Stage: "production",
 		}
-		token, err := sandbox.Issue(grant, []byte("secret"), now)
+		token, err := sandbox.IssueToken(grant, []byte("secret"), now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func mergeReplacements(text string) string {
 
 func TestWhoMaySend(t *testing.T) {
 	for role, want := range map[string]int{"viewer": 0, "broadcaster": 1, "backend": 1} {
-		token, err := sandbox.Issue(sandbox.Grant{Role: role, OpaqueID: "A1"}, []byte("s"), now)
+		token, err := sandbox.IssueToken(sandbox.Grant{Role: role, OpaqueID: "A1"}, []byte("s"), now)
 		if err != nil {
 			t.Fatal(err)
 		}

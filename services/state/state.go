@@ -1,12 +1,13 @@
-// Package state is the domain of state and configuration documents: which
-// document a caller means by a scope, and which of them it has (sections 2.7,
-// 4.4 and 4.5). What a document may hold and how it is edited is package
-// document's; who may do what is decided before.
+// Package state is the domain of state and configuration documents: which document a
+// caller means by a scope, and which of them it has (sections 2.7, 4.4 and 4.5).
+// Package document defines the bounds of a document and its edits; the caller checks
+// permissions before.
 //
 // The package may not know HTTP or a database and imports no other domain.
 package state
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -14,19 +15,20 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/key"
+	"github.com/acclaim-dev/acclaim/services/internal/once"
 )
 
 // Kind is the first element of the keys of documents; the environment is the
 // second.
-const Kind = "document"
+const Kind = key.Document
 
-// Caller is whose documents are meant. UserID is empty when the viewer has not
+// Caller names the owner of the documents. UserID is empty when the viewer has not
 // shared it.
 type Caller struct {
 	Environment, Extension, Channel, OpaqueID, UserID string
 }
 
-// Scope is what a document belongs to.
+// Scope is the kind of owner that a document has.
 type Scope int
 
 // The scopes of state and of configuration.
@@ -37,64 +39,64 @@ const (
 	ExtensionViewer
 	ExtensionConfig
 	ChannelConfig
+	ExtensionHidden
 )
 
-// Key returns the name of the document, or false when the caller has none of
-// that scope.
-func (c Caller) Key(scope Scope) (string, bool) {
-	in := func(parts ...string) string {
-		return key.Join(append([]string{Kind, c.Environment, c.Extension}, parts...)...)
-	}
+// DocumentName returns the name of the document, or false when the caller has
+// none of that scope.
+func (c Caller) DocumentName(scope Scope) (key.Name, bool) {
+	name := key.Name{Kind: Kind, Environment: c.Environment, Extension: c.Extension, Scope: key.ExtensionState}
 	switch scope {
 	case Channel:
-		return in("state", "channel", c.Channel), true
+		name.Scope, name.Channel = key.ChannelState, c.Channel
 	case Viewer:
-		id := c.OpaqueID
-		if id == "" {
-			id = c.UserID
-		}
-		return in("state", "viewer", c.Channel, id), id != ""
+		name.Scope, name.Channel, name.ID = key.ViewerState, c.Channel, cmp.Or(c.OpaqueID, c.UserID)
+		return name, name.ID != ""
 	case ExtensionViewer:
-		return in("state", "extension_viewer", c.UserID), c.UserID != ""
+		name.Scope, name.ID = key.ExtensionViewerState, c.UserID
+		return name, name.ID != ""
+	case ExtensionHidden:
+		name.Scope = key.ExtensionHiddenState
 	case ExtensionConfig:
-		return in("config", "extension"), true
+		name.Scope = key.ExtensionConfig
 	case ChannelConfig:
-		return in("config", "channel", c.Channel), true
+		name.Scope, name.Channel = key.ChannelConfig, c.Channel
 	}
-	return in("state", "extension"), true
+	return name, true
 }
 
-// OfViewers is the beginning of the keys of an extension's state documents, among
+// Key returns the name of the document as it is stored, or false when the caller
+// has none of that scope.
+func (c Caller) Key(scope Scope) (string, bool) {
+	name, ok := c.DocumentName(scope)
+	return name.String(), ok
+}
+
+// Prefix is the beginning of the keys of an extension's state documents, among
 // them all that belong to viewers.
-func OfViewers(environment, extension string) string {
-	return key.Join("document", environment, extension, "state") + "/"
+func Prefix(environment, extension string) string {
+	return key.Prefix(Kind, environment, extension, "state")
 }
 
 // BelongsTo reports whether the document at a key is that of a viewer with one of
 // the ids.
 func BelongsTo(name string, ids []string) bool {
-	parts, err := key.Split(name)
-	if err != nil || len(parts) < 6 || parts[0] != "document" || parts[3] != "state" {
-		return false
-	}
-	switch {
-	case parts[4] == "viewer" && len(parts) == 7:
-		return slices.Contains(ids, parts[6])
-	case parts[4] == "extension_viewer" && len(parts) == 6:
-		return slices.Contains(ids, parts[5])
-	}
-	return false
+	n, err := key.Parse(name)
+	return err == nil && (n.Scope == key.ViewerState || n.Scope == key.ExtensionViewerState) && slices.Contains(ids, n.ID)
 }
 
-// Edit is one change of the document of a scope. Match and MaxBytes are those of
+// Edit is one change of the document of a scope. The other fields are those of
 // [document.Edit].
 type Edit struct {
 	Change   document.Change
 	Match    *uint64
+	Existing bool
+	Always   bool
 	MaxBytes int
+	Once     *once.Key // of the request
 }
 
-// MaxViewers is how many viewers one request may read or write (section 8).
+// MaxViewers limits the viewers that one request may read or write (section 8).
 const MaxViewers = 1000
 
 // Service answers for the documents of a store.
@@ -134,11 +136,11 @@ func (s *Service) Write(ctx context.Context, c Caller, scope Scope, e Edit) (doc
 	if !ok {
 		return document.Document{}, fault.New(fault.Invalid, "The JWT names no viewer that this state could belong to")
 	}
-	return s.documents.Edit(ctx, e.of(name))
+	return s.documents.Edit(ctx, e.documentEdit(name))
 }
 
-func (e Edit) of(name string) document.Edit {
-	return document.Edit{Key: name, Change: e.Change, Match: e.Match, MaxBytes: e.MaxBytes}
+func (e Edit) documentEdit(name string) document.Edit {
+	return document.Edit{Key: name, Change: e.Change, Match: e.Match, Existing: e.Existing, Always: e.Always, MaxBytes: e.MaxBytes, Once: e.Once}
 }
 
 // ReadViewers returns the extension-viewer documents of the given users; those
@@ -149,7 +151,7 @@ func (s *Service) ReadViewers(ctx context.Context, c Caller, userIDs []string) (
 	}
 	keys := make([]string, len(userIDs))
 	for i, id := range userIDs {
-		keys[i], _ = c.as(id).Key(ExtensionViewer)
+		keys[i], _ = c.withUser(id).Key(ExtensionViewer)
 	}
 	found, err := s.documents.Get(ctx, keys...)
 	if err != nil {
@@ -177,18 +179,21 @@ func (s *Service) WriteViewers(ctx context.Context, c Caller, edits map[string]E
 	slices.Sort(ids)
 	all := make([]document.Edit, len(ids))
 	for i, id := range ids {
-		name, _ := c.as(id).Key(ExtensionViewer)
-		all[i] = edits[id].of(name)
+		name, _ := c.withUser(id).Key(ExtensionViewer)
+		all[i] = edits[id].documentEdit(name)
 	}
 	err := s.documents.EditAll(ctx, all)
 	if refused, ok := errors.AsType[*document.EditError](err); ok {
-		return ofUser(ids[refused.Index], refused.Err)
+		return wrapRefusal(ids[refused.Index], refused.Err)
 	}
 	return err
 }
 
-// ofUser returns the refusal of one user's edit with a reason that says whose.
-func ofUser(id string, err error) error {
+// wrapRefusal returns the refusal of one user's edit with a reason that says whose.
+func wrapRefusal(id string, err error) error {
+	if fault.KindOf(err) == fault.Reused { // the request's, not one user's
+		return err
+	}
 	if refusal, ok := errors.AsType[*fault.Error](err); ok {
 		return fault.Wrap(refusal.Kind, refusal.Err, "user "+id+": "+refusal.Reason)
 	}
@@ -196,7 +201,7 @@ func ofUser(id string, err error) error {
 }
 
 // as returns the caller that a user would be.
-func (c Caller) as(userID string) Caller {
+func (c Caller) withUser(userID string) Caller {
 	c.UserID = userID
 	return c
 }

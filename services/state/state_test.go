@@ -64,12 +64,12 @@ func wantInvalid(t *testing.T, err error, reason string) {
 }
 
 var allScopes = []state.Scope{
-	state.Extension, state.Channel, state.Viewer, state.ExtensionViewer, state.ExtensionConfig, state.ChannelConfig,
+	state.Extension, state.Channel, state.Viewer, state.ExtensionViewer, state.ExtensionConfig, state.ChannelConfig, state.ExtensionHidden,
 }
 
 func TestScopesAreApart(t *testing.T) {
 	s := newService()
-	if diff := cmp.Diff(make([]string, 6), read(t, s, someone, allScopes...)); diff != "" {
+	if diff := cmp.Diff(make([]string, len(allScopes)), read(t, s, someone, allScopes...)); diff != "" {
 		t.Errorf("before any write (-want +got):\n%s", diff)
 	}
 	var want []string
@@ -87,16 +87,16 @@ func TestScopesAreApart(t *testing.T) {
 func TestWhoSharesWhat(t *testing.T) {
 	for name, test := range map[string]struct {
 		other  func(*state.Caller)
-		shared string // of extension, channel, viewer, extension viewer, extension config, channel config
+		shared string // of extension, channel, viewer, extension viewer, extension config, channel config, hidden
 	}{
-		"nothing different": {func(*state.Caller) {}, "yes yes yes yes yes yes"},
-		"environment":       {func(c *state.Caller) { c.Environment = "sandbox" }, "no no no no no no"},
-		"extension":         {func(c *state.Caller) { c.Extension = "other" }, "no no no no no no"},
-		"channel":           {func(c *state.Caller) { c.Channel = "other" }, "yes no no yes yes no"},
-		"opaque id":         {func(c *state.Caller) { c.OpaqueID = "U2" }, "yes yes no yes yes yes"},
-		"user id":           {func(c *state.Caller) { c.UserID = "2" }, "yes yes yes no yes yes"},
-		"not shared":        {func(c *state.Caller) { c.UserID = "" }, "yes yes yes no yes yes"},
-		"no opaque id":      {func(c *state.Caller) { c.OpaqueID = "" }, "yes yes no yes yes yes"},
+		"nothing different": {func(*state.Caller) {}, "yes yes yes yes yes yes yes"},
+		"environment":       {func(c *state.Caller) { c.Environment = "sandbox" }, "no no no no no no no"},
+		"extension":         {func(c *state.Caller) { c.Extension = "other" }, "no no no no no no no"},
+		"channel":           {func(c *state.Caller) { c.Channel = "other" }, "yes no no yes yes no yes"},
+		"opaque id":         {func(c *state.Caller) { c.OpaqueID = "U2" }, "yes yes no yes yes yes yes"},
+		"user id":           {func(c *state.Caller) { c.UserID = "2" }, "yes yes yes no yes yes yes"},
+		"not shared":        {func(c *state.Caller) { c.UserID = "" }, "yes yes yes no yes yes yes"},
+		"no opaque id":      {func(c *state.Caller) { c.OpaqueID = "" }, "yes yes no yes yes yes yes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService()

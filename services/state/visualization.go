@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/url"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -32,12 +33,12 @@ func (s *Service) VisualizationID(ctx context.Context, c Caller) (string, error)
 		kind, id = "opaque", c.OpaqueID
 	}
 	mac := hmac.New(sha256.New, secret)
-	mac.Write([]byte(key.Join(kind, id)))
+	mac.Write([]byte(kind + "/" + url.PathEscape(id))) // the ids that have been given out depend on it
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:18]), nil
 }
 
 func (s *Service) salt(ctx context.Context, c Caller) ([]byte, error) {
-	name := key.Join(Kind, c.Environment, c.Extension, "visualization")
+	name := key.Name{Kind: Kind, Environment: c.Environment, Extension: c.Extension, Scope: key.Visualization}.String()
 	found, err := s.documents.Get(ctx, name)
 	if err != nil {
 		return nil, err

@@ -1,8 +1,14 @@
 package voting
 
 import (
+	"context"
 	"fmt"
+	"runtime"
+	"sync/atomic"
 	"testing"
+
+	"github.com/acclaim-dev/acclaim/services/internal/storetest"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
 // BenchmarkVote is decide and apply of one vote: by new voters up to a million,
@@ -75,16 +81,16 @@ func BenchmarkSnapshot(b *testing.B) {
 	})
 	b.Run("restore", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := p.RestoreSnapshot(snapshot); err != nil {
+			if _, err := restoreSnapshot(snapshot); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 }
 
-// BenchmarkStatistics is what a batch costs besides its votes.
+// BenchmarkStatistics measures the cost of a batch besides its votes.
 func BenchmarkStatistics(b *testing.B) {
-	var sums tally
+	var sums voteSums
 	for i := range int64(1000) {
 		sums.add(i%40, 1, 1)
 	}
@@ -100,4 +106,48 @@ func BenchmarkStatistics(b *testing.B) {
 			_ = newStatistics(sums, Decay{LastNudged: start, Val: 1.0 / 3, CurrentScale: 1.5, LastAltered: start}).json()
 		}
 	})
+}
+
+// BenchmarkService is one vote through the engine, by as many callers at once as
+// the name says, over a store in memory.
+func BenchmarkService(b *testing.B) {
+	for _, callers := range []int{1, 64} {
+		b.Run(fmt.Sprint(callers), func(b *testing.B) {
+			s := NewService(storetest.NewMemory(), stream.SystemClock(), stream.Options{Exclusive: true})
+			var next atomic.Int64
+			b.ReportAllocs()
+			b.SetParallelism(max(1, callers/runtime.GOMAXPROCS(0)))
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					i := next.Add(1)
+					if _, err := s.Vote(b.Context(), local, Voter{OpaqueID: identity(int(i % 10_000))}, i%32, 1); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+			if err := s.Close(context.Background()); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+}
+
+// BenchmarkVoteAll is votes through the engine, 1,000 together, over a store in memory: by
+// voters of a poll of 100,000.
+func BenchmarkVoteAll(b *testing.B) {
+	s := NewService(storetest.NewMemory(), stream.SystemClock(), stream.Options{Exclusive: true})
+	votes := make([]Submission, MaxSubmissions)
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		for i := range votes {
+			votes[i] = Submission{Voter: Voter{OpaqueID: identity((n*MaxSubmissions + i) % 100_000)}, Value: int64(i % 32), Count: 1}
+		}
+		if _, _, err := s.VoteAll(b.Context(), local, votes, false, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*MaxSubmissions), "ns/vote")
+	if err := s.Close(context.Background()); err != nil {
+		b.Error(err)
+	}
 }

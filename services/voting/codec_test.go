@@ -8,26 +8,28 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
 // everyEntry has each kind of entry, with contents at the edges.
 func everyEntry() []Entry {
 	return []Entry{
-		voted{voter: ann, value: 5, times: 1, replace: true},
-		voted{voter: Voter{"", "1"}, byUser: true, value: minValue, times: maxCount},
-		voted{voter: Voter{strings.Repeat("o", maxIdentity), "\x00\xff"}, value: maxValue, times: 1},
-		configured{config: DefaultConfig()},
-		configured{config: Config{Prompt: "é", Options: []string{"a", ""}, UserData: json.RawMessage(`[1]`), EndsAt: math.MaxInt64}},
-		modified{user: "Uann", add: -maxModifier},
-		modified{user: "1", add: maxModifier},
-		reset{},
+		voteEntry{voter: ann, value: 5, times: 1, replace: true},
+		voteEntry{voter: Voter{"", "1"}, byUser: true, value: minValue, times: maxCount},
+		voteEntry{voter: Voter{strings.Repeat("o", maxIdentity), "\x00\xff"}, value: maxValue, times: 1},
+		configEntry{config: DefaultConfig()},
+		configEntry{config: Config{Prompt: "é", Options: []string{"a", ""}, UserData: json.RawMessage(`[1]`), EndsAt: math.MaxInt64}},
+		modifierEntry{user: "Uann", add: -maxModifier},
+		modifierEntry{user: "1", add: maxModifier},
+		resetEntry{},
 	}
 }
 
 // stored returns an entry as the log gives it back: userData that was not given
 // is null.
 func stored(e Entry) Entry {
-	if c, ok := e.(configured); ok && c.config.UserData == nil {
+	if c, ok := e.(configEntry); ok && c.config.UserData == nil {
 		c.config.UserData = json.RawMessage("null")
 		return c
 	}
@@ -35,7 +37,7 @@ func stored(e Entry) Entry {
 }
 
 func compareEntries(want, got Entry) string {
-	return cmp.Diff(want, got, cmp.AllowUnexported(voted{}, configured{}, modified{}, reset{}))
+	return cmp.Diff(want, got, cmp.AllowUnexported(voteEntry{}, configEntry{}, modifierEntry{}, resetEntry{}))
 }
 
 func TestEntriesComeBack(t *testing.T) {
@@ -45,7 +47,7 @@ func TestEntriesComeBack(t *testing.T) {
 	}
 	rest := all
 	for _, want := range everyEntry() {
-		got, tail, err := newPoll().DecodeEntry(rest)
+		got, tail, err := decodeEntry(rest)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,24 +65,24 @@ func TestDecodeRefuses(t *testing.T) {
 	for _, e := range everyEntry() {
 		encoded := newPoll().AppendEntry(nil, e)
 		for n := range encoded {
-			if got, _, err := newPoll().DecodeEntry(encoded[:n]); err == nil {
+			if got, _, err := decodeEntry(encoded[:n]); err == nil {
 				t.Errorf("%d bytes of %d of %#v are read as %#v", n, len(encoded), e, got)
 			}
 		}
 	}
 	for name, e := range map[string]Entry{
-		"value": voted{voter: ann, value: maxValue + 1, times: 1},
-		"none":  voted{voter: ann, value: 1},
-		"times": voted{voter: ann, value: 1, times: maxCount + 1},
+		"value": voteEntry{voter: ann, value: maxValue + 1, times: 1},
+		"none":  voteEntry{voter: ann, value: 1},
+		"times": voteEntry{voter: ann, value: 1, times: maxCount + 1},
 	} {
-		if got, _, err := newPoll().DecodeEntry(newPoll().AppendEntry(nil, e)); err == nil {
+		if got, _, err := decodeEntry(newPoll().AppendEntry(nil, e)); err == nil {
 			t.Errorf("%s out of bounds is read as %#v", name, got)
 		}
 	}
-	if _, _, err := newPoll().DecodeEntry([]byte{kindReset + 1}); err == nil {
+	if _, _, err := decodeEntry([]byte{kindReset + 1}); err == nil {
 		t.Error("an unknown kind is read")
 	}
-	if _, _, err := newPoll().DecodeEntry([]byte{kindConfigured, 1, '{'}); err == nil {
+	if _, _, err := decodeEntry([]byte{kindConfigured, 1, '{'}); err == nil {
 		t.Error("a configuration cut off is read")
 	}
 }
@@ -91,16 +93,16 @@ func FuzzDecodeEntry(f *testing.F) {
 		f.Add(newPoll().AppendEntry(nil, e))
 	}
 	for _, config := range []string{`{"prompt":null,"more":0}`, `{"userData":[ "<" ]}`} {
-		f.Add(appendBytes([]byte{kindConfigured}, config))
+		f.Add(wire.AppendBytes([]byte{kindConfigured}, config))
 	}
 	f.Fuzz(func(t *testing.T, encoded []byte) {
 		p := newPoll()
-		e, rest, err := p.DecodeEntry(encoded)
+		e, rest, err := decodeEntry(encoded)
 		if err != nil {
 			return
 		}
 		written := p.AppendEntry(nil, e)
-		again, tail, err := p.DecodeEntry(append(slices.Clone(written), rest...))
+		again, tail, err := decodeEntry(append(slices.Clone(written), rest...))
 		if err != nil || string(tail) != string(rest) {
 			t.Fatalf("%#v does not come back: %v", e, err)
 		}

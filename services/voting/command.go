@@ -6,63 +6,70 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
-// Command is something a caller asks of a poll: a change or a query.
+// Command is a change or a query that a caller submits to a poll.
 type Command interface {
-	// decide returns what the command does to the state at a time in Unix
-	// milliseconds, or why it is refused. Queries do nothing.
-	decide(s *State, at int64) (decision, error)
-	// answer returns what the caller is told, from the state after the command.
-	answer(s *State) Answer
-	// append appends the encoding that decodeCommand reads.
-	append(buf []byte) []byte
+	// decideAt returns what the command does to the state at a time in Unix
+	// milliseconds, or the error that refuses it. Queries do nothing.
+	decideAt(s *State, at int64) (pollDecision, error)
+	// answerFrom returns the result for the caller, from the state after the command.
+	answerFrom(s *State) Answer
+	// appendTo appends the encoding that decodeCommand reads.
+	appendTo(buf []byte) []byte
 }
 
-// Answer is what a command is answered with: the poll's standing after a vote and
-// for those who ask, its configuration and how often it was reset for those who
-// ask for that.
+// Answer is the result of a command: the poll's statistics after a vote or a query for
+// them, with the configuration if that may hide them; its configuration and the number
+// of its resets after the queries for these.
 type Answer struct {
 	tally  Tally
 	config *Config // nil: none is saved
 	resets uint64
 }
 
-type decision = stream.Decision[Entry, Answer]
+type pollDecision = stream.Decision[Entry, Answer]
 
-func store(e Entry) (decision, error) { return decision{Entry: e, Store: true}, nil }
+func storeEntry(e Entry) (pollDecision, error) { return pollDecision{Entry: e, Store: true}, nil }
 
-// vote submits times copies of value (section 4.1, POST /vote).
-type vote struct {
+// voteCommand submits times copies of value (section 4.1, POST /vote).
+type voteCommand struct {
 	voter        Voter
 	value, times int64
+	existing     bool // only into a poll that exists
 }
 
-func (c vote) decide(s *State, at int64) (decision, error) {
-	rules := s.rules()
-	if !within(c.value, minValue, maxValue) {
-		return decision{}, errValueOutOfBounds
+func (c voteCommand) decideAt(s *State, at int64) (pollDecision, error) {
+	rules := s.currentConfig()
+	if !isWithin(c.value, minValue, maxValue) {
+		return pollDecision{}, errValueOutOfBounds
 	}
-	if !within(c.times, 1, min(maxCount, rules.TotalVotesPerUser)) {
-		return decision{}, errCountOutOfBounds
+	if !isWithin(c.times, 1, min(maxCount, rules.TotalVotesPerUser)) {
+		return pollDecision{}, errCountOutOfBounds
 	}
-	if !rules.open(at) {
-		return decision{}, errPollClosed
+	if !rules.isOpen(at) {
+		return pollDecision{}, errPollClosed
 	}
-	id, ok := c.voter.identity(rules.UserIDVoting)
-	if !ok || rules.multi() && !rules.allow(s.voters.get(id), c.value, c.times) {
-		return decision{}, errUnacceptable
+	if rules.LoggedInOnly && !c.voter.isLoggedIn() {
+		return pollDecision{}, errLoggedOut
 	}
-	return store(voted{
+	id, ok := c.voter.identityIn(rules.UserIDVoting)
+	if !ok || rules.isMultiVote() && !rules.allowsVote(s.voters.get(id), c.value, c.times) {
+		return pollDecision{}, errUnacceptable
+	}
+	if c.existing && !s.exists() {
+		return pollDecision{}, errNoPoll
+	}
+	return storeEntry(voteEntry{
 		voter:   c.voter,
 		byUser:  rules.UserIDVoting,
-		replace: !rules.multi(),
+		replace: !rules.isMultiVote(),
 		value:   int16(c.value),
 		times:   uint16(c.times),
 	})
 }
 
-// allow reports whether a voter with the given ballot may add times votes for
+// allowsVote reports whether a voter with the given ballot may add times votes for
 // value in multi-vote mode.
-func (c Config) allow(b ballot, value, times int64) bool {
+func (c Config) allowsVote(b ballot, value, times int64) bool {
 	var total, same, distinct int64
 	for _, o := range b.options {
 		total += int64(o.times)
@@ -79,39 +86,47 @@ func (c Config) allow(b ballot, value, times int64) bool {
 		distinct <= c.DistinctOptionsPerUser
 }
 
-func (c vote) answer(s *State) Answer {
-	return Answer{tally: Tally{Statistics: s.Statistics(), Vote: &c.value}}
+func (c voteCommand) answerFrom(s *State) Answer {
+	return Answer{tally: Tally{Statistics: s.Statistics(), Vote: &c.value}, config: s.hidingConfig()}
 }
 
-// configure saves a configuration for the poll with the given id (section 4.1,
+// configureCommand saves a configuration for the poll with the given id (section 4.1,
 // POST /vote_config).
-type configure struct {
+type configureCommand struct {
 	id     string
 	config Config
 }
 
-func (c configure) decide(s *State, at int64) (decision, error) {
-	config, err := c.config.compact()
+func (c configureCommand) decideAt(s *State, at int64) (pollDecision, error) {
+	config, err := c.config.compactUserData()
 	if err != nil {
-		return decision{}, err
+		return pollDecision{}, err
 	}
 	if config.EndsAt < 0 {
 		config.EndsAt = at / 1000
 	}
-	if err := config.check(c.id); err != nil {
-		return decision{}, err
+	if config.ResultsVisibility == VisibleAlways {
+		config.ResultsVisibility = ""
 	}
-	if s.config != nil && bytes.Equal(s.config.encode(), config.encode()) {
-		return decision{}, nil
+	if err := config.checkLimits(c.id); err != nil {
+		return pollDecision{}, err
 	}
-	return store(configured{config})
+	config.Version = at
+	if s.config != nil {
+		config.Version = s.config.Version
+		if bytes.Equal(s.config.encodeJSON(), config.encodeJSON()) {
+			return pollDecision{}, nil
+		}
+		config.Version = max(at, s.config.Version+1)
+	}
+	return storeEntry(configEntry{config})
 }
 
-func (configure) answer(*State) Answer { return Answer{} }
+func (configureCommand) answerFrom(*State) Answer { return Answer{} }
 
-// modify adds to the modifiers of an identifier (section 4.1, POST
+// modifyCommand adds to the modifiers of an identifier (section 4.1, POST
 // /vote_modifier).
-type modify struct {
+type modifyCommand struct {
 	user string
 	add  int64
 }
@@ -120,49 +135,49 @@ type modify struct {
 // that every JSON reader keeps exact.
 const maxModifier = 1 << 53
 
-func (c modify) decide(s *State, _ int64) (decision, error) {
+func (c modifyCommand) decideAt(s *State, _ int64) (pollDecision, error) {
 	total := s.modifiers.get(c.user) + c.add // if it wraps around, to far out of bounds
-	if c.user == "" || len(c.user) > maxIdentity || !within(total, -maxModifier, maxModifier) {
-		return decision{}, errInvalidBody
+	if c.user == "" || len(c.user) > maxIdentity || !isWithin(total, -maxModifier, maxModifier) {
+		return pollDecision{}, errInvalidBody
 	}
-	return store(modified(c))
+	return storeEntry(modifierEntry(c))
 }
 
-func (modify) answer(*State) Answer { return Answer{} }
+func (modifyCommand) answerFrom(*State) Answer { return Answer{} }
 
-// remove deletes the vote state and the configuration (section 4.1, DELETE
+// resetCommand deletes the vote state and the configuration (section 4.1, DELETE
 // /vote). Where there is nothing it does nothing.
-type remove struct{}
+type resetCommand struct{}
 
-func (remove) decide(s *State, _ int64) (decision, error) {
+func (resetCommand) decideAt(s *State, _ int64) (pollDecision, error) {
 	if !s.used {
-		return decision{}, nil
+		return pollDecision{}, nil
 	}
-	return store(reset{})
+	return storeEntry(resetEntry{})
 }
 
-func (remove) answer(*State) Answer { return Answer{} }
+func (resetCommand) answerFrom(*State) Answer { return Answer{} }
 
-// standing asks for the statistics and the voter's latest vote.
-type standing struct{ voter Voter }
+// standingQuery asks for the statistics and the voter's latest vote.
+type standingQuery struct{ voter Voter }
 
-func (standing) decide(*State, int64) (decision, error) { return decision{}, nil }
+func (standingQuery) decideAt(*State, int64) (pollDecision, error) { return pollDecision{}, nil }
 
-func (q standing) answer(s *State) Answer {
-	return Answer{tally: Tally{Statistics: s.Statistics(), Vote: s.known(q.voter)}}
+func (q standingQuery) answerFrom(s *State) Answer {
+	return Answer{tally: Tally{Statistics: s.Statistics(), Vote: s.latestVote(q.voter)}, config: s.hidingConfig()}
 }
 
-// settings asks for the configuration.
-type settings struct{}
+// configQuery asks for the configuration.
+type configQuery struct{}
 
-func (settings) decide(*State, int64) (decision, error) { return decision{}, nil }
-func (settings) answer(s *State) Answer                 { return Answer{config: s.config} }
+func (configQuery) decideAt(*State, int64) (pollDecision, error) { return pollDecision{}, nil }
+func (configQuery) answerFrom(s *State) Answer                   { return Answer{config: s.config} }
 
-// overview asks for all that a poll's audience is told of.
-type overview struct{}
+// overviewQuery asks for all that subscribers of a poll see.
+type overviewQuery struct{}
 
-func (overview) decide(*State, int64) (decision, error) { return decision{}, nil }
+func (overviewQuery) decideAt(*State, int64) (pollDecision, error) { return pollDecision{}, nil }
 
-func (overview) answer(s *State) Answer {
+func (overviewQuery) answerFrom(s *State) Answer {
 	return Answer{tally: Tally{Statistics: s.Statistics()}, config: s.config, resets: s.resets}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
@@ -24,6 +25,19 @@ type Config struct {
 	UserData               json.RawMessage `json:"userData"`
 	StartsAt               int64           `json:"startsAt"`
 	EndsAt                 int64           `json:"endsAt"`
+
+	// The fields below are absent from what is stored, exported and answered unless a
+	// configuration uses them.
+
+	ResultsVisibility Visibility `json:"resultsVisibility,omitempty"`
+	// ShowCount leaves count visible where the other figures are hidden.
+	ShowCount bool `json:"showCount,omitempty"`
+	// LoggedInOnly refuses the votes of viewers that are not logged in.
+	LoggedInOnly bool `json:"loggedInOnly,omitempty"`
+	// Version rises with each saved configuration of the poll: the Unix milliseconds of
+	// its saving or, within one millisecond, the number after. It is 0 for one that an
+	// earlier release saved.
+	Version int64 `json:"version,omitempty"`
 }
 
 // DefaultConfig is in force while a poll has none of its own: one vote for each
@@ -32,7 +46,7 @@ func DefaultConfig() Config {
 	return Config{DistinctOptionsPerUser: 1, TotalVotesPerUser: 1, VotesPerOption: 1}
 }
 
-// Status is where a poll stands in its schedule.
+// Status is a phase of a poll's schedule.
 type Status string
 
 // The three statuses of section 3. They are computed, never stored.
@@ -43,9 +57,9 @@ const (
 )
 
 // Status returns the poll's status at the given time.
-func (c Config) Status(now time.Time) Status { return c.status(now.UnixMilli()) }
+func (c Config) Status(now time.Time) Status { return c.statusAt(now.UnixMilli()) }
 
-func (c Config) status(at int64) Status {
+func (c Config) statusAt(at int64) Status {
 	seconds := at / 1000
 	switch {
 	case seconds < c.StartsAt:
@@ -56,10 +70,10 @@ func (c Config) status(at int64) Status {
 	return Active
 }
 
-func (c Config) open(at int64) bool { return !c.Disabled && c.status(at) == Active }
+func (c Config) isOpen(at int64) bool { return !c.Disabled && c.statusAt(at) == Active }
 
-// multi reports whether votes add up instead of replacing one another.
-func (c Config) multi() bool { return c.TotalVotesPerUser > 1 }
+// isMultiVote reports whether votes add up instead of replacing one another.
+func (c Config) isMultiVote() bool { return c.TotalVotesPerUser > 1 }
 
 // Limits of a configuration (section 8), in bytes where they measure text.
 const (
@@ -72,9 +86,9 @@ const (
 	maxUserData        = 1024
 )
 
-// check returns why the configuration may not be stored for the poll with the
+// checkLimits returns why the configuration may not be stored for the poll with the
 // given id, or nil.
-func (c Config) check(id string) error {
+func (c Config) checkLimits(id string) error {
 	for _, rule := range []struct {
 		broken bool
 		reason string
@@ -82,15 +96,16 @@ func (c Config) check(id string) error {
 		{utf8.RuneCountInString(id) > maxIDLength, "id must be at most 64 characters"},
 		{strings.Contains(id, "."), "id must not contain '.'"},
 		{c.Global && !isGlobal(id), "id of a global poll must begin with 'global'"},
-		{!within(c.DistinctOptionsPerUser, 1, maxDistinctOptions), "distinctOptionsPerUser must be between 1 and 258"},
-		{!within(c.TotalVotesPerUser, 1, maxTotalVotes), "totalVotesPerUser must be between 1 and 1024"},
+		{!isWithin(c.DistinctOptionsPerUser, 1, maxDistinctOptions), "distinctOptionsPerUser must be between 1 and 258"},
+		{!isWithin(c.TotalVotesPerUser, 1, maxTotalVotes), "totalVotesPerUser must be between 1 and 1024"},
 		{c.VotesPerOption < 1, "votesPerOption must be greater than 0"},
 		{len(c.Prompt) > maxPrompt, "prompt must be at most 256 bytes"},
 		{len(c.Options) > maxOptions, "options must have at most 32 entries"},
-		{longest(c.Options) > maxOption, "each of options must be at most 128 bytes"},
+		{longestOption(c.Options) > maxOption, "each of options must be at most 128 bytes"},
 		{len(c.UserData) > maxUserData, "userData must be at most 1024 bytes"},
 		{c.StartsAt < 0, "startsAt must not be negative"},
 		{c.StartsAt != 0 && c.EndsAt != 0 && c.StartsAt > c.EndsAt, "startsAt must not be after endsAt"},
+		{!c.ResultsVisibility.isKnown(), "resultsVisibility must be always, afterVote, afterClose or staff"},
 	} {
 		if rule.broken {
 			return fault.New(fault.Invalid, rule.reason)
@@ -99,19 +114,19 @@ func (c Config) check(id string) error {
 	return nil
 }
 
-func within(n, low, high int64) bool { return low <= n && n <= high }
+func isWithin(n, low, high int64) bool { return low <= n && n <= high }
 
-func longest(options []string) (n int) {
+func longestOption(options []string) (n int) {
 	for _, option := range options {
 		n = max(n, len(option))
 	}
 	return n
 }
 
-// compact returns the configuration with userData as its bytes without
+// compactUserData returns the configuration with userData as its bytes without
 // insignificant white space, which is how its size is counted, and with nothing
 // of the caller's that may change.
-func (c Config) compact() (Config, error) {
+func (c Config) compactUserData() (Config, error) {
 	c.Options = append([]string(nil), c.Options...) // nil when there are none
 	if len(c.UserData) == 0 {
 		c.UserData = nil
@@ -125,17 +140,14 @@ func (c Config) compact() (Config, error) {
 	return c, nil
 }
 
-// encode returns the form in which it is stored and passed on. Equal
-// configurations have equal encodings, and userData keeps its bytes: escaping it
-// for HTML would make it longer than what was measured.
-func (c Config) encode() []byte {
-	var buf bytes.Buffer
-	encoder := json.NewEncoder(&buf)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(c); err != nil {
+// encodeJSON returns the form in which it is stored and forwarded. Equal configurations
+// have equal encodings, and userData keeps its bytes.
+func (c Config) encodeJSON() []byte {
+	encoded, err := exactjson.Marshal(c)
+	if err != nil {
 		panic(err) // strings, integers and JSON that compact has accepted
 	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+	return encoded
 }
 
 func decodeConfig(encoded []byte) (c Config, err error) {

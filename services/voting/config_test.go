@@ -62,11 +62,15 @@ func TestConfigBounds(t *testing.T) {
 			"startsAt must not be after endsAt"},
 		"start after the end that is now": {"p", func(c *Config) { c.StartsAt, c.EndsAt = 1<<62, -1 },
 			"startsAt must not be after endsAt"},
+		"results after the vote": {"p", func(c *Config) { c.ResultsVisibility = VisibleAfterVote }, ""},
+		"results for staff":      {"p", func(c *Config) { c.ResultsVisibility = VisibleToStaff }, ""},
+		"results of no known kind": {"p", func(c *Config) { c.ResultsVisibility = "Always" },
+			"resultsVisibility must be always, afterVote, afterClose or staff"},
 		"times beyond any calendar": {"p", func(c *Config) { c.StartsAt, c.EndsAt = 1<<62, 1<<62 }, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := configure{id: test.id, config: DefaultConfig()}
+			c := configureCommand{id: test.id, config: DefaultConfig()}
 			if test.change != nil {
 				test.change(&c.config)
 			}
@@ -85,11 +89,12 @@ func TestConfigComesBackAsSaved(t *testing.T) {
 	want := Config{
 		UserIDVoting: true, DistinctOptionsPerUser: 3, TotalVotesPerUser: 4, VotesPerOption: 5, Global: true,
 		Disabled: true, Prompt: "é<>&\u2028\x00", Options: []string{"", "b"}, UserData: json.RawMessage(`{"a":null}`),
-		StartsAt: 7, EndsAt: 8,
+		StartsAt: 7, EndsAt: 8, ResultsVisibility: VisibleAfterVote, ShowCount: true, LoggedInOnly: true,
 	}
 	p := newPoll()
-	p.accept(t, configure{"global", want})
-	if diff := cmp.Diff(want, p.state.rules()); diff != "" {
+	p.accept(t, configureCommand{"global", want})
+	want.Version = p.at
+	if diff := cmp.Diff(want, p.state.currentConfig()); diff != "" {
 		t.Errorf("configuration (-saved +read):\n%s", diff)
 	}
 }
@@ -100,7 +105,7 @@ func TestIdenticalConfigStoresNothing(t *testing.T) {
 		c.Options, c.UserData = []string{"<a>"}, json.RawMessage(`{"k": "<"}`)
 	})
 	tests := map[string]struct {
-		second configure
+		second configureCommand
 		stored bool
 	}{
 		"the same":          {with(func(c *Config) { *c = first.config }), false},
@@ -126,12 +131,68 @@ func TestIdenticalConfigStoresNothing(t *testing.T) {
 	}
 }
 
+// A configuration that uses none of the later fields is stored as it was before there
+// were any, but for its version.
+func TestUnusedFieldsAreNotStored(t *testing.T) {
+	p := newPoll()
+	p.accept(t, with(func(c *Config) { c.ResultsVisibility = VisibleAlways }))
+	c := p.state.currentConfig()
+	c.Version = 0
+	encoded := string(c.encodeJSON())
+	for _, field := range []string{"resultsVisibility", "showCount", "loggedInOnly", "version"} {
+		if strings.Contains(encoded, field) {
+			t.Errorf("%s is in %s", field, encoded)
+		}
+	}
+}
+
+// The version rises with each configuration that is saved, also within one millisecond.
+func TestVersionRises(t *testing.T) {
+	p := newPoll()
+	versions := []int64{}
+	for _, votes := range []int64{1, 2, 2, 3} {
+		p.accept(t, with(func(c *Config) { c.VotesPerOption = votes }))
+		versions = append(versions, p.state.config.Version-p.at)
+	}
+	if want := []int64{0, 1, 1, 2}; !slices.Equal(versions, want) {
+		t.Errorf("the versions follow the time by %v, want %v", versions, want)
+	}
+}
+
+// TestHidesResults: section 2.4.
+func TestHidesResults(t *testing.T) {
+	for visibility, want := range map[Visibility]string{
+		"": "", VisibleAlways: "", VisibleAfterVote: "pending active", VisibleAfterClose: "pending active", VisibleToStaff: "pending active expired",
+	} {
+		for _, status := range []Status{Pending, Active, Expired} {
+			c := Config{ResultsVisibility: visibility, Disabled: true}
+			if got := c.HidesResults(status); got != strings.Contains(want, string(status)) {
+				t.Errorf("%q hides the results while %s: %v", visibility, status, got)
+			}
+		}
+	}
+}
+
+// TestLoggedInOnly: section 2.8.
+func TestLoggedInOnly(t *testing.T) {
+	for voter, want := range map[Voter]string{
+		{"U1", ""}: "", {"A1", "1"}: "", {"", "1"}: "", {"U1", "1"}: "",
+		{"A1", ""}: "only logged-in viewers may vote", {"u1", ""}: "only logged-in viewers may vote", {}: "only logged-in viewers may vote",
+	} {
+		p := newPoll()
+		p.accept(t, with(func(c *Config) { c.LoggedInOnly = true }))
+		if got := p.do(t, cast(voter, 1)); got != want {
+			t.Errorf("%+v: %q, want %q", voter, got, want)
+		}
+	}
+}
+
 // TestNegativeEndIsNow: decisions, "Voting".
 func TestNegativeEndIsNow(t *testing.T) {
 	p := newPoll()
 	p.at = start + 999
 	p.accept(t, with(func(c *Config) { c.EndsAt = -5 }))
-	if got, want := p.state.rules().EndsAt, int64(start/1000); got != want {
+	if got, want := p.state.currentConfig().EndsAt, int64(start/1000); got != want {
 		t.Errorf("endsAt is %d, want %d", got, want)
 	}
 }
@@ -144,7 +205,7 @@ func TestConfigIsNotTheCallers(t *testing.T) {
 		t.Fatal(err)
 	}
 	options[0], data[1] = "b", 'b'
-	got := d.Entry.(configured).config
+	got := d.Entry.(configEntry).config
 	if !slices.Equal(got.Options, []string{"a"}) || string(got.UserData) != `"a"` {
 		t.Errorf("the caller changed what is stored: %q %s", got.Options, got.UserData)
 	}

@@ -1,28 +1,37 @@
 package voting
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
-// decay is a forward-decayed sum of the accepted values: each weighs
-// 2^((t−landmark)/half-life), so that ageing all of them is one division when
+// HalfLife is the time in which the weight of a vote in the decayed sum halves.
+// It is part of the fold: with another one the same log gives other sums, so no
+// process may choose it.
+const HalfLife = time.Minute
+
+// decayedSum is a forward-decayed sum of the accepted values: each weighs
+// 2^((t−landmark)/HalfLife), so that ageing all of them is one division when
 // the sum is read. It takes its times from the log, so a replay gives the same
 // bits.
-type decay struct {
+type decayedSum struct {
 	landmark int64   // Unix milliseconds
 	nudged   int64   // time of the last accepted vote, Unix milliseconds
 	scale    float64 // weight of a value at nudged, 0 while nothing was counted
 	sum      float64
 }
 
-// maxScale is where the landmark moves, long before the sum could overflow.
+// maxScale is the scale at which the landmark moves, long before the sum could
+// overflow.
 const maxScale = 1 << 40
 
-// add counts the sum of the values accepted at a time.
-func (d *decay) add(at, values int64, halfLife float64) {
+// addValues counts the sum of the values accepted at a time.
+func (d *decayedSum) addValues(at, values int64) {
 	if d.scale == 0 {
-		*d = decay{landmark: at, nudged: at, scale: 1}
+		*d = decayedSum{landmark: at, nudged: at, scale: 1}
 	}
 	if at != d.nudged {
-		d.nudged, d.scale = at, exp2(float64(at-d.landmark)/halfLife)
+		d.nudged, d.scale = at, exp2(float64(at-d.landmark)/float64(HalfLife.Milliseconds()))
 	}
 	if d.scale > maxScale {
 		d.sum /= d.scale
@@ -55,7 +64,7 @@ type Decay struct {
 	LastAltered  int64   // Unix milliseconds at which the weight was 1
 }
 
-func (d *decay) report() Decay {
+func (d *decayedSum) reportDecay() Decay {
 	if d.scale == 0 {
 		return Decay{}
 	}

@@ -46,11 +46,11 @@ func TestDecay(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var d decay
+			var d decayedSum
 			for _, v := range test.votes {
-				d.add(start+int64(v[0]*halfLife), int64(v[1]), halfLife)
+				d.addValues(start+int64(v[0]*halfLife), int64(v[1]))
 			}
-			if got := d.report(); got != test.want {
+			if got := d.reportDecay(); got != test.want {
 				t.Errorf("decay is %+v, want %+v", got, test.want)
 			}
 		})
@@ -65,8 +65,8 @@ func TestDecayCountsWhatWasAccepted(t *testing.T) {
 	}{
 		"count 3 is three times":     {[]Command{limits(1, 9, 9), times(ann, 5, 3)}, 15},
 		"replaced votes stay":        {[]Command{cast(ann, 5), cast(ann, 7)}, 12},
-		"modifiers do not enter":     {[]Command{modify{"Uann", 4}, cast(ann, 5), modify{"Uann", -9}}, 5},
-		"DELETE begins it from zero": {[]Command{cast(ann, 5), remove{}}, 0},
+		"modifiers do not enter":     {[]Command{modifyCommand{"Uann", 4}, cast(ann, 5), modifyCommand{"Uann", -9}}, 5},
+		"DELETE begins it from zero": {[]Command{cast(ann, 5), resetCommand{}}, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -3,13 +3,15 @@ package voting
 import (
 	"encoding/binary"
 	"slices"
+
+	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
 // Entry is one thing that happened to a poll. An entry says all that a replay
 // needs, so that what was decided once is never decided again.
 type Entry interface {
-	apply(s *State, at int64)
-	append(buf []byte) []byte
+	applyTo(s *State, at int64)
+	appendTo(buf []byte) []byte
 }
 
 // The first byte of an encoded entry.
@@ -20,9 +22,9 @@ const (
 	kindReset
 )
 
-// voted is an accepted vote: times copies of value. It replaces what the voter
+// voteEntry is an accepted vote: times copies of value. It replaces what the voter
 // had stored, or adds to it.
-type voted struct {
+type voteEntry struct {
 	voter   Voter
 	byUser  bool
 	replace bool
@@ -30,25 +32,25 @@ type voted struct {
 	times   uint16
 }
 
-func (e voted) apply(s *State, at int64) {
-	id, _ := e.voter.identity(e.byUser)
-	before, weight := s.voters.get(id), s.weight(id)
-	after := ballot{last: e.value, stored: true, options: []option{{e.value, e.times}}}
+func (e voteEntry) applyTo(s *State, at int64) {
+	id, _ := e.voter.identityIn(e.byUser)
+	before, weight := s.voters.get(id), s.voteWeight(id)
+	after := ballot{last: e.value, stored: true, options: []optionVotes{{e.value, e.times}}}
 	if e.replace {
-		s.count(before, -weight)
-		s.count(after, weight)
+		s.countBallot(before, -weight)
+		s.countBallot(after, weight)
 	} else {
-		s.count(after, weight)
+		s.countBallot(after, weight)
 		after.options = withVotes(before.options, e.value, e.times)
 	}
 	s.voters.set(id, after)
-	s.decay.add(at, int64(e.value)*int64(e.times), s.halfLife)
+	s.decay.addValues(at, int64(e.value)*int64(e.times))
 	s.used = true
 }
 
 // withVotes returns the options with times more votes for value, in a slice of
 // its own.
-func withVotes(options []option, value int16, times uint16) []option {
+func withVotes(options []optionVotes, value int16, times uint16) []optionVotes {
 	options = slices.Clone(options)
 	for i := range options {
 		if options[i].value == value {
@@ -56,70 +58,78 @@ func withVotes(options []option, value int16, times uint16) []option {
 			return options
 		}
 	}
-	return append(options, option{value, times})
+	return append(options, optionVotes{value, times})
 }
 
-func (e voted) append(buf []byte) []byte {
-	buf = e.voter.append(append(buf, kindVote))
-	buf = appendBool(appendBool(buf, e.byUser), e.replace)
+func (e voteEntry) appendTo(buf []byte) []byte {
+	buf = e.voter.appendTo(append(buf, kindVote))
+	buf = wire.AppendBool(wire.AppendBool(buf, e.byUser), e.replace)
 	buf = binary.AppendVarint(buf, int64(e.value))
 	return binary.AppendUvarint(buf, uint64(e.times))
 }
 
-// configured is a configuration that was saved.
-type configured struct {
+// configEntry is a configuration that was saved.
+type configEntry struct {
 	config Config
 }
 
-func (e configured) apply(s *State, _ int64) {
+func (e configEntry) applyTo(s *State, _ int64) {
 	s.config, s.used = &e.config, true
 }
 
-func (e configured) append(buf []byte) []byte {
-	return appendBytes(append(buf, kindConfigured), e.config.encode())
+func (e configEntry) appendTo(buf []byte) []byte {
+	return wire.AppendBytes(append(buf, kindConfigured), e.config.encodeJSON())
 }
 
-// modified adds to the modifiers of an identifier.
-type modified struct {
+// modifierEntry adds to the modifiers of an identifier.
+type modifierEntry struct {
 	user string
 	add  int64
 }
 
-func (e modified) apply(s *State, _ int64) {
-	before := s.weight(e.user)
+func (e modifierEntry) applyTo(s *State, _ int64) {
+	before := s.voteWeight(e.user)
 	s.modifiers.set(e.user, s.modifiers.get(e.user)+e.add)
-	s.count(s.voters.get(e.user), s.weight(e.user)-before)
+	s.countBallot(s.voters.get(e.user), s.voteWeight(e.user)-before)
 	s.used = true
 }
 
-func (e modified) append(buf []byte) []byte {
-	return binary.AppendVarint(appendBytes(append(buf, kindModified), e.user), e.add)
+func (e modifierEntry) appendTo(buf []byte) []byte {
+	return binary.AppendVarint(wire.AppendBytes(append(buf, kindModified), e.user), e.add)
 }
 
-// reset ends everything but the log.
-type reset struct{}
+// resetEntry ends everything but the log.
+type resetEntry struct{}
 
-func (reset) apply(s *State, _ int64)  { s.reset() }
-func (reset) append(buf []byte) []byte { return append(buf, kindReset) }
+func (resetEntry) applyTo(s *State, _ int64)  { s.resetAll() }
+func (resetEntry) appendTo(buf []byte) []byte { return append(buf, kindReset) }
 
-// decodeEntry reads one entry.
-func decodeEntry(d *decoder) Entry {
-	switch d.byte() {
+// DecodeEntry implements [stream.EntryEncoding].
+func (pollRules) DecodeEntry(r *wire.Reader) Entry {
+	switch r.Byte() {
 	case kindVote:
-		return voted{
-			voter:   d.voter(),
-			byUser:  d.byte() != 0,
-			replace: d.byte() != 0,
-			value:   int16(d.bounded(d.varint(), minValue, maxValue)),
-			times:   uint16(d.bounded(int64(d.uvarint()), 1, maxCount)),
+		return voteEntry{
+			voter:   readVoter(r),
+			byUser:  r.Bool(),
+			replace: r.Bool(),
+			value:   int16(checkBounds(r, r.Varint(), minValue, maxValue)),
+			times:   uint16(checkBounds(r, int64(r.Uvarint()), 1, maxCount)),
 		}
 	case kindConfigured:
-		return configured{d.config()}
+		return configEntry{readConfig(r)}
 	case kindModified:
-		return modified{user: d.string(), add: d.varint()}
+		return modifierEntry{user: r.Text(), add: r.Varint()}
 	case kindReset:
-		return reset{}
+		return resetEntry{}
 	}
-	d.fail()
-	return reset{}
+	r.Fail(wire.ErrMalformed)
+	return resetEntry{}
+}
+
+// checkBounds returns v, which was read, and fails unless it is within bounds.
+func checkBounds(r *wire.Reader, v, low, high int64) int64 {
+	if !isWithin(v, low, high) {
+		r.Fail(wire.ErrMalformed)
+	}
+	return v
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
-// owner is another process that owns every stream. lose says of a request, by
-// its number, that its answer is lost.
+// owner is another process that owns every stream. lose reports whether the answer to
+// the nth request is lost.
 type owner struct {
 	service *voting.Service
 	lose    func(n int) bool
@@ -27,7 +27,7 @@ type owner struct {
 }
 
 func (o *owner) Owner(string) stream.Peer { return o }
-func (o *owner) Rivals(string) int        { return 0 }
+func (o *owner) Contenders(string) int    { return 0 }
 func (o *owner) ID() string               { return "owner" }
 
 func (o *owner) Send(ctx context.Context, request []byte) ([]byte, error) {
@@ -51,7 +51,7 @@ func passing(t *testing.T, store stream.Store, lose func(n int) bool) (*voting.S
 
 var forwardedPoll = voting.Poll{Environment: "production", Extension: "e", Channel: "c", ID: "p"}
 
-// What another process is asked and answers is what this one would have said.
+// A forwarded command or query gets the answer that this process would have given.
 func TestPassedOnIsAnsweredTheSame(t *testing.T) {
 	ctx := t.Context()
 	store := storetest.NewMemory()
@@ -156,8 +156,8 @@ func TestVotesWhoseAnswerIsLostCountOnce(t *testing.T) {
 func FuzzServe(f *testing.F) {
 	var requests [][]byte
 	store := storetest.NewMemory()
-	record := recorder{service: voting.NewService(store, stream.SystemClock(), stream.Options{}, voting.HalfLife), requests: &requests}
-	away := voting.NewService(store, stream.SystemClock(), stream.Options{Peers: record}, voting.HalfLife)
+	record := recorder{service: voting.NewService(store, stream.SystemClock(), stream.Options{}), requests: &requests}
+	away := voting.NewService(store, stream.SystemClock(), stream.Options{Peers: record})
 	_, _ = away.Vote(context.Background(), forwardedPoll, voting.Voter{OpaqueID: "U1"}, 1, 1)
 	_, _ = away.Tally(context.Background(), forwardedPoll, voting.Voter{OpaqueID: "U1"})
 	_ = away.Configure(context.Background(), forwardedPoll, voting.Config{})
@@ -175,7 +175,7 @@ type recorder struct {
 }
 
 func (r recorder) Owner(string) stream.Peer { return r }
-func (r recorder) Rivals(string) int        { return 0 }
+func (r recorder) Contenders(string) int    { return 0 }
 func (r recorder) ID() string               { return "recorder" }
 
 func (r recorder) Send(ctx context.Context, request []byte) ([]byte, error) {

@@ -99,26 +99,26 @@ func runBatch(t *testing.T, p *poll, m *model, in *script) {
 func (p *poll) snapshotOfAnswers() []string { return answers(p.state) }
 
 func answers(s *State) []string {
-	all := []string{string(s.rules().encode())}
+	all := []string{string(s.currentConfig().encodeJSON())}
 	for _, v := range scriptVoters {
-		all = append(all, string(Tally{s.Statistics(), s.known(v)}.AppendJSON(nil)))
-		id, _ := v.identity(s.rules().UserIDVoting)
-		all = append(all, string(modified{id, s.modifiers.get(id)}.append(nil)))
+		all = append(all, string(Tally{Statistics: s.Statistics(), Vote: s.latestVote(v)}.AppendJSON(nil)))
+		id, _ := v.identityIn(s.currentConfig().UserIDVoting)
+		all = append(all, string(modifierEntry{id, s.modifiers.get(id)}.appendTo(nil)))
 	}
 	return all
 }
 
 func restored(t *testing.T, p *poll, s *State) *State {
 	t.Helper()
-	fresh, err := p.RestoreSnapshot(p.AppendSnapshot(nil, s))
+	fresh, err := restoreSnapshot(p.AppendSnapshot(nil, s))
 	if err != nil {
 		t.Fatalf("restore: %v", err)
 	}
 	if diff := cmp.Diff(answers(s), answers(fresh)); diff != "" {
 		t.Errorf("the snapshot is not the state (-state +snapshot):\n%s", diff)
 	}
-	if fresh.size() <= 0 || fresh.used != s.used {
-		t.Errorf("size %d, used %v, want more than 0, %v", fresh.size(), fresh.used, s.used)
+	if fresh.memorySize() <= 0 || fresh.used != s.used {
+		t.Errorf("size %d, used %v, want more than 0, %v", fresh.memorySize(), fresh.used, s.used)
 	}
 	return fresh
 }
@@ -143,10 +143,10 @@ func checkLog(t *testing.T, p *poll, m *model) {
 	t.Helper()
 	var got []LogRecord
 	for _, l := range p.log {
-		e, _, _ := p.DecodeEntry(l.payload)
-		if e, ok := e.(voted); ok {
+		e, _, _ := decodeEntry(l.payload)
+		if e, ok := e.(voteEntry); ok {
 			for range e.times {
-				got = append(got, e.record(l.at, Cursor{}))
+				got = append(got, e.logRecord(l.at, Cursor{}))
 			}
 		}
 	}
@@ -185,12 +185,12 @@ func (in *script) voter() Voter { return pick(in, scriptVoters...) }
 func (in *script) command(at int64) Command {
 	switch in.below(16) {
 	case 0:
-		return remove{}
+		return resetCommand{}
 	case 1, 2:
 		return in.configure(at)
 	case 3, 4, 5:
 		v := in.voter()
-		return modify{
+		return modifyCommand{
 			user: pick(in, v.OpaqueID, v.UserID),
 			add:  pick[int64](in, 1, 2, 5, -1, -1, -2, 0, 1<<53, -1<<53, 1<<52, 1<<53+1),
 		}
@@ -199,17 +199,21 @@ func (in *script) command(at int64) Command {
 	if in.below(4) == 0 {
 		value = pick[int64](in, 128, -128, 31, 32, -1, 129, -129, 1<<40)
 	}
-	return vote{in.voter(), value, pick[int64](in, 1, 1, 1, 2, 3, 30, 31, 0)}
+	return voteCommand{voter: in.voter(), value: value, times: pick[int64](in, 1, 1, 1, 2, 3, 30, 31, 0)}
 }
 
-func (in *script) configure(at int64) configure {
+func (in *script) configure(at int64) configureCommand {
 	now := at / 1000
-	c := configure{"global-p", Config{
+	c := configureCommand{"global-p", Config{
 		DistinctOptionsPerUser: pick[int64](in, 1, 2, 3, 258),
 		TotalVotesPerUser:      pick[int64](in, 1, 2, 5, 40, 1024),
 		VotesPerOption:         pick[int64](in, 1, 2, 9, 4000),
 	}}
-	switch in.below(8) {
+	switch in.below(10) {
+	case 8:
+		c.config.LoggedInOnly = true
+	case 9:
+		c.config.ResultsVisibility, c.config.ShowCount = VisibleAfterClose, true
 	case 0:
 		c.config.UserIDVoting = true
 	case 1:

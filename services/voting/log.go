@@ -60,7 +60,7 @@ func (s *Service) Log(ctx context.Context, p Poll, after Cursor) iter.Seq2[LogRe
 					yield(LogRecord{}, fault.Wrap(fault.Storage, err, "the log is damaged"))
 					return
 				}
-				cast, ok := entry.(voted)
+				cast, ok := entry.(voteEntry)
 				if !ok {
 					continue
 				}
@@ -69,7 +69,7 @@ func (s *Service) Log(ctx context.Context, p Poll, after Cursor) iter.Seq2[LogRe
 					if chunk.Seq == after.seq && seen <= after.records {
 						continue
 					}
-					if !yield(cast.record(chunk.At, Cursor{chunk.Seq, seen}), nil) {
+					if !yield(cast.logRecord(chunk.At, Cursor{chunk.Seq, seen}), nil) {
 						return
 					}
 				}
@@ -78,7 +78,7 @@ func (s *Service) Log(ctx context.Context, p Poll, after Cursor) iter.Seq2[LogRe
 	}
 }
 
-func (e voted) record(at int64, place Cursor) LogRecord {
+func (e voteEntry) logRecord(at int64, place Cursor) LogRecord {
 	return LogRecord{
 		Identifier: e.voter.UserID,
 		Opaque:     e.voter.OpaqueID,

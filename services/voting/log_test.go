@@ -129,7 +129,7 @@ func TestParseCursor(t *testing.T) {
 // error, never quietly.
 func TestDamagedLogIsAnError(t *testing.T) {
 	store := storetest.NewMemoryOf(stream.Chunk{Stream: local.Stream(), Seq: 1, At: start, Count: 1, Payload: []byte{kindVote, 9}})
-	s := NewService(store, stream.SystemClock(), stream.Options{}, HalfLife)
+	s := NewService(store, stream.SystemClock(), stream.Options{})
 	t.Cleanup(func() { shut(t, s) })
 	var last error
 	for _, err := range s.Log(t.Context(), local, Cursor{}) {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -46,21 +47,28 @@ func (m *model) id(v Voter) string {
 // do runs a command and returns the reason of its refusal.
 func (m *model) do(at int64, command Command) string {
 	switch c := command.(type) {
-	case vote:
+	case voteCommand:
 		return m.vote(at, c)
-	case modify:
+	case modifyCommand:
 		sum := new(big.Int).Add(big.NewInt(m.modifiers[c.user]), big.NewInt(c.add))
 		if c.user == "" || sum.CmpAbs(big.NewInt(1<<53)) > 0 {
 			return "Invalid body"
 		}
 		m.modifiers[c.user] += c.add
 		m.touched = true
-	case configure: // its own checks are not the model's
+	case configureCommand: // its own checks are not the model's
+		if !m.stores(at, c) {
+			break
+		}
 		if c.config.EndsAt < 0 {
 			c.config.EndsAt = at / 1000
 		}
+		c.config.Version = at
+		if m.config != nil {
+			c.config.Version = max(at, m.config.Version+1)
+		}
 		m.config, m.touched = &c.config, true
-	case remove:
+	case resetCommand:
 		*m = model{last: map[string]int64{}, modifiers: map[string]int64{}, logged: m.logged}
 	}
 	return ""
@@ -69,18 +77,22 @@ func (m *model) do(at int64, command Command) string {
 // stores reports whether a command that is accepted leaves an entry.
 func (m *model) stores(at int64, command Command) bool {
 	switch c := command.(type) {
-	case configure:
+	case configureCommand:
 		if c.config.EndsAt < 0 {
 			c.config.EndsAt = at / 1000
 		}
-		return m.config == nil || !reflect.DeepEqual(*m.config, c.config)
-	case remove:
+		if m.config == nil {
+			return true
+		}
+		c.config.Version = m.config.Version
+		return !reflect.DeepEqual(*m.config, c.config)
+	case resetCommand:
 		return m.touched
 	}
 	return true
 }
 
-func (m *model) vote(at int64, c vote) string {
+func (m *model) vote(at int64, c voteCommand) string {
 	rules, id := m.rules(), m.id(c.voter)
 	now := at / 1000
 	switch {
@@ -90,6 +102,8 @@ func (m *model) vote(at int64, c vote) string {
 		return "Count out of bounds"
 	case rules.Disabled, now < rules.StartsAt, rules.EndsAt != 0 && now >= rules.EndsAt:
 		return "poll is closed"
+	case rules.LoggedInOnly && c.voter.UserID == "" && !strings.HasPrefix(c.voter.OpaqueID, "U"):
+		return "only logged-in viewers may vote"
 	case id == "":
 		return "unacceptable vote"
 	}
@@ -161,7 +175,7 @@ func (m *model) check(t *testing.T, got answer, v Voter) {
 		}
 	}
 	wantFloat(t, "mean", got.Mean.String(), quotient(sum, n))
-	wantFloat(t, "stddev", got.Stddev.String(), sampleDeviation(n, sum, squares))
+	wantFloat(t, "stddev", got.Stddev.String(), exactDeviation(n, sum, squares))
 	m.checkDecay(t, got)
 
 	last, voted := m.last[m.id(v)]
@@ -210,7 +224,7 @@ func quotient(a, b *big.Int) *big.Float {
 
 func bigFloat(n *big.Int) *big.Float { return new(big.Float).SetPrec(precision).SetInt(n) }
 
-func sampleDeviation(n, sum, squares *big.Int) *big.Float {
+func exactDeviation(n, sum, squares *big.Int) *big.Float {
 	if n.Cmp(big.NewInt(2)) < 0 {
 		return new(big.Float)
 	}

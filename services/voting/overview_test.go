@@ -8,9 +8,9 @@ import (
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
-// An overview has what the audience is told of: the figures, the end, and how
-// often the poll was deleted, which deletion itself does not forget. It is the
-// same whoever is asked, and when the log is read anew.
+// An overview has the figures that subscribers receive: the statistics, the end, and
+// how often the poll was deleted, which survives a deletion. Every process returns the
+// same, also after it reads the log again.
 func TestOverview(t *testing.T) {
 	ctx, store := t.Context(), storetest.NewMemory()
 	away, o := passing(t, store, nil)
@@ -23,8 +23,8 @@ func TestOverview(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if figures := string(got.AppendJSON(nil, nil)); got.EndsAt != endsAt || got.Resets != resets || got.Head != head || figures[:len(sum)] != sum {
-				t.Errorf("%s: ends at %d, %d resets, head %d, %s", name, got.EndsAt, got.Resets, got.Head, figures)
+			if figures := string(got.AppendJSON(nil, nil)); got.Config.EndsAt != endsAt || got.Resets != resets || got.Head != head || figures[:len(sum)] != sum {
+				t.Errorf("%s: ends at %d, %d resets, head %d, %s", name, got.Config.EndsAt, got.Resets, got.Head, figures)
 			}
 		}
 	}

@@ -8,18 +8,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
-// start is when the histories of the tests begin, in Unix milliseconds.
+// start is the time at which the histories of the tests begin, in Unix milliseconds.
 const start = 1_800_000_000_000
 
-// halfLife of the tests' rules, in milliseconds.
+// halfLife is HalfLife in milliseconds.
 const halfLife = 60_000
 
 // poll drives the rules as the engine does, one command a batch. Entries go
 // through their encoding.
 type poll struct {
-	rules
+	pollRules
 	state *State
 	at    int64
 	log   []logged
@@ -31,8 +32,8 @@ type logged struct {
 }
 
 func newPoll() *poll {
-	r := rules{halfLife: halfLife}
-	return &poll{rules: r, state: r.New(), at: start}
+	r := pollRules{}
+	return &poll{pollRules: r, state: r.New(), at: start}
 }
 
 // do runs a command at the present time and returns the reason of its refusal.
@@ -56,7 +57,7 @@ func (p *poll) append(t *testing.T, e Entry) {
 
 func (p *poll) apply(t *testing.T, s *State, l logged) {
 	t.Helper()
-	e, rest, err := p.DecodeEntry(l.payload)
+	e, rest, err := decodeEntry(l.payload)
 	if err != nil || len(rest) > 0 {
 		t.Fatalf("decode %x: %v, %d bytes left", l.payload, err, len(rest))
 	}
@@ -109,10 +110,10 @@ func read(t *testing.T, tally Tally) (a answer) {
 
 func (p *poll) answer(t *testing.T, v Voter) answer {
 	t.Helper()
-	return read(t, Tally{Statistics: p.state.Statistics(), Vote: p.state.known(v)})
+	return read(t, Tally{Statistics: p.state.Statistics(), Vote: p.state.latestVote(v)})
 }
 
-// figures is what most tests look at: the parts of an answer that are integers.
+// figures holds the integers of an answer, which most tests compare.
 type figures struct {
 	Count, Sum string
 	Specific   map[int]string // but for zeros
@@ -151,20 +152,42 @@ var (
 	bot  = Voter{UserID: "3"}
 )
 
-func cast(v Voter, value int64) vote { return vote{voter: v, value: value, times: 1} }
+func cast(v Voter, value int64) voteCommand { return voteCommand{voter: v, value: value, times: 1} }
 
-func times(v Voter, value, times int64) vote { return vote{voter: v, value: value, times: times} }
+func times(v Voter, value, times int64) voteCommand {
+	return voteCommand{voter: v, value: value, times: times}
+}
 
 // limits returns a command that saves the three limits.
-func limits(distinct, total, each int64) configure {
-	return configure{id: "p", config: Config{
+func limits(distinct, total, each int64) configureCommand {
+	return configureCommand{id: "p", config: Config{
 		DistinctOptionsPerUser: distinct, TotalVotesPerUser: total, VotesPerOption: each,
 	}}
 }
 
 // with returns a command that saves a configuration of one vote each, changed.
-func with(change func(*Config)) configure {
-	c := configure{id: "p", config: DefaultConfig()}
+func with(change func(*Config)) configureCommand {
+	c := configureCommand{id: "p", config: DefaultConfig()}
 	change(&c.config)
 	return c
+}
+
+// decodeEntry returns the entry at the start of an encoding, and the rest.
+func decodeEntry(encoded []byte) (Entry, []byte, error) {
+	r := wire.NewReader(encoded)
+	e := pollRules{}.DecodeEntry(r)
+	return e, r.Rest(), r.Err()
+}
+
+// readEntry is decodeEntry for a value to be exported.
+func readEntry(encoded []byte) (any, []byte, error) {
+	r := wire.NewReader(encoded)
+	e := EntryCodec{}.Readable(r)
+	return e, r.Rest(), r.Err()
+}
+
+func restoreSnapshot(encoded []byte) (*State, error) {
+	r := wire.NewReader(encoded)
+	s := pollRules{}.RestoreSnapshot(r)
+	return s, r.End()
 }

@@ -4,31 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/acclaim-dev/acclaim/services/internal/key"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
-// ParseStream returns the poll whose stream has a name.
-func ParseStream(name string) (Poll, error) {
-	var p Poll
-	parts, err := key.Split(name)
-	if err == nil && len(parts) > 4 {
-		p = Poll{Environment: parts[1], Extension: parts[2], ID: parts[len(parts)-1]}
-	}
-	if len(parts) == 6 {
-		p.Channel = parts[4]
-	}
-	if p.Stream() != name {
-		return Poll{}, fmt.Errorf("%s is not the name of a poll", name)
-	}
-	return p, nil
-}
+// EntryCodec exports and imports the entries of polls as objects whose members have
+// the names that the HTTP API gives them.
+type EntryCodec struct{}
 
-// Readable is how the entries of polls are exported and imported: as objects
-// whose members have the names that the HTTP API gives them.
-type Readable struct{}
-
-var _ stream.EntryCodec = Readable{}
+var _ stream.EntryCodec = EntryCodec{}
 
 // What an entry's member "entry" says.
 const (
@@ -62,18 +46,10 @@ type readableModified struct {
 }
 
 // Readable implements [stream.EntryCodec].
-func (Readable) Readable(encoded []byte) (any, []byte, error) {
-	d := &decoder{buf: encoded}
-	entry := decodeEntry(d)
-	if d.err != nil {
-		return nil, nil, d.err
-	}
-	return readable(entry, encoded), d.buf, nil
-}
-
-func readable(entry Entry, encoded []byte) any {
-	switch e := entry.(type) {
-	case voted:
+func (EntryCodec) Readable(r *wire.Reader) any {
+	encoded := r.Rest()
+	switch e := (pollRules{}).DecodeEntry(r).(type) {
+	case voteEntry:
 		return struct {
 			readableEntry
 			readableVoted
@@ -81,13 +57,15 @@ func readable(entry Entry, encoded []byte) any {
 			readableEntry{readableVote},
 			readableVoted{e.voter.OpaqueID, e.voter.UserID, e.byUser, e.replace, int64(e.value), int64(e.times)},
 		}
-	case configured:
-		d := &decoder{buf: encoded[1:]}
+	case configEntry:
+		if r.Err() != nil {
+			return nil
+		}
 		return struct {
 			readableEntry
 			readableConfigured
-		}{readableEntry{readableConfig}, readableConfigured{d.bytes()}}
-	case modified:
+		}{readableEntry{readableConfig}, readableConfigured{wire.NewReader(encoded[1:]).Bytes()}}
+	case modifierEntry:
 		return struct {
 			readableEntry
 			readableModified
@@ -97,7 +75,7 @@ func readable(entry Entry, encoded []byte) any {
 }
 
 // AppendReadable implements [stream.EntryCodec].
-func (Readable) AppendReadable(buf, object []byte) ([]byte, error) {
+func (EntryCodec) AppendReadable(buf, object []byte) ([]byte, error) {
 	var in struct {
 		readableEntry
 		readableVoted
@@ -110,25 +88,25 @@ func (Readable) AppendReadable(buf, object []byte) ([]byte, error) {
 	begin := len(buf)
 	switch in.Entry {
 	case readableVote:
-		if !within(in.Value, minValue, maxValue) || !within(in.Count, 1, maxCount) {
+		if !isWithin(in.Value, minValue, maxValue) || !isWithin(in.Count, 1, maxCount) {
 			return nil, errUnacceptable
 		}
 		voter := Voter{OpaqueID: in.Opaque, UserID: in.Identifier}
-		buf = voted{voter, in.ByUser, in.Replace, int16(in.Value), uint16(in.Count)}.append(buf)
+		buf = voteEntry{voter, in.ByUser, in.Replace, int16(in.Value), uint16(in.Count)}.appendTo(buf)
 	case readableConfig:
 		config, err := decodeConfig(in.Config)
 		if err != nil {
 			return nil, err
 		}
-		buf = configured{config}.append(buf)
+		buf = configEntry{config}.appendTo(buf)
 	case readableModifier:
-		buf = modified{in.User, in.Add}.append(buf)
+		buf = modifierEntry{in.User, in.Add}.appendTo(buf)
 	case readableReset:
-		buf = reset{}.append(buf)
+		buf = resetEntry{}.appendTo(buf)
 	default:
 		return nil, fmt.Errorf("%q is not an entry of a poll", in.Entry)
 	}
-	d := &decoder{buf: buf[begin:]}
-	decodeEntry(d)
-	return buf, d.err
+	r := wire.NewReader(buf[begin:])
+	pollRules{}.DecodeEntry(r)
+	return buf, r.Err()
 }

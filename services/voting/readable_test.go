@@ -23,16 +23,16 @@ func toJSON(t *testing.T, value any) []byte {
 // Every entry that is valid text comes back bit for bit.
 func TestReadableEntriesComeBack(t *testing.T) {
 	entries := append(everyEntry(),
-		voted{voter: Voter{"U<1> \u2028\"é\"", "汉"}, value: -3, times: 2},
-		configured{config: Config{Prompt: "a<b>&c", UserData: json.RawMessage(`{"<":"\u003c"}`)}})
+		voteEntry{voter: Voter{"U<1> \u2028\"é\"", "汉"}, value: -3, times: 2},
+		configEntry{config: Config{Prompt: "a<b>&c", UserData: json.RawMessage(`{"<":"\u003c"}`)}})
 	for _, e := range entries {
 		want := newPoll().AppendEntry(nil, e)
-		value, rest, err := Readable{}.Readable(append(bytes.Clone(want), 7))
+		value, rest, err := readEntry(append(bytes.Clone(want), 7))
 		if err != nil || len(rest) != 1 {
 			t.Fatalf("%#v: %v, rest %d", e, err, len(rest))
 		}
 		object := toJSON(t, value)
-		got, err := Readable{}.AppendReadable([]byte("before"), object)
+		got, err := EntryCodec{}.AppendReadable([]byte("before"), object)
 		if strings.Contains(string(want), "\xff") {
 			continue // what is not text does not come back; an export notices
 		}
@@ -43,8 +43,8 @@ func TestReadableEntriesComeBack(t *testing.T) {
 }
 
 func TestReadableShowsWhatTheAPICalls(t *testing.T) {
-	encoded := newPoll().AppendEntry(nil, voted{voter: Voter{"U1", "1"}, value: -3, times: 2, replace: true})
-	value, _, err := Readable{}.Readable(encoded)
+	encoded := newPoll().AppendEntry(nil, voteEntry{voter: Voter{"U1", "1"}, value: -3, times: 2, replace: true})
+	value, _, err := readEntry(encoded)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestReadableRefuses(t *testing.T) {
 		"config":        `{"entry":"config","config":[]}`,
 		"modifier":      `{"entry":"modifier","user":"1","add":1.5}`,
 	} {
-		if got, err := (Readable{}).AppendReadable(nil, []byte(object)); err == nil {
+		if got, err := (EntryCodec{}).AppendReadable(nil, []byte(object)); err == nil {
 			t.Errorf("%s: %s is read as %q", name, object, got)
 		}
 	}
@@ -100,7 +100,7 @@ func TestStreamNames(t *testing.T) {
 // comes back.
 func FuzzReadable(f *testing.F) {
 	for _, e := range everyEntry() {
-		value, _, err := Readable{}.Readable(newPoll().AppendEntry(nil, e))
+		value, _, err := readEntry(newPoll().AppendEntry(nil, e))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -113,15 +113,15 @@ func FuzzReadable(f *testing.F) {
 	f.Add([]byte(`{"entry":"vote","value":-128,"count":30,"VALUE":` + "1e3}"))
 	f.Add([]byte(`{"entry":"modifier","add":` + json.Number("9223372036854775808").String() + `}`))
 	f.Fuzz(func(t *testing.T, object []byte) {
-		encoded, err := Readable{}.AppendReadable(nil, object)
+		encoded, err := EntryCodec{}.AppendReadable(nil, object)
 		if err != nil {
 			return
 		}
-		value, rest, err := Readable{}.Readable(encoded)
+		value, rest, err := readEntry(encoded)
 		if err != nil || len(rest) > 0 {
 			t.Fatalf("%s is not an entry: %v", object, err)
 		}
-		again, err := Readable{}.AppendReadable(nil, toJSON(t, value))
+		again, err := EntryCodec{}.AppendReadable(nil, toJSON(t, value))
 		if err != nil {
 			t.Fatalf("%s does not come back: %v", object, err)
 		}
@@ -129,7 +129,7 @@ func FuzzReadable(f *testing.F) {
 			t.Errorf("%s comes back as %s", object, toJSON(t, value))
 		}
 		p := newPoll()
-		e, _, err := p.DecodeEntry(encoded)
+		e, _, err := decodeEntry(encoded)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -53,7 +53,7 @@ func checkRedaction(t *testing.T, p *poll, names map[string]string) {
 	renamed := func(v Voter) Voter { return Voter{rename(v.OpaqueID), rename(v.UserID)} }
 	fold := p.New()
 	for _, l := range p.log {
-		e, _, err := p.DecodeEntry(l.payload)
+		e, _, err := decodeEntry(l.payload)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,14 +63,14 @@ func checkRedaction(t *testing.T, p *poll, names map[string]string) {
 				t.Errorf("%#v names %s still", e, id)
 			}
 		}
-		e, _, err = p.DecodeEntry(p.AppendEntry(nil, e))
+		e, _, err = decodeEntry(p.AppendEntry(nil, e))
 		if err != nil {
 			t.Fatal(err)
 		}
 		p.Apply(fold, l.at, e)
 	}
 	checkRenamed(t, p, names, fold, renamed, rename)
-	again, err := p.RestoreSnapshot(p.AppendSnapshot(nil, p.state))
+	again, err := restoreSnapshot(p.AppendSnapshot(nil, p.state))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,19 +81,19 @@ func checkRedaction(t *testing.T, p *poll, names map[string]string) {
 func checkRenamed(t *testing.T, p *poll, names map[string]string, fold *State, renamed func(Voter) Voter, rename func(string) string) {
 	t.Helper()
 	for _, v := range scriptVoters {
-		before, after := Tally{p.state.Statistics(), p.state.known(v)}, Tally{fold.Statistics(), fold.known(renamed(v))}
+		before, after := Tally{Statistics: p.state.Statistics(), Vote: p.state.latestVote(v)}, Tally{Statistics: fold.Statistics(), Vote: fold.latestVote(renamed(v))}
 		if diff := cmp.Diff(string(before.AppendJSON(nil)), string(after.AppendJSON(nil))); diff != "" {
 			t.Errorf("without %v, as %v sees it (-before +after):\n%s", names, v, diff)
 		}
-		id, known := v.identity(p.state.rules().UserIDVoting)
-		if known && p.state.weight(id) != fold.weight(rename(id)) {
-			t.Errorf("without %v the weight of %s is %d", names, id, fold.weight(rename(id)))
+		id, known := v.identityIn(p.state.currentConfig().UserIDVoting)
+		if known && p.state.voteWeight(id) != fold.voteWeight(rename(id)) {
+			t.Errorf("without %v the weight of %s is %d", names, id, fold.voteWeight(rename(id)))
 		}
 		if names[id] != "" && (fold.voters.get(id).stored || fold.modifiers.get(id) != 0) {
 			t.Errorf("%s is known still", id)
 		}
 	}
-	if fold.tally != p.state.tally || fold.decay != p.state.decay || fold.used != p.state.used {
+	if fold.tally != p.state.tally || fold.decay != p.state.decay || fold.used != p.state.used || fold.resets != p.state.resets {
 		t.Errorf("without %v the sums are others", names)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
-// colliding holds a service's first append until every service has one to make,
-// all of which were then decided on the same state.
+// colliding holds a service's first append until every service has one to make, so
+// that all of these were decided on the same state.
 type colliding struct {
 	stream.Store
 	first     sync.Once
@@ -39,7 +39,7 @@ func serviceOver(t *testing.T, store stream.Store) *voting.Service {
 }
 
 func newService(t *testing.T, store stream.Store, options stream.Options) *voting.Service {
-	s := voting.NewService(store, stream.SystemClock(), options, voting.HalfLife)
+	s := voting.NewService(store, stream.SystemClock(), options)
 	t.Cleanup(func() {
 		if err := s.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Errorf("close: %v", err)

@@ -1,93 +1,90 @@
 package voting
 
-import "github.com/acclaim-dev/acclaim/services/internal/stream"
+import (
+	"bytes"
+	"maps"
 
-// rules hands the domain to the stream engine.
-type rules struct {
-	halfLife float64 // of the decay, in milliseconds
-}
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+)
 
-var _ stream.Rules[*State, Command, Entry, Answer] = rules{}
+// pollRules are the domain as the stream engine calls it.
+type pollRules struct{}
 
-func (r rules) New() *State            { return newState(r.halfLife) }
-func (r rules) Fork(s *State) *State   { return s.fork() }
-func (r rules) Size(s *State) int      { return s.size() }
-func (r rules) SnapshotFormat() uint32 { return 2 }
+var _ stream.Rules[*State, Command, Entry, Answer] = pollRules{}
 
-func (r rules) Decide(s *State, at int64, c Command) (decision, error) { return c.decide(s, at) }
+func (pollRules) New() *State          { return &State{} }
+func (pollRules) Fork(s *State) *State { return s.fork() }
+func (pollRules) Size(s *State) int    { return s.memorySize() }
 
-func (r rules) Answer(s *State, c Command, _ Answer) Answer { return c.answer(s) }
-
-// Recover needs nothing: all of an answer is read from the state.
-func (r rules) Recover(Command) (Answer, error) { return Answer{}, nil }
-
-func (r rules) Apply(s *State, at int64, e Entry) {
+func (pollRules) Apply(s *State, at int64, e Entry) {
 	s.statistics.Store(nil)
-	e.apply(s, at)
+	e.applyTo(s, at)
 }
 
-func (r rules) AppendEntry(buf []byte, e Entry) []byte { return e.append(buf) }
-
-func (r rules) DecodeEntry(buf []byte) (Entry, []byte, error) {
-	d := &decoder{buf: buf}
-	entry := decodeEntry(d)
-	return entry, d.buf, d.err
+func (pollRules) Equal(a, b *State) bool {
+	return a.used == b.used && a.resets == b.resets && a.tally == b.tally && a.decay == b.decay &&
+		(a.config == nil) == (b.config == nil) &&
+		(a.config == nil || bytes.Equal(a.config.encodeJSON(), b.config.encodeJSON())) &&
+		maps.Equal(a.modifiers.total, b.modifiers.total) &&
+		a.voters.table.equalBallots(&b.voters.table)
 }
 
-func (r rules) Identities(e Entry) []string {
+func (pollRules) Decide(s *State, at int64, c Command) (pollDecision, error) {
+	return c.decideAt(s, at)
+}
+func (pollRules) Answer(s *State, c Command, _ Answer) Answer { return c.answerFrom(s) }
+
+// RepeatResult needs nothing, as ReconstructResult.
+func (pollRules) RepeatResult(*State, Command) Answer { return Answer{} }
+
+// ReconstructResult needs nothing: all of an answer is read from the state.
+func (pollRules) ReconstructResult(Command) (Answer, error) { return Answer{}, nil }
+
+func (pollRules) AppendEntry(buf []byte, e Entry) []byte { return e.appendTo(buf) }
+
+// EntryJSON returns the userData of a configuration, for verification.
+func (pollRules) EntryJSON(e Entry) []byte {
+	if configured, ok := e.(configEntry); ok {
+		return configured.config.UserData
+	}
+	return nil
+}
+
+func (pollRules) AppendCommand(buf []byte, c Command) []byte  { return c.appendTo(buf) }
+func (pollRules) AppendResult(buf []byte, a, b Answer) []byte { return a.appendTo(buf, b) }
+func (pollRules) AppendSnapshot(buf []byte, s *State) []byte  { return s.appendSnapshot(buf) }
+
+func (pollRules) Identities(e Entry) []string {
 	switch e := e.(type) {
-	case voted:
+	case voteEntry:
 		return []string{e.voter.OpaqueID, e.voter.UserID}
-	case modified:
+	case modifierEntry:
 		return []string{e.user}
 	}
 	return nil
 }
 
 // Redact drops nothing: what a vote says counts.
-func (r rules) Redact(e Entry, name func(string) string, _ bool) Entry {
+func (pollRules) Redact(e Entry, rename func(string) string, _ bool) Entry {
 	switch e := e.(type) {
-	case voted:
-		e.voter = Voter{OpaqueID: name(e.voter.OpaqueID), UserID: name(e.voter.UserID)}
+	case voteEntry:
+		e.voter = Voter{OpaqueID: rename(e.voter.OpaqueID), UserID: rename(e.voter.UserID)}
 		return e
-	case modified:
-		e.user = name(e.user)
+	case modifierEntry:
+		e.user = rename(e.user)
 		return e
 	}
 	return e
 }
 
-func (r rules) Rename(s *State, name func(string) string) *State {
-	renamed := newState(s.halfLife)
-	renamed.config, renamed.tally, renamed.decay, renamed.used = s.config, s.tally, s.decay, s.used
+func (pollRules) Rename(s *State, rename func(string) string) *State {
+	renamed := &State{config: s.config, tally: s.tally, decay: s.decay, used: s.used, resets: s.resets}
 	for i := range s.voters.table.records {
-		id := s.voters.table.identity(i)
-		renamed.voters.table.set(name(id), s.voters.table.get(id))
+		id := s.voters.table.identityAt(i)
+		renamed.voters.table.set(rename(id), s.voters.table.get(id))
 	}
 	for id, total := range s.modifiers.total {
-		renamed.modifiers.set(name(id), total)
+		renamed.modifiers.set(rename(id), total)
 	}
 	return renamed
-}
-
-func (r rules) AppendCommand(buf []byte, c Command) []byte { return c.append(buf) }
-
-func (r rules) DecodeCommand(buf []byte) (Command, []byte, error) {
-	d := &decoder{buf: buf}
-	command := decodeCommand(d)
-	return command, d.buf, d.err
-}
-
-func (r rules) AppendResult(buf []byte, a, before Answer) []byte { return a.append(buf, before) }
-
-func (r rules) DecodeResult(buf []byte, before Answer) (Answer, []byte, error) {
-	d := &decoder{buf: buf}
-	answer := decodeAnswer(d, before)
-	return answer, d.buf, d.err
-}
-
-func (r rules) AppendSnapshot(buf []byte, s *State) []byte { return s.appendSnapshot(buf) }
-
-func (r rules) RestoreSnapshot(buf []byte) (*State, error) {
-	return restoreState(buf, r.halfLife)
 }

@@ -31,25 +31,25 @@ func TestStatistics(t *testing.T) {
 			[]Command{limits(2, 5, 4), times(ann, 3, 3), cast(ann, 4), cast(ann, 3)},
 			figures{Count: "5", Sum: "16", Specific: map[int]string{3: "4", 4: "1"}, Vote: "3"}},
 		"2.2 rule 4: a modifier of -1 removes": {
-			[]Command{cast(ann, 5), cast(bob, 1), modify{"Uann", -1}},
+			[]Command{cast(ann, 5), cast(bob, 1), modifyCommand{"Uann", -1}},
 			figures{Count: "1", Sum: "1", Specific: map[int]string{1: "1"}, Vote: "5"}},
 		"2.2 rule 5: weight of each stored vote": {
-			[]Command{limits(9, 9, 9), times(ann, 3, 2), cast(ann, -7), modify{"Uann", 2}},
+			[]Command{limits(9, 9, 9), times(ann, 3, 2), cast(ann, -7), modifyCommand{"Uann", 2}},
 			figures{Count: "9", Sum: "-3", Specific: map[int]string{3: "6"}, Vote: "-7"}},
 		"2.2 rule 5: never below zero": {
-			[]Command{modify{"Uann", -9}, cast(ann, 5)},
+			[]Command{modifyCommand{"Uann", -9}, cast(ann, 5)},
 			figures{Count: "0", Sum: "0", Vote: "5"}},
 		"2.2 rule 5: a deficit must be made up for": {
-			[]Command{cast(ann, 5), modify{"Uann", -9}, modify{"Uann", 9}, modify{"Uann", 1}},
+			[]Command{cast(ann, 5), modifyCommand{"Uann", -9}, modifyCommand{"Uann", 9}, modifyCommand{"Uann", 1}},
 			figures{Count: "2", Sum: "10", Specific: map[int]string{5: "2"}, Vote: "5"}},
 		"4.1: modifiers accumulate, before and after the vote": {
-			[]Command{modify{"Uann", 1}, cast(ann, 5), modify{"Uann", 1}},
+			[]Command{modifyCommand{"Uann", 1}, cast(ann, 5), modifyCommand{"Uann", 1}},
 			figures{Count: "3", Sum: "15", Specific: map[int]string{5: "3"}, Vote: "5"}},
 		"4.1: a modifier of an id the poll does not use is for later": {
-			[]Command{cast(ann, 5), modify{"1", 3}},
+			[]Command{cast(ann, 5), modifyCommand{"1", 3}},
 			figures{Count: "1", Sum: "5", Specific: map[int]string{5: "1"}, Vote: "5"}},
 		"4.1: by user id a modifier goes by the user id": {
-			[]Command{with(func(c *Config) { c.UserIDVoting = true }), modify{"1", 2}, modify{"Uann", 7}, cast(ann, 5)},
+			[]Command{with(func(c *Config) { c.UserIDVoting = true }), modifyCommand{"1", 2}, modifyCommand{"Uann", 7}, cast(ann, 5)},
 			figures{Count: "3", Sum: "15", Specific: map[int]string{5: "3"}, Vote: "5"}},
 		"2.1: by user id two tokens are one voter": {
 			[]Command{with(func(c *Config) { c.UserIDVoting = true }), cast(Voter{"Uother", "1"}, 5), cast(ann, 6)},
@@ -64,7 +64,7 @@ func TestStatistics(t *testing.T) {
 			[]Command{cast(ann, 5), with(func(c *Config) { c.UserIDVoting = true }), cast(ann, 6), with(func(*Config) {}), cast(ann, 7)},
 			figures{Count: "2", Sum: "13", Specific: map[int]string{6: "1", 7: "1"}, Vote: "7"}},
 		"decisions: modifiers outlive a configuration": {
-			[]Command{modify{"Uann", 2}, limits(9, 9, 9), times(ann, 3, 2)},
+			[]Command{modifyCommand{"Uann", 2}, limits(9, 9, 9), times(ann, 3, 2)},
 			figures{Count: "6", Sum: "18", Specific: map[int]string{3: "6"}, Vote: "3"}},
 		"decisions: the known vote goes by the identity in force": {
 			[]Command{cast(ann, 5), with(func(c *Config) { c.UserIDVoting = true })},
@@ -79,18 +79,18 @@ func TestStatistics(t *testing.T) {
 			[]Command{cast(ann, 3), limits(2, 3, 3), times(ann, 3, 2)},
 			figures{Count: "3", Sum: "9", Specific: map[int]string{3: "3"}, Vote: "3"}},
 		"3: DELETE removes votes and the known vote": {
-			[]Command{cast(ann, 3), remove{}}, figures{Count: "0", Sum: "0"}},
+			[]Command{cast(ann, 3), resetCommand{}}, figures{Count: "0", Sum: "0"}},
 		"3: DELETE removes the configuration": {
-			[]Command{limits(9, 9, 9), remove{}, cast(ann, 3), cast(ann, 4)},
+			[]Command{limits(9, 9, 9), resetCommand{}, cast(ann, 3), cast(ann, 4)},
 			figures{Count: "1", Sum: "4", Specific: map[int]string{4: "1"}, Vote: "4"}},
 		"decisions: DELETE removes modifiers": {
-			[]Command{modify{"Uann", 4}, remove{}, cast(ann, 3)},
+			[]Command{modifyCommand{"Uann", 4}, resetCommand{}, cast(ann, 3)},
 			figures{Count: "1", Sum: "3", Specific: map[int]string{3: "1"}, Vote: "3"}},
 		"exact: weights up to 2^53": {
-			[]Command{modify{"Uann", maxModifier}, modify{"Ubob", maxModifier}, cast(ann, 128), cast(bob, 31)},
+			[]Command{modifyCommand{"Uann", maxModifier}, modifyCommand{"Ubob", maxModifier}, cast(ann, 128), cast(bob, 31)},
 			figures{Count: "18014398509481986", Sum: "1432144681503817887", Specific: map[int]string{31: "9007199254740993"}, Vote: "128"}},
 		"exact: sums over 64 bits": {
-			[]Command{limits(1, 1024, 1024), modify{"Uann", maxModifier}, times(ann, 128, 30), times(ann, 128, 30)},
+			[]Command{limits(1, 1024, 1024), modifyCommand{"Uann", maxModifier}, times(ann, 128, 30), times(ann, 128, 30)},
 			figures{Count: "540431955284459580", Sum: "69175290276410826240", Vote: "128"}},
 	}
 	for name, test := range tests {
@@ -105,11 +105,11 @@ func TestStatistics(t *testing.T) {
 	}
 }
 
-// TestRefusals runs commands of which only the last may be refused, and makes
-// sure that a refusal changes nothing.
+// TestRefusals runs commands, only the last of them to be refused, and makes sure that
+// a refusal changes nothing.
 func TestRefusals(t *testing.T) {
 	second := int64(start / 1000)
-	open := func(from, to int64) configure {
+	open := func(from, to int64) configureCommand {
 		return with(func(c *Config) { c.StartsAt, c.EndsAt = from, to })
 	}
 	disabled := with(func(c *Config) { c.Disabled = true })
@@ -143,8 +143,8 @@ func TestRefusals(t *testing.T) {
 
 		"7: an identity of 512 bytes":         {nil, cast(longest, 1), ""},
 		"7: an identity of 513 bytes":         {nil, cast(tooLong, 1), "unacceptable vote"},
-		"7: a modifier for 512 bytes":         {nil, modify{longest.OpaqueID, 1}, ""},
-		"7: a modifier for 513 bytes":         {nil, modify{tooLong.OpaqueID, 1}, "Invalid body"},
+		"7: a modifier for 512 bytes":         {nil, modifyCommand{longest.OpaqueID, 1}, ""},
+		"7: a modifier for 513 bytes":         {nil, modifyCommand{tooLong.OpaqueID, 1}, "Invalid body"},
 		"7: the value before the count":       {nil, times(ann, 999, 999), "Value out of bounds"},
 		"7: the count before the closed poll": {[]Command{disabled}, times(ann, 1, 2), "Count out of bounds"},
 		"7: the closed poll before the voter": {[]Command{disabled}, cast(Voter{}, 1), "poll is closed"},
@@ -164,24 +164,24 @@ func TestRefusals(t *testing.T) {
 		"2.4: limits are for each voter": {
 			[]Command{limits(1, 2, 2), times(ann, 1, 2)}, times(bob, 2, 2), ""},
 		"2.4: limits do not count weights": {
-			[]Command{limits(1, 2, 2), cast(ann, 1), modify{"Uann", 9}}, cast(ann, 1), ""},
+			[]Command{limits(1, 2, 2), cast(ann, 1), modifyCommand{"Uann", 9}}, cast(ann, 1), ""},
 		"decisions: limits apply to later votes": {
 			[]Command{limits(9, 9, 9), times(ann, 1, 9), limits(9, 5, 9)}, cast(ann, 1), "unacceptable vote"},
 
-		"decisions: a modifier for nobody": {nil, modify{"", 1}, "Invalid body"},
-		"exact: a modifier of 2^53":        {nil, modify{"u", maxModifier}, ""},
-		"exact: a modifier over 2^53":      {nil, modify{"u", maxModifier + 1}, "Invalid body"},
-		"exact: a modifier below -2^53":    {nil, modify{"u", -maxModifier - 1}, "Invalid body"},
+		"decisions: a modifier for nobody": {nil, modifyCommand{"", 1}, "Invalid body"},
+		"exact: a modifier of 2^53":        {nil, modifyCommand{"u", maxModifier}, ""},
+		"exact: a modifier over 2^53":      {nil, modifyCommand{"u", maxModifier + 1}, "Invalid body"},
+		"exact: a modifier below -2^53":    {nil, modifyCommand{"u", -maxModifier - 1}, "Invalid body"},
 		"exact: only the sum of modifiers is bounded": {
-			[]Command{modify{"u", maxModifier}}, modify{"u", -2 * maxModifier}, ""},
+			[]Command{modifyCommand{"u", maxModifier}}, modifyCommand{"u", -2 * maxModifier}, ""},
 		"exact: a modifier that would overflow": {
-			[]Command{modify{"u", maxModifier}}, modify{"u", math.MaxInt64}, "Invalid body"},
+			[]Command{modifyCommand{"u", maxModifier}}, modifyCommand{"u", math.MaxInt64}, "Invalid body"},
 		"exact: a modifier that would underflow": {
-			[]Command{modify{"u", -maxModifier}}, modify{"u", math.MinInt64}, "Invalid body"},
+			[]Command{modifyCommand{"u", -maxModifier}}, modifyCommand{"u", math.MinInt64}, "Invalid body"},
 		"exact: modifiers over 2^53": {
-			[]Command{modify{"u", maxModifier}}, modify{"u", 1}, "Invalid body"},
+			[]Command{modifyCommand{"u", maxModifier}}, modifyCommand{"u", 1}, "Invalid body"},
 		"exact: modifiers below -2^53": {
-			[]Command{modify{"u", -maxModifier}}, modify{"u", -1}, "Invalid body"},
+			[]Command{modifyCommand{"u", -maxModifier}}, modifyCommand{"u", -1}, "Invalid body"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -203,16 +203,16 @@ func TestRefusals(t *testing.T) {
 
 func TestSection3DeletingNothingStoresNothing(t *testing.T) {
 	p := newPoll()
-	p.accept(t, remove{})
+	p.accept(t, resetCommand{})
 	if len(p.log) > 0 {
 		t.Error("DELETE of a poll that is not there was stored")
 	}
 	for name, c := range map[string]Command{
-		"votes": cast(ann, 1), "a configuration": limits(1, 1, 1), "modifiers": modify{"u", 1},
+		"votes": cast(ann, 1), "a configuration": limits(1, 1, 1), "modifiers": modifyCommand{"u", 1},
 	} {
 		p.accept(t, c)
 		entries := len(p.log)
-		p.accept(t, remove{}, remove{})
+		p.accept(t, resetCommand{}, resetCommand{})
 		if got := len(p.log) - entries; got != 1 {
 			t.Errorf("DELETE twice of a poll with %s stored %d entries, want 1", name, got)
 		}

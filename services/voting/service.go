@@ -2,62 +2,65 @@ package voting
 
 import (
 	"context"
-	"time"
 
+	"github.com/acclaim-dev/acclaim/services/internal/once"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
-// HalfLife is the half-life of the decayed sum unless another is configured.
-const HalfLife = time.Minute
-
 // Service answers for the polls of a store.
 type Service struct {
-	stream.Upkeep
+	stream.Admin
 	engine *stream.Engine[*State, Command, Entry, Answer]
 	clock  stream.Clock
 }
 
-// NewService returns a service over store. Close ends it. The half-life counts in
-// whole milliseconds and as at least one.
-func NewService(store stream.Store, clock stream.Clock, options stream.Options, halfLife time.Duration) *Service {
-	options.Ties = true // the order of votes is that of the log
-	engine := stream.New(rules{halfLife: float64(max(1, halfLife.Milliseconds()))}, store, clock, options)
+// NewService returns a service over store. Close ends it.
+func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
+	options.AllowEqualTimestamps = true // the order of votes is that of the log
+	engine := stream.New(pollRules{}, store, clock, options)
 	return &Service{engine, engine, clock}
 }
 
 // Vote submits count copies of value and returns the statistics with them in.
-// It refuses with the reasons of section 7.
-func (s *Service) Vote(ctx context.Context, p Poll, v Voter, value, count int64) (Tally, error) {
-	answer, err := s.engine.Do(ctx, p.Stream(), vote{v, value, count})
-	return answer.tally, err
+// It refuses with the reasons of section 7. Here and elsewhere keys has at most one element.
+func (s *Service) Vote(ctx context.Context, p Poll, v Voter, value, count int64, keys ...*once.Key) (Tally, error) {
+	answer, err := s.engine.Do(ctx, p.Stream(), voteCommand{voter: v, value: value, times: count}, keys...)
+	return s.judgeTally(answer), err
+}
+
+// VoteExisting is Vote for a poll that exists: that had a vote, a modifier or a
+// configuration. It refuses another one with fault.NotFound.
+func (s *Service) VoteExisting(ctx context.Context, p Poll, v Voter, value, count int64, keys ...*once.Key) (Tally, error) {
+	answer, err := s.engine.Do(ctx, p.Stream(), voteCommand{voter: v, value: value, times: count, existing: true}, keys...)
+	return s.judgeTally(answer), err
 }
 
 // Tally returns the poll's statistics; those of an unknown poll are zero.
 func (s *Service) Tally(ctx context.Context, p Poll, v Voter) (Tally, error) {
-	answer, err := s.engine.View(ctx, p.Stream(), standing{v})
-	return answer.tally, err
+	answer, err := s.engine.View(ctx, p.Stream(), standingQuery{v})
+	return s.judgeTally(answer), err
 }
 
 // Reset deletes vote state, modifiers and configuration; the log stays.
 func (s *Service) Reset(ctx context.Context, p Poll) error {
-	return s.do(ctx, p, remove{})
+	return s.runCommand(ctx, p, resetCommand{})
 }
 
 // Modify adds to the modifiers of the given identifier.
-func (s *Service) Modify(ctx context.Context, p Poll, user string, add int64) error {
-	return s.do(ctx, p, modify{user, add})
+func (s *Service) Modify(ctx context.Context, p Poll, user string, add int64, keys ...*once.Key) error {
+	return s.runCommand(ctx, p, modifyCommand{user, add}, keys...)
 }
 
 // Configure saves the poll's configuration. Limits that were omitted are given
 // as 1; a negative EndsAt means now.
 func (s *Service) Configure(ctx context.Context, p Poll, c Config) error {
-	return s.do(ctx, p, configure{p.ID, c})
+	return s.runCommand(ctx, p, configureCommand{p.ID, c})
 }
 
 // Config returns the saved configuration and the status it gives the poll now;
 // saved is false when there is none.
 func (s *Service) Config(ctx context.Context, p Poll) (config Config, status Status, saved bool, err error) {
-	answer, err := s.engine.View(ctx, p.Stream(), settings{})
+	answer, err := s.engine.View(ctx, p.Stream(), configQuery{})
 	config = DefaultConfig()
 	if saved = answer.config != nil; saved {
 		config = *answer.config
@@ -65,31 +68,33 @@ func (s *Service) Config(ctx context.Context, p Poll) (config Config, status Sta
 	return config, config.Status(s.clock.Now()), saved, err
 }
 
-// Overview is what a poll's audience is told of.
+// Overview holds the figures that subscribers of a poll receive.
 type Overview struct {
 	*Statistics
-	// EndsAt is when the poll ends in Unix seconds, 0 where that is not set.
-	EndsAt int64
+	// Config is the configuration in force, Configured reports whether it is a saved one.
+	Config     Config
+	Configured bool
 	// Resets counts how often the poll was deleted.
 	Resets uint64
-	// Head is how far the log had come, 0 for a poll that nobody has used.
+	// Head is the sequence number of the log's last chunk, 0 for a poll that was never
+	// used.
 	Head uint64
 }
 
-// Overview returns what the poll's audience is told of, as of now.
+// Overview returns the figures that subscribers of the poll receive now.
 func (s *Service) Overview(ctx context.Context, p Poll) (Overview, error) {
-	answer, head, err := s.engine.ViewAt(ctx, p.Stream(), overview{})
+	answer, head, err := s.engine.ViewAt(ctx, p.Stream(), overviewQuery{})
 	if err != nil {
 		return Overview{}, err
 	}
-	o := Overview{Statistics: answer.tally.Statistics, Resets: answer.resets, Head: head}
+	o := Overview{Statistics: answer.tally.Statistics, Config: DefaultConfig(), Resets: answer.resets, Head: head}
 	if answer.config != nil {
-		o.EndsAt = answer.config.EndsAt
+		o.Config, o.Configured = *answer.config, true
 	}
 	return o, nil
 }
 
-func (s *Service) do(ctx context.Context, p Poll, c Command) error {
-	_, err := s.engine.Do(ctx, p.Stream(), c)
+func (s *Service) runCommand(ctx context.Context, p Poll, c Command, keys ...*once.Key) error {
+	_, err := s.engine.Do(ctx, p.Stream(), c, keys...)
 	return err
 }

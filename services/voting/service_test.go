@@ -1,6 +1,7 @@
 package voting
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -24,7 +25,7 @@ func serve(t *testing.T, test func(t *testing.T, s *Service)) {
 }
 
 func open(t *testing.T, store stream.Store, options stream.Options) *Service {
-	s := NewService(store, stream.SystemClock(), options, HalfLife)
+	s := NewService(store, stream.SystemClock(), options)
 	t.Cleanup(func() { shut(t, s) })
 	return s
 }
@@ -78,7 +79,7 @@ func TestVoteAnswersWithItself(t *testing.T) {
 	})
 }
 
-// TestSection21Scope: who shares a poll with whom.
+// TestSection21Scope checks which requests share a poll.
 func TestSection21Scope(t *testing.T) {
 	at := func(environment, extension, channel, id string) Poll {
 		return Poll{environment, extension, channel, id}
@@ -196,8 +197,8 @@ func TestRestartKeepsEverything(t *testing.T) {
 	}
 }
 
-// TestConcurrentVotesAreExact: the limit holds, and nobody's vote is lost, for
-// any number of voters at once through two services over one store.
+// TestConcurrentVotesAreExact: the limit holds, and no vote is lost, for any number of
+// voters at once through two services over one store.
 func TestConcurrentVotesAreExact(t *testing.T) {
 	const voters, total, attempts = 12, 5, 8
 	synctest.Test(t, func(t *testing.T) {
@@ -237,14 +238,48 @@ func TestConcurrentVotesAreExact(t *testing.T) {
 	})
 }
 
-func TestHalfLifeIsNeverZero(t *testing.T) {
+// TestTruncationFinishedElsewhere: whatever process finishes a truncation that was
+// cut off, the decayed sum stays what it is, because nothing that the fold needs is
+// a process's own.
+func TestTruncationFinishedElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := NewService(storetest.NewMemory(), stream.SystemClock(), stream.Options{}, 0)
-		t.Cleanup(func() { shut(t, s) })
-		mustVote(t, s, local, ann, 5, 1)
-		time.Sleep(time.Millisecond) //nolint:forbidigo // time is fake in the bubble
-		if got := mustVote(t, s, local, bob, 5, 1).Decay.Val; got != 7.5 {
-			t.Errorf("val a millisecond later is %v, want 7.5", got)
+		store := &cutOff{Memory: storetest.NewMemory()}
+		first := open(t, store, stream.Options{})
+		for _, voter := range []Voter{ann, bob, {OpaqueID: "Ueve"}} {
+			mustVote(t, first, local, voter, 5, 1)
+			time.Sleep(4 * HalfLife) //nolint:forbidigo // time is fake in the bubble
+		}
+		before := mustTally(t, first, local, ann)
+		store.off = true
+		if _, err := first.Truncate(t.Context(), local.Stream(), time.Now().Add(-time.Minute)); err == nil {
+			t.Fatal("the truncation was not cut off")
+		}
+		store.off = false
+		second := open(t, store, stream.Options{})
+		if _, err := second.Erase(t.Context(), local.Stream(), stream.Viewer{IDs: []string{"U9"}}); err != nil {
+			t.Fatal(err)
+		}
+		report, err := second.Verify(t.Context(), local.Stream())
+		if err != nil || report.Truncated == 0 {
+			t.Fatalf("the truncation was not finished: %+v, %v", report, err)
+		}
+		third := open(t, store, stream.Options{})
+		if diff := cmp.Diff(before, mustTally(t, third, local, ann)); diff != "" {
+			t.Errorf("the tally changed (-before +after):\n%s", diff)
 		}
 	})
+}
+
+// cutOff is a store that replaces nothing while it is off, as if the process were
+// killed.
+type cutOff struct {
+	*storetest.Memory
+	off bool
+}
+
+func (c *cutOff) Replace(ctx context.Context, chunk stream.Chunk, expect stream.Digest) error {
+	if c.off {
+		return fault.New(fault.Unavailable, "killed")
+	}
+	return c.Memory.Replace(ctx, chunk, expect)
 }

@@ -7,17 +7,19 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
 func (s *State) appendSnapshot(buf []byte) []byte {
-	buf = slices.Grow(buf, s.size())
+	buf = slices.Grow(buf, s.memorySize())
 	var config []byte
 	if s.config != nil {
-		config = s.config.encode()
+		config = s.config.encodeJSON()
 	}
-	buf = appendBytes(buf, config)
-	buf = binary.AppendUvarint(appendBool(buf, s.used), s.resets)
-	for _, sum := range s.tally.all() {
+	buf = wire.AppendBytes(buf, config)
+	buf = binary.AppendUvarint(wire.AppendBool(buf, s.used), s.resets)
+	for _, sum := range s.tally.allSums() {
 		buf = binary.LittleEndian.AppendUint64(buf, uint64(sum.hi))
 		buf = binary.LittleEndian.AppendUint64(buf, sum.lo)
 	}
@@ -27,45 +29,46 @@ func (s *State) appendSnapshot(buf []byte) []byte {
 	buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(s.decay.sum))
 	buf = binary.AppendUvarint(buf, uint64(len(s.modifiers.total)))
 	for id, total := range s.modifiers.total {
-		buf = binary.AppendVarint(appendBytes(buf, id), total)
+		buf = binary.AppendVarint(wire.AppendBytes(buf, id), total)
 	}
 	return s.voters.table.appendSnapshot(buf)
 }
 
-func restoreState(buf []byte, halfLife float64) (*State, error) {
-	s, d := newState(halfLife), &decoder{buf: buf}
-	if encoded := d.bytes(); len(encoded) > 0 {
+// SnapshotFormat implements [stream.SnapshotEncoding].
+func (pollRules) SnapshotFormat() uint32 { return 2 }
+
+// RestoreSnapshot implements [stream.SnapshotEncoding].
+func (pollRules) RestoreSnapshot(r *wire.Reader) *State {
+	s := &State{}
+	if encoded := r.Bytes(); len(encoded) > 0 {
 		config, err := decodeConfig(encoded)
 		if err != nil {
-			return nil, err
+			r.Fail(err)
 		}
 		s.config = &config
 	}
-	s.used = d.byte() != 0
-	s.resets = d.uvarint()
-	for _, sum := range s.tally.all() {
-		sum.hi, sum.lo = int64(d.uint64()), d.uint64()
+	s.used = r.Bool()
+	s.resets = r.Uvarint()
+	for _, sum := range s.tally.allSums() {
+		sum.hi, sum.lo = int64(r.Uint64()), r.Uint64()
 	}
-	s.decay = decay{
-		landmark: int64(d.uint64()),
-		nudged:   int64(d.uint64()),
-		scale:    math.Float64frombits(d.uint64()),
-		sum:      math.Float64frombits(d.uint64()),
+	s.decay = decayedSum{
+		landmark: int64(r.Uint64()),
+		nudged:   int64(r.Uint64()),
+		scale:    math.Float64frombits(r.Uint64()),
+		sum:      math.Float64frombits(r.Uint64()),
 	}
-	for range d.length(2) {
-		id := d.string()
-		s.modifiers.set(id, d.varint())
+	for range r.Count(2) {
+		id := r.Text()
+		s.modifiers.set(id, r.Varint())
 	}
-	s.voters.table = restoreTable(d)
-	if len(d.buf) > 0 {
-		d.fail()
-	}
-	return s, d.err
+	s.voters.table = restoreTable(r)
+	return s
 }
 
-// all returns every sum, in the order of the snapshot.
-func (t *tally) all() []*wide {
-	sums := []*wide{&t.count, &t.sum, &t.squares}
+// allSums returns every sum, in the order of the snapshot.
+func (t *voteSums) allSums() []*wideInt {
+	sums := []*wideInt{&t.count, &t.sum, &t.squares}
 	for i := range t.specific {
 		sums = append(sums, &t.specific[i])
 	}
@@ -73,11 +76,11 @@ func (t *tally) all() []*wide {
 }
 
 // appendSnapshot appends the table's arrays nearly as they are.
-func (t *table) appendSnapshot(buf []byte) []byte {
+func (t *ballotTable) appendSnapshot(buf []byte) []byte {
 	buf = binary.LittleEndian.AppendUint64(buf, t.seed)
 	buf = binary.AppendUvarint(buf, uint64(len(t.blocks)))
 	for _, block := range t.blocks {
-		buf = appendBytes(buf, block)
+		buf = wire.AppendBytes(buf, block)
 	}
 	buf = binary.AppendUvarint(buf, uint64(len(t.records)))
 	for _, r := range t.records {
@@ -104,18 +107,18 @@ func (t *table) appendSnapshot(buf []byte) []byte {
 }
 
 // restoreTable reads what appendSnapshot wrote. It keeps nothing of the buffer,
-// of which identities are the smaller part.
-func restoreTable(d *decoder) (t table) {
-	t.seed = d.uint64()
-	for range d.length(1) {
-		t.blocks = append(t.blocks, slices.Clone(d.bytes()))
+// and identities are its smaller part.
+func restoreTable(r *wire.Reader) (t ballotTable) {
+	t.seed = r.Uint64()
+	for range r.Count(1) {
+		t.blocks = append(t.blocks, slices.Clone(r.Bytes()))
 	}
-	t.records = make([]record, d.length(recordSize))
-	encoded := d.take(recordSize * len(t.records))
-	across(len(t.records), func(from, to int) {
+	t.records = make([]voterRecord, r.Count(recordSize))
+	encoded := r.Take(recordSize * len(t.records))
+	inParallel(len(t.records), func(from, to int) {
 		for i := from; i < to; i++ {
 			b := (*[recordSize]byte)(encoded[i*recordSize:])
-			t.records[i] = record{
+			t.records[i] = voterRecord{
 				id:    binary.LittleEndian.Uint32(b[:]),
 				tag:   binary.LittleEndian.Uint16(b[4:]),
 				last:  int16(binary.LittleEndian.Uint16(b[6:])),
@@ -124,39 +127,39 @@ func restoreTable(d *decoder) (t table) {
 			}
 		}
 	})
-	t.index = make([]uint32, d.length(4))
-	entries := d.take(4 * len(t.index))
-	across(len(t.index), func(from, to int) {
+	t.index = make([]uint32, r.Count(4))
+	entries := r.Take(4 * len(t.index))
+	inParallel(len(t.index), func(from, to int) {
 		for i := from; i < to; i++ {
 			t.index[i] = binary.LittleEndian.Uint32(entries[4*i:])
 		}
 	})
-	for range d.length(2) {
-		i := uint32(d.uvarint())
-		options := make([]option, d.length(2))
+	for range r.Count(2) {
+		i := uint32(r.Uvarint())
+		options := make([]optionVotes, r.Count(2))
 		for n := range options {
-			options[n] = option{int16(d.varint()), uint16(d.uvarint())}
+			options[n] = optionVotes{int16(r.Varint()), uint16(r.Uvarint())}
 		}
-		t.spill(i, options)
+		t.storeOptions(i, options)
 	}
-	if !t.sound() {
-		d.fail()
+	if !t.isSound() {
+		r.Fail(wire.ErrMalformed)
 	}
 	return t
 }
 
-// sound reports whether every reference within the table leads somewhere and
+// isSound reports whether every reference within the table leads somewhere and
 // every search in it ends.
-func (t *table) sound() bool {
+func (t *ballotTable) isSound() bool {
 	var astray, used atomic.Int64
-	across(len(t.records), func(from, to int) {
+	inParallel(len(t.records), func(from, to int) {
 		for _, r := range t.records[from:to] {
-			if !t.leads(r.id) {
+			if !t.holdsIdentity(r.id) {
 				astray.Add(1)
 			}
 		}
 	})
-	across(len(t.index), func(from, to int) {
+	inParallel(len(t.index), func(from, to int) {
 		n := int64(0)
 		for _, entry := range t.index[from:to] {
 			if int64(entry) > int64(len(t.records)) {
@@ -172,8 +175,8 @@ func (t *table) sound() bool {
 	return astray.Load() == 0 && n == len(t.records) && 4*n <= 3*len(t.index) && len(t.index)&(len(t.index)-1) == 0
 }
 
-// leads reports whether there is an identity at a place in the blocks.
-func (t *table) leads(id uint32) bool {
+// holdsIdentity reports whether there is an identity at a place in the blocks.
+func (t *ballotTable) holdsIdentity(id uint32) bool {
 	block := int(id >> blockBits)
 	if block >= len(t.blocks) || int(id&(blockSize-1)) > len(t.blocks[block]) {
 		return false
@@ -183,9 +186,9 @@ func (t *table) leads(id uint32) bool {
 	return n > 0 && size <= uint64(len(at)-n)
 }
 
-// across divides so many items among the processors, for large polls: whoever
-// waits for a snapshot waits for it to be read, and not much longer.
-func across(items int, work func(from, to int)) {
+// inParallel divides the items among the processors, for large polls: decoding should
+// take little longer than reading the snapshot.
+func inParallel(items int, work func(from, to int)) {
 	const fewest = 1 << 14 // that are worth a goroutine
 	step := max(items/runtime.GOMAXPROCS(0)+1, fewest)
 	var parts sync.WaitGroup

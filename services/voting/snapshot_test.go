@@ -12,7 +12,7 @@ import (
 // furnished returns a poll with something of everything in it.
 func furnished(t testing.TB) *poll {
 	p := newPoll()
-	commands := []Command{limits(9, 9, 9), modify{"Uann", 2}, modify{"absent", -1}, cast(ann, 3), times(ann, -7, 2)}
+	commands := []Command{limits(9, 9, 9), modifyCommand{"Uann", 2}, modifyCommand{"absent", -1}, cast(ann, 3), times(ann, -7, 2)}
 	for i := range int64(40) {
 		commands = append(commands, cast(Voter{OpaqueID: fmt.Sprint("U", i)}, i))
 	}
@@ -29,30 +29,30 @@ func furnished(t testing.TB) *poll {
 func TestSnapshotCutOffIsRefused(t *testing.T) {
 	p := furnished(t)
 	snapshot := p.AppendSnapshot(nil, p.state)
-	if _, err := p.RestoreSnapshot(snapshot); err != nil {
+	if _, err := restoreSnapshot(snapshot); err != nil {
 		t.Fatal(err)
 	}
 	for n := range snapshot {
-		if _, err := p.RestoreSnapshot(snapshot[:n:n]); err == nil {
+		if _, err := restoreSnapshot(snapshot[:n:n]); err == nil {
 			t.Errorf("%d bytes of %d are restored", n, len(snapshot))
 		}
 	}
-	if _, err := p.RestoreSnapshot(append(snapshot, 0)); err == nil {
+	if _, err := restoreSnapshot(append(snapshot, 0)); err == nil {
 		t.Error("a snapshot with a byte too many is restored")
 	}
 }
 
 // TestUnsoundTableIsRefused: one that would lead a search astray or never end.
 func TestUnsoundTableIsRefused(t *testing.T) {
-	tests := map[string]func(*table){
-		"full index": func(t *table) {
+	tests := map[string]func(*ballotTable){
+		"full index": func(t *ballotTable) {
 			for i := range t.index {
 				t.index[i] = 1
 			}
 		},
-		"index out of range": func(t *table) { t.index[slices.Index(t.index, 1)] = uint32(len(t.records) + 1) },
-		"voter not in index": func(t *table) { clear(t.index) },
-		"no end to a search": func(t *table) {
+		"index out of range": func(t *ballotTable) { t.index[slices.Index(t.index, 1)] = uint32(len(t.records) + 1) },
+		"voter not in index": func(t *ballotTable) { clear(t.index) },
+		"no end to a search": func(t *ballotTable) {
 			for i, entry := range t.index {
 				if entry == 0 {
 					t.records = append(t.records, t.records[0])
@@ -60,20 +60,20 @@ func TestUnsoundTableIsRefused(t *testing.T) {
 				}
 			}
 		},
-		"odd index":                      func(t *table) { t.index = append(t.index, 0) },
-		"block out of range":             func(t *table) { t.records[0].id = 1 << blockBits },
-		"identity at the end of a block": func(t *table) { t.records[0].id = uint32(len(t.blocks[0])) },
-		"identity of endless length": func(t *table) {
+		"odd index":                      func(t *ballotTable) { t.index = append(t.index, 0) },
+		"block out of range":             func(t *ballotTable) { t.records[0].id = 1 << blockBits },
+		"identity at the end of a block": func(t *ballotTable) { t.records[0].id = uint32(len(t.blocks[0])) },
+		"identity of endless length": func(t *ballotTable) {
 			t.records[0].id = uint32(len(t.blocks[0]))
 			t.blocks[0] = append(t.blocks[0], bytes.Repeat([]byte{0xff}, binary.MaxVarintLen64+1)...)
 		},
-		"identity cut off": func(t *table) { t.blocks[0] = t.blocks[0][:len(t.blocks[0])-1] },
+		"identity cut off": func(t *ballotTable) { t.blocks[0] = t.blocks[0][:len(t.blocks[0])-1] },
 	}
 	for name, damage := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := furnished(t)
 			damage(&p.state.voters.table)
-			if _, err := p.RestoreSnapshot(p.AppendSnapshot(nil, p.state)); err == nil {
+			if _, err := restoreSnapshot(p.AppendSnapshot(nil, p.state)); err == nil {
 				t.Error("it is restored")
 			}
 		})
@@ -85,20 +85,20 @@ func TestUnsoundTableIsRefused(t *testing.T) {
 func TestRestoredStateIsItsOwn(t *testing.T) {
 	p := furnished(t)
 	snapshot := p.AppendSnapshot(nil, p.state)
-	fresh, err := p.RestoreSnapshot(snapshot)
+	fresh, err := restoreSnapshot(snapshot)
 	if err != nil {
 		t.Fatal(err)
 	}
 	clear(snapshot)
 	for i := range int16(100) {
-		e := voted{voter: Voter{OpaqueID: fmt.Sprint("U", i)}, value: i, times: 1, replace: i%2 == 0}
+		e := voteEntry{voter: Voter{OpaqueID: fmt.Sprint("U", i)}, value: i, times: 1, replace: i%2 == 0}
 		p.Apply(p.state, p.at, e)
 		p.Apply(fresh, p.at, e)
 	}
 	for i := range 100 {
 		v := Voter{OpaqueID: fmt.Sprint("U", i)}
-		want := string(Tally{p.state.Statistics(), p.state.known(v)}.AppendJSON(nil))
-		if got := string(Tally{fresh.Statistics(), fresh.known(v)}.AppendJSON(nil)); got != want {
+		want := string(Tally{Statistics: p.state.Statistics(), Vote: p.state.latestVote(v)}.AppendJSON(nil))
+		if got := string(Tally{Statistics: fresh.Statistics(), Vote: fresh.latestVote(v)}.AppendJSON(nil)); got != want {
 			t.Fatalf("%v sees %s, want %s", v, got, want)
 		}
 	}
@@ -117,17 +117,17 @@ func FuzzRestoreSnapshot(f *testing.F) {
 		f.Add(damaged)
 	}
 	f.Fuzz(func(t *testing.T, encoded []byte) {
-		s, err := p.RestoreSnapshot(encoded)
+		s, err := restoreSnapshot(encoded)
 		if err != nil {
 			return
 		}
 		for _, id := range []string{"Uann", "U1", "new", "newer"} {
-			p.Apply(s, p.at, voted{voter: Voter{OpaqueID: id}, value: 3, times: 1})
-			s.known(Voter{OpaqueID: id})
+			p.Apply(s, p.at, voteEntry{voter: Voter{OpaqueID: id}, value: 3, times: 1})
+			s.latestVote(Voter{OpaqueID: id})
 		}
-		p.Apply(s, p.at, modified{"Uann", 1})
+		p.Apply(s, p.at, modifierEntry{"Uann", 1})
 		s.Statistics().AppendJSON(nil, nil)
-		if _, err := p.RestoreSnapshot(p.AppendSnapshot(nil, s)); err != nil {
+		if _, err := restoreSnapshot(p.AppendSnapshot(nil, s)); err != nil {
 			t.Errorf("what was restored and used does not restore again: %v", err)
 		}
 	})

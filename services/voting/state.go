@@ -5,26 +5,22 @@ import "sync/atomic"
 // State is everything a poll's log adds up to. The rules change it through
 // entries alone; between two changes any number of goroutines may read it.
 type State struct {
-	halfLife  float64 // milliseconds
 	config    *Config // nil: none was saved
-	voters    voters
-	modifiers modifiers
-	tally     tally
-	decay     decay
-	// used says that something happened since the log began or was reset.
+	voters    voterBallots
+	modifiers modifierSums
+	tally     voteSums
+	decay     decayedSum
+	// used reports whether entries followed the beginning of the log or its last reset.
 	used bool
 	// resets counts how often everything but the log was deleted.
 	resets uint64
-	// statistics are those of the present state, once somebody asked.
+	// statistics are those of the present state, computed on the first read.
 	statistics atomic.Pointer[Statistics]
 }
-
-func newState(halfLife float64) *State { return &State{halfLife: halfLife} }
 
 // fork returns a scratch state for deciding a batch.
 func (s *State) fork() *State {
 	return &State{
-		halfLife:  s.halfLife,
 		config:    s.config,
 		voters:    s.voters.fork(),
 		modifiers: s.modifiers.fork(),
@@ -35,8 +31,11 @@ func (s *State) fork() *State {
 	}
 }
 
-// rules returns the configuration in force.
-func (s *State) rules() Config {
+// exists reports whether the log has entries.
+func (s *State) exists() bool { return s.used || s.resets > 0 }
+
+// currentConfig returns the configuration in force.
+func (s *State) currentConfig() Config {
 	if s.config == nil {
 		return DefaultConfig()
 	}
@@ -48,16 +47,16 @@ func (s *State) Statistics() *Statistics {
 	if known := s.statistics.Load(); known != nil {
 		return known
 	}
-	fresh := newStatistics(s.tally, s.decay.report())
+	fresh := newStatistics(s.tally, s.decay.reportDecay())
 	if s.statistics.CompareAndSwap(nil, fresh) {
 		return fresh
 	}
 	return s.statistics.Load()
 }
 
-// known returns the voter's latest vote, nil when there is none.
-func (s *State) known(v Voter) *int64 {
-	id, ok := v.identity(s.rules().UserIDVoting)
+// latestVote returns the voter's latest vote, nil when there is none.
+func (s *State) latestVote(v Voter) *int64 {
+	id, ok := v.identityIn(s.currentConfig().UserIDVoting)
 	if !ok {
 		return nil
 	}
@@ -69,47 +68,47 @@ func (s *State) known(v Voter) *int64 {
 	return &vote
 }
 
-// weight returns how often each stored vote of the identity counts: rule 5 of
+// voteWeight returns how often each stored vote of the identity counts: rule 5 of
 // section 2.2.
-func (s *State) weight(id string) int64 { return max(0, 1+s.modifiers.get(id)) }
+func (s *State) voteWeight(id string) int64 { return max(0, 1+s.modifiers.get(id)) }
 
-// count adds the ballot's options to the sums with the given weight.
-func (s *State) count(b ballot, weight int64) {
+// countBallot adds the ballot's options to the sums with the given weight.
+func (s *State) countBallot(b ballot, weight int64) {
 	for _, o := range b.options {
 		s.tally.add(int64(o.value), int64(o.times), weight)
 	}
 }
 
-func (s *State) reset() {
-	s.config, s.tally, s.decay, s.used = nil, tally{}, decay{}, false
+func (s *State) resetAll() {
+	s.config, s.tally, s.decay, s.used = nil, voteSums{}, decayedSum{}, false
 	s.resets++
 	s.voters.clear()
 	s.modifiers.clear()
 }
 
-// size returns roughly how many bytes the state keeps resident.
-func (s *State) size() int {
-	return 2048 + s.voters.table.size() + s.modifiers.size
+// memorySize returns roughly how many bytes the state keeps resident.
+func (s *State) memorySize() int {
+	return 2048 + s.voters.table.memorySize() + s.modifiers.size
 }
 
-// modifiers holds the sum of the modifiers of each identifier, whether or not
+// modifierSums holds the sum of the modifiers of each identifier, whether or not
 // it has voted. A fork keeps its changes to itself.
-type modifiers struct {
+type modifierSums struct {
 	total map[string]int64
 	size  int // of total, roughly, in bytes
-	base  *modifiers
+	base  *modifierSums
 }
 
-func (m *modifiers) fork() modifiers { return modifiers{base: m} }
+func (m *modifierSums) fork() modifierSums { return modifierSums{base: m} }
 
-func (m *modifiers) get(id string) int64 {
+func (m *modifierSums) get(id string) int64 {
 	if n, ok := m.total[id]; ok || m.base == nil {
 		return n
 	}
 	return m.base.get(id)
 }
 
-func (m *modifiers) set(id string, total int64) {
+func (m *modifierSums) set(id string, total int64) {
 	if m.total == nil {
 		m.total = map[string]int64{}
 	}
@@ -119,8 +118,7 @@ func (m *modifiers) set(id string, total int64) {
 	m.total[id] = total
 }
 
-func (m *modifiers) clear() { *m = modifiers{} }
+func (m *modifierSums) clear() { *m = modifierSums{} }
 
-// modifierOverhead is what a modifier costs in memory beside the identifier, in
-// bytes.
+// modifierOverhead is the memory of a modifier beside the identifier, in bytes.
 const modifierOverhead = 64

@@ -9,15 +9,15 @@ import (
 // slots is the number of values counted one by one (section 2.2).
 const slots = 32
 
-// tally holds the sums from which the statistics are derived.
-type tally struct {
-	count, sum, squares wide
-	specific            [slots]wide
+// voteSums holds the sums from which the statistics are derived.
+type voteSums struct {
+	count, sum, squares wideInt
+	specific            [slots]wideInt
 }
 
 // add counts a value the given number of times with the given weight; both may
 // be negative to take back what was counted.
-func (t *tally) add(value, times, weight int64) {
+func (t *voteSums) add(value, times, weight int64) {
 	t.count.addProduct(times, weight)
 	t.sum.addProduct(times*value, weight)
 	t.squares.addProduct(times*value*value, weight)
@@ -29,14 +29,16 @@ func (t *tally) add(value, times, weight int64) {
 // Statistics are the figures of one state of a poll (section 2.2). They never
 // change, so any number of readers share them and their encoding.
 type Statistics struct {
-	tally tally
+	tally voteSums
 	decay Decay
-	json  func() []byte
+	// hidden reports that the figures, but perhaps for count, are withheld.
+	hidden bool
+	json   func() []byte
 }
 
-func newStatistics(t tally, d Decay) *Statistics {
+func newStatistics(t voteSums, d Decay) *Statistics {
 	s := &Statistics{tally: t, decay: d}
-	s.json = sync.OnceValue(s.encode)
+	s.json = sync.OnceValue(s.encodeObject)
 	return s
 }
 
@@ -44,11 +46,11 @@ func newStatistics(t tally, d Decay) *Statistics {
 func (s *Statistics) Equal(o *Statistics) bool { return s.tally == o.tally && s.decay == o.decay }
 
 // Empty reports whether nothing was ever voted.
-func (s *Statistics) Empty() bool { return s.tally == tally{} && s.decay == Decay{} }
+func (s *Statistics) Empty() bool { return s.tally == voteSums{} && s.decay == Decay{} }
 
 // Mean is the mean of the counted values, 0 when there are none.
 func (s *Statistics) Mean() float64 {
-	if s.tally.count == (wide{}) {
+	if s.tally.count == (wideInt{}) {
 		return 0
 	}
 	return s.tally.sum.float() / s.tally.count.float()
@@ -56,7 +58,7 @@ func (s *Statistics) Mean() float64 {
 
 // Stddev is the sample standard deviation, 0 for fewer than two values.
 func (s *Statistics) Stddev() float64 {
-	return deviation(s.tally.count, s.tally.sum, s.tally.squares)
+	return sampleDeviation(s.tally.count, s.tally.sum, s.tally.squares)
 }
 
 // Decay is the decayed sum of the accepted votes.
@@ -74,8 +76,8 @@ func (s *Statistics) AppendJSON(buf []byte, vote *int64) []byte {
 	return append(buf, '}')
 }
 
-// encode returns the object without its closing brace.
-func (s *Statistics) encode() []byte {
+// encodeObject returns the object without its closing brace.
+func (s *Statistics) encodeObject() []byte {
 	buf := make([]byte, 0, 384)
 	buf = appendFloat(append(buf, `{"stddev":`...), s.Stddev())
 	buf = appendFloat(append(buf, `,"mean":`...), s.Mean())
@@ -92,7 +94,11 @@ func (s *Statistics) encode() []byte {
 	buf = appendFloat(append(buf, `,"val":`...), s.decay.Val)
 	buf = appendFloat(append(buf, `,"current_scale":`...), s.decay.CurrentScale)
 	buf = strconv.AppendInt(append(buf, `,"last_altered":`...), s.decay.LastAltered, 10)
-	return append(buf, '}')
+	buf = append(buf, '}')
+	if s.hidden {
+		buf = append(buf, `,"hidden":true`...)
+	}
+	return buf
 }
 
 // appendFloat appends f in the shortest form that reads back the same. JSON and
@@ -104,11 +110,14 @@ func appendFloat(buf []byte, f float64) []byte {
 	return strconv.AppendFloat(buf, f, 'f', -1, 64)
 }
 
-// Tally is what a caller is told: the poll's statistics and its own latest known
+// Tally is the result for a caller: the poll's statistics and its own latest known
 // vote, nil when there is none.
 type Tally struct {
 	*Statistics
 	Vote *int64
+	// Hidden reports that the caller may not see the statistics if it is a viewer,
+	// ShowCount that it may see the count. ForViewer applies both.
+	Hidden, ShowCount bool
 }
 
 // AppendJSON appends the tally as section 2.2 has it.

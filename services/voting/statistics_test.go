@@ -27,7 +27,7 @@ func TestSection22Encoding(t *testing.T) {
 }
 
 func (p *poll) encode(v Voter) []byte {
-	return Tally{p.state.Statistics(), p.state.known(v)}.AppendJSON(nil)
+	return Tally{Statistics: p.state.Statistics(), Vote: p.state.latestVote(v)}.AppendJSON(nil)
 }
 
 func TestFloatsAreJSON(t *testing.T) {
@@ -42,8 +42,8 @@ func TestFloatsAreJSON(t *testing.T) {
 	}
 }
 
-// TestStatisticsAreShared: everybody who asks between two changes gets the same
-// value, and its encoding is made once.
+// TestStatisticsAreShared: all callers between two changes get the same value, and its
+// encoding is made once.
 func TestStatisticsAreShared(t *testing.T) {
 	p := newPoll()
 	p.accept(t, cast(ann, 2))

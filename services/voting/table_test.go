@@ -11,13 +11,13 @@ import (
 )
 
 func compareBallots(want, got ballot) string {
-	return cmp.Diff(want, got, cmp.AllowUnexported(ballot{}, option{}))
+	return cmp.Diff(want, got, cmp.AllowUnexported(ballot{}, optionVotes{}))
 }
 
 // TestTableAgainstMap grows a table with identities of every length over several
 // blocks and replaces ballots at random.
 func TestTableAgainstMap(t *testing.T) {
-	var table table
+	var table ballotTable
 	want := map[string]ballot{}
 	random := rand.New(rand.NewPCG(5, 6))
 	identity := func(i int) string {
@@ -27,7 +27,7 @@ func TestTableAgainstMap(t *testing.T) {
 		id := identity(random.IntN(n/3 + 1))
 		b := ballot{last: int16(n % 100), stored: true}
 		for i := range 1 + random.IntN(3)*random.IntN(2) {
-			b.options = append(b.options, option{int16(i), uint16(1 + random.IntN(1024))})
+			b.options = append(b.options, optionVotes{int16(i), uint16(1 + random.IntN(1024))})
 		}
 		table.set(id, b)
 		want[id] = b
@@ -54,13 +54,13 @@ func TestTableAgainstMap(t *testing.T) {
 	}
 }
 
-// TestTablesDifferInTheirHash: nobody can prepare identities that collide in
+// TestTablesDifferInTheirHash: a client cannot prepare identities that collide in
 // every poll.
 func TestTablesDifferInTheirHash(t *testing.T) {
-	var a, b table
+	var a, b ballotTable
 	a.set("x", ballot{})
 	b.set("x", ballot{})
-	if a.hash("x") == b.hash("x") {
+	if a.hashIdentity("x") == b.hashIdentity("x") {
 		t.Error("two tables hash alike")
 	}
 }
@@ -68,23 +68,23 @@ func TestTablesDifferInTheirHash(t *testing.T) {
 // TestVotersWhoseHashesLookAlike: the same place in the index and the same tag
 // do not make two identities one.
 func TestVotersWhoseHashesLookAlike(t *testing.T) {
-	table := table{seed: 1, index: make([]uint32, 16)}
+	table := ballotTable{seed: 1, index: make([]uint32, 16)}
 	alike := map[uint64]string{}
 	for i := range 100_000 {
 		id := fmt.Sprint("U", i)
-		hash := table.hash(id)
-		look := uint64(tag(hash))<<4 | hash&15
+		hash := table.hashIdentity(id)
+		look := uint64(hashTag(hash))<<4 | hash&15
 		first, found := alike[look]
 		alike[look] = id
 		if !found {
 			continue
 		}
-		want := ballot{last: 1, stored: true, options: []option{{1, 1}}}
+		want := ballot{last: 1, stored: true, options: []optionVotes{{1, 1}}}
 		table.set(first, want)
 		if got := table.get(id); got.stored {
 			t.Fatalf("%q, who has not voted, has the ballot of %q", id, first)
 		}
-		table.set(id, ballot{last: 2, stored: true, options: []option{{2, 1}}})
+		table.set(id, ballot{last: 2, stored: true, options: []optionVotes{{2, 1}}})
 		if diff := compareBallots(want, table.get(first)); diff != "" {
 			t.Errorf("ballot of %q after a vote of %q (-want +got):\n%s", first, id, diff)
 		}
@@ -94,8 +94,8 @@ func TestVotersWhoseHashesLookAlike(t *testing.T) {
 }
 
 func TestForkOfVotersIsItsOwn(t *testing.T) {
-	one, two := ballot{last: 1, stored: true, options: []option{{1, 1}}}, ballot{last: 2, stored: true, options: []option{{2, 1}}}
-	var base voters
+	one, two := ballot{last: 1, stored: true, options: []optionVotes{{1, 1}}}, ballot{last: 2, stored: true, options: []optionVotes{{2, 1}}}
+	var base voterBallots
 	base.set("old", one)
 	base.set("changed", one)
 	fork := base.fork()
@@ -106,7 +106,7 @@ func TestForkOfVotersIsItsOwn(t *testing.T) {
 	again.set("new", one)
 	for _, test := range []struct {
 		of   string
-		in   *voters
+		in   *voterBallots
 		want map[string]ballot
 	}{
 		{"base", &base, map[string]ballot{"old": one, "changed": one, "new": {}}},
@@ -129,7 +129,7 @@ func identity(i int) string { return fmt.Sprint("U", 10_000_000+i*791) }
 func crowd(n int) *poll {
 	p := newPoll()
 	for i := range n {
-		e := voted{voter: Voter{OpaqueID: identity(i)}, value: int16(i % 32), times: 1, replace: true}
+		e := voteEntry{voter: Voter{OpaqueID: identity(i)}, value: int16(i % 32), times: 1, replace: true}
 		p.Apply(p.state, p.at+int64(i/500), e)
 	}
 	return p
@@ -143,12 +143,12 @@ func TestMemoryOfAVoter(t *testing.T) {
 	p := crowd(million)
 	added := heap() - before
 	snapshot := p.AppendSnapshot(nil, p.state)
-	size := p.state.size()
+	size := p.state.memorySize()
 	runtime.KeepAlive(p.state)
 
 	p.state = nil
 	before = heap() - int64(cap(snapshot))
-	s, err := p.RestoreSnapshot(snapshot)
+	s, err := restoreSnapshot(snapshot)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,10 +170,10 @@ func TestMemoryOfAVoter(t *testing.T) {
 func TestSizeCountsEverything(t *testing.T) {
 	const n = 20_000
 	tests := map[string]func(p *poll, i int){
-		"modifiers": func(p *poll, i int) { p.Apply(p.state, p.at, modified{identity(i), 1}) },
+		"modifiers": func(p *poll, i int) { p.Apply(p.state, p.at, modifierEntry{identity(i), 1}) },
 		"options": func(p *poll, i int) {
 			v := Voter{OpaqueID: identity(i / 20)}
-			p.Apply(p.state, p.at, voted{voter: v, value: int16(i % 20), times: 1})
+			p.Apply(p.state, p.at, voteEntry{voter: v, value: int16(i % 20), times: 1})
 		},
 	}
 	for name, add := range tests {
@@ -183,7 +183,7 @@ func TestSizeCountsEverything(t *testing.T) {
 				add(p, i)
 			}
 			grown := heap() - before
-			if size := p.state.size(); float64(size) < float64(grown)/2 || float64(size) > float64(grown)*2 {
+			if size := p.state.memorySize(); float64(size) < float64(grown)/2 || float64(size) > float64(grown)*2 {
 				t.Errorf("size is %d, the heap has %d", size, grown)
 			}
 			runtime.KeepAlive(p.state)

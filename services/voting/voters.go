@@ -1,30 +1,32 @@
 package voting
 
-// option is a number of stored votes for one value.
-type option struct {
+// optionVotes is a number of stored votes for one value.
+type optionVotes struct {
 	value int16
 	times uint16
 }
 
-// ballot is what a poll remembers of one voter: the latest vote and everything
-// stored. The zero ballot is that of someone who has not voted.
+// ballot holds the latest vote and all stored votes of one voter. It is zero for a
+// voter that has not voted.
 type ballot struct {
 	last    int16
 	stored  bool
-	options []option
+	options []optionVotes
 }
 
-// voters holds the ballots of a poll by identity. A fork keeps what changes in
+// voterBallots holds the ballots of a poll by identity. A fork keeps what changes in
 // a map of its own and reads the rest from its base.
-type voters struct {
-	table   table
-	base    *voters
+type voterBallots struct {
+	table   ballotTable
+	base    *voterBallots
 	changed map[string]ballot
 }
 
-func (v *voters) fork() voters { return voters{base: v, changed: map[string]ballot{}} }
+func (v *voterBallots) fork() voterBallots {
+	return voterBallots{base: v, changed: map[string]ballot{}}
+}
 
-func (v *voters) get(id string) ballot {
+func (v *voterBallots) get(id string) ballot {
 	if v.base == nil {
 		return v.table.get(id)
 	}
@@ -34,7 +36,7 @@ func (v *voters) get(id string) ballot {
 	return v.base.get(id)
 }
 
-func (v *voters) set(id string, b ballot) {
+func (v *voterBallots) set(id string, b ballot) {
 	if v.base == nil {
 		v.table.set(id, b)
 		return
@@ -43,10 +45,10 @@ func (v *voters) set(id string, b ballot) {
 }
 
 // clear forgets every voter, those of the base too.
-func (v *voters) clear() {
+func (v *voterBallots) clear() {
 	if v.base != nil {
-		*v = voters{base: &voters{}, changed: map[string]ballot{}}
+		*v = voterBallots{base: &voterBallots{}, changed: map[string]ballot{}}
 		return
 	}
-	v.table = table{}
+	v.table = ballotTable{}
 }

@@ -11,6 +11,7 @@
 package voting
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -19,7 +20,7 @@ import (
 
 // Kind is the first element of the names of polls' streams; the environment is
 // the second.
-const Kind = "poll"
+const Kind = key.Poll
 
 // Poll names a poll. An ID that begins with "global" is shared by the whole
 // extension; any other belongs to the channel (section 2.1).
@@ -27,45 +28,75 @@ type Poll struct {
 	Environment, Extension, Channel, ID string
 }
 
-// Stream returns the name of the poll's stream.
-func (p Poll) Stream() string {
-	if isGlobal(p.ID) {
-		return key.Join(Kind, p.Environment, p.Extension, "global", p.ID)
+// StreamName returns the name of the poll's stream.
+func (p Poll) StreamName() key.Name {
+	name := key.Name{Kind: Kind, Environment: p.Environment, Extension: p.Extension, Scope: key.Global, ID: p.ID}
+	if !p.Global() {
+		name.Scope, name.Channel = key.Channel, p.Channel
 	}
-	return key.Join(Kind, p.Environment, p.Extension, "channel", p.Channel, p.ID)
+	return name
 }
 
-// Siblings returns what the names of the streams of all polls begin with that
-// are shared as this one is: by the extension, or by the channel.
-func (p Poll) Siblings() string {
-	if p.Global() {
-		return key.Join(Kind, p.Environment, p.Extension, "global") + "/"
+// Stream returns the name of the poll's stream as it is stored.
+func (p Poll) Stream() string { return p.StreamName().String() }
+
+// Siblings returns the prefix of the names of the polls that are shared as this
+// one is: by the extension, or by the channel.
+func (p Poll) Siblings() string { return p.StreamName().Siblings() }
+
+// PollOf returns the poll whose stream has a name.
+func PollOf(name key.Name) (Poll, error) {
+	p := Poll{Environment: name.Environment, Extension: name.Extension, Channel: name.Channel, ID: name.ID}
+	if p.StreamName() != name {
+		return Poll{}, fmt.Errorf("%+v is not the name of a poll", name)
 	}
-	return key.Join(Kind, p.Environment, p.Extension, "channel", p.Channel) + "/"
+	return p, nil
+}
+
+// ParseStream returns the poll whose stream is stored under a name.
+func ParseStream(stored string) (Poll, error) {
+	name, err := key.Parse(stored)
+	if err != nil {
+		return Poll{}, err
+	}
+	p, err := PollOf(name)
+	if err != nil || p.Stream() != stored {
+		return Poll{}, fmt.Errorf("%s is not the name of a poll", stored)
+	}
+	return p, nil
 }
 
 // Global reports whether the poll is shared by the whole extension.
 func (p Poll) Global() bool { return isGlobal(p.ID) }
 
+// StreamPrefix is the beginning of the names of the streams of an extension's polls.
+func StreamPrefix(environment, extension string) string {
+	return key.Prefix(Kind, environment, extension)
+}
+
 func isGlobal(id string) bool { return strings.HasPrefix(id, "global") }
 
-// Voter is whoever a request speaks for. UserID is empty when the viewer has
+// Voter is the viewer of a request. UserID is empty when the viewer has
 // not shared it.
 type Voter struct {
 	OpaqueID, UserID string
 }
 
-// identity returns the identifier by which a poll knows the voter, and false
+// identityIn returns the identifier by which a poll knows the voter, and false
 // when the voter has none that counts: the shared user id in polls with
 // userIDVoting, else the opaque one (section 2.1). Callers without an opaque id,
 // such as backends, are known by their user id.
-func (v Voter) identity(byUser bool) (string, bool) {
+func (v Voter) identityIn(byUser bool) (string, bool) {
 	id := v.OpaqueID
 	if byUser || id == "" {
 		id = v.UserID
 	}
 	return id, id != "" && len(id) <= maxIdentity
 }
+
+// isLoggedIn reports whether the voter has an account on the platform: it shares its
+// user id, or its opaque id is that of a viewer who is logged in (section 2.8).
+func (v Voter) isLoggedIn() bool { return v.UserID != "" || strings.HasPrefix(v.OpaqueID, "U") }
 
 // Bounds of a vote (section 8).
 const (
@@ -83,5 +114,7 @@ var (
 	errValueOutOfBounds = fault.New(fault.Invalid, "Value out of bounds")
 	errCountOutOfBounds = fault.New(fault.Invalid, "Count out of bounds")
 	errPollClosed       = fault.New(fault.Invalid, "poll is closed")
+	errNoPoll           = fault.New(fault.NotFound, "The poll does not exist")
+	errLoggedOut        = fault.New(fault.Invalid, "only logged-in viewers may vote")
 	errUnacceptable     = fault.New(fault.Invalid, "unacceptable vote")
 )

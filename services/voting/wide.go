@@ -7,16 +7,16 @@ import (
 	"strconv"
 )
 
-// wide is a 128-bit signed integer. The sums of a poll are kept in it because a
+// wideInt is a 128-bit signed integer. The sums of a poll are kept in it because a
 // weight may be as large as 2^53, so that products of weights, counts and
 // squared values leave 64 bits behind.
-type wide struct {
+type wideInt struct {
 	hi int64
 	lo uint64
 }
 
 // addProduct adds a·b.
-func (w *wide) addProduct(a, b int64) {
+func (w *wideInt) addProduct(a, b int64) {
 	hi, lo := bits.Mul64(magnitude(a), magnitude(b))
 	if (a < 0) != (b < 0) {
 		var borrow uint64
@@ -37,17 +37,17 @@ func magnitude(n int64) uint64 {
 }
 
 // narrow returns the value as an int64, and false when it does not fit.
-func (w wide) narrow() (int64, bool) {
+func (w wideInt) narrow() (int64, bool) {
 	n := int64(w.lo)
 	return n, w.hi == n>>63
 }
 
-func (w wide) big() *big.Int {
+func (w wideInt) big() *big.Int {
 	n := new(big.Int).Lsh(big.NewInt(w.hi), 64)
 	return n.Add(n, new(big.Int).SetUint64(w.lo))
 }
 
-func (w wide) float() float64 {
+func (w wideInt) float() float64 {
 	if n, ok := w.narrow(); ok {
 		return float64(n)
 	}
@@ -55,17 +55,17 @@ func (w wide) float() float64 {
 	return f
 }
 
-func (w wide) append(buf []byte) []byte {
+func (w wideInt) append(buf []byte) []byte {
 	if n, ok := w.narrow(); ok {
 		return strconv.AppendInt(buf, n, 10)
 	}
 	return w.big().Append(buf, 10)
 }
 
-// deviation returns the sample standard deviation of n values with the given
+// sampleDeviation returns the sample standard deviation of n values with the given
 // sum and sum of squares, 0 for fewer than two. The numerator n·squares−sum² is
 // exact, so nothing cancels.
-func deviation(n, sum, squares wide) float64 {
+func sampleDeviation(n, sum, squares wideInt) float64 {
 	count, ok := n.narrow()
 	if ok && count < 2 {
 		return 0
@@ -75,7 +75,7 @@ func deviation(n, sum, squares wide) float64 {
 }
 
 // spread returns n·squares−sum².
-func spread(n, sum, squares wide) float64 {
+func spread(n, sum, squares wideInt) float64 {
 	a, okA := n.narrow()
 	b, okB := sum.narrow()
 	c, okC := squares.narrow()

@@ -8,19 +8,19 @@ import (
 	"testing"
 )
 
-// edges are where carries and signs go wrong.
+// edges holds values whose carries and signs are prone to errors.
 var edges = []int64{0, 1, -1, 2, -3, 128, -128, 1 << 24, 1 << 31, -1 << 32, 1 << 53, -1<<53 - 1, 1<<62 + 12345, math.MinInt64, math.MaxInt64}
 
 func TestWideAgainstBig(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	var sum wide
+	var sum wideInt
 	want := new(big.Int)
 	for range 20_000 {
 		a, b := edges[random.IntN(len(edges))], edges[random.IntN(len(edges))]
 		sum.addProduct(a, b)
 		want.Add(want, new(big.Int).Mul(big.NewInt(a), big.NewInt(b)))
 		if want.BitLen() > 126 {
-			sum, want = wide{}, new(big.Int)
+			sum, want = wideInt{}, new(big.Int)
 			continue
 		}
 		if got := string(sum.append(nil)); got != want.String() {
@@ -59,11 +59,11 @@ func TestDeviation(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var sums tally
+			var sums voteSums
 			for _, v := range test.votes {
 				sums.add(v[0], 1, v[1])
 			}
-			if got := deviation(sums.count, sums.sum, sums.squares); got != test.want {
+			if got := sampleDeviation(sums.count, sums.sum, sums.squares); got != test.want {
 				t.Errorf("deviation is %v, want %v", got, test.want)
 			}
 		})
@@ -75,7 +75,7 @@ func TestDeviationAgainstBig(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	weights := []int64{1, 2, 999, 1 << 20, 1 << 40, maxModifier + 1, math.MaxInt64}
 	for range 5_000 {
-		var sums tally
+		var sums voteSums
 		for range 1 + random.IntN(6) {
 			value, times := minValue+random.Int64N(maxValue-minValue+1), 1+random.Int64N(maxTotalVotes)
 			if random.IntN(2) == 0 {
@@ -83,7 +83,7 @@ func TestDeviationAgainstBig(t *testing.T) {
 			}
 			sums.add(value, times, weights[random.IntN(len(weights))])
 		}
-		got := strconv.FormatFloat(deviation(sums.count, sums.sum, sums.squares), 'g', -1, 64)
-		wantFloat(t, "stddev", got, sampleDeviation(sums.count.big(), sums.sum.big(), sums.squares.big()))
+		got := strconv.FormatFloat(sampleDeviation(sums.count, sums.sum, sums.squares), 'g', -1, 64)
+		wantFloat(t, "stddev", got, exactDeviation(sums.count.big(), sums.sum.big(), sums.squares.big()))
 	}
 }

@@ -3,6 +3,8 @@ package voting
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
 // The first byte of an encoded command.
@@ -14,57 +16,65 @@ const (
 	queryStanding
 	querySettings
 	queryOverview
+	commandVoteExisting
 )
 
-func (v Voter) append(buf []byte) []byte {
-	return appendBytes(appendBytes(buf, v.OpaqueID), v.UserID)
+func (v Voter) appendTo(buf []byte) []byte {
+	return wire.AppendBytes(wire.AppendBytes(buf, v.OpaqueID), v.UserID)
 }
 
-func (d *decoder) voter() Voter { return Voter{OpaqueID: d.string(), UserID: d.string()} }
+func readVoter(r *wire.Reader) Voter { return Voter{OpaqueID: r.Text(), UserID: r.Text()} }
 
-func (c vote) append(buf []byte) []byte {
-	buf = c.voter.append(append(buf, commandVote))
+func (c voteCommand) appendTo(buf []byte) []byte {
+	kind := byte(commandVote)
+	if c.existing {
+		kind = commandVoteExisting
+	}
+	buf = c.voter.appendTo(append(buf, kind))
 	return binary.AppendVarint(binary.AppendVarint(buf, c.value), c.times)
 }
 
-func (c configure) append(buf []byte) []byte {
-	return appendBytes(appendBytes(append(buf, commandConfigure), c.id), c.config.encode())
+func (c configureCommand) appendTo(buf []byte) []byte {
+	return wire.AppendBytes(wire.AppendBytes(append(buf, commandConfigure), c.id), c.config.encodeJSON())
 }
 
-func (c modify) append(buf []byte) []byte {
-	return binary.AppendVarint(appendBytes(append(buf, commandModify), c.user), c.add)
+func (c modifyCommand) appendTo(buf []byte) []byte {
+	return binary.AppendVarint(wire.AppendBytes(append(buf, commandModify), c.user), c.add)
 }
 
-func (remove) append(buf []byte) []byte     { return append(buf, commandRemove) }
-func (q standing) append(buf []byte) []byte { return q.voter.append(append(buf, queryStanding)) }
-func (settings) append(buf []byte) []byte   { return append(buf, querySettings) }
-func (overview) append(buf []byte) []byte   { return append(buf, queryOverview) }
+func (resetCommand) appendTo(buf []byte) []byte { return append(buf, commandRemove) }
+func (q standingQuery) appendTo(buf []byte) []byte {
+	return q.voter.appendTo(append(buf, queryStanding))
+}
+func (configQuery) appendTo(buf []byte) []byte   { return append(buf, querySettings) }
+func (overviewQuery) appendTo(buf []byte) []byte { return append(buf, queryOverview) }
 
-func decodeCommand(d *decoder) Command {
-	switch d.byte() {
-	case commandVote:
-		return vote{voter: d.voter(), value: d.varint(), times: d.varint()}
+// DecodeCommand implements [stream.PeerEncoding].
+func (pollRules) DecodeCommand(r *wire.Reader) Command {
+	switch kind := r.Byte(); kind {
+	case commandVote, commandVoteExisting:
+		return voteCommand{voter: readVoter(r), value: r.Varint(), times: r.Varint(), existing: kind == commandVoteExisting}
 	case commandConfigure:
-		return configure{id: d.string(), config: d.config()}
+		return configureCommand{id: r.Text(), config: readConfig(r)}
 	case commandModify:
-		return modify{user: d.string(), add: d.varint()}
+		return modifyCommand{user: r.Text(), add: r.Varint()}
 	case commandRemove:
-		return remove{}
+		return resetCommand{}
 	case queryStanding:
-		return standing{d.voter()}
+		return standingQuery{readVoter(r)}
 	case querySettings:
-		return settings{}
+		return configQuery{}
 	case queryOverview:
-		return overview{}
+		return overviewQuery{}
 	}
-	d.fail()
-	return settings{}
+	r.Fail(wire.ErrMalformed)
+	return configQuery{}
 }
 
-func (d *decoder) config() Config {
-	config, err := decodeConfig(d.bytes())
+func readConfig(r *wire.Reader) Config {
+	config, err := decodeConfig(r.Bytes())
 	if err != nil {
-		d.fail()
+		r.Fail(err)
 	}
 	return config
 }
@@ -78,14 +88,14 @@ const (
 	hasResets
 )
 
-func (a Answer) append(buf []byte, before Answer) []byte {
+func (a Answer) appendTo(buf []byte, before Answer) []byte {
 	at := len(buf)
 	buf = append(buf, 0)
 	if s := a.tally.Statistics; s != nil && s == before.tally.Statistics {
 		buf[at] |= sameStatistics
 	} else if s != nil {
 		buf[at] |= hasStatistics
-		buf = s.append(buf)
+		buf = s.appendTo(buf)
 	}
 	if a.tally.Vote != nil {
 		buf[at] |= hasVote
@@ -93,7 +103,7 @@ func (a Answer) append(buf []byte, before Answer) []byte {
 	}
 	if a.config != nil {
 		buf[at] |= hasConfig
-		buf = appendBytes(buf, a.config.encode())
+		buf = wire.AppendBytes(buf, a.config.encodeJSON())
 	}
 	if a.resets > 0 {
 		buf[at] |= hasResets
@@ -102,32 +112,33 @@ func (a Answer) append(buf []byte, before Answer) []byte {
 	return buf
 }
 
-func decodeAnswer(d *decoder, before Answer) (a Answer) {
-	has := d.byte()
+// DecodeResult implements [stream.PeerEncoding].
+func (pollRules) DecodeResult(r *wire.Reader, before Answer) (a Answer) {
+	has := r.Byte()
 	if has&sameStatistics != 0 {
 		a.tally.Statistics = before.tally.Statistics
 	}
 	if has&hasStatistics != 0 {
-		a.tally.Statistics = d.statistics()
+		a.tally.Statistics = readStatistics(r)
 	}
 	if has&hasVote != 0 {
-		vote := d.varint()
+		vote := r.Varint()
 		a.tally.Vote = &vote
 	}
 	if has&hasConfig != 0 {
-		config := d.config()
+		config := readConfig(r)
 		a.config = &config
 	}
 	if has&hasResets != 0 {
-		a.resets = d.uvarint()
+		a.resets = r.Uvarint()
 	}
 	return a
 }
 
-// append appends the sums from which the statistics are derived, so that the
+// appendTo appends the sums from which the statistics are derived, so that the
 // receiver derives the same.
-func (s *Statistics) append(buf []byte) []byte {
-	for _, w := range s.tally.all() {
+func (s *Statistics) appendTo(buf []byte) []byte {
+	for _, w := range s.tally.allSums() {
 		buf = binary.AppendUvarint(binary.AppendVarint(buf, w.hi), w.lo)
 	}
 	buf = binary.AppendVarint(binary.AppendVarint(buf, s.decay.LastNudged), s.decay.LastAltered)
@@ -135,15 +146,15 @@ func (s *Statistics) append(buf []byte) []byte {
 	return binary.LittleEndian.AppendUint64(buf, math.Float64bits(s.decay.CurrentScale))
 }
 
-func (d *decoder) statistics() *Statistics {
-	var t tally
-	for _, w := range t.all() {
-		*w = wide{hi: d.varint(), lo: d.uvarint()}
+func readStatistics(r *wire.Reader) *Statistics {
+	var t voteSums
+	for _, w := range t.allSums() {
+		*w = wideInt{hi: r.Varint(), lo: r.Uvarint()}
 	}
 	return newStatistics(t, Decay{
-		LastNudged:   d.varint(),
-		LastAltered:  d.varint(),
-		Val:          math.Float64frombits(d.uint64()),
-		CurrentScale: math.Float64frombits(d.uint64()),
+		LastNudged:   r.Varint(),
+		LastAltered:  r.Varint(),
+		Val:          math.Float64frombits(r.Uint64()),
+		CurrentScale: math.Float64frombits(r.Uint64()),
 	})
 }

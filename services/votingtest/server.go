@@ -16,8 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/boltstore"
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/pebblestore"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
@@ -36,7 +36,7 @@ type Server struct {
 
 	http   *http.Server
 	domain *voting.Service
-	store  *boltstore.Store
+	store  *pebblestore.Store
 }
 
 // New returns a service that is not started, with a store in dir and a clock
@@ -89,10 +89,10 @@ func (s *Server) Start(ctx context.Context) (err error) {
 	if s.address == anyPort {
 		s.address = listener.Addr().String()
 	}
-	if s.store, err = boltstore.Open(s.dir); err != nil {
+	if s.store, err = pebblestore.Open(s.dir); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	s.domain = voting.NewService(s.store, clock{stream.SystemClock(), s.now}, stream.Options{Exclusive: true}, voting.HalfLife)
+	s.domain = voting.NewService(s.store, clock{stream.SystemClock(), s.now}, stream.Options{Exclusive: true})
 	logger := slog.New(slog.DiscardHandler)
 	api := httpapi.New(httpapi.Config{
 		Environment: tenant.Production,
@@ -101,6 +101,7 @@ func (s *Server) Start(ctx context.Context) (err error) {
 		Logger:      logger,
 		Metrics:     telemetry.NewMetrics(),
 		Voting:      s.domain,
+		PollLister:  s.store.StreamsAfter,
 	})
 	s.http = httpapi.NewServer(httpapi.NewHandler(httpapi.Mount{API: api, Prefixes: []string{"/v1"}}), logger)
 	go func() { _ = s.http.Serve(listener) }() // Stop ends it

@@ -1,29 +1,43 @@
-{{/* The name of what belongs to the operator. */}}
+{{/* The name of the operator's objects. */}}
 {{- define "acclaim.operator" -}}
 {{ printf "%s-operator" .Release.Name | trunc 63 }}
 {{- end }}
 
-{{/* The name of what belongs to the operator and to no namespace. */}}
+{{/* The name of the operator's cluster-wide objects. */}}
 {{- define "acclaim.clusterwide" -}}
 {{ printf "%s-%s-operator" .Release.Namespace .Release.Name }}
 {{- end }}
 
-{{/* The name of what belongs to the trial database. */}}
+{{/* The name of the trial database's objects. */}}
 {{- define "acclaim.database" -}}
 {{ printf "%s-trial-database" .Release.Name | trunc 63 }}
 {{- end }}
 
 {{/* The namespaces that the operator is limited to, as JSON: none, or that of the release among them. */}}
 {{- define "acclaim.namespaces" -}}
-{{- $listed := .Values.operator.namespaces }}
-{{- $listed | empty | ternary (list) (append $listed .Release.Namespace | uniq | sortAlpha) | toJson }}
+{{- .Values.operator.allNamespaces | ternary (list) (append .Values.operator.namespaces .Release.Namespace | uniq | sortAlpha) | toJson }}
+{{- end }}
+
+{{/* The peers that a NetworkPolicy admits to the ports with metrics, as a list in JSON. */}}
+{{- define "acclaim.monitoringPeers" -}}
+{{- $peers := .Values.monitoring.from }}
+{{- if .Values.monitoring.serviceMonitor }}
+{{- $namespace := dict "matchLabels" (dict "kubernetes.io/metadata.name" .Values.monitoring.namespace) }}
+{{- $pods := dict "matchLabels" (dict "app.kubernetes.io/name" "prometheus") }}
+{{- $peers = prepend $peers (dict "namespaceSelector" $namespace "podSelector" $pods) }}
+{{- end }}
+{{- $peers | toJson }}
 {{- end }}
 
 {{- define "acclaim.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
 {{- end }}
 
-{{/* The labels that tell pods apart: of the dictionary root, component. */}}
+{{/* The labels that select pods: of the dictionary root, component. */}}
 {{- define "acclaim.selector" -}}
 app.kubernetes.io/name: acclaim
 app.kubernetes.io/instance: {{ .root.Release.Name }}
@@ -36,9 +50,12 @@ app.kubernetes.io/component: {{ .component }}
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
-{{/* What the standard "restricted" asks of a pod; nobody is the image's user. */}}
+{{/* The security context of a pod that meets the standard "restricted"; the user is the image's. */}}
 {{- define "acclaim.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 65532
@@ -48,7 +65,7 @@ seccompProfile:
   type: RuntimeDefault
 {{- end }}
 
-{{/* What it asks of a container. */}}
+{{/* The security context of its containers. */}}
 {{- define "acclaim.containerSecurity" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
@@ -69,6 +86,15 @@ tolerations:
 {{- with .priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
+{{- with .affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* The address of the document that has a section for each alert. */}}
+{{- define "acclaim.runbook" -}}
+{{ .Chart.Home }}/blob/main/services/docs/runbook.md
 {{- end }}
 
 {{/* The environments that are enabled, as JSON: production and sandbox. */}}

@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// kill kills the process that was told to have the given address.
+// kill kills the process whose arguments contain the given address.
 func kill(ip string) error {
 	environments, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {

@@ -1,6 +1,7 @@
-// Package assets finds or builds the etcd and the kube-apiserver that the
-// operator is tested against. What is missing is an error, never a reason to
-// skip a test.
+// Package assets finds the etcd and the kube-apiserver that the operator is tested
+// against: in the folder that KUBEBUILDER_ASSETS names, as a release that
+// setup-envtest can download, or built from Go modules. It is an error if all
+// fail, never a reason to skip a test.
 //
 // Only tests and hack/envtest may import it.
 package assets
@@ -23,16 +24,20 @@ import (
 // Variable names a folder that has the programs.
 const Variable = "KUBEBUILDER_ASSETS"
 
-// program is one to build.
+// minorVersion is the version of Kubernetes to test with. The module apiserver
+// pins the patch.
+const minorVersion = "1.36"
+
+// program describes one to build.
 type program struct {
 	name, module, pkg, linkFlags string
 }
 
-// programs returns what is built, the slower first.
+// programs returns the programs to build, the slower first.
 func programs() []program {
 	// Without the stamp the API server has no version, and clients that ask for one
 	// refuse it.
-	const version = "v1.36.3"
+	const version = "v" + minorVersion + ".3"
 	flags := []string{"-s -w"}
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
 		flags = append(flags, fmt.Sprintf("-X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=1 -X %[1]s.gitMinor=36"+
@@ -44,29 +49,68 @@ func programs() []program {
 	}
 }
 
-// Find returns the folder that has the programs: the one that KUBEBUILDER_ASSETS
-// names, else one in the user's cache, keyed by the modules and the version of
-// Go and filled when it is not there, which takes minutes and is reported.
+// sourceOption is one of the ways to get the programs.
+type sourceOption struct {
+	description string
+	find        func(ctx context.Context, report io.Writer) (string, error)
+}
+
+// errNone means that a way does not apply, which is worth no report.
+var errNone = errors.New("not there")
+
+// Find returns a folder that holds the programs, and reports which way it takes
+// and why. Programs in KUBEBUILDER_ASSETS, and programs that an earlier call
+// built or downloaded, take no time; a download takes about a minute, building
+// about 20 minutes on two cores.
 func Find(ctx context.Context, report io.Writer) (string, error) {
 	if folder := os.Getenv(Variable); folder != "" {
-		return folder, complete(folder)
+		_, _ = fmt.Fprintf(report, "envtest: etcd and kube-apiserver are in %s, as %s says\n", folder, Variable)
+		return folder, checkComplete(folder)
 	}
 	source, err := sourceFolder(ctx)
 	if err != nil {
 		return "", err
 	}
-	folder, err := cacheFolder(source)
+	built, err := cacheFolder(source)
 	if err != nil {
 		return "", err
 	}
-	if complete(folder) == nil {
-		return folder, nil
-	}
-	return folder, build(ctx, source, folder, report)
+	return findFirst(ctx, report, []sourceOption{
+		{"built earlier", func(context.Context, io.Writer) (string, error) {
+			if checkComplete(built) != nil {
+				return "", errNone
+			}
+			return built, nil
+		}},
+		{"released, from setup-envtest", newDownload(source, filepath.Dir(built)).findRelease},
+		{"built from modules", func(ctx context.Context, report io.Writer) (string, error) {
+			return built, build(ctx, source, built, report)
+		}},
+	})
 }
 
-// complete returns an error that names what a folder does not have.
-func complete(folder string) error {
+// findFirst returns the folder of the first way that succeeds.
+func findFirst(ctx context.Context, report io.Writer, ways []sourceOption) (string, error) {
+	var failures []error
+	for _, w := range ways {
+		folder, err := w.find(ctx, report)
+		if err == nil {
+			_, _ = fmt.Fprintf(report, "envtest: etcd and kube-apiserver are in %s, %s\n", folder, w.description)
+			return folder, nil
+		}
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		if !errors.Is(err, errNone) {
+			_, _ = fmt.Fprintf(report, "envtest: not %s: %v\n", w.description, err)
+			failures = append(failures, err)
+		}
+	}
+	return "", errors.Join(failures...)
+}
+
+// checkComplete returns an error that names the programs that a folder lacks.
+func checkComplete(folder string) error {
 	var missing []error
 	for _, p := range programs() {
 		if _, err := os.Stat(filepath.Join(folder, p.name)); err != nil {
@@ -105,8 +149,8 @@ func cacheFolder(source string) (string, error) {
 	return filepath.Join(cache, "acclaim", fmt.Sprintf("envtest-%x", hash.Sum(nil)[:8])), nil
 }
 
-// build fills the folder. Several may build at once; whoever is last leaves the
-// same.
+// build fills the folder. Several processes may build at once: each replaces a
+// program by the same program.
 func build(ctx context.Context, source, folder string, report io.Writer) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -123,11 +167,11 @@ func build(ctx context.Context, source, folder string, report io.Writer) error {
 	return nil
 }
 
-// build builds one program and says every half minute that it is at it.
+// build builds one program and reports every half minute that it goes on.
 func (p program) build(ctx context.Context, source, folder string, report io.Writer) error {
 	ctx, done := context.WithCancel(ctx)
 	defer done()
-	go tick(ctx, p.name, report)
+	go reportProgress(ctx, p.name, report)
 	finished := filepath.Join(folder, p.name)
 	unfinished := finished + "." + rand.Text()
 	command := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-ldflags", p.linkFlags, "-o", unfinished, p.pkg)
@@ -139,7 +183,7 @@ func (p program) build(ctx context.Context, source, folder string, report io.Wri
 	return os.Rename(unfinished, finished)
 }
 
-func tick(ctx context.Context, name string, report io.Writer) {
+func reportProgress(ctx context.Context, name string, report io.Writer) {
 	began, ticker := time.Now(), time.NewTicker(30*time.Second)
 	defer ticker.Stop()
 	for {

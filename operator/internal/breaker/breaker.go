@@ -1,8 +1,9 @@
-// Package breaker keeps a server that does not answer from holding up those who
-// ask others: after some failures in a row, requests to it fail at once, but for
-// one now and then that finds out whether it is back.
+// Package breaker is a circuit breaker for each server: after several failures in a
+// row, requests to that server fail at once, except for one now and then that finds
+// out whether it is back. So a server that does not answer does not delay requests
+// to others.
 //
-// It knows nothing of what is asked.
+// It knows nothing about the requests.
 package breaker
 
 import (
@@ -15,41 +16,42 @@ import (
 )
 
 const (
-	// patience is how many requests in a row fail before the others do at once.
-	patience = 5
-	// pause is how long they do until one is let through.
-	pause = 5 * time.Second
+	// maxFailures is the number of failures in a row that open the breaker.
+	maxFailures = 5
+	// openTime is the time until an open breaker lets one request pass.
+	openTime = 5 * time.Second
 )
 
-// Transport passes requests on. An answer of any status is an answer.
+// Transport sends requests through the breaker of their server. A response of any
+// status counts as a success.
 type Transport struct {
 	next    http.RoundTripper
 	mu      sync.Mutex
 	servers map[string]*gobreaker.CircuitBreaker[*http.Response] // by host and port
 }
 
-// Over returns a Transport over another.
-func Over(next http.RoundTripper) *Transport {
+// NewTransport returns a Transport over another.
+func NewTransport(next http.RoundTripper) *Transport {
 	return &Transport{next: next, servers: map[string]*gobreaker.CircuitBreaker[*http.Response]{}}
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := t.server(r.URL.Host).Execute(func() (*http.Response, error) { return t.next.RoundTrip(r) })
+	response, err := t.serverBreaker(r.URL.Host).Execute(func() (*http.Response, error) { return t.next.RoundTrip(r) })
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.URL.Host, err)
 	}
 	return response, nil
 }
 
-func (t *Transport) server(host string) *gobreaker.CircuitBreaker[*http.Response] {
+func (t *Transport) serverBreaker(host string) *gobreaker.CircuitBreaker[*http.Response] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	server, known := t.servers[host]
 	if !known {
-		server = gobreaker.NewCircuitBreaker[*http.Response](gobreaker.Settings{ //nolint:bodyclose // it makes no request
-			Timeout:     pause,
-			ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= patience },
+		server = gobreaker.NewCircuitBreaker[*http.Response](gobreaker.Settings{ //nolint:bodyclose // no request is made here
+			Timeout:     openTime,
+			ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= maxFailures },
 		})
 		t.servers[host] = server
 	}

@@ -30,7 +30,7 @@ func (s *servers) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestTransport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &servers{silent: map[string]bool{"a": true}, asked: map[string]int{}}
-		transport := breaker.Over(s)
+		transport := breaker.NewTransport(s)
 		ask := func(host string, times, wantReached int, wantAnswer bool) {
 			t.Helper()
 			before := s.asked[host]

@@ -1,7 +1,6 @@
-// Package census counts resources by how they are, whenever metrics are asked
-// for.
+// Package census counts resources by their state whenever metrics are collected.
 //
-// It may not know what a kind is or how one is told from another.
+// It knows no kind of resource.
 package census
 
 import (
@@ -13,26 +12,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Census says how the resources of a kind are counted.
+// Census counts the resources of one kind.
 type Census[T any] struct {
-	// From has the resources: a cache.
+	// From is the cache to read from.
 	From client.Reader
-	// List returns an empty list of them.
+	// List returns an empty list of the kind.
 	List func() client.ObjectList
-	// Metric is the gauge.
+	// Metric names and describes the gauge.
 	Metric prometheus.GaugeOpts
-	// Labels are the names of its labels.
+	// Labels are the names of the gauge's labels.
 	Labels []string
-	// Values returns those of the labels under which a resource counts.
+	// Values returns the label values of a resource.
 	Values func(*T) []string
 }
 
-// Describe names the metric.
-func (c *Census[T]) Describe(descriptions chan<- *prometheus.Desc) { c.gauge().Describe(descriptions) }
+// Describe implements [prometheus.Collector].
+func (c *Census[T]) Describe(descriptions chan<- *prometheus.Desc) {
+	c.newGauge().Describe(descriptions)
+}
 
-// Collect counts. A cache that is not filled yet gives nothing.
+// Collect implements [prometheus.Collector]. A cache that is not filled yet gives
+// no metric.
 func (c *Census[T]) Collect(collected chan<- prometheus.Metric) {
-	list, gauge := c.List(), c.gauge()
+	list, gauge := c.List(), c.newGauge()
 	if err := c.From.List(context.Background(), list, client.UnsafeDisableDeepCopy); err != nil {
 		return
 	}
@@ -43,4 +45,6 @@ func (c *Census[T]) Collect(collected chan<- prometheus.Metric) {
 	gauge.Collect(collected)
 }
 
-func (c *Census[T]) gauge() *prometheus.GaugeVec { return prometheus.NewGaugeVec(c.Metric, c.Labels) }
+func (c *Census[T]) newGauge() *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(c.Metric, c.Labels)
+}

@@ -1,8 +1,8 @@
-// Package desired says which Kubernetes objects a Backend consists of: pure
-// functions from what is declared to apply configurations, which hold the fields
-// that the operator owns and no others.
+// Package desired computes the Kubernetes objects that a Backend consists of: pure
+// functions from its spec to apply configurations, which hold the fields that the
+// operator owns and no others.
 //
-// It may not have a client, and what it returns rests on its arguments alone.
+// It has no client, and its results depend on its arguments alone.
 package desired
 
 import (
@@ -31,19 +31,35 @@ const (
 	Accumulation = "accumulation"
 	Ranking      = "ranking"
 	State        = "state"
+	GameLink     = "gamelink"
 	Sandbox      = "sandbox"
 )
 
-// metrics is the component of what is there for monitoring. The chart's
-// ServiceMonitor selects it.
+// metrics is the component of the Service for monitoring, which the chart's
+// ServiceMonitor selects.
 const metrics = "metrics"
 
 // RegistryKey is the entry of the registry Secret that the services read.
 const RegistryKey = "extensions.yaml"
 
+// The annotations of the registry Secret with which a voting service is still found
+// after its Backend was deleted.
+const (
+	PathAnnotation        = "acclaim.dev/base-path"
+	EnvironmentAnnotation = "acclaim.dev/environment"
+	TLSSecretAnnotation   = "acclaim.dev/tls-secret" // only where the services use TLS
+)
+
+// The entries of the Secret with the certificate of the services, as cert-manager writes
+// them.
+const (
+	CertificateKey = "tls.crt"
+	PrivateKeyKey  = "tls.key"
+	AuthorityKey   = "ca.crt"
+)
+
 // RegistrySecret names the Secret that holds the extension registry of a
-// Backend. It is not among the objects below: what is in it comes from
-// Extensions.
+// Backend. It is not among the objects below: its content comes from Extensions.
 func RegistrySecret(backend string) string { return backend + "-registry" }
 
 // Object is one object to apply.
@@ -58,38 +74,38 @@ type Object struct {
 type Rollout struct {
 	Service    string
 	Deployment *appsv1ac.DeploymentApplyConfiguration
-	// Start is the number of pods that an autoscaled service begins with; its
-	// Deployment does not say.
+	// Start is the number of pods that an autoscaled service starts with; its
+	// Deployment sets none.
 	Start *int32
 }
 
 // Set is everything that a Backend consists of.
 type Set struct {
-	// Objects come into force at once.
+	// Objects are applied at once.
 	Objects []Object
-	// Rollouts come into force one after the other, in this order.
+	// Rollouts are applied one after the other, in this order.
 	Rollouts []Rollout
 }
 
-// Backend returns what a Backend consists of. Pods are replaced when
-// databaseHash, a digest of the database's URI, is another one.
-func Backend(b *v1alpha1.Backend, databaseHash string) Set {
+// Backend returns the objects of a Backend. Pods are replaced when databaseVersion, the
+// version of the Secret with the database's URI, changes.
+func Backend(b *v1alpha1.Backend, databaseVersion string) Set {
 	set := Set{Objects: []Object{serviceAccount(b), networkPolicy(b), metricsService(b)}}
 	for _, service := range Services(b) {
 		set.Objects = append(set.Objects, clusterService(b, service), disruptionBudget(b, service))
-		rollout := Rollout{Service: service, Deployment: deployment(b, service, databaseHash)}
-		if scaling := declared(b, service).Autoscaling; scaling != nil {
+		rollout := Rollout{Service: service, Deployment: deployment(b, service, databaseVersion)}
+		if scaling := declaredService(b, service).Autoscaling; scaling != nil {
 			set.Objects = append(set.Objects, autoscaler(b, service, scaling))
 			rollout.Start = &scaling.MinReplicas
 		}
 		set.Rollouts = append(set.Rollouts, rollout)
 	}
 	switch {
-	case len(set.Rollouts) == 0: // nothing to lead to
+	case len(set.Rollouts) == 0: // no service to route to
 	case b.Spec.Ingress != nil:
 		set.Objects = append(set.Objects, ingress(b))
 	case b.Spec.Route != nil:
-		set.Objects = append(set.Objects, httpRoute(b))
+		set.Objects = append(set.Objects, httpRoutes(b)...)
 	}
 	return set
 }
@@ -98,16 +114,17 @@ func Backend(b *v1alpha1.Backend, databaseHash string) Set {
 // are rolled out.
 func Services(b *v1alpha1.Backend) []string {
 	var enabled []string
-	for _, service := range []string{Voting, Accumulation, Ranking, State, Sandbox} {
-		if service == Sandbox && b.Spec.Environment != Sandbox {
-			continue
-		}
-		if !declared(b, service).Disabled {
+	for _, service := range []string{Voting, Accumulation, Ranking, State, GameLink, Sandbox} {
+		absent := service == Sandbox && b.Spec.Environment != Sandbox || service == GameLink && b.Spec.Services.GameLink == nil
+		if !absent && !declaredService(b, service).Disabled {
 			enabled = append(enabled, service)
 		}
 	}
 	return enabled
 }
+
+// defaultPath is the path in front of the routes that no Backend has to declare.
+const defaultPath = "/v1"
 
 // BasePath is the path in front of the routes, the same inside the cluster and
 // outside.
@@ -119,16 +136,42 @@ func BasePath(b *v1alpha1.Backend) string {
 	case b.Spec.Route != nil:
 		path = b.Spec.Route.Path
 	}
-	return cmp.Or(path, "/v1")
+	return cmp.Or(path, defaultPath)
 }
 
-// declared returns how a service is to run.
-func declared(b *v1alpha1.Backend, service string) v1alpha1.Service {
+// Scheme returns the scheme of the API's address inside of the cluster.
+func Scheme(b *v1alpha1.Backend) string {
+	if b.Spec.TLSSecretName != "" {
+		return "https"
+	}
+	return "http"
+}
+
+// HostName returns the name of a service inside of the cluster, for which its certificate
+// is valid.
+func HostName(b *v1alpha1.Backend, service string) string {
+	return objectName(b, service) + "." + b.Namespace + ".svc"
+}
+
+// TokenPath returns the path of a service, below the base path, that reads little and needs
+// a token; empty where a service has none.
+func TokenPath(service string) string {
+	return map[string]string{
+		Voting:       "/vote_config",
+		Accumulation: "/accumulate",
+		Ranking:      "/rank_config",
+		State:        "/channel_state",
+	}[service]
+}
+
+// declaredService returns the declaration of a service.
+func declaredService(b *v1alpha1.Backend, service string) v1alpha1.Service {
 	s := map[string]*v1alpha1.Service{
 		Voting:       b.Spec.Services.Voting,
 		Accumulation: b.Spec.Services.Accumulation,
 		Ranking:      b.Spec.Services.Ranking,
 		State:        b.Spec.Services.State,
+		GameLink:     b.Spec.Services.GameLink,
 		Sandbox:      b.Spec.Services.Sandbox,
 	}[service]
 	if s == nil {
@@ -137,12 +180,12 @@ func declared(b *v1alpha1.Backend, service string) v1alpha1.Service {
 	return *s
 }
 
-// name of a service's objects.
-func name(b *v1alpha1.Backend, service string) string { return b.Name + "-" + service }
+// objectName returns the name of a service's objects.
+func objectName(b *v1alpha1.Backend, service string) string { return b.Name + "-" + service }
 
-// labels of an object of the whole Backend or, where service is not empty, of a
-// service.
-func labels(b *v1alpha1.Backend, service string) map[string]string {
+// objectLabels returns the labels of an object of a service or, if service is
+// empty, of the whole Backend.
+func objectLabels(b *v1alpha1.Backend, service string) map[string]string {
 	all := map[string]string{
 		"app.kubernetes.io/name":    "acclaim",
 		"app.kubernetes.io/part-of": "acclaim",
@@ -155,20 +198,28 @@ func labels(b *v1alpha1.Backend, service string) map[string]string {
 	return all
 }
 
-// selector of the pods of the Backend or of a service. It cannot be changed in
-// a Deployment that exists, so it has only what never changes.
-func selector(b *v1alpha1.Backend, service string) *metav1ac.LabelSelectorApplyConfiguration {
+// podSelector selects the pods of the Backend or of a service. A Deployment's is
+// immutable, so it has only labels that never change.
+func podSelector(b *v1alpha1.Backend, service string) *metav1ac.LabelSelectorApplyConfiguration {
 	return metav1ac.LabelSelector().WithMatchLabels(selectorLabels(b, service))
 }
 
 func selectorLabels(b *v1alpha1.Backend, service string) map[string]string {
-	all := labels(b, service)
+	all := objectLabels(b, service)
 	delete(all, "app.kubernetes.io/part-of")
 	return all
 }
 
-// owner makes objects disappear with their Backend.
-func owner(b *v1alpha1.Backend) *metav1ac.OwnerReferenceApplyConfiguration {
+// BelongsTo reports whether a stored object is one that the operator made for a
+// Backend. So is an object of the operator's without an owner: its Backend was
+// deleted without its dependents.
+func BelongsTo(o metav1.Object, b *v1alpha1.Backend) bool {
+	orphan := metav1.GetControllerOf(o) == nil && o.GetLabels()[OperatorLabel] == Operator
+	return orphan || metav1.IsControlledBy(o, b)
+}
+
+// ownerReference makes the garbage collector delete objects with their Backend.
+func ownerReference(b *v1alpha1.Backend) *metav1ac.OwnerReferenceApplyConfiguration {
 	return metav1ac.OwnerReference().
 		WithAPIVersion(metav1.GroupVersion{Group: v1alpha1.Group, Version: v1alpha1.Version}.String()).
 		WithKind("Backend").

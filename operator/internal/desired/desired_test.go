@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 	"sigs.k8s.io/yaml"
 
@@ -21,7 +22,7 @@ import (
 var update = flag.Bool("update", false, "write the files that the tests compare with")
 
 // TestBackend compares all objects of the Backends in testdata with files that
-// hold them, for a person to read.
+// hold them, for people to read.
 func TestBackend(t *testing.T) {
 	for _, name := range []string{"default", "everything", "route"} {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +38,7 @@ func TestBackend(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("-want +got, -update writes it anew:\n%s", diff)
+				t.Errorf("-want +got, -update writes it again:\n%s", diff)
 			}
 		})
 	}
@@ -76,39 +77,110 @@ func encode(t *testing.T, set desired.Set) string {
 	return strings.Join(documents, "---\n")
 }
 
-// TestRoutes finds, for every path of the contract, the service that serves it
-// behind the Ingress.
-func TestRoutes(t *testing.T) {
-	served := map[string]string{
-		"voting": "voting", "accumulation": "accumulation", "ranking": "ranking", "sandbox": "sandbox",
-		"state": "state", "config": "state", "session": "state", "events": "state",
-	}
-	b := load(t, "everything")
-	b.Spec.Services.Ranking.Disabled = false
-	for path, tag := range contract(t) {
-		for _, prefix := range []string{"/sandbox/v1", "/sandbox/v1/e"} {
-			if got := behind(t, b, prefix+path); got != "quiz-"+served[tag] {
-				t.Errorf("%s%s of %q leads to %q", prefix, path, tag, got)
-			}
-		}
-	}
-	if got := behind(t, b, "/live/overlay.js"); got != "quiz-state" {
-		t.Errorf("the pages lead to %q", got)
-	}
-	b.Spec.Services.State = &v1alpha1.Service{Disabled: true}
-	b.Spec.Services.Voting = &v1alpha1.Service{Disabled: true}
-	for _, path := range []string{"/sandbox/v1/vote", "/sandbox/v1/none"} {
-		if got := behind(t, b, path); got != "quiz-accumulation" {
-			t.Errorf("%s, which nobody serves, leads to %q", path, got)
-		}
-	}
-	if got := behind(t, b, "/elsewhere"); got != "" {
-		t.Errorf("a path of somebody else leads to %q", got)
+// serviceOfTag holds the service that serves the operations of each tag of the
+// contract. A new tag has to be added here.
+func serviceOfTag() map[string]string {
+	return map[string]string{
+		"voting": desired.Voting, "accumulation": desired.Accumulation, "ranking": desired.Ranking, "sandbox": desired.Sandbox,
+		"state": desired.State, "config": desired.State, "session": desired.State, "events": desired.State,
+		"games": desired.State, "purchases": desired.State, "empty": desired.State, "overlays": desired.State,
 	}
 }
 
-// contract returns the tag of every path in the contract.
-func contract(t *testing.T) map[string]string {
+// TestShare holds Backends of one host to the rule of ingress-nginx: no path of a host
+// is in two Ingresses.
+func TestShare(t *testing.T) {
+	owners := map[string]string{}
+	for _, path := range []string{"/v1", "/sandbox/v1", "/team/v1"} {
+		b := load(t, "everything")
+		b.Name, b.Spec.Ingress.Path, b.Spec.Ingress.Pages = "at"+strings.ReplaceAll(path, "/", "-"), path, nil
+		table := routesOf(t, b)
+		for _, paths := range []map[string]string{table.exact, table.prefix} {
+			for path := range paths {
+				if owner := owners[path]; owner != "" {
+					t.Errorf("%s is in the Ingresses of %s and %s", path, owner, b.Name)
+				}
+				owners[path] = b.Name
+			}
+		}
+	}
+	if owners["/live"] != "at-v1" {
+		t.Errorf("the pages are those of %q", owners["/live"])
+	}
+	b := load(t, "everything")
+	b.Spec.Ingress.Path, b.Spec.Ingress.Pages = "/v1", new(bool)
+	if got := routesOf(t, b).find("/live/console.html"); got != "" {
+		t.Errorf("pages that are switched off lead to %q", got)
+	}
+}
+
+// TestRoutes holds the Ingress and the HTTPRoute to the contract: every path leads
+// to the service of its tag, and no path that leads to a service by name is missing
+// in the contract.
+func TestRoutes(t *testing.T) {
+	for _, kind := range []string{"Ingress", desired.HTTPRouteKind} {
+		t.Run(kind, func(t *testing.T) {
+			b := load(t, "everything")
+			b.Spec.Services.Ranking.Disabled = false
+			if kind == desired.HTTPRouteKind {
+				b.Spec.Ingress, b.Spec.Route = nil, &v1alpha1.Route{Host: b.Spec.Ingress.Host, Path: b.Spec.Ingress.Path, Pages: b.Spec.Ingress.Pages}
+			}
+			table := routesOf(t, b)
+			want := map[string]string{}
+			for path, tag := range readTags(t) {
+				service, known := serviceOfTag()[tag]
+				if !known {
+					t.Fatalf("%s has the tag %q, which no service serves", path, tag)
+				}
+				for _, prefix := range []string{"/sandbox/v1", "/sandbox/v1/e"} {
+					if got := table.find(prefix + path); got != "quiz-"+service {
+						t.Errorf("%s%s of %q leads to %q", prefix, path, tag, got)
+					}
+					if service != desired.State {
+						want[prefix+path] = "quiz-" + service
+					}
+				}
+			}
+			if diff := cmp.Diff(want, table.exact); diff != "" {
+				t.Errorf("exact paths (-contract +routes):\n%s", diff)
+			}
+			if got := table.find("/live/overlay.js"); got != "quiz-state" {
+				t.Errorf("the pages lead to %q", got)
+			}
+			if got := table.find("/elsewhere"); got != "" {
+				t.Errorf("a path outside of the base path leads to %q", got)
+			}
+			b.Spec.Services.State = &v1alpha1.Service{Disabled: true}
+			b.Spec.Services.Voting = &v1alpha1.Service{Disabled: true}
+			table = routesOf(t, b)
+			for _, path := range []string{"/sandbox/v1/vote", "/sandbox/v1/none"} {
+				if got := table.find(path); got != "quiz-accumulation" {
+					t.Errorf("%s, which no service serves, leads to %q", path, got)
+				}
+			}
+		})
+	}
+}
+
+// TestNoGames holds Backends to running nothing for games, and leading no host there, unless
+// they declare the service.
+func TestNoGames(t *testing.T) {
+	for _, name := range []string{"everything", "route"} {
+		for _, service := range []*v1alpha1.Service{nil, {Disabled: true}} {
+			b := load(t, name)
+			b.Spec.Services.GameLink = service
+			for _, trace := range []string{"gamelink", "games.quiz.example"} {
+				if got := encode(t, desired.Backend(b, "")); strings.Contains(got, trace) {
+					t.Errorf("%s: without games there is %s:\n%s", name, trace, got)
+				}
+			}
+		}
+	}
+}
+
+// readTags returns the tag of every path in the contract. One service serves all
+// operations of a path, so they have one tag.
+func readTags(t *testing.T) map[string]string {
 	t.Helper()
 	content, err := os.ReadFile("../../../api/openapi.yaml")
 	if err != nil {
@@ -116,14 +188,19 @@ func contract(t *testing.T) map[string]string {
 	}
 	type operation struct{ Tags []string }
 	var document struct {
-		Paths map[string]struct{ Get, Post, Patch, Delete operation }
+		Paths map[string]struct{ Get, Post, Put, Patch, Delete operation }
 	}
 	if err := yaml.Unmarshal(content, &document); err != nil {
 		t.Fatal(err)
 	}
 	tags := map[string]string{}
 	for path, item := range document.Paths {
-		tags[path] = slices.Concat(item.Get.Tags, item.Post.Tags, item.Patch.Tags, item.Delete.Tags)[0]
+		all := slices.Concat(item.Get.Tags, item.Post.Tags, item.Put.Tags, item.Patch.Tags, item.Delete.Tags)
+		slices.Sort(all)
+		if all = slices.Compact(all); len(all) != 1 {
+			t.Fatalf("%s has the tags %q, want one", path, all)
+		}
+		tags[path] = all[0]
 	}
 	if len(tags) < 10 {
 		t.Fatalf("the contract has only %v", tags)
@@ -131,32 +208,74 @@ func contract(t *testing.T) map[string]string {
 	return tags
 }
 
-// behind returns the name of the Service that the Ingress leads a path to.
-func behind(t *testing.T, b *v1alpha1.Backend, path string) string {
-	t.Helper()
-	for _, o := range desired.Backend(b, "").Objects {
-		if o.Kind != "Ingress" {
-			continue
-		}
-		rest := ""
-		for _, p := range o.Config.(*networkingv1ac.IngressApplyConfiguration).Spec.Rules[0].HTTP.Paths {
-			switch {
-			case *p.PathType == "Exact" && *p.Path == path:
-				return *p.Backend.Service.Name
-			case *p.PathType == "Prefix" && strings.HasPrefix(path, *p.Path+"/"):
-				rest = *p.Backend.Service.Name
-			}
-		}
-		return rest
+// routeTable holds the Services that the paths of an Ingress or HTTPRoute lead to.
+type routeTable struct{ exact, prefix map[string]string }
+
+// find returns the name of the Service for a path, empty without one.
+func (r routeTable) find(path string) string {
+	if service, ok := r.exact[path]; ok {
+		return service
 	}
-	t.Fatal("no Ingress")
-	return ""
+	longest, found := "", ""
+	for prefix, service := range r.prefix {
+		if strings.HasPrefix(path, prefix+"/") && len(prefix) > len(longest) {
+			longest, found = prefix, service
+		}
+	}
+	return found
+}
+
+// routesOf reads the Ingress or the HTTPRoute of a Backend.
+func routesOf(t *testing.T, b *v1alpha1.Backend) routeTable {
+	t.Helper()
+	table := routeTable{exact: map[string]string{}, prefix: map[string]string{}}
+	for _, o := range desired.Backend(b, "").Objects {
+		switch config := o.Config.(type) {
+		case *networkingv1ac.IngressApplyConfiguration:
+			for _, p := range config.Spec.Rules[0].HTTP.Paths {
+				table.add(string(*p.PathType), *p.Path, *p.Backend.Service.Name)
+			}
+			return table
+		case *unstructured.Unstructured:
+			var route struct {
+				Spec struct {
+					Rules []struct {
+						Matches     []struct{ Path struct{ Type, Value string } }
+						BackendRefs []struct{ Name string }
+					}
+				}
+			}
+			content, err := yaml.Marshal(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := yaml.Unmarshal(content, &route); err != nil {
+				t.Fatal(err)
+			}
+			for _, rule := range route.Spec.Rules {
+				for _, m := range rule.Matches {
+					table.add(m.Path.Type, m.Path.Value, rule.BackendRefs[0].Name)
+				}
+			}
+			return table
+		}
+	}
+	t.Fatal("neither an Ingress nor an HTTPRoute")
+	return table
+}
+
+func (r routeTable) add(kind, path, service string) {
+	if kind == "Exact" {
+		r.exact[path] = service
+		return
+	}
+	r.prefix[path] = service
 }
 
 func TestNoServices(t *testing.T) {
 	b := load(t, "everything")
 	off := &v1alpha1.Service{Disabled: true}
-	b.Spec.Services = v1alpha1.Services{Voting: off, Accumulation: off, Ranking: off, State: off, Sandbox: off}
+	b.Spec.Services = v1alpha1.Services{Voting: off, Accumulation: off, Ranking: off, State: off, GameLink: off, Sandbox: off}
 	set := desired.Backend(b, "")
 	if len(set.Rollouts) != 0 || len(set.Objects) != 3 {
 		t.Errorf("a Backend without services consists of %s", encode(t, set))
@@ -167,8 +286,8 @@ func TestNoServices(t *testing.T) {
 func TestPods(t *testing.T) {
 	b := load(t, "everything")
 	before := encode(t, desired.Backend(b, "one"))
-	if after := encode(t, desired.Backend(b, "two")); strings.Count(after, "hash: two") != 3 {
-		t.Errorf("another database does not reach the three services that have one:\n%s", cmp.Diff(before, after))
+	if after := encode(t, desired.Backend(b, "two")); strings.Count(after, "secret-version: two") != 4 {
+		t.Errorf("another database does not reach the four services that have one:\n%s", cmp.Diff(before, after))
 	}
 	b.CreationTimestamp, b.ResourceVersion = metav1.Now(), "7"
 	if diff := cmp.Diff(before, encode(t, desired.Backend(b, "one"))); diff != "" {
@@ -184,7 +303,7 @@ func TestArguments(t *testing.T) {
 		t.Fatalf("%v\n%s", err, output)
 	}
 	b := load(t, "everything")
-	b.Spec.Services.Ranking = nil
+	b.Spec.Services.Ranking, b.Spec.PodTemplate.Env = nil, nil
 	for _, r := range desired.Backend(b, "").Rollouts {
 		c := r.Deployment.Spec.Template.Spec.Containers[0]
 		// Flags are read before help is given.

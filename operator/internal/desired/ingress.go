@@ -9,32 +9,33 @@ import (
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
 
-// routes returns the paths below the base path that lead to a service. Those of
-// the state service, and all that nobody serves, go to the last resort.
-func routes(service string) []string {
+// servicePaths returns the paths below the base path that lead to a service. Those
+// of the state service, and all that no service has, go to the fallback service.
+// The contract lists them; a test compares.
+func servicePaths(service string) []string {
 	return map[string][]string{
-		Voting:       {"/vote", "/vote_logs", "/vote_modifier", "/vote_config"},
+		Voting:       {"/vote", "/vote_logs", "/vote_modifier", "/vote_config", "/vote_history", "/votes", "/poll", "/polls"},
 		Accumulation: {"/accumulate"},
-		Ranking:      {"/rank"},
+		Ranking:      {"/rank", "/rank_config", "/rank_moderation"},
 		Sandbox:      {"/authtoken"},
 	}[service]
 }
 
-// exactPaths returns the whole paths that lead to a service: browser clients ask
-// below /e.
+// exactPaths returns the full paths that lead to a service: browser clients use
+// those below /e.
 func exactPaths(b *v1alpha1.Backend, service string) []string {
 	var paths []string
 	for _, prefix := range []string{"", "/e"} {
-		for _, route := range routes(service) {
+		for _, route := range servicePaths(service) {
 			paths = append(paths, BasePath(b)+prefix+route)
 		}
 	}
 	return paths
 }
 
-// lastResort is the service that answers for every other path, if only that
-// there is no such route: errors, too, are for the services to write.
-func lastResort(b *v1alpha1.Backend) string {
+// fallbackService returns the service that answers every other path, if only with
+// 404: the services write the errors of the contract, too.
+func fallbackService(b *v1alpha1.Backend) string {
 	services := Services(b)
 	if slices.Contains(services, State) {
 		return State
@@ -42,20 +43,51 @@ func lastResort(b *v1alpha1.Backend) string {
 	return services[0]
 }
 
-// prefixes returns what the paths begin with that go to the last resort: the base
-// path and, if that is the state service, the pages of polls. Backends that share
-// a host have the same pages.
-func prefixes(b *v1alpha1.Backend) []string {
-	if lastResort(b) == State {
+// fallbackPrefixes returns the path prefixes that lead to the fallback service: the
+// base path and, if that is the state service, the pages of polls. Of the Backends of
+// one host only one may lead to them: some controllers refuse a path twice.
+func fallbackPrefixes(b *v1alpha1.Backend) []string {
+	if fallbackService(b) == State && leadsToPages(b) {
 		return []string{BasePath(b), pagesPath}
 	}
 	return []string{BasePath(b)}
 }
 
-// pagesPath is where the state service has pages to look at.
+// leadsToPages reports whether a Backend is the one of its host that leads to the
+// pages: by default the one with the default path.
+func leadsToPages(b *v1alpha1.Backend) bool {
+	var declared *bool
+	switch {
+	case b.Spec.Ingress != nil:
+		declared = b.Spec.Ingress.Pages
+	case b.Spec.Route != nil:
+		declared = b.Spec.Route.Pages
+	}
+	if declared != nil {
+		return *declared
+	}
+	return BasePath(b) == defaultPath
+}
+
+// pagesPath is the path of the state service's pages for people.
 const pagesPath = "/live"
 
-// ingress leads each route to its service.
+// gameHost returns the host that leads to the gamelink service, empty without one.
+func gameHost(b *v1alpha1.Backend) string {
+	switch {
+	case !slices.Contains(Services(b), GameLink):
+		return ""
+	case b.Spec.Ingress != nil:
+		return b.Spec.Ingress.GameHost
+	default:
+		return b.Spec.Route.GameHost
+	}
+}
+
+// gamePath is the path of the host for games: they know no path in front of theirs.
+const gamePath = "/"
+
+// ingress returns the Ingress, which routes each path to its service.
 func ingress(b *v1alpha1.Backend) Object {
 	declared := b.Spec.Ingress
 	rule := networkingv1ac.HTTPIngressRuleValue()
@@ -64,8 +96,8 @@ func ingress(b *v1alpha1.Backend) Object {
 			rule.WithPaths(ingressPath(b, service, path, networkingv1.PathTypeExact))
 		}
 	}
-	for _, path := range prefixes(b) {
-		rule.WithPaths(ingressPath(b, lastResort(b), path, networkingv1.PathTypePrefix))
+	for _, path := range fallbackPrefixes(b) {
+		rule.WithPaths(ingressPath(b, fallbackService(b), path, networkingv1.PathTypePrefix))
 	}
 	spec := networkingv1ac.IngressSpec().
 		WithRules(networkingv1ac.IngressRule().WithHost(declared.Host).WithHTTP(rule))
@@ -73,9 +105,16 @@ func ingress(b *v1alpha1.Backend) Object {
 	if declared.TLSSecretName != "" {
 		spec.WithTLS(networkingv1ac.IngressTLS().WithHosts(declared.Host).WithSecretName(declared.TLSSecretName))
 	}
+	if host := gameHost(b); host != "" {
+		games := networkingv1ac.HTTPIngressRuleValue().WithPaths(ingressPath(b, GameLink, gamePath, networkingv1.PathTypePrefix))
+		spec.WithRules(networkingv1ac.IngressRule().WithHost(host).WithHTTP(games))
+		if declared.GameTLSSecretName != "" {
+			spec.WithTLS(networkingv1ac.IngressTLS().WithHosts(host).WithSecretName(declared.GameTLSSecretName))
+		}
+	}
 	i := networkingv1ac.Ingress(b.Name, b.Namespace).
-		WithLabels(labels(b, "")).
-		WithOwnerReferences(owner(b)).
+		WithLabels(objectLabels(b, "")).
+		WithOwnerReferences(ownerReference(b)).
 		WithSpec(spec)
 	if len(declared.Annotations) > 0 {
 		i.WithAnnotations(declared.Annotations)
@@ -85,8 +124,8 @@ func ingress(b *v1alpha1.Backend) Object {
 
 func ingressPath(b *v1alpha1.Backend, service, path string, how networkingv1.PathType) *networkingv1ac.HTTPIngressPathApplyConfiguration {
 	to := networkingv1ac.IngressServiceBackend().
-		WithName(name(b, service)).
-		WithPort(networkingv1ac.ServiceBackendPort().WithName("http"))
+		WithName(objectName(b, service)).
+		WithPort(networkingv1ac.ServiceBackendPort().WithName(Scheme(b)))
 	return networkingv1ac.HTTPIngressPath().
 		WithPath(path).
 		WithPathType(how).

@@ -12,48 +12,63 @@ import (
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
 
-// serviceAccountName is not the Backend's own name: every namespace has a
-// ServiceAccount "default", which a Backend may be called as well.
+// serviceAccountName differs from the Backend's name: a Backend may be called
+// "default", and every namespace has a ServiceAccount of that name.
 func serviceAccountName(b *v1alpha1.Backend) string { return b.Name + "-services" }
 
-// serviceAccount is who the pods are. They never talk to the API server.
+// serviceAccount returns the identity of the pods. They never talk to the API
+// server.
 func serviceAccount(b *v1alpha1.Backend) Object {
 	account := corev1ac.ServiceAccount(serviceAccountName(b), b.Namespace).
-		WithLabels(labels(b, "")).
-		WithOwnerReferences(owner(b)).
+		WithLabels(objectLabels(b, "")).
+		WithAnnotations(b.Spec.PodTemplate.ServiceAccountAnnotations).
+		WithOwnerReferences(ownerReference(b)).
 		WithAutomountServiceAccountToken(false)
 	return Object{Kind: "ServiceAccount", Name: serviceAccountName(b), Config: account}
 }
 
-// networkPolicy lets anyone reach the API, for it cannot know where ingress
-// controllers run, only those who are declared the admin port, and only pods of
-// the same Backend one another's peer port. Probes need no rule: they come from
-// the pod's own node, which policies leave alone.
+// networkPolicy lets pods connect to what is declared, if anything is, and to each other
+// and DNS. It admits everything to the API port, because ingress controllers may
+// run anywhere, declared peers to the admin port, and pods of the same Backend to
+// the peer port. Probes need no rule: they come from the pod's own node, which
+// policies do not affect.
 func networkPolicy(b *v1alpha1.Backend) Object {
 	api := networkingv1ac.NetworkPolicyIngressRule().WithPorts(policyPort(httpPort))
 	peers := networkingv1ac.NetworkPolicyIngressRule().
 		WithPorts(policyPort(peerPort)).
-		WithFrom(networkingv1ac.NetworkPolicyPeer().WithPodSelector(selector(b, "")))
+		WithFrom(networkingv1ac.NetworkPolicyPeer().WithPodSelector(podSelector(b, "")))
 	spec := networkingv1ac.NetworkPolicySpec().
-		WithPodSelector(selector(b, "")).
+		WithPodSelector(podSelector(b, "")).
 		WithPolicyTypes(networkingv1.PolicyTypeIngress).
 		WithIngress(api, peers)
-	// A rule that names nobody would let everyone in.
+	// A rule without peers would admit everything.
 	if from := b.Spec.NetworkPolicy.AdminFrom; len(from) > 0 {
 		spec.WithIngress(networkingv1ac.NetworkPolicyIngressRule().WithPorts(policyPort(adminPort)).WithFrom(policyPeers(from)...))
 	}
+	if to := b.Spec.NetworkPolicy.EgressTo; len(to) > 0 {
+		spec.WithPolicyTypes(networkingv1.PolicyTypeEgress).WithEgress(
+			networkingv1ac.NetworkPolicyEgressRule().WithTo(policyPeers(to)...),
+			networkingv1ac.NetworkPolicyEgressRule().WithPorts(policyPort(peerPort)).
+				WithTo(networkingv1ac.NetworkPolicyPeer().WithPodSelector(podSelector(b, ""))),
+			networkingv1ac.NetworkPolicyEgressRule().
+				WithPorts(policyPort(dnsPort), policyPort(dnsPort).WithProtocol(corev1.ProtocolUDP)).
+				WithTo(networkingv1ac.NetworkPolicyPeer().WithNamespaceSelector(metav1ac.LabelSelector())),
+		)
+	}
 	policy := networkingv1ac.NetworkPolicy(b.Name, b.Namespace).
-		WithLabels(labels(b, "")).
-		WithOwnerReferences(owner(b)).
+		WithLabels(objectLabels(b, "")).
+		WithOwnerReferences(ownerReference(b)).
 		WithSpec(spec)
 	return Object{Kind: "NetworkPolicy", Name: b.Name, Config: policy}
 }
+
+const dnsPort = 53
 
 func policyPort(number int32) *networkingv1ac.NetworkPolicyPortApplyConfiguration {
 	return networkingv1ac.NetworkPolicyPort().WithProtocol(corev1.ProtocolTCP).WithPort(intstr.FromInt32(number))
 }
 
-// policyPeers returns what is declared as the operator applies it.
+// policyPeers converts declared peers to apply configurations.
 func policyPeers(declared []networkingv1.NetworkPolicyPeer) []*networkingv1ac.NetworkPolicyPeerApplyConfiguration {
 	peers := make([]*networkingv1ac.NetworkPolicyPeerApplyConfiguration, 0, len(declared))
 	for _, d := range declared {

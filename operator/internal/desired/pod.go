@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -16,30 +17,38 @@ import (
 const (
 	httpPort  = 8080 // the API
 	adminPort = 9090 // probes and metrics
-	peerPort  = 7400 // the other pods of the service
+	// maintenancePort is reached from inside of the pod only: by port-forward.
+	maintenancePort = 9091
+	peerPort        = 7400 // for the other pods of the service
 )
 
-// A pod that is told to stop serves on until load balancers have noticed, then
-// finishes what it accepted. Kubernetes kills it when it should long be gone.
+// A terminating pod serves on for drainDelay, until load balancers have noticed,
+// then finishes accepted requests. Kubernetes kills it after gracePeriod, when it
+// should have ended long before.
 const (
 	drainDelay      = 10 * time.Second
 	shutdownTimeout = drainDelay + 25*time.Second
 	gracePeriod     = shutdownTimeout + 10*time.Second
 )
 
-// nobody is the user and group that pods run as, those of the image.
-const nobody = 65532
+// unprivilegedID is the user and group that pods run as, those of the image.
+const unprivilegedID = 65532
 
-// DatabaseAnnotation of pods has a digest of the URI of their database.
-const DatabaseAnnotation = "acclaim.dev/mongodb-uri-hash"
+// DatabaseAnnotation is the annotation of pods with the version of the Secret with their
+// database's URI. A hash of the URI would confirm a guess at its password.
+const DatabaseAnnotation = "acclaim.dev/mongodb-secret-version"
 
 const (
 	registryVolume = "registry"
 	registryFolder = "/etc/acclaim"
+
+	certificateVolume = "certificate"
+	certificateFolder = "/etc/acclaim-tls"
 )
 
-// podTemplate returns a pod that passes the "restricted" pod security standard.
-func podTemplate(b *v1alpha1.Backend, service, databaseHash string) *corev1ac.PodTemplateSpecApplyConfiguration {
+// podTemplate returns a pod template that meets the "restricted" pod security
+// standard.
+func podTemplate(b *v1alpha1.Backend, service, databaseVersion string) *corev1ac.PodTemplateSpecApplyConfiguration {
 	spec := corev1ac.PodSpec().
 		WithServiceAccountName(serviceAccountName(b)).
 		WithAutomountServiceAccountToken(false).
@@ -47,30 +56,47 @@ func podTemplate(b *v1alpha1.Backend, service, databaseHash string) *corev1ac.Po
 		WithTerminationGracePeriodSeconds(int64(gracePeriod.Seconds())).
 		WithSecurityContext(corev1ac.PodSecurityContext().
 			WithRunAsNonRoot(true).
-			WithRunAsUser(nobody).
-			WithRunAsGroup(nobody).
-			WithFSGroup(nobody).
+			WithRunAsUser(unprivilegedID).
+			WithRunAsGroup(unprivilegedID).
+			WithFSGroup(unprivilegedID).
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
 		WithContainers(container(b, service)).
 		WithVolumes(corev1ac.Volume().WithName(registryVolume).WithSecret(
 			corev1ac.SecretVolumeSource().WithSecretName(RegistrySecret(b.Name)).WithDefaultMode(0o440).
-				WithItems(corev1ac.KeyToPath().WithKey(RegistryKey).WithPath(RegistryKey)))).
-		WithTopologySpreadConstraints(spread(b, service)).
-		WithAffinity(corev1ac.Affinity().WithPodAntiAffinity(apart(b, service)))
-	schedule(spec, b.Spec.Scheduling)
+				WithItems(corev1ac.KeyToPath().WithKey(RegistryKey).WithPath(RegistryKey))))
+	if b.Spec.TLSSecretName != "" {
+		addCertificate(spec, b.Spec.TLSSecretName)
+	}
+	addScheduling(spec, b, service)
 	for _, secret := range b.Spec.ImagePullSecrets {
 		spec.WithImagePullSecrets(corev1ac.LocalObjectReference().WithName(secret.Name))
 	}
-	template := corev1ac.PodTemplateSpec().WithLabels(labels(b, service)).WithSpec(spec)
-	if stores(service) {
-		template.WithAnnotations(map[string]string{DatabaseAnnotation: databaseHash})
+	template := corev1ac.PodTemplateSpec().
+		WithLabels(b.Spec.PodTemplate.Labels).
+		WithLabels(objectLabels(b, service)).
+		WithAnnotations(b.Spec.PodTemplate.Annotations).
+		WithSpec(spec)
+	if hasData(service) {
+		template.WithAnnotations(map[string]string{DatabaseAnnotation: databaseVersion})
 	}
 	return template
 }
 
-// stores says whether a service has data. The sandbox service signs tokens and
-// has none.
-func stores(service string) bool { return service != Sandbox }
+// addCertificate makes the container of a pod serve the API with TLS.
+func addCertificate(spec *corev1ac.PodSpecApplyConfiguration, secret string) {
+	source := corev1ac.SecretVolumeSource().WithSecretName(secret).WithDefaultMode(0o440)
+	for _, key := range []string{CertificateKey, PrivateKeyKey} {
+		source.WithItems(corev1ac.KeyToPath().WithKey(key).WithPath(key))
+	}
+	spec.WithVolumes(corev1ac.Volume().WithName(certificateVolume).WithSecret(source))
+	spec.Containers[0].
+		WithArgs("--tls-cert="+certificateFolder+"/"+CertificateKey, "--tls-key="+certificateFolder+"/"+PrivateKeyKey).
+		WithVolumeMounts(corev1ac.VolumeMount().WithName(certificateVolume).WithMountPath(certificateFolder).WithReadOnly(true))
+}
+
+// hasData reports whether a service stores data. The sandbox service signs tokens
+// and stores none.
+func hasData(service string) bool { return service != Sandbox }
 
 func container(b *v1alpha1.Backend, service string) *corev1ac.ContainerApplyConfiguration {
 	c := corev1ac.Container().
@@ -81,11 +107,12 @@ func container(b *v1alpha1.Backend, service string) *corev1ac.ContainerApplyConf
 			"--base-path="+BasePath(b),
 			fmt.Sprintf("--listen=:%d", httpPort),
 			fmt.Sprintf("--admin-listen=:%d", adminPort),
+			fmt.Sprintf("--maintenance-listen=127.0.0.1:%d", maintenancePort),
 			"--extensions="+registryFolder+"/"+RegistryKey,
 			"--drain-delay="+drainDelay.String(),
 			"--shutdown-timeout="+shutdownTimeout.String()).
 		WithPorts(port("http", httpPort), port("admin", adminPort)).
-		WithResources(resources(declared(b, service).Resources)).
+		WithResources(resources(declaredService(b, service).Resources)).
 		WithVolumeMounts(corev1ac.VolumeMount().WithName(registryVolume).WithMountPath(registryFolder).WithReadOnly(true)).
 		WithTerminationMessagePolicy(corev1.TerminationMessageFallbackToLogsOnError). // Degraded repeats it
 		WithSecurityContext(corev1ac.SecurityContext().
@@ -95,14 +122,25 @@ func container(b *v1alpha1.Backend, service string) *corev1ac.ContainerApplyConf
 		WithStartupProbe(probe("/healthz", 2, 60)).
 		WithLivenessProbe(probe("/healthz", 10, 3)).
 		WithReadinessProbe(probe("/readyz", 5, 2))
-	if stores(service) {
-		connect(c, b)
+	if service == State && b.Spec.AllowPrivateSinks {
+		c.WithArgs("--sink-allow-private")
+	}
+	if hasData(service) {
+		addConnections(c, b)
+	}
+	c.ImagePullPolicy = optional(b.Spec.PodTemplate.ImagePullPolicy)
+	for _, variable := range b.Spec.PodTemplate.Env {
+		applied := convert[corev1ac.EnvVarApplyConfiguration](variable)
+		if source := applied.ValueFrom; source != nil && source.FieldRef != nil && source.FieldRef.APIVersion == nil {
+			source.FieldRef.WithAPIVersion("v1") // as the API server, whose addition would be drift
+		}
+		c.WithEnv(applied)
 	}
 	return c
 }
 
-// connect lets a container reach the database and the pods that share it.
-func connect(c *corev1ac.ContainerApplyConfiguration, b *v1alpha1.Backend) {
+// addConnections configures the database of a container and the pods that share it.
+func addConnections(c *corev1ac.ContainerApplyConfiguration, b *v1alpha1.Backend) {
 	uri := corev1ac.SecretKeySelector().WithName(b.Spec.MongoDB.Name).WithKey(b.Spec.MongoDB.Key)
 	ip := corev1ac.ObjectFieldSelector().WithAPIVersion("v1").WithFieldPath("status.podIP")
 	c.WithEnv(
@@ -118,7 +156,7 @@ func port(name string, number int32) *corev1ac.ContainerPortApplyConfiguration {
 	return corev1ac.ContainerPort().WithName(name).WithContainerPort(number).WithProtocol(corev1.ProtocolTCP)
 }
 
-// probe asks the admin listener every so many seconds.
+// probe returns a probe of the admin port with a period in seconds.
 func probe(path string, period, failures int32) *corev1ac.ProbeApplyConfiguration {
 	return corev1ac.Probe().
 		WithHTTPGet(corev1ac.HTTPGetAction().WithPath(path).WithPort(intstr.FromString("admin"))).
@@ -127,8 +165,8 @@ func probe(path string, period, failures int32) *corev1ac.ProbeApplyConfiguratio
 		WithFailureThreshold(failures)
 }
 
-// resources returns what is declared, with requests where neither a request nor
-// a limit stands: schedulers and autoscalers need one.
+// resources returns the declared resources. It adds a request where neither a request
+// nor a limit is declared: schedulers and autoscalers need one.
 func resources(r *corev1.ResourceRequirements) *corev1ac.ResourceRequirementsApplyConfiguration {
 	if r == nil {
 		r = &corev1.ResourceRequirements{}
@@ -157,32 +195,52 @@ func resources(r *corev1.ResourceRequirements) *corev1ac.ResourceRequirementsApp
 	return all
 }
 
-// spread asks for the pods of one version of a service to be on different nodes,
-// and takes them together rather than not at all.
-func spread(b *v1alpha1.Backend, service string) *corev1ac.TopologySpreadConstraintApplyConfiguration {
+// spreadOverNodes prefers different nodes for the pods of one version of a service,
+// without requiring them.
+func spreadOverNodes(b *v1alpha1.Backend, service string) *corev1ac.TopologySpreadConstraintApplyConfiguration {
 	return corev1ac.TopologySpreadConstraint().
 		WithTopologyKey(corev1.LabelHostname).
 		WithMaxSkew(1).
 		WithWhenUnsatisfiable(corev1.ScheduleAnyway).
-		WithLabelSelector(selector(b, service)).
+		WithLabelSelector(podSelector(b, service)).
 		WithMatchLabelKeys(versionLabel)
 }
 
-// apart asks for them to be in different zones. It is no second constraint like
-// that of nodes: of a node that lacks the label of one, where a cluster has no
-// zones, the scheduler would ignore both.
-func apart(b *v1alpha1.Backend, service string) *corev1ac.PodAntiAffinityApplyConfiguration {
+// spreadOverZones prefers different zones for them. A second topology constraint
+// would not do: in a cluster without zones, whose nodes lack the label, the
+// scheduler would ignore both constraints.
+func spreadOverZones(b *v1alpha1.Backend, service string) *corev1ac.PodAntiAffinityApplyConfiguration {
 	return corev1ac.PodAntiAffinity().WithPreferredDuringSchedulingIgnoredDuringExecution(
 		corev1ac.WeightedPodAffinityTerm().WithWeight(100).WithPodAffinityTerm(corev1ac.PodAffinityTerm().
 			WithTopologyKey(corev1.LabelTopologyZone).
-			WithLabelSelector(selector(b, service)).
+			WithLabelSelector(podSelector(b, service)).
 			WithMatchLabelKeys(versionLabel)))
 }
 
-// versionLabel is what the pods of one version of a Deployment have in common.
+// versionLabel is the label that the pods of one version of a Deployment share.
 const versionLabel = "pod-template-hash"
 
-func schedule(spec *corev1ac.PodSpecApplyConfiguration, s v1alpha1.Scheduling) {
+// addScheduling adds the declared scheduling to a pod of a service, and a preference of
+// different nodes and zones where that declares nothing.
+func addScheduling(spec *corev1ac.PodSpecApplyConfiguration, b *v1alpha1.Backend, service string) {
+	s := b.Spec.Scheduling
+	spec.WithAffinity(corev1ac.Affinity())
+	if s.Affinity != nil {
+		spec.WithAffinity(convert[corev1ac.AffinityApplyConfiguration](s.Affinity))
+	}
+	if spec.Affinity.PodAntiAffinity == nil {
+		spec.Affinity.WithPodAntiAffinity(spreadOverZones(b, service))
+	}
+	if len(s.TopologySpreadConstraints) == 0 {
+		spec.WithTopologySpreadConstraints(spreadOverNodes(b, service))
+	}
+	for _, declared := range s.TopologySpreadConstraints {
+		constraint := convert[corev1ac.TopologySpreadConstraintApplyConfiguration](declared)
+		if constraint.LabelSelector == nil {
+			constraint.WithLabelSelector(podSelector(b, service))
+		}
+		spec.WithTopologySpreadConstraints(constraint)
+	}
 	if len(s.NodeSelector) > 0 {
 		spec.WithNodeSelector(s.NodeSelector)
 	}
@@ -191,17 +249,31 @@ func schedule(spec *corev1ac.PodSpecApplyConfiguration, s v1alpha1.Scheduling) {
 	}
 	for _, t := range s.Tolerations {
 		spec.WithTolerations(&corev1ac.TolerationApplyConfiguration{
-			Key:               set(t.Key),
-			Operator:          set(t.Operator),
-			Value:             set(t.Value),
-			Effect:            set(t.Effect),
+			Key:               optional(t.Key),
+			Operator:          optional(t.Operator),
+			Value:             optional(t.Value),
+			Effect:            optional(t.Effect),
 			TolerationSeconds: t.TolerationSeconds,
 		})
 	}
 }
 
-// set returns nil for the empty text, which is not to be owned.
-func set[T ~string](text T) *T {
+// convert returns the apply configuration of a declared value: both have one form in JSON.
+func convert[T any](declared any) *T {
+	var converted T
+	content, err := json.Marshal(declared)
+	if err == nil {
+		err = json.Unmarshal(content, &converted)
+	}
+	if err != nil {
+		panic(err) // the API server has read the value from JSON
+	}
+	return &converted
+}
+
+// optional returns nil for the empty text, so that the operator does not own the
+// field.
+func optional[T ~string](text T) *T {
 	if text == "" {
 		return nil
 	}

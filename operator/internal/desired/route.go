@@ -16,50 +16,61 @@ const (
 	HTTPRouteKind    = "HTTPRoute"
 )
 
-type fields = map[string]any
+type jsonObject = map[string]any
 
-// httpRoute is what ingress is, for a Gateway. Defaults of the API are spelled
-// out, so that it can be compared with what is stored.
-func httpRoute(b *v1alpha1.Backend) Object {
+// httpRoutes returns the HTTPRoutes, which route like the Ingress: the hosts of one
+// share its rules, so that games have one of their own.
+func httpRoutes(b *v1alpha1.Backend) []Object {
 	var rules []any
 	for _, service := range Services(b) {
 		if paths := exactPaths(b, service); len(paths) > 0 {
 			rules = append(rules, routeRule(b, service, "Exact", paths...))
 		}
 	}
-	rules = append(rules, routeRule(b, lastResort(b), "PathPrefix", prefixes(b)...))
-	route := &unstructured.Unstructured{Object: fields{"spec": fields{
-		"parentRefs": []any{fields{
+	rules = append(rules, routeRule(b, fallbackService(b), "PathPrefix", fallbackPrefixes(b)...))
+	routes := []Object{httpRoute(b, b.Name, "", b.Spec.Route.Host, rules)}
+	if host := gameHost(b); host != "" {
+		rules := []any{routeRule(b, GameLink, "PathPrefix", gamePath)}
+		routes = append(routes, httpRoute(b, objectName(b, GameLink), GameLink, host, rules))
+	}
+	return routes
+}
+
+// httpRoute returns one HTTPRoute. It spells out the API's defaults, so that it can be
+// compared with the stored object.
+func httpRoute(b *v1alpha1.Backend, name, service, host string, rules []any) Object {
+	route := &unstructured.Unstructured{Object: jsonObject{"spec": jsonObject{
+		"parentRefs": []any{jsonObject{
 			"group":     "gateway.networking.k8s.io",
 			"kind":      "Gateway",
 			"name":      b.Spec.Route.Gateway.Name,
 			"namespace": cmp.Or(b.Spec.Route.GatewayNamespace, b.Namespace),
 		}},
-		"hostnames": []any{b.Spec.Route.Host},
+		"hostnames": []any{host},
 		"rules":     rules,
 	}}}
 	route.SetAPIVersion(HTTPRouteVersion)
 	route.SetKind(HTTPRouteKind)
 	route.SetNamespace(b.Namespace)
-	route.SetName(b.Name)
-	route.SetLabels(labels(b, ""))
-	reference, err := runtime.DefaultUnstructuredConverter.ToUnstructured(owner(b))
+	route.SetName(name)
+	route.SetLabels(objectLabels(b, service))
+	reference, err := runtime.DefaultUnstructuredConverter.ToUnstructured(ownerReference(b))
 	if err != nil {
 		panic(err) // a struct of texts
 	}
 	_ = unstructured.SetNestedSlice(route.Object, []any{reference}, "metadata", "ownerReferences") // metadata is a map
-	return Object{Kind: HTTPRouteKind, Name: b.Name, Config: route}
+	return Object{Kind: HTTPRouteKind, Name: name, Config: route}
 }
 
-func routeRule(b *v1alpha1.Backend, service, how string, paths ...string) fields {
+func routeRule(b *v1alpha1.Backend, service, how string, paths ...string) jsonObject {
 	var matches []any
 	for _, path := range paths {
-		matches = append(matches, fields{"path": fields{"type": how, "value": path}})
+		matches = append(matches, jsonObject{"path": jsonObject{"type": how, "value": path}})
 	}
-	return fields{
+	return jsonObject{
 		"matches": matches,
-		"backendRefs": []any{fields{
-			"group": "", "kind": "Service", "name": name(b, service), "port": int64(httpPort), "weight": int64(1),
+		"backendRefs": []any{jsonObject{
+			"group": "", "kind": "Service", "name": objectName(b, service), "port": int64(httpPort), "weight": int64(1),
 		}},
 	}
 }

@@ -12,56 +12,67 @@ import (
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
 
-// clusterService is the address of a service inside the cluster.
+// clusterService returns the Service with the address of a service inside the
+// cluster.
 func clusterService(b *v1alpha1.Backend, service string) Object {
 	port := corev1ac.ServicePort().
-		WithName("http").
+		WithName(Scheme(b)).
 		WithPort(httpPort).
 		WithProtocol(corev1.ProtocolTCP).
-		WithAppProtocol("http").
+		WithAppProtocol(appProtocol(b, service)).
 		WithTargetPort(intstr.FromString("http"))
-	s := corev1ac.Service(name(b, service), b.Namespace).
-		WithLabels(labels(b, service)).
-		WithOwnerReferences(owner(b)).
+	s := corev1ac.Service(objectName(b, service), b.Namespace).
+		WithLabels(objectLabels(b, service)).
+		WithOwnerReferences(ownerReference(b)).
 		WithSpec(corev1ac.ServiceSpec().WithSelector(selectorLabels(b, service)).WithPorts(port))
-	return Object{Kind: "Service", Name: name(b, service), Config: s}
+	return Object{Kind: "Service", Name: objectName(b, service), Config: s}
 }
 
-// metricsService lets monitoring find the admin port of every pod. It has no
-// address of its own, and nothing leads to it from outside.
+// appProtocol returns the protocol of a service's port, by which Gateways know that
+// connections of games become WebSockets.
+func appProtocol(b *v1alpha1.Backend, service string) string {
+	if service == GameLink {
+		return map[string]string{"http": "kubernetes.io/ws", "https": "kubernetes.io/wss"}[Scheme(b)]
+	}
+	return Scheme(b)
+}
+
+// metricsService returns the Service by which monitoring finds the admin port of
+// every pod. It is headless and not reachable from outside.
 func metricsService(b *v1alpha1.Backend) Object {
 	port := corev1ac.ServicePort().
 		WithName("admin").
 		WithPort(adminPort).
 		WithProtocol(corev1.ProtocolTCP).
 		WithTargetPort(intstr.FromString("admin"))
-	s := corev1ac.Service(name(b, metrics), b.Namespace).
-		WithLabels(labels(b, metrics)).
-		WithOwnerReferences(owner(b)).
+	s := corev1ac.Service(objectName(b, metrics), b.Namespace).
+		WithLabels(objectLabels(b, metrics)).
+		WithOwnerReferences(ownerReference(b)).
 		WithSpec(corev1ac.ServiceSpec().
 			WithClusterIP(corev1.ClusterIPNone).
 			WithSelector(selectorLabels(b, "")).
 			WithPorts(port))
-	return Object{Kind: "Service", Name: name(b, metrics), Config: s}
+	return Object{Kind: "Service", Name: objectName(b, metrics), Config: s}
 }
 
-// disruptionBudget lets pods be evicted one at a time, those that do not work at
+// disruptionBudget allows the eviction of one pod at a time, and of unhealthy pods at
 // any time.
 func disruptionBudget(b *v1alpha1.Backend, service string) Object {
-	budget := policyv1ac.PodDisruptionBudget(name(b, service), b.Namespace).
-		WithLabels(labels(b, service)).
-		WithOwnerReferences(owner(b)).
+	budget := policyv1ac.PodDisruptionBudget(objectName(b, service), b.Namespace).
+		WithLabels(objectLabels(b, service)).
+		WithOwnerReferences(ownerReference(b)).
 		WithSpec(policyv1ac.PodDisruptionBudgetSpec().
-			WithSelector(selector(b, service)).
+			WithSelector(podSelector(b, service)).
 			WithMaxUnavailable(intstr.FromInt32(1)).
 			WithUnhealthyPodEvictionPolicy(policyv1.AlwaysAllow))
-	return Object{Kind: "PodDisruptionBudget", Name: name(b, service), Config: budget}
+	return Object{Kind: "PodDisruptionBudget", Name: objectName(b, service), Config: budget}
 }
 
-// autoscaler lets the number of pods follow their use of the CPU they request.
+// autoscaler returns the HorizontalPodAutoscaler, which follows the use of the
+// requested CPU.
 func autoscaler(b *v1alpha1.Backend, service string, s *v1alpha1.Autoscaling) Object {
 	target := autoscalingv2ac.CrossVersionObjectReference().
-		WithAPIVersion("apps/v1").WithKind("Deployment").WithName(name(b, service))
+		WithAPIVersion("apps/v1").WithKind("Deployment").WithName(objectName(b, service))
 	cpu := autoscalingv2ac.MetricSpec().
 		WithType(autoscalingv2.ResourceMetricSourceType).
 		WithResource(autoscalingv2ac.ResourceMetricSource().
@@ -69,13 +80,17 @@ func autoscaler(b *v1alpha1.Backend, service string, s *v1alpha1.Autoscaling) Ob
 			WithTarget(autoscalingv2ac.MetricTarget().
 				WithType(autoscalingv2.UtilizationMetricType).
 				WithAverageUtilization(s.TargetCPU)))
-	scaler := autoscalingv2ac.HorizontalPodAutoscaler(name(b, service), b.Namespace).
-		WithLabels(labels(b, service)).
-		WithOwnerReferences(owner(b)).
-		WithSpec(autoscalingv2ac.HorizontalPodAutoscalerSpec().
-			WithScaleTargetRef(target).
-			WithMinReplicas(s.MinReplicas).
-			WithMaxReplicas(s.MaxReplicas).
-			WithMetrics(cpu))
-	return Object{Kind: "HorizontalPodAutoscaler", Name: name(b, service), Config: scaler}
+	spec := autoscalingv2ac.HorizontalPodAutoscalerSpec().
+		WithScaleTargetRef(target).
+		WithMinReplicas(s.MinReplicas).
+		WithMaxReplicas(s.MaxReplicas).
+		WithMetrics(cpu)
+	if s.Behavior != nil {
+		spec.WithBehavior(convert[autoscalingv2ac.HorizontalPodAutoscalerBehaviorApplyConfiguration](s.Behavior))
+	}
+	scaler := autoscalingv2ac.HorizontalPodAutoscaler(objectName(b, service), b.Namespace).
+		WithLabels(objectLabels(b, service)).
+		WithOwnerReferences(ownerReference(b)).
+		WithSpec(spec)
+	return Object{Kind: "HorizontalPodAutoscaler", Name: objectName(b, service), Config: scaler}
 }

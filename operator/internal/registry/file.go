@@ -12,71 +12,72 @@ import (
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
 
-// entry is an extension in the file. What stands at its top level is for
-// production.
-type entry struct {
-	ClientID     v1alpha1.ID   `json:"clientID"`
-	AppIDs       []v1alpha1.ID `json:"appIDs,omitempty"`
-	OwnerUserID  string        `json:"ownerUserID,omitempty"`
-	AdminUserIDs []string      `json:"adminUserIDs,omitempty"`
-	ExternalRole string        `json:"externalRole,omitempty"`
-	block        `json:",inline"`
-	Sandbox      *block `json:"sandbox,omitempty"`
+// fileEntry is an extension in the file. Its top level is for production.
+type fileEntry struct {
+	ClientID            v1alpha1.ID   `json:"clientID"`
+	AppIDs              []v1alpha1.ID `json:"appIDs,omitempty"`
+	OwnerUserID         string        `json:"ownerUserID,omitempty"`
+	AdminUserIDs        []string      `json:"adminUserIDs,omitempty"`
+	ExternalRole        string        `json:"externalRole,omitempty"`
+	GlobalPolls         string        `json:"globalPolls,omitempty"`
+	ViewersCreateGlobal *bool         `json:"viewersCreateGlobal,omitempty"`
+	environmentSettings `json:",inline"`
+	Sandbox             *environmentSettings `json:"sandbox,omitempty"`
 }
 
-// block is what an extension has for one environment.
-type block struct {
+// environmentSettings are the part of an extension that belongs to one environment.
+type environmentSettings struct {
 	AllowedOrigins []v1alpha1.Origin   `json:"allowedOrigins,omitempty"`
 	Limits         *v1alpha1.Limits    `json:"limits,omitempty"`
 	Retention      *v1alpha1.Retention `json:"retention,omitempty"`
-	Secrets        []secret            `json:"secrets,omitempty"`
-	Sinks          []sink              `json:"sinks,omitempty"`
+	Secrets        []secretEntry       `json:"secrets,omitempty"`
+	Sinks          []sinkEntry         `json:"sinks,omitempty"`
 }
 
-// sink is another system that is told of events.
-type sink struct {
+// sinkEntry is another system that receives events.
+type sinkEntry struct {
 	Name    string           `json:"name"`
-	Webhook *webhook         `json:"webhook,omitempty"`
+	Webhook *webhookEntry    `json:"webhook,omitempty"`
 	PubSub  *v1alpha1.PubSub `json:"pubsub,omitempty"`
 }
 
-type webhook struct {
+type webhookEntry struct {
 	URL     v1alpha1.SinkURL `json:"url"`
-	Secrets []secret         `json:"secrets"`
+	Secrets []secretEntry    `json:"secrets"`
 }
 
-type secret struct {
+type secretEntry struct {
 	Value      string `json:"value"`
 	ActiveFrom string `json:"activeFrom,omitempty"`
 }
 
-// write returns the file of an environment. It has no keys of the other one, and
-// no extension without a key. Where there is not room for all, older Extensions
-// go first; one that does not fit makes way for smaller ones after it.
-func write(candidates []candidate, of Environment) []byte {
-	type written struct {
+// renderFile returns the file of an environment. It has no keys of the other one,
+// and no extension without a key. Without room for all, older Extensions go first;
+// one that does not fit is skipped in favour of smaller ones after it.
+func renderFile(candidates []fileCandidate, environment Environment) []byte {
+	type writtenEntry struct {
 		clientID string
 		text     []byte
 	}
 	const heading = "extensions:\n"
-	var entries []written
+	var entries []writtenEntry
 	size := len(heading)
 	for _, c := range candidates {
-		if len(c.keys[of]) == 0 {
+		if len(c.keys[environment]) == 0 {
 			continue
 		}
-		text := marshal(c.entry(of))
+		text := marshalEntry(c.fileEntry(environment))
 		if size+len(text) > MaxBytes {
-			c.finding.Full[of] = true
+			c.finding.Full[environment] = true
 			continue
 		}
 		size += len(text)
-		entries = append(entries, written{string(c.Spec.ClientID), text})
+		entries = append(entries, writtenEntry{string(c.Spec.ClientID), text})
 	}
 	if len(entries) == 0 {
 		return []byte("extensions: []\n")
 	}
-	slices.SortFunc(entries, func(a, b written) int { return strings.Compare(a.clientID, b.clientID) })
+	slices.SortFunc(entries, func(a, b writtenEntry) int { return strings.Compare(a.clientID, b.clientID) })
 	file := bytes.NewBuffer(make([]byte, 0, size))
 	file.WriteString(heading)
 	for _, e := range entries {
@@ -85,35 +86,37 @@ func write(candidates []candidate, of Environment) []byte {
 	return file.Bytes()
 }
 
-func (c candidate) entry(of Environment) entry {
-	e := entry{
-		ClientID:     c.Spec.ClientID,
-		AppIDs:       c.Spec.AppIDs,
-		OwnerUserID:  c.Spec.OwnerUserID,
-		AdminUserIDs: c.Spec.AdminUserIDs,
-		ExternalRole: c.Spec.ExternalRole,
-		block:        settings(&c.Spec.Environment),
+func (c fileCandidate) fileEntry(environment Environment) fileEntry {
+	e := fileEntry{
+		ClientID:            c.Spec.ClientID,
+		AppIDs:              c.Spec.AppIDs,
+		OwnerUserID:         c.Spec.OwnerUserID,
+		AdminUserIDs:        c.Spec.AdminUserIDs,
+		ExternalRole:        c.Spec.ExternalRole,
+		GlobalPolls:         c.Spec.GlobalPolls,
+		ViewersCreateGlobal: c.Spec.ViewersCreateGlobal,
+		environmentSettings: newSettings(&c.Spec.Environment),
 	}
-	if of == Production {
-		e.Secrets, e.Sinks = encode(c.keys[of]), c.sinks[of]
+	if environment == Production {
+		e.Secrets, e.Sinks = encodeKeys(c.keys[environment]), c.sinks[environment]
 		return e
 	}
-	sandbox := settings(c.Spec.Sandbox)
-	sandbox.Secrets, sandbox.Sinks = encode(c.keys[of]), c.sinks[of]
+	sandbox := newSettings(c.Spec.Sandbox)
+	sandbox.Secrets, sandbox.Sinks = encodeKeys(c.keys[environment]), c.sinks[environment]
 	e.Sandbox = &sandbox
 	return e
 }
 
-// settings are what a file says of an environment besides its keys and what needs
-// keys.
-func settings(e *v1alpha1.Environment) block {
-	return block{AllowedOrigins: e.AllowedOrigins, Limits: e.Limits, Retention: e.Retention}
+// newSettings returns the settings of an environment without its keys and sinks.
+func newSettings(e *v1alpha1.Environment) environmentSettings {
+	return environmentSettings{AllowedOrigins: e.AllowedOrigins, Limits: e.Limits, Retention: e.Retention}
 }
 
-func encode(keys []key) []secret {
-	secrets := make([]secret, 0, len(keys))
+// encodeKeys returns keys as a file has them.
+func encodeKeys(keys []usableKey) []secretEntry {
+	secrets := make([]secretEntry, 0, len(keys))
 	for _, k := range keys {
-		s := secret{Value: base64.StdEncoding.EncodeToString(k.value)}
+		s := secretEntry{Value: base64.StdEncoding.EncodeToString(k.value)}
 		if !k.activeFrom.IsZero() {
 			s.ActiveFrom = k.activeFrom.UTC().Format(time.RFC3339)
 		}
@@ -122,9 +125,9 @@ func encode(keys []key) []secret {
 	return secrets
 }
 
-// marshal returns an entry as an element of a list in YAML.
-func marshal(e entry) []byte {
-	text, err := yaml.Marshal([]entry{e})
+// marshalEntry returns an entry as an element of a list in YAML.
+func marshalEntry(e fileEntry) []byte {
+	text, err := yaml.Marshal([]fileEntry{e})
 	if err != nil {
 		panic(err) // strings, integers and durations
 	}

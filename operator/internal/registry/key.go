@@ -1,45 +1,114 @@
 package registry
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
-// MaxKeyBytes is how long a decoded key may be, so that no Extension takes the
-// room of the others.
+// MaxKeyBytes is the maximum length of a decoded key, so that no Extension takes
+// the room of the others.
 const MaxKeyBytes = 4096
 
-// key is one that can be used.
-type key struct {
-	value      []byte // decoded
-	activeFrom time.Time
-	field      string // where the spec names it
+// The services refuse a registry with a key that they refuse, as a whole: so what package
+// tenant of the services refuses never gets into one.
+const (
+	// minKeyBytes is the minimum length of a decoded key.
+	minKeyBytes = 16
+	// samplePrefix begins every key that this project publishes.
+	samplePrefix = "sample-"
+)
+
+// usableKey is a key that was found and decoded.
+type usableKey struct {
+	value      []byte
+	activeFrom time.Time // zero: always
+	field      string    // of the spec that declares it
 }
 
-// DecodeKey returns the key that an entry of a Secret holds. Its error does not
-// repeat what the entry holds.
-func DecodeKey(entry []byte) ([]byte, error) {
-	value, err := base64.StdEncoding.DecodeString(string(entry))
-	switch {
-	case err != nil:
-		return nil, errors.New("is not base64")
-	case len(value) == 0:
-		return nil, errors.New("is empty")
-	case len(value) > MaxKeyBytes:
-		return nil, fmt.Errorf("is longer than %d bytes", MaxKeyBytes)
+// SecretNames returns the names of the Secrets that hold an Extension's keys and
+// those of its sinks, sorted.
+func SecretNames(e *v1alpha1.Extension) []string {
+	keys := environmentKeys(&e.Spec.Environment)
+	if e.Spec.Sandbox != nil {
+		keys = slices.Concat(keys, environmentKeys(e.Spec.Sandbox))
 	}
-	return value, nil
+	return secretNames(keys)
 }
 
-// decode returns the keys that can be used and notes what is wrong with the others.
-func (c candidate) decode(field string, declared []v1alpha1.Key, secrets Secrets) []key {
-	var keys []key
+// environmentKeys returns the keys of one environment, those of its sinks included.
+func environmentKeys(e *v1alpha1.Environment) []v1alpha1.Key {
+	keys := e.Keys
+	for _, s := range e.Sinks {
+		if s.Webhook != nil {
+			keys = slices.Concat(keys, s.Webhook.Keys)
+		}
+	}
+	return keys
+}
+
+func secretNames(keys []v1alpha1.Key) []string {
+	var names []string
+	for _, k := range keys {
+		names = append(names, k.SecretRef.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// SigningKeys are the keys of an Extension for one environment that are active,
+// oldest first. The oldest is the one that every pod of a service knows while
+// keys are rotated.
+type SigningKeys struct{ declared []v1alpha1.Key }
+
+// ActiveKeys returns the keys that are active at a time.
+func ActiveKeys(e *v1alpha1.Extension, environment Environment, now time.Time) SigningKeys {
+	declared := e.Spec.Keys
+	if environment == Sandbox {
+		declared = nil
+		if e.Spec.Sandbox != nil {
+			declared = e.Spec.Sandbox.Keys
+		}
+	}
+	active := slices.DeleteFunc(slices.Clone(declared), func(k v1alpha1.Key) bool { return activationTime(k).After(now) })
+	slices.SortStableFunc(active, func(a, b v1alpha1.Key) int { return activationTime(a).Compare(activationTime(b)) })
+	return SigningKeys{active}
+}
+
+// SecretNames returns the names of the Secrets that hold the keys.
+func (k SigningKeys) SecretNames() []string { return secretNames(k.declared) }
+
+// Decode returns the keys that can be used.
+func (k SigningKeys) Decode(secrets SecretContents) [][]byte {
+	var values [][]byte
+	for _, d := range k.declared {
+		if key, wrong := decodeKey(d, secrets); wrong == nil {
+			values = append(values, key.value)
+		}
+	}
+	return values
+}
+
+// activationTime returns when a key becomes active, zero for always.
+func activationTime(k v1alpha1.Key) (from time.Time) {
+	if k.ActiveFrom != nil {
+		from = k.ActiveFrom.Time
+	}
+	return from
+}
+
+// decodeKeys returns the keys that can be used and notes what is wrong with the others.
+func (c fileCandidate) decodeKeys(field string, declared []v1alpha1.Key, secrets SecretContents) []usableKey {
+	var keys []usableKey
 	for i, d := range declared {
-		k, wrong := decode(d, secrets)
+		k, wrong := decodeKey(d, secrets)
 		k.field = fmt.Sprintf("%s[%d]", field, i)
 		if wrong != nil {
 			wrong.Message = k.field + ": " + wrong.Message
@@ -51,45 +120,71 @@ func (c candidate) decode(field string, declared []v1alpha1.Key, secrets Secrets
 	return keys
 }
 
-// decodeSinks returns the sinks of an environment, those without a usable key left
-// out.
-func (c candidate) decodeSinks(field string, declared []v1alpha1.Sink, secrets Secrets) []sink {
-	var sinks []sink
+// decodeSinks returns the sinks of an environment without those that have no
+// usable key, or whose receiver could act as a backend.
+func (c fileCandidate) decodeSinks(field string, declared []v1alpha1.Sink, secrets SecretContents) []sinkEntry {
+	var sinks []sinkEntry
 	for i, d := range declared {
-		s := sink{Name: d.Name, PubSub: d.PubSub}
+		s := sinkEntry{Name: d.Name, PubSub: d.PubSub}
+		if d.PubSub != nil && d.PubSub.URL != "" && c.Spec.ExternalRole != "" {
+			c.finding.Keys = append(c.finding.Keys, *keyProblem(v1alpha1.ReasonUnsafeSink,
+				"%s[%d].pubsub.url: its receiver would get tokens with the role %q, as externalRole has it", field, i, c.Spec.ExternalRole))
+			continue
+		}
 		if d.Webhook != nil {
-			keys := c.decode(fmt.Sprintf("%s[%d].webhook.keys", field, i), d.Webhook.Keys, secrets)
+			keys := c.decodeKeys(fmt.Sprintf("%s[%d].webhook.keys", field, i), d.Webhook.Keys, secrets)
 			if len(keys) == 0 {
 				continue
 			}
-			s.Webhook = &webhook{URL: d.Webhook.URL, Secrets: encode(keys)}
+			s.Webhook = &webhookEntry{URL: d.Webhook.URL, Secrets: encodeKeys(keys)}
 		}
 		sinks = append(sinks, s)
 	}
 	return sinks
 }
 
-func decode(declared v1alpha1.Key, secrets Secrets) (k key, wrong *Problem) {
+// decodeKey finds and decodes the one declared key. The problem does not repeat
+// the content of a Secret.
+func decodeKey(declared v1alpha1.Key, secrets SecretContents) (usableKey, *status.Problem) {
 	ref := declared.SecretRef
 	secret, found := secrets[ref.Name]
 	if !found {
-		return k, problem(v1alpha1.ReasonSecretNotFound, "Secret %q does not exist or may not be read", ref.Name)
+		return usableKey{}, keyProblem(v1alpha1.ReasonSecretNotFound, "Secret %q does not exist or may not be read", ref.Name)
 	}
 	entry, found := secret[ref.Key]
 	if !found {
-		return k, problem(v1alpha1.ReasonKeyNotFound, "Secret %q has no entry %q", ref.Name, ref.Key)
+		return usableKey{}, keyProblem(v1alpha1.ReasonKeyNotFound, "Secret %q has no entry %q", ref.Name, ref.Key)
 	}
-	value, err := DecodeKey(entry)
+	value, err := decodeEntry(entry)
+	reason := v1alpha1.ReasonInvalidKey
+	switch {
+	case err != nil:
+	case len(value) < minKeyBytes:
+		reason, err = v1alpha1.ReasonWeakKey, fmt.Errorf("has less than %d bytes", minKeyBytes)
+	case bytes.HasPrefix(value, []byte(samplePrefix)):
+		reason, err = v1alpha1.ReasonPublicKey, errors.New("is a published sample, with which anyone can sign tokens")
+	}
 	if err != nil {
-		return k, problem(v1alpha1.ReasonInvalidKey, "the entry %q of Secret %q %v", ref.Key, ref.Name, err)
+		return usableKey{}, keyProblem(reason, "the entry %q of Secret %q %v", ref.Key, ref.Name, err)
 	}
-	k.value = value
-	if declared.ActiveFrom != nil {
-		k.activeFrom = declared.ActiveFrom.Time
-	}
-	return k, nil
+	return usableKey{value: value, activeFrom: activationTime(declared)}, nil
 }
 
-func problem(reason, format string, args ...any) *Problem {
-	return &Problem{Reason: reason, Message: fmt.Sprintf(format, args...)}
+// decodeEntry returns the key that an entry of a Secret holds. The error does not
+// repeat the entry.
+func decodeEntry(entry []byte) ([]byte, error) {
+	value, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(string(entry), "whsec_"))
+	switch {
+	case err != nil:
+		return nil, errors.New("is not base64")
+	case len(value) == 0:
+		return nil, errors.New("is empty")
+	case len(value) > MaxKeyBytes:
+		return nil, fmt.Errorf("is longer than %d bytes", MaxKeyBytes)
+	}
+	return value, nil
+}
+
+func keyProblem(reason, format string, args ...any) *status.Problem {
+	return status.NewProblem(v1alpha1.KeysUsable, reason, format, args...)
 }

@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
@@ -57,16 +58,24 @@ func both(changes ...func(*v1alpha1.ExtensionSpec)) func(*v1alpha1.ExtensionSpec
 	}
 }
 
-// secrets holds a Secret whose good entries are base64 of their names.
-func secrets() registry.Secrets {
+// padding makes a key of a name, long enough to be used.
+const padding = "-key-of-more-than-32-bytes-0123456"
+
+// secrets holds a Secret whose good entries are base64 of their names and padding.
+func secrets() registry.SecretContents {
 	entries := map[string][]byte{
-		"text": []byte("not base64"), "empty": {}, "spaced": []byte(" bmV3\n"), "line": []byte("bGluZQ==\n"),
+		"text": []byte("not base64"), "empty": {}, "spaced": []byte(" bmV3\n"), "line": append(encoded("line"), '\n'),
+		"weak": []byte("MTIzNDU2Nzg5MDEyMzQ1"), "sample": []byte(base64.StdEncoding.EncodeToString([]byte("sample-key-that-everyone-knows"))),
 		"longest": longKey(registry.MaxKeyBytes), "long": longKey(registry.MaxKeyBytes + 1),
 	}
 	for _, name := range []string{"old", "new", "other", "third"} {
-		entries[name] = []byte(base64.StdEncoding.EncodeToString([]byte(name)))
+		entries[name] = encoded(name)
 	}
-	return registry.Secrets{"keys": entries}
+	return registry.SecretContents{"keys": entries}
+}
+
+func encoded(name string) []byte {
+	return []byte(base64.StdEncoding.EncodeToString([]byte(name + padding)))
 }
 
 func longKey(n int) []byte {
@@ -80,14 +89,16 @@ func everything() []v1alpha1.Extension {
 	return []v1alpha1.Extension{
 		named("whole", 0, func(s *v1alpha1.ExtensionSpec) {
 			s.AppIDs = []v1alpha1.ID{"1e3", "null", "2026-01-01"}
-			s.OwnerUserID, s.AdminUserIDs, s.ExternalRole = "1000", []string{"1001", "true", "0x1f", `"'\`}, "backend"
+			s.OwnerUserID, s.AdminUserIDs, s.ExternalRole = "1000", []string{"1001", "true", "0x1f", `"'\`}, ""
+			s.GlobalPolls, s.ViewersCreateGlobal = "admin", new(bool)
 			s.Keys = []v1alpha1.Key{key("old"), from(key("new"), time.Hour)}
 			s.AllowedOrigins = []v1alpha1.Origin{"*", "https://a.example:*", "http://[::1]:3000"}
 			s.Limits = &v1alpha1.Limits{
 				IdentityRate:  &v1alpha1.Rate{PerSecond: 0, Burst: number(1)},
 				ExtensionRate: &v1alpha1.Rate{PerSecond: 5000},
 				DocumentBytes: number(1), BodyBytes: number(2), AdminMapBytes: number(3), AccumulationEntryBytes: number(4),
-				MessageRate: &v1alpha1.Rate{PerSecond: 6},
+				MessageRate: &v1alpha1.Rate{PerSecond: 6}, TokenHours: number(7),
+				IdentityStreamsPerHour: new(int64), ExtensionStreamsPerDay: new(int64), IdentityBytesPerDay: new(int64), IdentityWhispersPerHour: new(int64), ExtensionBytesPerDay: new(int64), ExtensionDocumentsPerDay: new(int64),
 			}
 			s.Retention = &v1alpha1.Retention{Logs: age(720 * time.Hour), Buffers: age(time.Hour), Rankings: age(87600 * time.Hour), Snapshots: age(90 * time.Minute)}
 			s.Sinks = []v1alpha1.Sink{
@@ -101,7 +112,7 @@ func everything() []v1alpha1.Extension {
 			}
 		}),
 		named("a-sandbox", 1, sandbox(key("third"))),
-		named("b-production", 2, production(key("line"))),
+		named("b-production", 2, both(production(key("line")), func(s *v1alpha1.ExtensionSpec) { s.ExternalRole = "backend" })),
 	}
 }
 
@@ -110,7 +121,7 @@ func TestFiles(t *testing.T) {
 	extensions := everything()
 	for range 10 {
 		rand.Shuffle(len(extensions), func(i, j int) { extensions[i], extensions[j] = extensions[j], extensions[i] })
-		r := registry.New(extensions, secrets())
+		r := registry.Render(extensions, secrets())
 		for environment, got := range r.Files {
 			want, err := os.ReadFile(filepath.Join("testdata", string(environment)+".yaml"))
 			if err != nil {
@@ -133,12 +144,12 @@ func TestSinksWithoutKeys(t *testing.T) {
 	hook := func(name string, keys ...v1alpha1.Key) v1alpha1.Sink {
 		return v1alpha1.Sink{Name: name, Webhook: &v1alpha1.Webhook{URL: "https://a.example", Keys: keys}}
 	}
-	r := registry.New([]v1alpha1.Extension{named("one", 0, func(s *v1alpha1.ExtensionSpec) {
+	r := registry.Render([]v1alpha1.Extension{named("one", 0, func(s *v1alpha1.ExtensionSpec) {
 		s.Keys = []v1alpha1.Key{key("old")}
 		s.Sinks = []v1alpha1.Sink{hook("good", key("new"), key("text")), hook("bad", key("missing"))}
 	})}, secrets())
 	want := []any{map[string]any{"name": "good", "webhook": map[string]any{
-		"url": "https://a.example", "secrets": []any{map[string]any{"value": "bmV3"}},
+		"url": "https://a.example", "secrets": []any{map[string]any{"value": string(encoded("new"))}},
 	}}}
 	if diff := cmp.Diff(any(want), clients(t, r.Files[registry.Production])["one"]["sinks"]); diff != "" {
 		t.Errorf("sinks (-want +got):\n%s", diff)
@@ -155,9 +166,24 @@ func TestSinksWithoutKeys(t *testing.T) {
 	}
 }
 
+// The receiver of a pub/sub message gets a token with the role "external".
+func TestUnsafeSinks(t *testing.T) {
+	r := registry.Render([]v1alpha1.Extension{named("one", 0, func(s *v1alpha1.ExtensionSpec) {
+		s.Keys, s.OwnerUserID, s.ExternalRole = []v1alpha1.Key{key("old")}, "1000", "backend"
+		s.Sinks = []v1alpha1.Sink{{Name: "a", PubSub: &v1alpha1.PubSub{}}, {Name: "b", PubSub: &v1alpha1.PubSub{URL: "https://a.example"}}}
+	})}, secrets())
+	want := []any{map[string]any{"name": "a", "pubsub": map[string]any{}}}
+	if diff := cmp.Diff(any(want), clients(t, r.Files[registry.Production])["one"]["sinks"]); diff != "" {
+		t.Errorf("sinks (-want +got):\n%s", diff)
+	}
+	if got := reasons(r)["one"]; got != "UnsafeSink" {
+		t.Errorf("reasons are %q", got)
+	}
+}
+
 func TestRetention(t *testing.T) {
 	kept := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
-	r := registry.New([]v1alpha1.Extension{named("one", 0, func(s *v1alpha1.ExtensionSpec) {
+	r := registry.Render([]v1alpha1.Extension{named("one", 0, func(s *v1alpha1.ExtensionSpec) {
 		s.Keys = []v1alpha1.Key{key("old")}
 		s.Retention = &v1alpha1.Retention{Logs: kept(720 * time.Hour), Buffers: kept(time.Hour), Rankings: kept(90 * time.Minute), Snapshots: kept(0)}
 	})}, secrets())
@@ -199,7 +225,7 @@ func keysOf(t *testing.T, file []byte) map[string]string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			names = append(names, fmt.Sprintf("%.8s", value))
+			names = append(names, fmt.Sprintf("%.8s", strings.TrimSuffix(string(value), padding)))
 		}
 		keys[client] = strings.Join(names, " ")
 	}
@@ -237,6 +263,22 @@ func TestNew(t *testing.T) {
 			production: keys{"one": "old"}, sandbox: keys{"one": "new"},
 			wrong: map[string]string{"one": "SharedKey", "two": "SharedKey"},
 		},
+		"weak and published keys are left out": {
+			extensions: []v1alpha1.Extension{
+				named("one", 0, both(production(key("weak"), key("old")), sandbox(key("sample")))),
+				named("two", 1, production(key("weak"))),
+			},
+			production: keys{"one": "old"},
+			wrong:      map[string]string{"one": "WeakKey PublicKey", "two": "WeakKey"},
+		},
+		"of two Extensions, the older has the key": {
+			extensions: []v1alpha1.Extension{
+				named("young", 1, both(production(key("old"), key("third")), sandbox(key("other")))),
+				named("old", 0, both(production(key("old"), key("old")), sandbox(key("other")))),
+			},
+			production: keys{"old": "old old", "young": "third"}, sandbox: keys{"old": "other"},
+			wrong: map[string]string{"young": "SharedKey SharedKey"},
+		},
 		"the older has the client id": {
 			extensions: []v1alpha1.Extension{
 				named("a-young", 1, both(production(key("new")), func(s *v1alpha1.ExtensionSpec) { s.ClientID = "id" })),
@@ -270,7 +312,7 @@ func TestNew(t *testing.T) {
 			},
 			wrong: map[string]string{"old": "KeyNotFound", "young": "Conflict"},
 		},
-		"a key of one that is in conflict is nobody's": {
+		"a key of an Extension in conflict is not used": {
 			extensions: []v1alpha1.Extension{
 				named("id", 0, both(production(key("old")), sandbox(key("new")))),
 				named("young", 1, both(production(key("new")), func(s *v1alpha1.ExtensionSpec) { s.ClientID = "id" })),
@@ -280,7 +322,7 @@ func TestNew(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := registry.New(test.extensions, secrets())
+			r := registry.Render(test.extensions, secrets())
 			got := map[registry.Environment]keys{
 				registry.Production: keysOf(t, r.Files[registry.Production]), registry.Sandbox: keysOf(t, r.Files[registry.Sandbox]),
 			}
@@ -302,7 +344,7 @@ func filled(k keys) keys {
 	return k
 }
 
-func reasons(r registry.Registry) map[string]string {
+func reasons(r registry.Rendering) map[string]string {
 	all := map[string]string{}
 	for name, finding := range r.Findings {
 		var reasons []string
@@ -320,9 +362,9 @@ func reasons(r registry.Registry) map[string]string {
 }
 
 func TestActiveFrom(t *testing.T) {
-	r := registry.New([]v1alpha1.Extension{
+	r := registry.Render([]v1alpha1.Extension{
 		named("one", 0, both(production(from(key("old"), time.Hour), from(key("new"), time.Minute)), sandbox(from(key("third"), 0), key("other")))),
-		named("two", 1, production(from(key("old"), time.Hour), key("absent"))),
+		named("two", 1, production(from(key("line"), time.Hour), key("absent"))),
 	}, secrets())
 	one, two := r.Findings["one"].ActiveFrom, r.Findings["two"].ActiveFrom
 	if !one[registry.Production].Equal(born.Add(time.Minute)) || !one[registry.Sandbox].IsZero() || !two[registry.Production].Equal(born.Add(time.Hour)) {
@@ -336,12 +378,15 @@ func TestActiveFrom(t *testing.T) {
 // TestFull fills a file to the last byte and then asks for more.
 func TestFull(t *testing.T) {
 	var extensions []v1alpha1.Extension
+	contents := secrets()
 	large := func(i, size int) v1alpha1.Extension {
-		return named(fmt.Sprintf("extension-%03d", i), i, both(production(key("old")), func(s *v1alpha1.ExtensionSpec) { s.OwnerUserID = strings.Repeat("u", size) }))
+		own := fmt.Sprintf("key-%03d", i)
+		contents["keys"][own] = encoded(own)
+		return named(fmt.Sprintf("extension-%03d", i), i, both(production(key(own)), func(s *v1alpha1.ExtensionSpec) { s.OwnerUserID = strings.Repeat("u", size) }))
 	}
 	const size = 100_000
 	room := registry.MaxBytes - len("extensions:\n")
-	each := len(registry.New([]v1alpha1.Extension{large(0, size)}, secrets()).Files[registry.Production]) - len("extensions:\n")
+	each := len(registry.Render([]v1alpha1.Extension{large(0, size)}, contents).Files[registry.Production]) - len("extensions:\n")
 	for i := range room / each {
 		extensions = append(extensions, large(i, size))
 	}
@@ -351,14 +396,14 @@ func TestFull(t *testing.T) {
 		extensions = extensions[:len(extensions)-1]
 	}
 	extensions = append(extensions, large(500, last))
-	r := registry.New(extensions, secrets())
+	r := registry.Render(extensions, contents)
 	if got := len(r.Files[registry.Production]); got != registry.MaxBytes {
 		t.Fatalf("the file has %d bytes, want %d", got, registry.MaxBytes)
 	}
 
 	tooLarge, small := large(501, size), large(502, 1)
 	extensions[3].Spec.OwnerUserID = "" // makes room for the small one
-	r = registry.New(append(extensions, tooLarge, small), secrets())
+	r = registry.Render(append(extensions, tooLarge, small), contents)
 	for name, finding := range r.Findings {
 		if full := finding.Full[registry.Production]; full != (name == tooLarge.Name) {
 			t.Errorf("%s: full is %v", name, full)
@@ -370,24 +415,59 @@ func TestFull(t *testing.T) {
 	}
 }
 
-func TestDecodeKey(t *testing.T) {
-	for entry, want := range map[string]string{"": "is empty", "\n": "is empty", "a": "is not base64", "YQ": "is not base64", "YQ==": "", "Y\nQ=\r\n=\n": "", "****": "is not base64"} {
-		value, err := registry.DecodeKey([]byte(entry))
-		if got := fmt.Sprint(err); want != "" && got != want {
-			t.Errorf("%q: error is %v, want %s", entry, err, want)
+func TestSigningKeys(t *testing.T) {
+	e := named("one", 0, both(production(from(key("new"), time.Minute), from(key("other"), time.Hour), key("absent"), key("old")), sandbox(key("third"))))
+	for _, test := range []struct {
+		environment registry.Environment
+		after       time.Duration
+		want        string
+	}{
+		{registry.Production, 0, "old"},
+		{registry.Production, time.Minute, "old new"},
+		{registry.Production, time.Hour, "old new other"},
+		{registry.Sandbox, 0, "third"},
+	} {
+		keys := registry.ActiveKeys(&e, test.environment, born.Add(test.after))
+		if got := strings.ReplaceAll(string(bytes.Join(keys.Decode(secrets()), []byte(" "))), padding, ""); got != test.want {
+			t.Errorf("%s after %v: keys %q, want %q", test.environment, test.after, got, test.want)
 		}
-		if want == "" && (err != nil || string(value) != "a") {
-			t.Errorf("%q: %q, %v", entry, value, err)
+	}
+	e.Spec.Sandbox = nil
+	if names := registry.ActiveKeys(&e, registry.Sandbox, born).SecretNames(); len(names) != 0 {
+		t.Errorf("without a sandbox there are Secrets %v", names)
+	}
+}
+
+func TestInvalidKeys(t *testing.T) {
+	for entry, want := range map[string]string{"": "is empty", "\n": "is empty", "a": "is not base64", "YQ": "is not base64", "YQ==": "has less than 16 bytes", "YWFhYWFhYWFhYWFhYWFhYQ==": "", "Y\nWFhYWFhYWFhYWFhYWFhYQ=\r\n=\n": "", "****": "is not base64"} {
+		e := named("one", 0, production(key("entry")))
+		contents := registry.SecretContents{"keys": {"entry": []byte(entry)}}
+		values := registry.ActiveKeys(&e, registry.Production, born).Decode(contents)
+		problems := registry.Render([]v1alpha1.Extension{e}, contents).Findings["one"].Keys
+		if want == "" {
+			if len(problems) != 0 || len(values) != 1 || string(values[0]) != strings.Repeat("a", 16) {
+				t.Errorf("%q: %q, %v", entry, values, problems)
+			}
+			continue
+		}
+		if len(values) != 0 || len(problems) != 1 || !strings.HasSuffix(problems[0].Message, want) {
+			t.Errorf("%q: %q, %v, want %s", entry, values, problems, want)
 		}
 	}
 }
 
-func BenchmarkNew(b *testing.B) {
+func BenchmarkRender(b *testing.B) {
 	var extensions []v1alpha1.Extension
+	contents := secrets()
 	for i := range 1000 {
-		extensions = append(extensions, named(fmt.Sprintf("extension-%04d", i), i, both(production(key("old"), from(key("new"), time.Hour)), sandbox(key("other")))))
+		own := func(purpose string) v1alpha1.Key {
+			name := fmt.Sprintf("%s-%04d", purpose, i)
+			contents["keys"][name] = encoded(name)
+			return key(name)
+		}
+		extensions = append(extensions, named(fmt.Sprintf("extension-%04d", i), i, both(production(own("old"), from(own("new"), time.Hour)), sandbox(own("other")))))
 	}
 	for b.Loop() {
-		registry.New(extensions, secrets())
+		registry.Render(extensions, contents)
 	}
 }

@@ -1,9 +1,9 @@
 // Package secrets reads Secrets without keeping those of the whole cluster in
-// memory. What is watched of a Secret is its metadata; its contents are read
-// when somebody asks for it and kept as long as the metadata is the same.
+// memory. The watch is on the metadata of Secrets; the content of one is read
+// when it is needed and kept as long as its metadata stays the same.
 //
-// Whoever uses it watches Secrets by their metadata alone: a watch with contents
-// is what it is there to avoid.
+// Controllers that use it watch Secrets by their metadata alone: a watch with
+// contents would keep all of them in memory.
 package secrets
 
 import (
@@ -16,30 +16,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// kept is how many Secrets are kept. Beyond that, the one that was not asked for
-// the longest is read again.
-const kept = 1024
+// cacheSize is the number of Secrets whose contents are kept, least recently used
+// out first.
+const cacheSize = 1024
 
-// Client is a client that reads Secrets so. It may be used by several goroutines
-// at once.
+// Client reads the contents of Secrets on demand. It is safe for concurrent use.
 type Client struct {
 	client.Client
 	live     client.Reader
 	contents *lru.Cache[client.ObjectKey, *corev1.Secret]
 }
 
-// New returns a client that gets metadata and all that is not a Secret from
-// cached and the contents of Secrets from live, which asks the API server.
+// New returns a client that reads the contents of Secrets from live, which asks
+// the API server, and their metadata and everything else from cached.
 func New(cached client.Client, live client.Reader) *Client {
-	contents, err := lru.New[client.ObjectKey, *corev1.Secret](kept)
+	contents, err := lru.New[client.ObjectKey, *corev1.Secret](cacheSize)
 	if err != nil {
 		panic(err) // the size is positive
 	}
 	return &Client{Client: cached, live: live, contents: contents}
 }
 
-// Get reads an object. A Secret that is new may not have been seen by the watch
-// yet, so the API server has the last word on one that is not there.
+// Get reads an object. The watch may not have delivered a new Secret yet, so a
+// Secret that the cache does not have is looked up at the API server.
 func (c *Client) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
 	secret, ok := o.(*corev1.Secret)
 	if !ok {
@@ -62,4 +61,24 @@ func (c *Client) Get(ctx context.Context, key client.ObjectKey, o client.Object,
 	}
 	c.contents.Add(key, secret.DeepCopy())
 	return nil
+}
+
+// ReadAll returns the entries of the named Secrets of a namespace, by name.
+// Secrets whose error is tolerated are left out.
+func ReadAll(ctx context.Context, c client.Reader, namespace string, names []string, tolerated func(error) bool) (map[string]map[string][]byte, error) {
+	contents := map[string]map[string][]byte{}
+	for _, name := range names {
+		if _, read := contents[name]; read {
+			continue
+		}
+		var secret corev1.Secret
+		err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret)
+		switch {
+		case err == nil:
+			contents[name] = secret.Data
+		case !tolerated(err):
+			return nil, err
+		}
+	}
+	return contents, nil
 }

@@ -1,7 +1,6 @@
-// Package testcluster is what the suites of the operator share: a real API
-// server that knows the project's resources and can be restarted, a user with
-// the operator's role and no more, and wires on which requests are counted and
-// cut.
+// Package testcluster provides the operator's test suites with a real API server
+// that knows the project's resources and can be restarted, a user with exactly the
+// operator's role, and wires that record and cut requests.
 //
 // Only tests may import it. It knows no controller.
 package testcluster
@@ -34,6 +33,7 @@ import (
 type Cluster struct {
 	environment *envtest.Environment
 	certs       string
+	root        string // of the module
 	// Scheme has Kubernetes' kinds and the project's.
 	Scheme *runtime.Scheme
 	// Config connects with all rights.
@@ -44,10 +44,10 @@ type Cluster struct {
 	Operator *rest.Config
 }
 
-// Start starts a cluster. root is the folder of the module. What has to be built
-// first is reported to progress.
+// Start starts a cluster. root is the folder of the module. Builds that it needs
+// first are reported to progress.
 func Start(ctx context.Context, root string, progress io.Writer) (c *Cluster, err error) {
-	c = &Cluster{Scheme: runtime.NewScheme()}
+	c = &Cluster{root: root, Scheme: runtime.NewScheme()}
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(c.Scheme); err != nil {
 			return nil, err
@@ -88,7 +88,7 @@ func (c *Cluster) Stop(ctx context.Context) error {
 }
 
 // KillAPIServer ends the API server at once, open watches and all, as when its
-// machine fails. What it stored stays in etcd.
+// machine fails. Its data stays in etcd.
 func (c *Cluster) KillAPIServer(ctx context.Context) error {
 	server := c.environment.ControlPlane.GetAPIServer()
 	_ = server.Stop() // that it does not stop by itself within StopTimeout
@@ -97,7 +97,7 @@ func (c *Cluster) KillAPIServer(ctx context.Context) error {
 	return wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (dead bool, err error) {
 		connection, err := dialer.DialContext(ctx, "tcp", address)
 		if err != nil {
-			return true, nil //nolint:nilerr // which is what we wait for
+			return true, nil //nolint:nilerr // the expected end
 		}
 		return false, connection.Close()
 	})

@@ -6,21 +6,21 @@ import (
 	"sync"
 )
 
-// Wire carries requests to servers, notes them and can be cut.
+// Wire sends requests to servers, records them and can be cut.
 type Wire struct {
 	mu    sync.Mutex
 	calls []string
-	cut   Cut
+	cut   CallFilter
 }
 
-// Cut decides what becomes of a call that is about to be made: it passes it on
-// or does not, and returns what the caller gets.
-type Cut func(call string, r *http.Request, pass http.RoundTripper) (*http.Response, error)
+// A CallFilter decides about a call before it is made: it sends it or not, and
+// returns the caller's result.
+type CallFilter func(call string, r *http.Request, pass http.RoundTripper) (*http.Response, error)
 
-// Over returns a transport that sends everything over the wire.
-func (w *Wire) Over(transport http.RoundTripper) http.RoundTripper {
+// WrapTransport returns a transport that sends everything over the wire.
+func (w *Wire) WrapTransport(transport http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		call, counts := describe(r)
+		call, counts := describeRequest(r)
 		if !counts {
 			return transport.RoundTrip(r)
 		}
@@ -35,17 +35,17 @@ func (w *Wire) Over(transport http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// Cut lets every call from now on be decided upon; nil lets all pass.
-func (w *Wire) Cut(cut Cut) {
+// SetFilter replaces the decision about every later call; nil sends all of them.
+func (w *Wire) SetFilter(cut CallFilter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cut = cut
 }
 
-// Calls returns the calls since it was last asked, such as "POST /vote_config"
-// to a service or "PATCH polls/status" to the API server. What a cache reads and
-// Events are none: they come when they like.
-func (w *Wire) Calls() []string {
+// TakeCalls returns the calls since the last call of TakeCalls, such as "POST
+// /vote_config" to a service or "PATCH polls/status" to the API server. Requests of
+// caches and Events do not count: their time is not determined.
+func (w *Wire) TakeCalls() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	calls := w.calls
@@ -53,10 +53,10 @@ func (w *Wire) Calls() []string {
 	return calls
 }
 
-// Writes returns those of Calls that change something.
-func (w *Wire) Writes() []string {
+// TakeWrites returns those of TakeCalls that change something.
+func (w *Wire) TakeWrites() []string {
 	var writes []string
-	for _, call := range w.Calls() {
+	for _, call := range w.TakeCalls() {
 		if !strings.HasPrefix(call, http.MethodGet) {
 			writes = append(writes, call)
 		}
@@ -68,8 +68,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// describe names a request, and says whether it is a call.
-func describe(r *http.Request) (call string, counts bool) {
+// describeRequest names a request and reports whether it counts as a call.
+func describeRequest(r *http.Request) (call string, counts bool) {
 	_, path, kubernetes := strings.Cut(r.URL.Path, "/namespaces/")
 	if !kubernetes && !strings.HasPrefix(r.URL.Path, "/api") {
 		return r.Method + " " + strings.TrimPrefix(r.URL.Path, "/v1"), true

@@ -1,9 +1,9 @@
-// Package uninstall takes the operator of a Helm release out of a cluster, so
-// that nothing is left that waits for it. Helm itself would end the operator
-// before the Polls that only the operator can let go of.
+// Package uninstall removes the operator of a Helm release from a cluster, so that
+// nothing is left that waits for it. Helm itself would delete the operator before
+// the Polls and Extensions, whose finalizers only the operator removes.
 //
-// It may not talk to the services: deleting a Poll is the operator's work, which
-// runs until that is done.
+// It may not talk to the services: the operator deletes polls, and runs until that
+// is done.
 package uninstall
 
 import (
@@ -16,35 +16,42 @@ import (
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
-	"github.com/acclaim-dev/acclaim/operator/internal/controller/poll"
+	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
-// Uninstaller takes one operator out.
+// Uninstaller removes one operator.
 type Uninstaller struct {
 	Client client.Client
 	Log    logr.Logger
 	// Namespace and Release are those of the Helm release.
 	Namespace, Release string
-	// Lease names that of leader election.
+	// Lease is the name of the lease of leader election.
 	Lease string
-	// Watched are the namespaces that the operator works in; none means all.
+	// Watched are the namespaces that the operator watches; none means all.
 	Watched []string
-	// Patience is how long each step waits: for the services to forget the release's
-	// Polls, for the operator to end.
-	Patience time.Duration
-	// Interval is how often it looks.
+	// Timeout limits each step: the deletion of the release's Polls, the end of the
+	// operator, the removal of finalizers.
+	Timeout time.Duration
+	// Interval is the time between two tries.
 	Interval time.Duration
 }
 
 // Run deletes the release's own Polls and waits until they are gone, stops the
-// operator, and then frees all other Polls of its finalizer. These stay, and so
-// do their votes. What cannot be deleted in time is freed as well.
+// operator, and then removes its finalizers and its name from all other objects that
+// it holds. These stay, and so do votes. A Poll that is not deleted in time loses its
+// finalizer as well. What another operator holds is not touched. Run fails before
+// anything where an object of the release is protected.
 func (u *Uninstaller) Run(ctx context.Context) error {
+	if err := u.checkProtection(ctx); err != nil {
+		return err
+	}
 	if err := u.deletePolls(ctx); err != nil {
 		return err
 	}
@@ -55,14 +62,42 @@ func (u *Uninstaller) Run(ctx context.Context) error {
 	if err := u.Client.Delete(ctx, lease); client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	return u.freePolls(ctx)
+	return u.removeFinalizers(ctx)
 }
 
-func (u *Uninstaller) deletePolls(ctx context.Context) error {
-	mine := []client.ListOption{client.InNamespace(u.Namespace), client.MatchingLabels{
+// ofRelease selects the objects that the release created.
+func (u *Uninstaller) ofRelease() []client.ListOption {
+	return []client.ListOption{client.InNamespace(u.Namespace), client.MatchingLabels{
 		"app.kubernetes.io/instance":   u.Release,
 		"app.kubernetes.io/managed-by": "Helm",
 	}}
+}
+
+// checkProtection returns an error where the API server would refuse to delete an object of
+// the release: Helm would find out when the operator is gone.
+func (u *Uninstaller) checkProtection(ctx context.Context) error {
+	for kind, list := range map[string]client.ObjectList{
+		"Backend": &v1alpha1.BackendList{}, "Extension": &v1alpha1.ExtensionList{}, "Poll": &v1alpha1.PollList{},
+	} {
+		if err := u.Client.List(ctx, list, u.ofRelease()...); err != nil {
+			return err
+		}
+		err := meta.EachListItem(list, func(o runtime.Object) error {
+			object := o.(client.Object)
+			if object.GetAnnotations()[v1alpha1.ProtectedAnnotation] != "true" {
+				return nil
+			}
+			return fmt.Errorf("%s %s is protected: remove its annotation %s first", kind, object.GetName(), v1alpha1.ProtectedAnnotation)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *Uninstaller) deletePolls(ctx context.Context) error {
+	mine := u.ofRelease()
 	var polls v1alpha1.PollList
 	if err := u.Client.List(ctx, &polls, mine...); err != nil {
 		return err
@@ -72,17 +107,17 @@ func (u *Uninstaller) deletePolls(ctx context.Context) error {
 			return err
 		}
 	}
-	err := u.eventually(ctx, func() error {
+	err := u.repeatUntilDone(ctx, func() error {
 		if err := u.Client.List(ctx, &polls, mine...); err != nil {
 			return err
 		}
 		if n := len(polls.Items); n > 0 {
-			return fmt.Errorf("%w: %d Polls are not gone", errNotYet, n)
+			return fmt.Errorf("%w: %d Polls still exist", errNotYet, n)
 		}
 		return nil
 	})
 	if errors.Is(err, errNotYet) {
-		u.Log.Info("the services did not forget every Poll in time; the votes of those stay in the database", "error", err.Error())
+		u.Log.Info("some Polls were not deleted in time; their votes stay in the database", "error", err.Error())
 		return nil
 	}
 	return err
@@ -93,7 +128,7 @@ func (u *Uninstaller) stopOperator(ctx context.Context) error {
 		"app.kubernetes.io/instance":  u.Release,
 		"app.kubernetes.io/component": "operator",
 	}}
-	return u.eventually(ctx, func() error {
+	return u.repeatUntilDone(ctx, func() error {
 		var deployments appsv1.DeploymentList
 		if err := u.Client.List(ctx, &deployments, mine...); err != nil {
 			return err
@@ -115,50 +150,100 @@ func (u *Uninstaller) stopOperator(ctx context.Context) error {
 	})
 }
 
-// freePolls goes on until it finds nothing to do: an operator that is ending may
-// hold a Poll once more.
-func (u *Uninstaller) freePolls(ctx context.Context) error {
+// removeFinalizers repeats until it finds none: an operator that is ending may add
+// its finalizers once more.
+func (u *Uninstaller) removeFinalizers(ctx context.Context) error {
 	namespaces := u.Watched
 	if len(namespaces) == 0 {
 		namespaces = []string{""}
 	}
-	return u.eventually(ctx, func() error {
+	return u.repeatUntilDone(ctx, func() error {
 		freed := 0
 		for _, namespace := range namespaces {
-			var polls v1alpha1.PollList
-			if err := u.Client.List(ctx, &polls, client.InNamespace(namespace)); err != nil {
+			held, err := u.listHeld(ctx, namespace)
+			if err != nil {
 				return err
 			}
-			for i := range polls.Items {
-				p := &polls.Items[i]
-				before := p.DeepCopy()
-				if !controllerutil.RemoveFinalizer(p, poll.Finalizer) {
-					continue
-				}
-				freed++
-				if err := u.Client.Patch(ctx, p, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+			for _, o := range held {
+				if err := u.free(ctx, o); err != nil {
 					return err
 				}
 			}
+			freed += len(held)
 		}
 		if freed > 0 {
-			return fmt.Errorf("%w: %d Polls were held", errNotYet, freed)
+			return fmt.Errorf("%w: %d objects had the name of the operator", errNotYet, freed)
 		}
 		return nil
 	})
 }
 
-// errNotYet says that there is something to wait for.
+// listHeld returns the objects that have the operator's name.
+func (u *Uninstaller) listHeld(ctx context.Context, namespace string) ([]client.Object, error) {
+	var held []client.Object
+	for _, list := range []client.ObjectList{&v1alpha1.PollList{}, &v1alpha1.ExtensionList{}, &v1alpha1.BackendList{}} {
+		if err := u.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return nil, err
+		}
+		err := meta.EachListItem(list, func(item runtime.Object) error {
+			if o := item.(client.Object); o.GetAnnotations()[v1alpha1.OperatorAnnotation] == u.Namespace+"/"+u.Release {
+				held = append(held, o)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return held, nil
+}
+
+// free removes the operator's finalizers and its name from an object. From then on
+// its condition Ready is unknown.
+func (u *Uninstaller) free(ctx context.Context, o client.Object) error {
+	before := o.DeepCopyObject().(client.Object)
+	conditions := conditionsOf(o)
+	meta.RemoveStatusCondition(conditions, v1alpha1.Reconciling)
+	meta.RemoveStatusCondition(conditions, v1alpha1.Stalled)
+	status.SetConditions(conditions, o.GetGeneration(), metav1.Condition{
+		Type: v1alpha1.Ready, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonOperatorRemoved,
+		Message: "The operator " + u.Namespace + "/" + u.Release + " was uninstalled",
+	})
+	if err := u.Client.Status().Patch(ctx, o, client.MergeFrom(before)); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	before = o.DeepCopyObject().(client.Object)
+	for _, finalizer := range []string{v1alpha1.PollFinalizer, v1alpha1.ExtensionFinalizer} {
+		controllerutil.RemoveFinalizer(o, finalizer)
+	}
+	annotations := o.GetAnnotations()
+	delete(annotations, v1alpha1.OperatorAnnotation)
+	o.SetAnnotations(annotations)
+	return client.IgnoreNotFound(u.Client.Patch(ctx, o, client.MergeFrom(before)))
+}
+
+// conditionsOf returns the conditions of a Poll, an Extension or a Backend.
+func conditionsOf(o client.Object) *[]metav1.Condition {
+	switch o := o.(type) {
+	case *v1alpha1.Poll:
+		return &o.Status.Conditions
+	case *v1alpha1.Extension:
+		return &o.Status.Conditions
+	}
+	return &o.(*v1alpha1.Backend).Status.Conditions
+}
+
+// errNotYet makes repeatUntilDone repeat a step.
 var errNotYet = errors.New("not yet")
 
-// eventually repeats a step until it has nothing to wait for. Other errors end it.
-func (u *Uninstaller) eventually(ctx context.Context, step func() error) error {
+// repeatUntilDone repeats a step while it returns errNotYet. Other errors end it.
+func (u *Uninstaller) repeatUntilDone(ctx context.Context, step func() error) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := step()
 		if err != nil && !errors.Is(err, errNotYet) {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
-	}, backoff.WithBackOff(backoff.NewConstantBackOff(u.Interval)), backoff.WithMaxElapsedTime(u.Patience))
+	}, backoff.WithBackOff(backoff.NewConstantBackOff(u.Interval)), backoff.WithMaxElapsedTime(u.Timeout))
 	return err
 }

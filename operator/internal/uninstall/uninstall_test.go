@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -20,14 +22,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
-	"github.com/acclaim-dev/acclaim/operator/internal/controller/poll"
 	"github.com/acclaim-dev/acclaim/operator/internal/uninstall"
 )
 
 func newPoll(namespace, name string, labels map[string]string) *v1alpha1.Poll {
 	return &v1alpha1.Poll{ObjectMeta: metav1.ObjectMeta{
-		Namespace: namespace, Name: name, Labels: labels, Finalizers: []string{poll.Finalizer, "example.com/other"},
+		Namespace: namespace, Name: name, Labels: labels, Finalizers: []string{v1alpha1.PollFinalizer, "example.com/other"},
+		Annotations: heldBy("live/acclaim"),
 	}}
+}
+
+func heldBy(instance string) map[string]string {
+	return map[string]string{v1alpha1.OperatorAnnotation: instance}
 }
 
 func newWorld(t *testing.T, funcs interceptor.Funcs) client.Client {
@@ -42,12 +48,20 @@ func newWorld(t *testing.T, funcs interceptor.Funcs) client.Client {
 	operator := map[string]string{"app.kubernetes.io/instance": "acclaim", "app.kubernetes.io/component": "operator"}
 	owned := newPoll("live", "owned", mine)
 	owned.Finalizers = owned.Finalizers[:1]
+	foreign := newPoll("quiz", "foreign", nil)
+	foreign.Annotations = heldBy("other/acclaim")
 	two := int32(2)
-	return fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(funcs).WithObjects(
+	return fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(funcs).
+		WithStatusSubresource(&v1alpha1.Poll{}, &v1alpha1.Extension{}, &v1alpha1.Backend{}).WithObjects(
 		owned,
 		newPoll("live", "applied", nil),
 		newPoll("quiz", "elsewhere", mine),
 		newPoll("other", "not-watched", nil),
+		foreign,
+		&v1alpha1.Backend{ObjectMeta: metav1.ObjectMeta{Namespace: "quiz", Name: "backend", Annotations: heldBy("live/acclaim")}},
+		&v1alpha1.Extension{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "quiz", Name: "extension", Annotations: heldBy("live/acclaim"), Finalizers: []string{v1alpha1.ExtensionFinalizer, "example.com/other"},
+		}},
 		&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "live", Name: "leader"}},
 		&appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "live", Name: "acclaim-operator", Labels: operator},
@@ -60,20 +74,27 @@ func newWorld(t *testing.T, funcs interceptor.Funcs) client.Client {
 func newUninstaller(t *testing.T, c client.Client) *uninstall.Uninstaller {
 	return &uninstall.Uninstaller{
 		Client: c, Log: testr.New(t), Namespace: "live", Release: "acclaim", Lease: "leader", Watched: []string{"live", "quiz"},
-		Patience: time.Second, Interval: time.Millisecond,
+		Timeout: time.Second, Interval: time.Millisecond,
 	}
 }
 
-// left returns the Polls that there are, with their finalizers.
+// left returns the objects that there are, with their finalizers and their holder.
 func left(t *testing.T, c client.Client) map[string][]string {
 	t.Helper()
-	var polls v1alpha1.PollList
-	if err := c.List(t.Context(), &polls); err != nil {
-		t.Fatal(err)
-	}
 	all := map[string][]string{}
-	for _, p := range polls.Items {
-		all[p.Namespace+"/"+p.Name] = p.Finalizers
+	for _, list := range []client.ObjectList{&v1alpha1.PollList{}, &v1alpha1.ExtensionList{}, &v1alpha1.BackendList{}} {
+		if err := c.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		_ = meta.EachListItem(list, func(item runtime.Object) error {
+			o := item.(client.Object)
+			marks := o.GetFinalizers()
+			if holder := o.GetAnnotations()[v1alpha1.OperatorAnnotation]; holder != "" {
+				marks = append(marks, holder)
+			}
+			all[o.GetNamespace()+"/"+o.GetName()] = marks
+			return nil
+		})
 	}
 	return all
 }
@@ -102,10 +123,21 @@ func TestRun(t *testing.T) {
 			want := map[string][]string{
 				"live/applied":      {"example.com/other"},
 				"quiz/elsewhere":    {"example.com/other"},
-				"other/not-watched": {poll.Finalizer, "example.com/other"},
+				"quiz/extension":    {"example.com/other"},
+				"quiz/backend":      nil,
+				"quiz/foreign":      {v1alpha1.PollFinalizer, "example.com/other", "other/acclaim"},
+				"other/not-watched": {v1alpha1.PollFinalizer, "example.com/other", "live/acclaim"},
 			}
 			if diff := cmp.Diff(want, left(t, c)); diff != "" {
 				t.Errorf("left (-want +got):\n%s", diff)
+			}
+			var applied v1alpha1.Poll
+			if err := c.Get(t.Context(), client.ObjectKey{Namespace: "live", Name: "applied"}, &applied); err != nil {
+				t.Fatal(err)
+			}
+			ready := meta.FindStatusCondition(applied.Status.Conditions, v1alpha1.Ready)
+			if ready == nil || ready.Status != metav1.ConditionUnknown || ready.Reason != v1alpha1.ReasonOperatorRemoved {
+				t.Errorf("Ready of a Poll that is left: %+v", ready)
 			}
 		})
 	}
@@ -153,5 +185,28 @@ func TestErrorsEndIt(t *testing.T) {
 				t.Errorf("error is %v, want %v", err, refused)
 			}
 		})
+	}
+}
+
+// A release with something protected stays whole: Helm could not delete it.
+func TestProtected(t *testing.T) {
+	c := newWorld(t, interceptor.Funcs{})
+	before := left(t, c)
+	backend := &v1alpha1.Backend{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "live", Name: "default", Annotations: map[string]string{v1alpha1.ProtectedAnnotation: "true"},
+		Labels: map[string]string{"app.kubernetes.io/instance": "acclaim", "app.kubernetes.io/managed-by": "Helm"},
+	}}
+	if err := c.Create(t.Context(), backend); err != nil {
+		t.Fatal(err)
+	}
+	err := newUninstaller(t, c).Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "Backend default is protected") {
+		t.Fatalf("error is %v", err)
+	}
+	if err := c.Delete(t.Context(), backend); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, left(t, c)); diff != "" {
+		t.Errorf("changed (-before +after):\n%s", diff)
 	}
 }

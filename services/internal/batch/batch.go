@@ -4,7 +4,7 @@
 //
 // A queue starts no goroutine. Push tells its caller to start the worker, and
 // the worker ends when Take finds nothing, so that an idle key costs nothing
-// but its memory. The package has no bound of its own: whoever pushes counts.
+// but its memory. The package has no bound of its own: the callers of Push count.
 // It may not import anything of the project.
 package batch
 
@@ -26,7 +26,7 @@ func NewItem[T any](value T) *Item[T] {
 	return &Item[T]{Value: value, done: make(chan struct{})}
 }
 
-// Finish tells whoever waits on Done that the worker has dealt with the item.
+// Finish closes Done: the worker has dealt with the item.
 // It is called once, and nothing in the item changes after it.
 func (i *Item[T]) Finish() { close(i.done) }
 
@@ -41,7 +41,7 @@ type Queue[T any] struct {
 	working bool
 }
 
-// Push adds an item. When start is true nobody works on the queue and the
+// Push adds an item. When start is true the queue has no worker and the
 // caller must start a worker, which calls Take until that returns nothing.
 func (q *Queue[T]) Push(item *Item[T]) (start bool) {
 	q.mu.Lock()
@@ -52,9 +52,9 @@ func (q *Queue[T]) Push(item *Item[T]) (start bool) {
 	return start
 }
 
-// Gather lets those who are about to push do so, while there are some. So a batch
-// holds on a busy machine what would else have made several; on an idle one this
-// costs nothing. The worker calls it before Take.
+// Gather yields to callers that are about to push, while there are some. So a batch
+// holds on a busy machine what would else have made several; on an idle one this costs
+// nothing. The worker calls it before Take.
 func (q *Queue[T]) Gather() {
 	const tries = 8
 	for n, try := 0, 0; try < tries && q.Len() > n; try++ {
@@ -78,6 +78,17 @@ func (q *Queue[T]) Take(buf []*Item[T], limit int) []*Item[T] {
 	return buf
 }
 
+// End ends the worker if nothing waits, and reports whether it did: the next Push starts
+// another.
+func (q *Queue[T]) End() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		q.working = false
+	}
+	return !q.working
+}
+
 // Return puts items that were taken back to the front of the queue, in their
 // order. Only the worker calls it.
 func (q *Queue[T]) Return(items []*Item[T]) {
@@ -89,7 +100,7 @@ func (q *Queue[T]) Return(items []*Item[T]) {
 	q.waiting = slices.Insert(q.waiting, 0, items...)
 }
 
-// Clear removes and returns the items that nobody has taken, and leaves the worker,
+// Clear removes and returns the items that no worker has taken, and leaves the worker,
 // if there is one, as it is: it will find nothing and end.
 func (q *Queue[T]) Clear() []*Item[T] {
 	q.mu.Lock()
@@ -102,7 +113,7 @@ func (q *Queue[T]) Clear() []*Item[T] {
 	return waiting
 }
 
-// Withdraw removes an item that nobody has taken and says whether it did. The
+// Withdraw removes an item that no worker has taken and reports whether it did. The
 // worker never sees a withdrawn item.
 func (q *Queue[T]) Withdraw(item *Item[T]) bool {
 	q.mu.Lock()
@@ -125,7 +136,7 @@ func (q *Queue[T]) Len() int {
 	return len(q.waiting)
 }
 
-// Idle reports whether nothing waits and nobody works on the queue.
+// Idle reports whether nothing waits and the queue has no worker.
 func (q *Queue[T]) Idle() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

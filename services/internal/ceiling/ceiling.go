@@ -1,7 +1,6 @@
-// Package ceiling answers every request without deciding or storing anything:
-// what the services would be if durability and exactness were free. Benchmarks
-// run the program over it to learn what the request path costs by itself, so
-// its answers have the size of real ones. It may not import a store.
+// Package ceiling answers every request without deciding or storing anything.
+// Benchmarks run the program over it to measure the cost of the request path alone,
+// so its answers have the size of real ones. It may not import a store.
 package ceiling
 
 import (
@@ -11,6 +10,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/once"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/ranking"
 	"github.com/acclaim-dev/acclaim/services/state"
@@ -24,7 +24,7 @@ type Services struct {
 
 // New returns canned answers. Its statistics are those of a well-used poll.
 func New(ctx context.Context) (*Services, error) {
-	polls := voting.NewService(nothing{}, stream.SystemClock(), stream.Options{Exclusive: true}, time.Minute)
+	polls := voting.NewService(nothing{}, stream.SystemClock(), stream.Options{Exclusive: true})
 	s := &Services{}
 	for id := range int64(500) {
 		voter := voting.Voter{OpaqueID: time.UnixMilli(id).String()}
@@ -43,8 +43,18 @@ func (s *Services) Voting() *Voting { return &Voting{tally: s.tally} }
 type Voting struct{ tally voting.Tally }
 
 // Vote returns the canned statistics with the submitted vote.
-func (v *Voting) Vote(_ context.Context, _ voting.Poll, _ voting.Voter, value, _ int64) (voting.Tally, error) {
+func (v *Voting) Vote(_ context.Context, _ voting.Poll, _ voting.Voter, value, _ int64, _ ...*once.Key) (voting.Tally, error) {
 	return voting.Tally{Statistics: v.tally.Statistics, Vote: &value}, nil
+}
+
+// VoteExisting is Vote: every poll exists.
+func (v *Voting) VoteExisting(ctx context.Context, p voting.Poll, voter voting.Voter, value, count int64, _ ...*once.Key) (voting.Tally, error) {
+	return v.Vote(ctx, p, voter, value, count)
+}
+
+// VoteAll accepts all votes.
+func (v *Voting) VoteAll(_ context.Context, _ voting.Poll, votes []voting.Submission, _ bool, _ *once.Key) ([]error, *voting.Statistics, error) {
+	return make([]error, len(votes)), v.tally.Statistics, nil
 }
 
 // Tally returns the canned statistics.
@@ -52,11 +62,21 @@ func (v *Voting) Tally(context.Context, voting.Poll, voting.Voter) (voting.Tally
 	return v.tally, nil
 }
 
+// TallyAt returns the canned statistics.
+func (v *Voting) TallyAt(context.Context, voting.Poll, voting.Voter, bool, int64, voting.MemoryHold) (voting.Tally, error) {
+	return v.tally, nil
+}
+
+// History has no points.
+func (v *Voting) History(context.Context, voting.Poll, voting.Voter, bool, voting.HistoryRange, voting.MemoryHold) (voting.History, error) {
+	return voting.History{}, nil
+}
+
 // Reset does nothing.
 func (v *Voting) Reset(context.Context, voting.Poll) error { return nil }
 
 // Modify does nothing.
-func (v *Voting) Modify(context.Context, voting.Poll, string, int64) error { return nil }
+func (v *Voting) Modify(context.Context, voting.Poll, string, int64, ...*once.Key) error { return nil }
 
 // Config returns the default configuration.
 func (v *Voting) Config(context.Context, voting.Poll) (voting.Config, voting.Status, bool, error) {
@@ -75,9 +95,17 @@ func (v *Voting) Log(context.Context, voting.Poll, voting.Cursor) iter.Seq2[voti
 type Accumulation struct{}
 
 // Append does nothing.
-func (Accumulation) Append(context.Context, accumulation.Buffer, accumulation.Submission) error {
+func (Accumulation) Append(context.Context, accumulation.Buffer, accumulation.Submission, ...*once.Key) error {
 	return nil
 }
+
+// AppendExisting does nothing.
+func (Accumulation) AppendExisting(context.Context, accumulation.Buffer, accumulation.Submission, ...*once.Key) error {
+	return nil
+}
+
+// Clear does nothing.
+func (Accumulation) Clear(context.Context, accumulation.Buffer) error { return nil }
 
 // Entries yields nothing.
 func (Accumulation) Entries(context.Context, accumulation.Buffer, int64, *string) iter.Seq2[accumulation.Entry, error] {
@@ -88,12 +116,30 @@ func (Accumulation) Entries(context.Context, accumulation.Buffer, int64, *string
 type Ranking struct{}
 
 // Submit accepts the answer.
-func (Ranking) Submit(context.Context, ranking.Question, string, string) (ranking.Answer, error) {
+func (Ranking) Submit(context.Context, ranking.Question, string, string, ...*once.Key) (ranking.Answer, error) {
 	return ranking.Answer{Accepted: true}, nil
 }
 
+// SubmitExisting accepts the answer.
+func (r Ranking) SubmitExisting(ctx context.Context, q ranking.Question, identity, key string, _ ...*once.Key) (ranking.Answer, error) {
+	return r.Submit(ctx, q, identity, key)
+}
+
 // Top returns nothing.
-func (Ranking) Top(context.Context, ranking.Question, int) ([]ranking.Score, error) { return nil, nil }
+func (Ranking) Top(context.Context, ranking.Question, ranking.Standing, int) ([]ranking.Score, error) {
+	return nil, nil
+}
+
+// Config returns the default configuration.
+func (Ranking) Config(context.Context, ranking.Question) (ranking.Config, ranking.Status, bool, error) {
+	return ranking.DefaultConfig(), ranking.Active, true, nil
+}
+
+// Configure does nothing.
+func (Ranking) Configure(context.Context, ranking.Question, ranking.Config) error { return nil }
+
+// Moderate does nothing.
+func (Ranking) Moderate(context.Context, ranking.Question, ranking.Moderation) error { return nil }
 
 // Clear does nothing.
 func (Ranking) Clear(context.Context, ranking.Question) error { return nil }
@@ -119,12 +165,20 @@ func (State) ReadViewers(context.Context, state.Caller, []string) (map[string]do
 // WriteViewers does nothing.
 func (State) WriteViewers(context.Context, state.Caller, map[string]state.Edit) error { return nil }
 
+// ReadNamed implements httpapi.State.
+func (State) ReadNamed(context.Context, state.Caller, string) (document.Document, error) {
+	return document.Document{Version: 1, Body: []byte("{}")}, nil
+}
+
+// WriteNamed implements httpapi.State.
+func (State) WriteNamed(context.Context, state.Caller, string, []byte, bool) error { return nil }
+
 // VisualizationID returns a canned id.
 func (State) VisualizationID(context.Context, state.Caller) (string, error) {
 	return "AAAAAAAAAAAAAAAAAAAAAAAA", nil
 }
 
-// nothing is a store that forgets.
+// nothing is a store that keeps nothing.
 type nothing struct{}
 
 func (nothing) Append(context.Context, stream.Chunk) error { return nil }

@@ -8,9 +8,9 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// EditError says which of several edits was refused.
+// EditError names the refused one of several edits.
 type EditError struct {
-	// Index is that of the edit.
+	// Index is the position of the edit, from 0.
 	Index int
 	// Err is the fault it was refused with.
 	Err error
@@ -35,41 +35,42 @@ func (s *Service) EditAll(ctx context.Context, edits []Edit) error {
 	if len(sorted) < len(keys) {
 		return fault.New(fault.Internal, "Several edits of one document at once")
 	}
-	if err := s.admit(); err != nil {
+	if err := s.admitCaller(); err != nil {
 		return err
 	}
 	defer s.callers.Add(-1)
-	release, err := s.acquire(ctx, sorted)
+	release, err := s.acquireTurns(ctx, sorted)
 	if err != nil {
 		return err
 	}
 	defer release()
-	return s.retry(ctx, func() error {
-		documents, err := s.read(ctx, keys)
+	return s.retryConflicts(ctx, func() error {
+		documents, err := s.readDocuments(ctx, keys)
 		if err != nil {
 			return err
 		}
-		writes, err := evaluateAll(documents, edits)
+		writes, err := s.evaluateAll(ctx, documents, edits)
 		if err != nil {
 			return err
 		}
-		// From here on the outcome matters more than the caller's patience.
-		return s.put(s.ctx, writes)
+		// From here on the write continues even if the caller's context ends.
+		return s.putWrites(s.ctx, writes)
 	})
 }
 
 // evaluateAll returns the writes that edits come to. An edit that changes
 // nothing is a write too: it makes sure that it still changes nothing when the
 // others take effect.
-func evaluateAll(documents []Document, edits []Edit) ([]Write, error) {
+func (s *Service) evaluateAll(ctx context.Context, documents []Document, edits []Edit) ([]Write, error) {
 	id := newWriteID()
 	writes := make([]Write, len(edits))
 	for i, edit := range edits {
-		body, err := edit.evaluate(documents[i])
-		if err != nil {
+		before := documents[i]
+		p := makePlan(before, []*editItem{{Value: &editRequest{edit: edit}}}, func(e Edit, d Document) ([]byte, error) { return s.evaluations.run(ctx, e, d) })
+		if err := p.verdicts[0].err; err != nil {
 			return nil, &EditError{Index: i, Err: err}
 		}
-		writes[i] = Write{Key: edit.Key, Expect: documents[i].Version, ID: id, Body: body}
+		writes[i] = p.buildWrite(edit.Key, id)
 	}
 	return writes, nil
 }

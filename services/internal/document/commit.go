@@ -11,13 +11,13 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// attempts is how often a write is decided again after other processes were
-// faster, before its callers are told to try later.
+// attempts limits how often a write is decided again after other processes were
+// faster, before its callers get fault.Unavailable.
 const attempts = 20
 
-// retry calls try until it returns something else than ErrConflict, and pauses
+// retryConflicts calls try until it returns something else than ErrConflict, and pauses
 // in between for a random time that grows to some 50 ms.
-func (s *Service) retry(ctx context.Context, try func() error) error {
+func (s *Service) retryConflicts(ctx context.Context, try func() error) error {
 	pauses := newPauses(time.Millisecond, 50*time.Millisecond)
 	for range attempts {
 		if err := try(); !errors.Is(err, ErrConflict) {
@@ -38,23 +38,23 @@ func newPauses(first, longest time.Duration) *backoff.ExponentialBackOff {
 	return pauses
 }
 
-// commit makes one new version of a document from a batch of edits and answers
+// commitBatch makes one new version of a document from a batch of edits and answers
 // all of them.
-func (s *Service) commit(key string, edits []*item) {
-	var p *plan
-	err := s.retry(s.ctx, func() error {
-		documents, err := s.read(s.ctx, []string{key})
+func (s *Service) commitBatch(key string, edits []*editItem) {
+	var p *batchPlan
+	err := s.retryConflicts(s.ctx, func() error {
+		documents, err := s.readDocuments(s.ctx, []string{key})
 		if err != nil {
 			return err
 		}
-		p = makePlan(documents[0], edits)
+		p = makePlan(documents[0], edits, func(e Edit, before Document) ([]byte, error) { return s.evaluations.run(s.ctx, e, before) })
 		if p.changes == 0 {
 			return nil
 		}
-		return s.put(s.ctx, []Write{p.write(key, newWriteID())})
+		return s.putWrites(s.ctx, []Write{p.buildWrite(key, newWriteID())})
 	})
 	for i, edit := range edits {
-		edit.Value.document, edit.Value.err = p.result(i, err)
+		edit.Value.document, edit.Value.err = p.resultOf(i, err)
 		edit.Finish()
 	}
 }

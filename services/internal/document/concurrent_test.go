@@ -13,9 +13,9 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// Two processes patch a few documents through an unreliable store: every patch
-// that is acknowledged is there, once, and of the others only those may be whose
-// callers were told that nobody knows.
+// Two processes patch a few documents through an unreliable store: every patch that is
+// acknowledged is there, once, and of the others only those may be whose callers got
+// fault.Uncertain.
 func TestConcurrentPatchesNeverLoseOneAnother(t *testing.T) {
 	const writers, documents = 400, 3
 	store := newFaulty()

@@ -69,7 +69,7 @@ func mustParse(t testing.TB, change string) document.Change {
 	return parsed
 }
 
-// outcome is what an Edit returned.
+// outcome holds the results of Edit.
 type outcome struct {
 	document.Document
 	err error

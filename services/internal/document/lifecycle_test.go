@@ -43,7 +43,7 @@ func TestQueueIsBounded(t *testing.T) {
 			<-gate
 			return put()
 		}
-		service := document.NewService(store, newClock(), document.Options{QueueLimit: 5})
+		service := document.NewService(store, newClock(), document.Options{}.Tuned(document.Tuning{QueueLimit: 5}))
 		var waiting []<-chan outcome
 		for i := range 10 {
 			waiting = append(waiting, start(t.Context(), t, service, edit(t, "k", member(i))))
@@ -76,7 +76,7 @@ func TestCallersAreBounded(t *testing.T) {
 			<-gate
 			return put()
 		}
-		service := document.NewService(store, newClock(), document.Options{Limit: 3})
+		service := document.NewService(store, newClock(), document.Options{}.Tuned(document.Tuning{Limit: 3}))
 		var waiting sync.WaitGroup
 		for i := range 3 {
 			waiting.Go(func() {

@@ -3,28 +3,31 @@ package document
 // Merge returns the change that a JSON Merge Patch (RFC 7396) makes. What is not
 // an object is fault.Invalid.
 func Merge(body []byte) (Change, error) {
-	value, err := decodeBody(body)
-	if err != nil {
+	if err := checkText(body, '{', errNoPatch); err != nil {
 		return nil, err
 	}
-	object, ok := value.(map[string]any)
-	if !ok {
-		return nil, errNoPatch
+	return mergePatch(body), nil
+}
+
+// mergePatch is the text of a JSON Merge Patch.
+type mergePatch []byte
+
+func (m mergePatch) prepare() (applyFunc, error) {
+	patch, err := decodeValue(m)
+	if err != nil {
+		return nil, errMalformed
 	}
-	return mergePatch(object), nil
+	return func(body []byte, _ int) ([]byte, error) {
+		return transformBody(body, func(target any) (any, error) { return mergeValues(target, patch), nil })
+	}, nil
 }
 
-type mergePatch map[string]any
+// weight is twice that of the text, because mergeValues makes each object again.
+func (m mergePatch) weight() int64 { return 2 * decodedWeight(m) }
 
-func (m mergePatch) apply(body []byte) ([]byte, error) {
-	return transform(body, func(target any) (any, error) {
-		return merge(target, map[string]any(m)), nil
-	})
-}
-
-// merge is MergePatch of RFC 7396, section 2. It changes target and leaves patch
+// mergeValues is MergePatch of RFC 7396, section 2. It changes target and leaves patch
 // as it is; the result may share arrays with both.
-func merge(target, patch any) any {
+func mergeValues(target, patch any) any {
 	members, ok := patch.(map[string]any)
 	if !ok {
 		return patch
@@ -37,7 +40,7 @@ func merge(target, patch any) any {
 		if value == nil {
 			delete(object, name)
 		} else {
-			object[name] = merge(object[name], value)
+			object[name] = mergeValues(object[name], value)
 		}
 	}
 	return object

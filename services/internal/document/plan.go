@@ -4,52 +4,73 @@ import (
 	"bytes"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/once"
 )
 
-// plan is what a batch of edits makes of a document. A nil plan is that of a
-// batch which could not be decided.
-type plan struct {
+// batchPlan holds the effect of a batch of edits on a document. It is nil for a batch
+// that could not be decided.
+type batchPlan struct {
 	before Document
 	body   []byte
+	keys   []once.Kept
 	// changes counts the edits that change the document.
 	changes  int
-	verdicts []verdict
+	verdicts []editOutcome
 }
 
-// verdict is what an edit comes to if those before it are stored.
-type verdict struct {
-	// body is what the document is after the edit, err why it was refused.
+// editOutcome holds the effect of an edit if those before it are stored.
+type editOutcome struct {
+	// body is the document after the edit, err the reason of a refusal.
 	body []byte
 	err  error
 	// changes counts the changes up to this edit, itself included.
 	changes int
 }
 
-// makePlan decides a batch, in order, against a document.
-func makePlan(before Document, edits []*item) *plan {
-	p := &plan{before: before, body: before.Body, verdicts: make([]verdict, len(edits))}
+// makePlan decides a batch, in order, against a document. evaluate returns the body that
+// an edit makes of a document.
+func makePlan(before Document, edits []*editItem, evaluate func(Edit, Document) ([]byte, error)) *batchPlan {
+	p := &batchPlan{before: before, body: before.Body, keys: before.Keys, verdicts: make([]editOutcome, len(edits))}
 	for i, item := range edits {
 		version := before.Version
 		if p.changes > 0 {
 			version++
 		}
-		body, err := item.Value.edit.evaluate(Document{Version: version, Body: p.body})
-		if err == nil && !bytes.Equal(body, p.body) {
-			p.body = body
-			p.changes++
+		edit := item.Value.edit
+		known, err := false, error(nil)
+		if edit.Once != nil {
+			known, err = findKey(p.keys, edit.Once)
 		}
-		p.verdicts[i] = verdict{body: p.body, err: err, changes: p.changes}
+		if !known && err == nil {
+			var body []byte
+			if body, err = evaluate(edit, Document{Version: version, Body: p.body}); err == nil {
+				p.applyBody(body, edit)
+			}
+		}
+		p.verdicts[i] = editOutcome{body: p.body, err: err, changes: p.changes}
 	}
 	return p
 }
 
-func (p *plan) write(key string, id WriteID) Write {
-	return Write{Key: key, Expect: p.before.Version, ID: id, Body: p.body}
+// applyBody makes body that of the document. An edit with a key, or one that always makes a
+// version, makes one whatever it changes.
+func (p *batchPlan) applyBody(body []byte, e Edit) {
+	if e.Once != nil {
+		p.keys = withKey(p.keys, e.Once)
+	} else if !e.Always && bytes.Equal(body, p.body) {
+		return
+	}
+	p.body = body
+	p.changes++
 }
 
-// result is the answer to the edit at index i when err is the outcome of the
+func (p *batchPlan) buildWrite(key string, id WriteID) Write {
+	return Write{Key: key, Expect: p.before.Version, ID: id, Body: p.body, Keys: p.keys}
+}
+
+// resultOf is the answer to the edit at index i when err is the outcome of the
 // write.
-func (p *plan) result(i int, err error) (Document, error) {
+func (p *batchPlan) resultOf(i int, err error) (Document, error) {
 	if p == nil {
 		return Document{}, err
 	}
@@ -58,8 +79,8 @@ func (p *plan) result(i int, err error) (Document, error) {
 	case v.err != nil && (v.changes == 0 || err == nil):
 		return Document{}, v.err
 	case v.err != nil:
-		// It was refused because of edits that may not be there, so it may not be
-		// told why; but nothing of it is stored.
+		// The refusal depends on edits that may not be stored, so its reason may be
+		// wrong; but nothing of this edit is stored.
 		return Document{}, fault.Wrap(fault.Storage, err, "The documents could not be written")
 	case v.changes == 0:
 		return p.before, nil

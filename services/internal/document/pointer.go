@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// pointer is a JSON Pointer (RFC 6901): the unescaped reference tokens. The
+// jsonPointer is a JSON Pointer (RFC 6901): the unescaped reference tokens. The
 // empty pointer names the whole document.
-type pointer []string
+type jsonPointer []string
 
 var (
 	errPointer = errors.New(`is not a JSON Pointer: it must be empty or begin with "/", and "~" be followed by 0 or 1`)
@@ -17,7 +17,7 @@ var (
 	errIndex   = errors.New("the array has no such index")
 )
 
-func parsePointer(text string) (pointer, error) {
+func parsePointer(text string) (jsonPointer, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -25,23 +25,23 @@ func parsePointer(text string) (pointer, error) {
 	if !ok {
 		return nil, errPointer
 	}
-	tokens, unescaper := strings.Split(rest, "/"), strings.NewReplacer("~1", "/", "~0", "~")
+	tokens := strings.Split(rest, "/")
 	for i, token := range tokens {
 		if strings.Count(token, "~") != strings.Count(token, "~0")+strings.Count(token, "~1") {
 			return nil, errPointer
 		}
-		tokens[i] = unescaper.Replace(token)
+		tokens[i] = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 	}
 	return tokens, nil
 }
 
 // within reports whether p names something inside of what other names.
-func (p pointer) within(other pointer) bool {
+func (p jsonPointer) within(other jsonPointer) bool {
 	return len(p) > len(other) && slices.Equal(p[:len(other)], other)
 }
 
 // get returns the value that p names in root.
-func (p pointer) get(root any) (any, error) {
+func (p jsonPointer) get(root any) (any, error) {
 	for _, token := range p {
 		child, err := lookUp(root, token)
 		if err != nil {
@@ -81,7 +81,7 @@ func index(token string, limit int) (int, error) {
 
 // edit returns root after change was made to the parent of what p names, which
 // is not the root. change returns the parent, or another in its place.
-func (p pointer) edit(root any, change func(parent any, token string) (any, error)) (any, error) {
+func (p jsonPointer) edit(root any, change func(parent any, token string) (any, error)) (any, error) {
 	parent, err := p[:len(p)-1].get(root)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (p pointer) edit(root any, change func(parent any, token string) (any, erro
 }
 
 // set returns root with the existing value that p names replaced by value.
-func (p pointer) set(root, value any) (any, error) {
+func (p jsonPointer) set(root, value any) (any, error) {
 	if len(p) == 0 {
 		return value, nil
 	}
@@ -117,8 +117,8 @@ func (p pointer) set(root, value any) (any, error) {
 }
 
 // add returns root with value added as RFC 6902, section 4.1, says: in place of
-// a member, before an element.
-func (p pointer) add(root, value any) (any, error) {
+// a member, before an element. It takes the move of the elements behind from the budget.
+func (p jsonPointer) add(root, value any, budget *int) (any, error) {
 	if len(p) == 0 {
 		return value, nil
 	}
@@ -135,14 +135,16 @@ func (p pointer) add(root, value any) (any, error) {
 			if err != nil {
 				return nil, err
 			}
+			*budget -= (len(parent) - i) / elementsMoved
 			return slices.Insert(parent, i, value), nil
 		}
 		return nil, errMissing
 	})
 }
 
-// remove returns root without the value that p names.
-func (p pointer) remove(root any) (any, error) {
+// remove returns root without the value that p names. It takes the move of the elements
+// behind from the budget.
+func (p jsonPointer) remove(root any, budget *int) (any, error) {
 	if len(p) == 0 {
 		return nil, errors.New("the whole document cannot be removed")
 	}
@@ -155,8 +157,43 @@ func (p pointer) remove(root any) (any, error) {
 			delete(parent, token)
 		case []any:
 			i, _ := index(token, len(parent))
+			*budget -= (len(parent) - i) / elementsMoved
 			return slices.Delete(parent, i, i+1), nil
 		}
 		return parent, nil
 	})
+}
+
+// addParents returns root with the missing parents of what p names as empty objects. It takes
+// what they weigh from the budget.
+func (p jsonPointer) addParents(root any, budget *int) (any, error) {
+	for n := 1; n < len(p); n++ {
+		if _, err := p[:n].get(root); err == nil {
+			continue
+		}
+		parent, err := p[:n-1].get(root)
+		if err != nil {
+			return nil, err
+		}
+		object, ok := parent.(map[string]any)
+		if !ok {
+			return nil, errMissing
+		}
+		*budget -= objectWeight + membersWeight
+		object[p[n-1]] = map[string]any{}
+	}
+	return root, nil
+}
+
+// removeValue returns root without the elements that equal value in the array that p names.
+func (p jsonPointer) removeValue(root, value any) (any, error) {
+	found, err := p.get(root)
+	if err != nil {
+		return nil, err
+	}
+	array, ok := found.([]any)
+	if !ok {
+		return nil, errors.New("it is not an array")
+	}
+	return p.set(root, slices.DeleteFunc(array, func(element any) bool { return equalValues(element, value) }))
 }

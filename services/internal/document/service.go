@@ -11,58 +11,73 @@ import (
 )
 
 const (
-	// defaultQueueLimit is how many edits of one document wait at most.
+	// defaultQueueLimit limits the edits of one document that wait.
 	defaultQueueLimit = 1024
-	// defaultLimit is how many callers of all documents wait at most.
+	// defaultLimit limits the callers that wait, of all documents together.
 	defaultLimit = 16_384
 )
 
-// Clock is how the service waits between attempts.
+// Clock lets the service wait between attempts.
 type Clock interface {
 	// Sleep waits for d, or until ctx is done and then returns its error.
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
-// Options tune a service. The zero Options are sensible.
+// Options configure a service. The zero Options are fit for production.
 type Options struct {
-	// QueueLimit is how many edits of one document may wait or be under way;
-	// more are refused with fault.Unavailable. 0 is 1024.
-	QueueLimit int
-	// Limit is how many reads and edits of any documents may wait or be under way;
-	// more are refused with fault.Unavailable. 0 is 16,384.
-	Limit int64
-	// Busy, if set, is asked before a read or an edit needs the store. What it returns,
-	// which has kind fault.Unavailable, is what the callers hear. What may have been
-	// stored is looked for whatever it says.
+	// Busy, if set, is called before a read or an edit needs the store. Its error,
+	// which has kind fault.Unavailable, is returned to the callers. A write whose
+	// outcome is unknown is settled whatever Busy returns.
 	Busy func() error
-	// Changed, if set, hears of every version that this service has made durable,
-	// soon after. It returns at once.
+	// Changed, if set, is called with every version that this service has made
+	// durable, soon after. It returns at once.
 	Changed func(key string, version uint64)
+
+	// EvaluationBytes bounds the heap, in bytes, that all patches which are evaluated at
+	// one time may take together; 0 is 64 MiB. A patch that alone takes more is
+	// fault.TooLarge.
+	EvaluationBytes int64
+
+	tuning internalLimits
+}
+
+// internalLimits holds limits that only tests set.
+type internalLimits struct {
+	// QueueLimit limits the edits of one document that wait or are under way; more are
+	// refused with fault.Unavailable.
+	QueueLimit int
+	// Limit limits the reads and edits of any documents that wait or are under way;
+	// more are refused with fault.Unavailable.
+	Limit int64
 }
 
 // Service reads and edits the documents of a store.
 type Service struct {
-	store   Store
-	clock   Clock
-	options Options
+	store       Store
+	clock       Clock
+	options     Options
+	evaluations patchEvaluations
 
-	// ctx is that of everything done for several callers at once.
+	// ctx governs the work that is done for several callers at once.
 	ctx    context.Context
 	cancel context.CancelFunc
 
 	callers atomic.Int64
 
 	mu     sync.Mutex
-	lanes  map[string]*lane
+	queues map[string]*editQueue
 	closed bool
-	idle   chan struct{} // closed when the service is and no lane is left
+	idle   chan struct{} // closed when the service is and no queue is left
 }
 
 // NewService returns a service over a store. It owns goroutines only while edits
 // are under way.
 func NewService(store Store, clock Clock, options Options) *Service {
-	if options.QueueLimit == 0 {
-		options.QueueLimit = defaultQueueLimit
+	if options.tuning.QueueLimit == 0 {
+		options.tuning.QueueLimit = defaultQueueLimit
+	}
+	if options.EvaluationBytes == 0 {
+		options.EvaluationBytes = defaultEvaluationBytes
 	}
 	if options.Busy == nil {
 		options.Busy = func() error { return nil }
@@ -70,14 +85,14 @@ func NewService(store Store, clock Clock, options Options) *Service {
 	if options.Changed == nil {
 		options.Changed = func(string, uint64) {}
 	}
-	if options.Limit == 0 {
-		options.Limit = defaultLimit
+	if options.tuning.Limit == 0 {
+		options.tuning.Limit = defaultLimit
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Service{
-		store: store, clock: clock, options: options,
+		store: store, clock: clock, options: options, evaluations: newEvaluations(options.EvaluationBytes),
 		ctx: ctx, cancel: cancel,
-		lanes: map[string]*lane{}, idle: make(chan struct{}),
+		queues: map[string]*editQueue{}, idle: make(chan struct{}),
 	}
 }
 
@@ -85,15 +100,15 @@ func NewService(store Store, clock Clock, options Options) *Service {
 // every edit acknowledged before the call; one that was never written is the
 // zero Document.
 func (s *Service) Get(ctx context.Context, keys ...string) ([]Document, error) {
-	if err := s.admit(); err != nil {
+	if err := s.admitCaller(); err != nil {
 		return nil, err
 	}
 	defer s.callers.Add(-1)
-	return s.read(ctx, keys)
+	return s.readDocuments(ctx, keys)
 }
 
-// read reads documents unless the store is busy.
-func (s *Service) read(ctx context.Context, keys []string) ([]Document, error) {
+// readDocuments reads documents unless the store is busy.
+func (s *Service) readDocuments(ctx context.Context, keys []string) ([]Document, error) {
 	if err := s.options.Busy(); err != nil {
 		return nil, err
 	}
@@ -104,9 +119,9 @@ func (s *Service) read(ctx context.Context, keys []string) ([]Document, error) {
 	return documents, nil
 }
 
-// admit counts a caller in, unless there are too many.
-func (s *Service) admit() error {
-	if s.callers.Add(1) > s.options.Limit {
+// admitCaller counts a caller in, unless there are too many.
+func (s *Service) admitCaller() error {
+	if s.callers.Add(1) > s.options.tuning.Limit {
 		s.callers.Add(-1)
 		return fault.New(fault.Unavailable, "Too many reads and changes of documents are waiting")
 	}
@@ -115,23 +130,23 @@ func (s *Service) admit() error {
 
 // Edit applies one change and returns the document it made, once that is
 // durable. When edits that came later were combined with it into the same
-// write, nobody can ever read what it made: then Version is 0.
+// write, its result can never be read: then Version is 0.
 //
 // A change that cannot be applied is fault.Invalid, one whose result is too
 // large fault.TooLarge, a Match that does not hold fault.Mismatch; nothing is
 // stored then. When ctx ends first, the error is fault.Unavailable if the edit
 // was taken back and fault.Uncertain if it was too late for that.
 func (s *Service) Edit(ctx context.Context, edit Edit) (Document, error) {
-	if err := s.admit(); err != nil {
+	if err := s.admitCaller(); err != nil {
 		return Document{}, err
 	}
 	defer s.callers.Add(-1)
-	l, err := s.enter(edit.Key)
+	l, err := s.enterQueue(edit.Key)
 	if err != nil {
 		return Document{}, err
 	}
-	defer s.leave(l)
-	item := batch.NewItem(&request{edit: edit})
+	defer s.leaveQueue(l)
+	item := batch.NewItem(&editRequest{edit: edit})
 	if l.queue.Push(item) {
 		s.startWorker(l)
 	}
@@ -149,7 +164,7 @@ func (s *Service) Edit(ctx context.Context, edit Edit) (Document, error) {
 // Delete makes a document one that was never written. Edits of this process that
 // come meanwhile come before or after it as a whole.
 func (s *Service) Delete(ctx context.Context, key string) error {
-	release, err := s.acquire(ctx, []string{key})
+	release, err := s.acquireTurns(ctx, []string{key})
 	if err != nil {
 		return err
 	}
@@ -178,7 +193,7 @@ func (s *Service) Close(ctx context.Context) error {
 
 // signalIdle tells Close when nothing is under way any more. s.mu is held.
 func (s *Service) signalIdle() {
-	if s.closed && len(s.lanes) == 0 {
+	if s.closed && len(s.queues) == 0 {
 		close(s.idle)
 	}
 }

@@ -8,20 +8,27 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// settleAttempts is how often a write of unknown outcome is looked for. With the
-// pauses in between that takes a second or two.
-const settleAttempts = 8
+const (
+	// settleAttempts limits how often a write of unknown outcome is read back. With the
+	// pauses in between that takes a second or two.
+	settleAttempts = 8
+	// settleTimeout limits how long that takes where the store answers slowly or not at
+	// all, as a database without a majority does: each attempt then takes seconds.
+	settleTimeout = 15 * time.Second
+)
 
-// put is Store.Put with an outcome that is known: nil, ErrConflict or a fault,
+// putWrites is Store.Put with an outcome that is known: nil, ErrConflict or a fault,
 // and only a fault of kind fault.Uncertain leaves it open after all.
-func (s *Service) put(ctx context.Context, writes []Write) error {
+func (s *Service) putWrites(ctx context.Context, writes []Write) error {
 	err := s.store.Put(ctx, writes...)
+	settling, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
 	switch {
-	case err == nil || errors.Is(err, ErrConflict) || notStored(err):
+	case err == nil || errors.Is(err, ErrConflict) || fault.NothingStored(err):
 	case errors.Is(err, ErrIncomplete):
-		err = s.complete(ctx, writes, err)
+		err = s.completeWrites(settling, writes, err)
 	default:
-		err = s.settle(ctx, writes, err)
+		err = s.settleWrites(settling, writes, err)
 	}
 	if err == nil {
 		for _, w := range writes {
@@ -31,11 +38,11 @@ func (s *Service) put(ctx context.Context, writes []Write) error {
 	return err
 }
 
-// complete repeats writes of which a store without transactions may have stored
-// some, until all are there or it is known that they never will be. A caller
-// hears of ErrConflict only when none of them is there: then the first was
-// overtaken, before which the store begins no other.
-func (s *Service) complete(ctx context.Context, writes []Write, cause error) error {
+// completeWrites repeats writes until all are stored or some never can be: a store
+// without transactions may have stored only some. A caller gets ErrConflict only when
+// none of them is stored: then another writer overtook the first, and the store begins
+// no other before the first.
+func (s *Service) completeWrites(ctx context.Context, writes []Write, cause error) error {
 	pauses := newPauses(5*time.Millisecond, time.Second)
 	for range settleAttempts {
 		err := s.store.Put(ctx, writes...)
@@ -44,7 +51,7 @@ func (s *Service) complete(ctx context.Context, writes []Write, cause error) err
 			return nil
 		case errors.Is(err, ErrPartial):
 			return fault.Wrap(fault.Uncertain, err, "Only some of the documents were written")
-		case errors.Is(err, ErrConflict) && s.look(ctx, writes[:1]) == lost:
+		case errors.Is(err, ErrConflict) && s.readBack(ctx, writes[:1]) == lost:
 			return ErrConflict
 		}
 		s.refuseWaiting(writes, err)
@@ -55,20 +62,14 @@ func (s *Service) complete(ctx context.Context, writes []Write, cause error) err
 	return fault.Wrap(fault.Uncertain, cause, "It is not known whether all documents were written")
 }
 
-// notStored reports whether a failed write is certain to have stored nothing.
-func notStored(err error) bool {
-	kind := fault.KindOf(err)
-	return kind == fault.Storage || kind == fault.Unavailable
-}
-
-// settle finds out what became of writes whose Put failed with cause. Where they
-// have left no trace it repeats them: they bear the same id and expect the same
-// versions, so that of the two at most one can take effect, however late the
-// first arrives.
-func (s *Service) settle(ctx context.Context, writes []Write, cause error) error {
+// settleWrites finds out what became of writes whose Put failed with cause. Where they
+// have left no trace it repeats them: they have the same id and expect the same
+// versions, so that of the two at most one can take effect, however late the first
+// arrives.
+func (s *Service) settleWrites(ctx context.Context, writes []Write, cause error) error {
 	pauses := newPauses(5*time.Millisecond, time.Second)
 	for range settleAttempts {
-		switch s.look(ctx, writes) {
+		switch s.readBack(ctx, writes) {
 		case stored:
 			return nil
 		case lost:
@@ -85,16 +86,16 @@ func (s *Service) settle(ctx context.Context, writes []Write, cause error) error
 	return fault.Wrap(fault.Uncertain, cause, "It is not known whether the document was written")
 }
 
-// refuseWaiting answers those whose edits wait behind writes of unknown fate, if
-// err says that the store is away. To find out may take long, and they need not
-// wait for it. The caller has the turn of the documents.
+// refuseWaiting refuses the edits that wait behind writes of unknown outcome, if err
+// reports that the store is unavailable: to settle the outcome may take long. The
+// caller has the turn of the documents.
 func (s *Service) refuseWaiting(writes []Write, err error) {
-	if !notStored(err) {
+	if !fault.NothingStored(err) {
 		return
 	}
 	for _, w := range writes {
 		s.mu.Lock()
-		l := s.lanes[w.Key]
+		l := s.queues[w.Key]
 		s.mu.Unlock()
 		for _, it := range l.queue.Clear() {
 			it.Value.err = fault.Wrap(fault.Unavailable, err, "The documents are away")
@@ -103,19 +104,20 @@ func (s *Service) refuseWaiting(writes []Write, err error) {
 	}
 }
 
-// trace is what reading back tells of writes that are stored all or none.
-type trace int
+// writeTrace is the finding about writes that are stored all or none, after reading
+// back.
+type writeTrace int
 
 const (
-	unknown trace = iota
-	stored        // they took effect
-	absent        // they have not taken effect, but still could
-	lost          // they did not and never will
+	unknown writeTrace = iota
+	stored             // they took effect
+	absent             // they have not taken effect, but still could
+	lost               // they did not and never will
 )
 
-// look reads the documents back. Of a store that writes several at once, any of
-// them tells of all.
-func (s *Service) look(ctx context.Context, writes []Write) trace {
+// readBack reads the documents back. In a store that writes several at once, any one
+// of them decides for all.
+func (s *Service) readBack(ctx context.Context, writes []Write) writeTrace {
 	keys := make([]string, len(writes))
 	for i, w := range writes {
 		keys[i] = w.Key
@@ -135,7 +137,7 @@ func (s *Service) look(ctx context.Context, writes []Write) trace {
 		case documents[i].Version == w.Expect+1:
 			taken++
 		default:
-			passed++ // Whoever took the version in question can no longer be seen.
+			passed++ // The write that took this version can no longer be found.
 		}
 	}
 	switch {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -163,12 +164,44 @@ func TestUnknownOutcomeThatCannotBeSettled(t *testing.T) {
 	}
 }
 
+// A store that takes five seconds to fail, as a database without a majority does, holds a
+// caller for that time and for the time of settling.
+func TestSettlingIsBoundedInTime(t *testing.T) {
+	for name, cause := range map[string]error{"one": errLost, "several": fmt.Errorf("no majority: %w", document.ErrIncomplete)} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const slow, most = 5 * time.Second, 20 * time.Second
+				store := newFaulty()
+				wait := func(ctx context.Context, err error) error {
+					select {
+					case <-time.After(slow):
+						return err
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				}
+				store.put = func(ctx context.Context, _ int64, _ func() error) error {
+					store.get = func(ctx context.Context) error { return wait(ctx, errLost) }
+					return wait(ctx, cause)
+				}
+				began := time.Now()
+				err := newService(store).EditAll(t.Context(), []document.Edit{edit(t, "a", `{"mine":1}`), edit(t, "b", `{"mine":1}`)})
+				wantKind(t, err, fault.Uncertain)
+				if took := time.Since(began); took > most {
+					t.Errorf("the caller waited %v, more than %v", took, most)
+				}
+			})
+		})
+	}
+}
+
 func TestUnknownOutcomeOfSeveral(t *testing.T) {
 	store := newFaulty()
 	store.put = func(_ context.Context, n int64, put func() error) error {
 		switch n {
 		case 1:
-			// The transaction is stored, and somebody goes on from one of its documents.
+			// The transaction is stored, and another writer changes one of its
+			// documents.
 			if err := put(); err != nil {
 				return err
 			}
@@ -235,7 +268,7 @@ func TestIncompleteWrites(t *testing.T) {
 	}
 }
 
-// While the store is away nobody waits behind a write of unknown fate.
+// While the store is unavailable no edit waits behind a write of unknown outcome.
 func TestThoseWhoWaitAreRefusedWhileTheStoreIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFaulty()

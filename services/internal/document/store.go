@@ -3,21 +3,23 @@ package document
 import (
 	"context"
 	"errors"
+
+	"github.com/acclaim-dev/acclaim/services/internal/once"
 )
 
-// ErrConflict is what Put returns when a document is not at the version that a
-// write expects. Nothing was stored.
+// ErrConflict is the error of Put when a document is not at the version that a write
+// expects. Nothing was stored.
 var ErrConflict = errors.New("document: version has changed")
 
 // Stores that cannot write several documents at once return these where the
 // others promise all or none.
 var (
-	// ErrIncomplete is what Put returns when it may have stored some of several
-	// writes and not others. Repeated with the same writes it stores those that are
-	// missing. It stores them in their order: nothing before the first.
+	// ErrIncomplete is the error of Put when it may have stored some of several writes
+	// and not others. Repeated with the same writes it stores those that are missing.
+	// It stores them in their order: nothing before the first.
 	ErrIncomplete = errors.New("document: some of the writes may be missing")
-	// ErrPartial is what Put returns when it is repeated and finds some of the
-	// writes stored and others overtaken by other writers, for good.
+	// ErrPartial is the error of a repeated Put that finds some of the writes stored
+	// and others permanently overtaken by other writers.
 	ErrPartial = errors.New("document: some of the writes are stored, the others were overtaken")
 )
 
@@ -30,19 +32,22 @@ type WriteID [16]byte
 type Document struct {
 	// Version counts the writes of the document, 0 when there was none.
 	Version uint64
-	// ID is that of the write that made this version.
+	// ID identifies the write that made this version.
 	ID WriteID
 	// Body is a JSON object; nil when the document was never written.
 	Body []byte
+	// Keys are those of the requests that made this version and others before.
+	Keys []once.Kept
 }
 
-// Write replaces the document at Key, whose version must be Expect, by Body at
+// Write replaces the document at Key, whose version must be Expect, by Body and Keys at
 // version Expect+1.
 type Write struct {
 	Key    string
 	Expect uint64
 	ID     WriteID
 	Body   []byte
+	Keys   []once.Kept
 }
 
 // Store keeps versioned documents. Every implementation passes storetest.

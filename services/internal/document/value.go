@@ -7,17 +7,16 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
+	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
 // A JSON value is decoded into nil, bool, string, json.Number (so that a number
 // stays as it was written), []any and map[string]any.
 
-// decode decodes exactly one JSON value.
-func decode(data []byte) (any, error) {
+// decodeValue decodes exactly one JSON value.
+func decodeValue(data []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	var value any
@@ -30,96 +29,101 @@ func decode(data []byte) (any, error) {
 	return value, nil
 }
 
-// encode returns the compact encoding of a value. It refuses one that is nested
+// encodeValue returns the compact encoding of a value. It refuses one that is nested
 // so deeply that it could not be decoded again.
-func encode(value any) ([]byte, error) {
-	var buf bytes.Buffer
-	encoder := json.NewEncoder(&buf)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
+func encodeValue(value any) ([]byte, error) {
+	encoded, err := exactjson.Marshal(value)
+	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "The document cannot be encoded")
 	}
-	encoded := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 	if !json.Valid(encoded) {
 		return nil, fault.New(fault.Invalid, "The document would be nested too deeply")
 	}
 	return encoded, nil
 }
 
-// clone returns a copy of a value that shares nothing that can be changed with
-// it. It takes what the copy weighs, about its encoded size in bytes, from the
-// budget, and gives up when that is used up.
-func clone(value any, budget *int) any {
-	*budget -= 2
-	if *budget < 0 {
-		return nil
+// What values take on the heap, in bytes, as measured and with the growth of maps and
+// slices while they are decoded.
+const (
+	objectWeight  = 64  // a map without members
+	membersWeight = 288 // its first group of 8 members
+	memberWeight  = 96  // a member or element more
+	arrayWeight   = 48  // a slice without elements
+	elementWeight = 16  // an element of a slice of known length
+	tokenWeight   = 48  // a token of a JSON Pointer
+	copiedWeight  = 40  // a byte of copied text, so that at most 2 × the largest document is encoded
+)
+
+// decodedWeight estimates what the decoded form of a JSON text takes on the heap, from
+// above, without decoding it.
+func decodedWeight(text []byte) int64 {
+	weight := 2 * int64(len(text))
+	for inString, i := false, 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			inString = !inString
+		case inString:
+			if c == '\\' {
+				i++
+			} else if c == '/' {
+				weight += tokenWeight
+			}
+		case c == '{':
+			weight += objectWeight + membersWeight
+		case c == '[':
+			weight += arrayWeight
+		case c == ',':
+			weight += memberWeight
+		}
 	}
+	return weight
+}
+
+// cloneValue returns a copy of a value that shares nothing that can be changed with
+// it. It takes what the copy weighs from the budget and gives up when that is used up. Names,
+// strings and numbers take no heap, but are encoded once more.
+func cloneValue(value any, budget *int) any {
 	switch value := value.(type) {
 	case map[string]any:
+		if *budget -= objectWeight + min(len(value), 1)*membersWeight + max(len(value)-8, 0)*memberWeight; *budget < 0 {
+			return nil
+		}
 		copied := make(map[string]any, len(value))
 		for name, member := range value {
-			*budget -= len(name)
-			copied[name] = clone(member, budget)
+			*budget -= copiedWeight * len(name)
+			copied[name] = cloneValue(member, budget)
 		}
 		return copied
 	case []any:
+		if *budget -= arrayWeight + elementWeight*len(value); *budget < 0 {
+			return nil
+		}
 		copied := make([]any, len(value))
 		for i, element := range value {
-			copied[i] = clone(element, budget)
+			copied[i] = cloneValue(element, budget)
 		}
 		return copied
 	case string:
-		*budget -= len(value)
+		*budget -= copiedWeight * len(value)
 	case json.Number:
-		*budget -= len(value)
+		*budget -= copiedWeight * len(value)
 	}
 	return value
 }
 
-// equal compares values as RFC 6902, section 4.6, does: numbers by what they
+// equalValues compares values as RFC 6902, section 4.6, does: numbers by what they
 // are, not by how they are written.
-func equal(a, b any) bool {
+func equalValues(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
 		b, ok := b.(map[string]any)
-		return ok && maps.EqualFunc(a, b, equal)
+		return ok && maps.EqualFunc(a, b, equalValues)
 	case []any:
 		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, equal)
+		return ok && slices.EqualFunc(a, b, equalValues)
 	case json.Number:
 		b, ok := b.(json.Number)
-		return ok && (a == b || parseDecimal(a) == parseDecimal(b))
+		return ok && (a == b || exactjson.ParseNumber(string(a)) == exactjson.ParseNumber(string(b)))
 	}
 	return a == b
-}
-
-// decimal is a number as sign, significant digits without zeros at either end,
-// and the power of ten of the last digit. It is exact, and small however large
-// the number.
-type decimal struct {
-	negative bool
-	digits   string
-	exponent int64
-	// literal is the whole number where the exponent is beyond all measure.
-	literal json.Number
-}
-
-func parseDecimal(number json.Number) decimal {
-	text, negative := strings.CutPrefix(string(number), "-")
-	mantissa, exponentText := text, "0"
-	if i := strings.IndexAny(text, "eE"); i >= 0 {
-		mantissa, exponentText = text[:i], text[i+1:]
-	}
-	whole, fraction, _ := strings.Cut(mantissa, ".")
-	digits := strings.TrimLeft(whole+fraction, "0")
-	if digits == "" {
-		return decimal{}
-	}
-	exponent, err := strconv.ParseInt(exponentText, 10, 62)
-	if err != nil {
-		return decimal{literal: number}
-	}
-	significant := strings.TrimRight(digits, "0")
-	exponent += int64(len(digits) - len(significant) - len(fraction))
-	return decimal{negative: negative, digits: significant, exponent: exponent}
 }

@@ -1,9 +1,8 @@
 // Package fault is the vocabulary of failure that every layer shares: a small
 // set of kinds, each with one meaning for the caller, wrapped around the cause.
 //
-// Lower layers say what kind of thing went wrong; only httpapi turns a kind
-// into a status. The package may not import anything of the project and knows
-// nothing of HTTP.
+// Lower layers choose the kind; only httpapi turns a kind into a status. The
+// package may not import anything of the project and knows nothing of HTTP.
 package fault
 
 import (
@@ -11,23 +10,21 @@ import (
 	"fmt"
 )
 
-// Kind says what a failure means for the one who asked.
+// Kind is the meaning of a failure for the caller.
 type Kind int
 
 const (
-	// Internal is a defect of ours: anything nobody classified.
+	// Internal is a defect of this program: any error without a kind.
 	Internal Kind = iota
 	// Invalid is a request that can never succeed as it stands.
 	Invalid
 	// Unauthenticated is a missing, malformed, expired or wrongly signed credential.
 	Unauthenticated
-	// Forbidden is a verified caller asking for what its role may not do.
+	// Forbidden is a request that the role of a verified caller does not allow.
 	Forbidden
 	// NotFound is something that does not exist.
 	NotFound
-	// MethodNotAllowed is a known route asked with the wrong method.
-	MethodNotAllowed
-	// Mismatch is a precondition of the caller's (If-Match) that does not hold.
+	// Mismatch is a precondition of the caller that does not hold.
 	Mismatch
 	// TooLarge is a body or a stored value over its limit.
 	TooLarge
@@ -36,10 +33,12 @@ const (
 	// Unavailable is load shed, a drain or a store that cannot be reached yet;
 	// nothing was stored and the caller may try again.
 	Unavailable
-	// Storage is a storage failure of which it is certain that nothing was stored.
+	// Storage is a storage failure that certainly stored nothing.
 	Storage
 	// Uncertain is a storage failure after which the write may or may not exist.
 	Uncertain
+	// Reused is a request whose key another request had.
+	Reused
 )
 
 // Error is a failure of a known kind. Reason is meant for the caller and is
@@ -80,4 +79,10 @@ func KindOf(err error) Kind {
 		return e.Kind
 	}
 	return Internal
+}
+
+// NothingStored reports whether a failed write is certain to have stored nothing.
+func NothingStored(err error) bool {
+	kind := KindOf(err)
+	return kind == Storage || kind == Unavailable
 }

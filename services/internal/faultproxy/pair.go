@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// pair is a connection of a client and the one to the server that goes with it.
-type pair struct {
+// connectionPair is a connection of a client and its connection to the server.
+type connectionPair struct {
 	proxy          *Proxy
 	client, server net.Conn
 
-	mu    sync.Mutex
-	fates map[uint32]Action // of the answers that are due, by the request's id
+	mu      sync.Mutex
+	actions map[uint32]Action // for answers, by the request's id
 }
 
 // reset ends both connections at once.
-func (c *pair) reset() {
+func (c *connectionPair) reset() {
 	for _, conn := range []net.Conn{c.client, c.server} {
 		if tcp, ok := conn.(*net.TCPConn); ok {
 			_ = tcp.SetLinger(0) // a reset, not an end: nothing more is delivered
@@ -25,26 +25,26 @@ func (c *pair) reset() {
 	}
 }
 
-// requests passes on what the client sends. What was read before the client
-// closed its end still arrives.
-func (c *pair) requests() {
+// forwardRequests forwards messages of the client, also those read before it closed
+// its end.
+func (c *connectionPair) forwardRequests() {
 	for {
-		m, err := readMessage(c.client)
+		m, err := ReadMessage(c.client)
 		if err != nil {
 			break
 		}
-		action := c.proxy.decide(m.command())
-		if c.proxy.passable() != nil || action.Fault == LoseRequest {
+		action := c.proxy.chooseAction(m.commandName())
+		if c.proxy.waitOpen() != nil || action.Fault == LoseRequest {
 			c.reset()
 			return
 		}
 		c.mu.Lock()
-		c.fates[m.id()] = action
+		c.actions[m.requestID()] = action
 		c.mu.Unlock()
-		if action.Fault == Repeat && c.write(c.server, m, None) != nil {
+		if action.Fault == Repeat && c.writeWithFault(c.server, m, None) != nil {
 			break
 		}
-		if c.write(c.server, m, action.Fault) != nil {
+		if c.writeWithFault(c.server, m, action.Fault) != nil {
 			break
 		}
 	}
@@ -52,54 +52,54 @@ func (c *pair) requests() {
 	_ = c.server.(*net.TCPConn).CloseWrite()
 }
 
-// replies passes on what the server answers.
-func (c *pair) replies() {
+// forwardReplies forwards answers of the server.
+func (c *connectionPair) forwardReplies() {
 	defer c.reset()
 	for {
-		m, err := readMessage(c.server)
+		m, err := ReadMessage(c.server)
 		if err != nil {
 			return
 		}
-		action := c.fate(m.responseTo())
+		action := c.takeAction(m.responseTo())
 		switch action.Fault {
 		case LoseReply:
 			return
 		case Repeat: // the first of two
 			continue
 		}
-		if c.proxy.pause(action.Delay) != nil || c.proxy.passable() != nil || c.write(c.client, m, action.Fault) != nil {
+		if c.proxy.pauseFor(action.Delay) != nil || c.proxy.waitOpen() != nil || c.writeWithFault(c.client, m, action.Fault) != nil {
 			return
 		}
 	}
 }
 
-// fate returns what is to befall an answer. That of a repeated request is for
+// takeAction returns the action for an answer. That of a repeated request is for
 // the first of its two.
-func (c *pair) fate(request uint32) Action {
+func (c *connectionPair) takeAction(request uint32) Action {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	action := c.fates[request]
+	action := c.actions[request]
 	if action.Fault == Repeat {
-		c.fates[request] = Action{Delay: action.Delay}
+		c.actions[request] = Action{Delay: action.Delay}
 	} else {
-		delete(c.fates, request)
+		delete(c.actions, request)
 	}
 	return action
 }
 
-// A message that drips goes in drops, which take dripTime each.
+// A dripped message is sent in parts of dropBytes, one each dripTime.
 const (
 	dropBytes = 256
 	dripTime  = time.Millisecond
 )
 
-func (c *pair) write(to net.Conn, m message, fault Fault) error {
+func (c *connectionPair) writeWithFault(to net.Conn, m Message, fault Fault) error {
 	for fault == Drip && len(m) > dropBytes {
 		if _, err := to.Write(m[:dropBytes]); err != nil {
 			return err
 		}
 		m = m[dropBytes:]
-		if err := c.proxy.pause(dripTime); err != nil {
+		if err := c.proxy.pauseFor(dripTime); err != nil {
 			return err
 		}
 	}

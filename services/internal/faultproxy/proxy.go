@@ -1,9 +1,9 @@
-// Package faultproxy is a TCP proxy between a MongoDB driver and a server, and
-// lets happen between them what networks let happen: lost requests, lost
-// answers, requests that arrive twice or late, silence, slowness.
+// Package faultproxy is a TCP proxy between a MongoDB driver and a server that
+// injects the faults of networks: lost requests, lost answers, requests that arrive
+// twice or late, silence, slowness.
 //
-// It understands no more of the wire protocol than where a message ends, which
-// one answers which and what a command is called. Only tests may import it.
+// It understands the length, the ids and the command name of a wire message,
+// nothing else. Only tests may import it.
 package faultproxy
 
 import (
@@ -14,37 +14,37 @@ import (
 	"time"
 )
 
-// Fault is what befalls a command.
+// Fault is a fault to inject into a command.
 type Fault int
 
 const (
-	// None is the ordinary course of things.
+	// None injects nothing.
 	None Fault = iota
 	// LoseRequest resets the connection before the command arrives.
 	LoseRequest
 	// LoseReply lets the server do the command, and resets the connection in place
 	// of its answer.
 	LoseReply
-	// Repeat delivers the command twice and passes on the second answer, as if the
-	// first had been lost and the command been retried on a server that keeps no
-	// record of what it did.
+	// Repeat delivers the command twice and forwards the second answer, as if the
+	// first had been lost and the command retried on a server that does not detect
+	// retries.
 	Repeat
-	// Drip passes the command and its answer on a few bytes at a time.
+	// Drip forwards the command and its answer a few bytes at a time.
 	Drip
 )
 
-// Action is what a Plan decides about a command.
+// Action is the decision of a Plan about a command.
 type Action struct {
 	Fault Fault
-	// Delay is how long its answer is held back.
+	// Delay is added before the answer.
 	Delay time.Duration
 }
 
-// Plan decides what befalls each command, by name. It runs before the command
-// goes on and may take its time. Connections ask it at the same time.
+// Plan chooses the fault for each command, by name. It runs before the command is
+// forwarded and may block. Connections call it concurrently.
 type Plan func(command string) Action
 
-// Proxy passes connections on to one server.
+// Proxy forwards connections to one server.
 type Proxy struct {
 	listener net.Listener
 	server   string
@@ -55,28 +55,27 @@ type Proxy struct {
 	mu    sync.Mutex
 	plan  Plan
 	open  chan struct{} // closed while bytes pass
-	pairs map[*pair]struct{}
+	pairs map[*connectionPair]struct{}
 }
 
-// Start listens on a port of this machine for what is to go to a server,
-// host:port.
+// Start listens on a port of this machine and forwards to a server, host:port.
 func Start(ctx context.Context, server string) (*Proxy, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{listener: listener, server: server, open: make(chan struct{}), pairs: map[*pair]struct{}{}}
+	p := &Proxy{listener: listener, server: server, open: make(chan struct{}), pairs: map[*connectionPair]struct{}{}}
 	close(p.open)
 	p.Inject(nil)
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	p.running.Go(p.accept)
+	p.running.Go(p.acceptConnections)
 	return p, nil
 }
 
 // Address returns where the proxy listens, host:port.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-// Inject makes plan decide about the commands to come; nil lets all pass.
+// Inject sets the plan for the commands to come; nil forwards all.
 func (p *Proxy) Inject(plan Plan) {
 	if plan == nil {
 		plan = func(string) Action { return Action{} }
@@ -86,8 +85,8 @@ func (p *Proxy) Inject(plan Plan) {
 	p.plan = plan
 }
 
-// Blackhole stops all bytes, in both directions and on new connections too, which
-// are accepted. When it ends, what was held back arrives, late.
+// Blackhole stops all bytes in both directions; new connections are accepted and
+// stopped too. When it ends, the held bytes are delivered, late.
 func (p *Proxy) Blackhole(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,17 +102,17 @@ func (p *Proxy) Blackhole(on bool) {
 	}
 }
 
-// Close resets all connections and waits until nothing runs any more.
+// Close resets all connections and waits for all goroutines.
 func (p *Proxy) Close() error {
 	p.cancel()
 	err := p.listener.Close()
-	p.Reset()
+	p.ResetConnections()
 	p.running.Wait()
 	return err
 }
 
-// Reset resets all connections.
-func (p *Proxy) Reset() {
+// ResetConnections resets all connections.
+func (p *Proxy) ResetConnections() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for c := range p.pairs {
@@ -121,15 +120,15 @@ func (p *Proxy) Reset() {
 	}
 }
 
-func (p *Proxy) decide(command string) Action {
+func (p *Proxy) chooseAction(command string) Action {
 	p.mu.Lock()
 	plan := p.plan
 	p.mu.Unlock()
 	return plan(command)
 }
 
-// passable waits until bytes may pass.
-func (p *Proxy) passable() error {
+// waitOpen waits until bytes may pass.
+func (p *Proxy) waitOpen() error {
 	p.mu.Lock()
 	open := p.open
 	p.mu.Unlock()
@@ -141,8 +140,8 @@ func (p *Proxy) passable() error {
 	}
 }
 
-// pause waits for a delay that a plan asks for.
-func (p *Proxy) pause(d time.Duration) error {
+// pauseFor waits for a delay that a plan asks for.
+func (p *Proxy) pauseFor(d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
@@ -156,27 +155,27 @@ func (p *Proxy) pause(d time.Duration) error {
 	}
 }
 
-func (p *Proxy) accept() {
+func (p *Proxy) acceptConnections() {
 	for {
 		client, err := p.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err == nil {
-			p.running.Go(func() { p.serve(client) })
+			p.running.Go(func() { p.serveConnection(client) })
 		}
 	}
 }
 
-// serve passes one connection on until either end closes it or a plan does.
-func (p *Proxy) serve(client net.Conn) {
+// serveConnection forwards one connection until either end closes it or a plan does.
+func (p *Proxy) serveConnection(client net.Conn) {
 	var dialer net.Dialer
 	server, err := dialer.DialContext(p.ctx, "tcp", p.server)
 	if err != nil {
 		_ = client.Close()
 		return
 	}
-	c := &pair{proxy: p, client: client, server: server, fates: map[uint32]Action{}}
+	c := &connectionPair{proxy: p, client: client, server: server, actions: map[uint32]Action{}}
 	p.mu.Lock()
 	p.pairs[c] = struct{}{}
 	ended := p.ctx.Err() != nil
@@ -185,8 +184,8 @@ func (p *Proxy) serve(client net.Conn) {
 		c.reset()
 	}
 	var both sync.WaitGroup
-	both.Go(c.requests)
-	both.Go(c.replies)
+	both.Go(c.forwardRequests)
+	both.Go(c.forwardReplies)
 	both.Wait()
 	p.mu.Lock()
 	delete(p.pairs, c)

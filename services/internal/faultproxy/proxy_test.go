@@ -172,7 +172,7 @@ func TestBlackhole(t *testing.T) {
 	if err := exchange(t, proxy.Address(), "prompt"); err != nil {
 		t.Error(err)
 	}
-	proxy.Reset()
+	proxy.ResetConnections()
 	if err := proxy.Close(); err != nil {
 		t.Error(err)
 	}

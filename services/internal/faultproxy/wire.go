@@ -7,21 +7,21 @@ import (
 	"io"
 )
 
-// message is one message of the wire protocol, its header included.
-type message []byte
+// Message is one message of the wire protocol, its header included.
+type Message []byte
 
 const (
 	headerBytes     = 16
 	maxMessageBytes = 64 << 20 // more than any server takes
 
-	opQuery = 2004 // how a driver says hello
+	opQuery = 2004 // a driver's hello
 	opMsg   = 2013 // everything else
 )
 
 var errNoMessage = errors.New("faultproxy: not the MongoDB wire protocol")
 
-// readMessage reads one message.
-func readMessage(r io.Reader) (message, error) {
+// ReadMessage reads one message.
+func ReadMessage(r io.Reader) (Message, error) {
 	header := make([]byte, headerBytes)
 	if _, err := io.ReadFull(r, header); err != nil {
 		return nil, err
@@ -30,18 +30,18 @@ func readMessage(r io.Reader) (message, error) {
 	if length < headerBytes || length > maxMessageBytes {
 		return nil, errNoMessage
 	}
-	m := make(message, length)
+	m := make(Message, length)
 	copy(m, header)
 	_, err := io.ReadFull(r, m[headerBytes:])
 	return m, err
 }
 
-func (m message) id() uint32         { return binary.LittleEndian.Uint32(m[4:]) }
-func (m message) responseTo() uint32 { return binary.LittleEndian.Uint32(m[8:]) }
+func (m Message) requestID() uint32  { return binary.LittleEndian.Uint32(m[4:]) }
+func (m Message) responseTo() uint32 { return binary.LittleEndian.Uint32(m[8:]) }
 
-// command returns the name of the command that a request holds, which is that of
-// the first element of its first document; "" where there is none to see.
-func (m message) command() string {
+// commandName returns the name of the command that a request holds, which is that of
+// the first element of its first document; "" where it cannot be read.
+func (m Message) commandName() string {
 	body := m[headerBytes:]
 	switch binary.LittleEndian.Uint32(m[12:]) {
 	case opMsg: // flags, and a section whose kind is 0

@@ -11,26 +11,27 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/once"
 )
 
-// Accumulation is what the accumulation routes need of package accumulation.
+// Accumulation is the part of package accumulation that its routes use.
 type Accumulation interface {
-	Append(ctx context.Context, b accumulation.Buffer, s accumulation.Submission) error
+	Append(ctx context.Context, b accumulation.Buffer, s accumulation.Submission, keys ...*once.Key) error
+	AppendExisting(ctx context.Context, b accumulation.Buffer, s accumulation.Submission, keys ...*once.Key) error
+	Clear(ctx context.Context, b accumulation.Buffer) error
 	Entries(ctx context.Context, b accumulation.Buffer, start int64, channel *string) iter.Seq2[accumulation.Entry, error]
 }
 
-// accumulationRoutes are those of section 4.2.
-func (a *API) accumulationRoutes() []Route {
-	if a.config.Accumulation == nil {
-		return nil
-	}
+// accumulationRoutes returns the routes of section 4.2.
+func accumulationRoutes() []Route {
 	return []Route{
-		{Method: http.MethodPost, Path: "/accumulate", access: anyone(), handle: a.postAccumulate},
-		{Method: http.MethodGet, Path: "/accumulate", access: staff(), handle: a.getAccumulate, compress: true},
+		{Method: http.MethodPost, Path: "/accumulate", access: anyone(), handle: (*API).postAccumulate},
+		{Method: http.MethodGet, Path: "/accumulate", access: staff(), handle: (*API).getAccumulate, compress: true},
+		{Method: http.MethodDelete, Path: "/accumulate", access: adminOrBackend(), handle: (*API).deleteAccumulate},
 	}
 }
 
-func (r *request) buffer() (accumulation.Buffer, error) {
+func (r *apiRequest) buffer() (accumulation.Buffer, error) {
 	id, err := r.id()
 	return accumulation.Buffer{
 		Environment: string(r.caller.Environment),
@@ -39,11 +40,14 @@ func (r *request) buffer() (accumulation.Buffer, error) {
 	}, err
 }
 
-func (a *API) postAccumulate(w http.ResponseWriter, r *request) error {
+func (a *API) postAccumulate(w http.ResponseWriter, r *apiRequest) error {
 	limit := r.caller.Limits().AccumulationEntryBytes
 	data, err := compactObject(r.body)
 	if max(len(data), len(r.body)) > limit && (err != nil || len(data) > limit) {
 		return fault.Newf(fault.TooLarge, "The entry is larger than %d bytes", limit)
+	}
+	if err == nil {
+		err = checkStored(data)
 	}
 	if err != nil {
 		return err
@@ -52,11 +56,22 @@ func (a *API) postAccumulate(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return done(w, a.config.Accumulation.Append(r.Context(), buffer, accumulation.Submission{
+	keys, err := a.requestKeys(r, buffer.Name)
+	if err != nil {
+		return err
+	}
+	submission := accumulation.Submission{
 		ChannelID: r.caller.ChannelID,
 		OpaqueID:  r.caller.OpaqueID,
 		UserID:    r.caller.UserID,
 		Data:      data,
+	}
+	// Every buffer belongs to the extension; "global" means nothing in its name.
+	return writeDoneOnce(w, keys, a.addEntry(r, false, func(existing bool) error {
+		if existing {
+			return a.config.Accumulation.AppendExisting(r.Context(), buffer, submission, keys...)
+		}
+		return a.config.Accumulation.Append(r.Context(), buffer, submission, keys...)
 	}))
 }
 
@@ -70,21 +85,12 @@ func compactObject(body []byte) (json.RawMessage, error) {
 	return compact.Bytes(), nil
 }
 
-// accumulated is an entry as section 2.5 has it.
-type accumulated struct {
-	Observed  int64           `json:"observed"`
-	ChannelID string          `json:"channel_id"`
-	OpaqueID  string          `json:"opaque_user_id"`
-	UserID    string          `json:"user_id"`
-	Data      json.RawMessage `json:"data"`
-}
-
-func (a *API) getAccumulate(w http.ResponseWriter, r *request) error {
+func (a *API) getAccumulate(w http.ResponseWriter, r *apiRequest) error {
 	buffer, err := r.buffer()
 	if err != nil {
 		return err
 	}
-	start, err := r.start()
+	start, err := r.startParameter()
 	if err != nil {
 		return err
 	}
@@ -92,22 +98,31 @@ func (a *API) getAccumulate(w http.ResponseWriter, r *request) error {
 	if r.caller.Role == Broadcaster {
 		channel = &r.caller.ChannelID
 	}
-	list, latest := newList(w, r, "data"), int64(0)
+	list, latest := newListWriter(w, r, "data"), int64(0)
 	for entry, err := range a.config.Accumulation.Entries(r.Context(), buffer, start, channel) {
 		if err != nil {
 			return err
 		}
 		latest = entry.Observed
-		if err := list.add(accumulated{entry.Observed, entry.ChannelID, entry.OpaqueID, entry.UserID, entry.Data}); err != nil {
+		if err := list.add(entry); err != nil {
 			return err
 		}
 	}
 	return list.end(`,"latest":` + strconv.FormatInt(latest, 10))
 }
 
-// start returns the exclusive lower bound in Unix milliseconds.
-func (r *request) start() (int64, error) {
-	text, ok := r.parameter("start")
+// deleteAccumulate removes the entries of all channels, and so is not for broadcasters.
+func (a *API) deleteAccumulate(w http.ResponseWriter, r *apiRequest) error {
+	buffer, err := r.buffer()
+	if err != nil {
+		return err
+	}
+	return writeDone(w, a.config.Accumulation.Clear(r.Context(), buffer))
+}
+
+// startParameter returns the exclusive lower bound in Unix milliseconds.
+func (r *apiRequest) startParameter() (int64, error) {
+	text, ok := r.queryParameter("start")
 	if !ok {
 		return 0, nil
 	}

@@ -79,8 +79,8 @@ func upTo(n, step int) (numbers []int) {
 	return numbers
 }
 
-// A page ends at 10,000 entries, with the group of the last of them; the next
-// one goes on where it ended, for a broadcaster as well.
+// A page ends at 10,000 entries, with the group of the last of them; the next one
+// continues where it ended, for a broadcaster as well.
 func TestAccumulationPages(t *testing.T) {
 	a := newAPI(t)
 	const written = 12_000

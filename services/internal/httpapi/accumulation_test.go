@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// accumulated is what these tests read of a page.
+// accumulated holds the fields of a page that these tests read.
 type accumulated struct {
 	Data   []struct{ Data json.RawMessage }
 	Latest int64
@@ -29,6 +29,32 @@ func TestAccumulate(t *testing.T) {
 	after := a.as(backend(), "GET", "/accumulate?start="+observed, "").is(200)
 	latest := after.field("latest")
 	after.want(200, `{"data":[{"observed":`+latest+`,"channel_id":"77","opaque_user_id":"A7","user_id":"","data":{}}],"latest":`+latest+`}`)
+}
+
+// A deleted buffer begins again: readers with old cursors see exactly the later entries.
+func TestDeleteAccumulate(t *testing.T) {
+	a := newAPI(t)
+	read := func(query string) string { return a.as(backend(), "GET", "/accumulate?id="+query, "").is(200).body }
+	a.as(backend(), "DELETE", "/accumulate?id=b", "").want(200, "{}")
+	a.as(viewer(), "POST", "/accumulate?id=b", `{"n":1}`).is(200)
+	a.as(viewer(), "POST", "/accumulate?id=other", `{"n":2}`).is(200)
+	cursor := a.as(backend(), "GET", "/accumulate?id=b", "").field("latest")
+	before, other := read("b"), read("other")
+	a.as(broadcaster(), "DELETE", "/accumulate?id=b", "").refused(403, "The JWT role is not allowed to perform this operation.")
+	if after := read("b"); after != before {
+		t.Errorf("a refused deletion leaves %s", after)
+	}
+	for range 2 {
+		a.as(owner(), "DELETE", "/accumulate?id=b", "").want(200, "{}")
+		a.as(backend(), "GET", "/accumulate?id=b", "").want(200, `{"data":[],"latest":0}`)
+	}
+	a.as(viewer(), "POST", "/accumulate?id=b", `{"n":3}`).is(200)
+	if whole := read("b"); strings.Contains(whole, `{"n":1}`) || !strings.Contains(whole, `{"n":3}`) || whole != read("b&start="+cursor) {
+		t.Errorf("after the deletion: %s and %s", whole, read("b&start="+cursor))
+	}
+	if after := read("other"); after != other {
+		t.Errorf("the other buffer has %s", after)
+	}
 }
 
 // A broadcaster reads its own channel, the extension's staff all of them.

@@ -1,12 +1,14 @@
 package httpapi
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/pairing"
 )
 
-// Role is what a verified token says its holder is (section 5).
+// Role is the role in a verified token (section 5).
 type Role string
 
 // The roles of the contract.
@@ -15,14 +17,15 @@ const (
 	Broadcaster Role = "broadcaster"
 	Admin       Role = "admin"
 	Backend     Role = "backend"
+	Overlay     Role = "overlay"
 )
 
-// Caller is whoever a verified credential speaks for. Handlers take it as a
-// parameter and pass on only what a domain needs of it.
+// Caller is the identity in a verified credential. Handlers take it as a parameter
+// and give domains only the parts they need.
 type Caller struct {
 	Extension   *tenant.Extension
 	Environment tenant.Environment
-	// Role is empty for a role that the contract does not know: it may do nothing.
+	// Role is empty for a role unknown to the contract, which no route admits.
 	Role      Role
 	ChannelID string
 	OpaqueID  string
@@ -30,7 +33,32 @@ type Caller struct {
 	// Validated is true for an admin token of the extension's owner or of one of
 	// its listed admins.
 	Validated bool
+	// Unlinked reports that the viewer has stopped to share the user id.
+	Unlinked bool
+	// Family names the pairing of a game that the credential hangs on; empty: none.
+	Family string
+	// KeyID names the overlay key that a credential of the role Overlay is.
+	KeyID string
+	// Key holds the rights of that key.
+	Key pairing.OverlayKey
+
+	// The names under which quotas and rates count the caller and its extension.
+	quotaHolder, extensionQuotaHolder string
 }
+
+// nameQuotaHolders sets the names under which quotas and rates count the caller, once for all
+// requests with a credential. Identities of different channels are different ones.
+func (c *Caller) nameQuotaHolders() {
+	c.quotaHolder = string(c.Environment) + "\x00" + c.Extension.ClientID + "\x00" + c.identity() + "\x00" + c.ChannelID
+	c.extensionQuotaHolder = c.quotaHolder[:len(c.Environment)+1+len(c.Extension.ClientID)]
+}
+
+// isRevocable reports whether the credential hangs on something that can be revoked.
+func (c *Caller) isRevocable() bool { return c.Family != "" || c.Role == Overlay }
+
+// isAudience reports whether the caller sees no more than viewers do: hidden results stay
+// hidden.
+func (c *Caller) isAudience() bool { return c.Role == Viewer || c.Role == Overlay }
 
 // Limits returns the limits of the caller's extension.
 func (c *Caller) Limits() tenant.Limits { return c.Extension.Limits(c.Environment) }
@@ -43,23 +71,38 @@ func (c *Caller) identity() string {
 	return c.UserID
 }
 
-// access is who may use a route.
-type access struct {
+// actor names a member of staff in the log, with the shared user id if there is one. A
+// viewer has no name there.
+func (c *Caller) actor() string {
+	switch c.Role {
+	case Broadcaster, Admin, Backend:
+		return cmp.Or(c.UserID, c.OpaqueID)
+	}
+	return ""
+}
+
+// accessRule lists the roles that may use a route.
+type accessRule struct {
 	roles []Role
-	// validatedAdmin says that of the admins only validated ones may.
+	// validatedAdmin admits only validated admins.
 	validatedAdmin bool
 }
 
-func (a access) allows(c *Caller) bool {
+func (a accessRule) allowsCaller(c *Caller) bool {
 	if c.Role == Admin && a.validatedAdmin && !c.Validated {
 		return false
 	}
 	return slices.Contains(a.roles, c.Role)
 }
 
-func allow(roles ...Role) access { return access{roles: roles} }
+func allowRoles(roles ...Role) accessRule { return accessRule{roles: roles} }
 
 // The access lists of section 4.
-func anyone() access         { return allow(Viewer, Broadcaster, Admin, Backend) }
-func staff() access          { return allow(Broadcaster, Admin, Backend) }
-func adminOrBackend() access { return access{roles: []Role{Admin, Backend}, validatedAdmin: true} }
+func anyone() accessRule { return allowRoles(Viewer, Broadcaster, Admin, Backend) }
+
+// onlookers are anyone and overlay keys.
+func onlookers() accessRule { return allowRoles(Viewer, Broadcaster, Admin, Backend, Overlay) }
+func staff() accessRule     { return allowRoles(Broadcaster, Admin, Backend) }
+func adminOrBackend() accessRule {
+	return accessRule{roles: []Role{Admin, Backend}, validatedAdmin: true}
+}

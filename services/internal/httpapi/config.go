@@ -6,16 +6,21 @@ import (
 	"github.com/acclaim-dev/acclaim/services/state"
 )
 
-// configRoutes are those of section 4.5.
-func (a *API) configRoutes() []Route {
-	if a.config.State == nil {
-		return nil
+// configRoutes returns the routes of section 4.5, those of the hosted service's overview
+// pages included.
+func configRoutes() (routes []Route) {
+	for _, path := range []string{"/config", "/all_config"} {
+		routes = append(routes, Route{Method: http.MethodGet, Path: path, access: anyone(), handle: (*API).getConfig})
 	}
-	routes := []Route{{Method: http.MethodGet, Path: "/config", access: anyone(), handle: a.getConfig}}
-	routes = append(routes, a.documentRoutes("/config/channel", state.ChannelConfig, allow(Admin, Broadcaster), allow(Admin, Broadcaster))...)
-	return append(routes, a.documentRoutes("/config/extension", state.ExtensionConfig, allow(Admin), allow(Admin))...)
+	for _, path := range []string{"/config/channel", "/channel_config"} {
+		routes = append(routes, documentRoutes(path, state.ChannelConfig, anyone(), allowRoles(Admin, Broadcaster))...)
+	}
+	for _, path := range []string{"/config/extension", "/extension_config"} {
+		routes = append(routes, documentRoutes(path, state.ExtensionConfig, anyone(), allowRoles(Admin))...)
+	}
+	return routes
 }
 
-func (a *API) getConfig(w http.ResponseWriter, r *request) error {
+func (a *API) getConfig(w http.ResponseWriter, r *apiRequest) error {
 	return a.readTogether(w, r, []string{"channel", "extension"}, state.ChannelConfig, state.ExtensionConfig)
 }

@@ -9,8 +9,8 @@ import (
 // Cross-origin headers that are the same on every answer.
 const (
 	corsMethods = "GET, POST, PATCH, DELETE"
-	corsHeaders = "authorization, content-type, if-match, last-event-id, x-request-id"
-	corsExpose  = "ETag, Retry-After, X-Request-Id"
+	corsHeaders = "authorization, content-type, idempotency-key, if-match, if-none-match, last-event-id, x-request-id"
+	corsExpose  = "ETag, Idempotency-Replayed, Retry-After, X-Request-Id"
 	corsMaxAge  = "7200" // seconds, the most that browsers honour
 )
 
@@ -34,8 +34,8 @@ func allowCaller(h http.Header, origin string, c *Caller) {
 	}
 }
 
-// preflight answers an OPTIONS request on a known route.
-func preflight(w http.ResponseWriter) {
+// answerPreflight answers an OPTIONS request on a known route.
+func answerPreflight(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Methods", corsMethods)
 	h.Set("Access-Control-Allow-Headers", corsHeaders)

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -14,35 +16,67 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
-// cachedCredentials is how many verified credentials a process remembers.
-const cachedCredentials = 1 << 16
+const (
+	// maxCredential limits an Authorization header, in bytes. The platform's tokens have
+	// some 400.
+	maxCredential = 4 << 10
+	// cachedCredentials limits the verified credentials that an environment caches. One
+	// takes some 300 bytes, and 1 KiB with the longest ids.
+	cachedCredentials = 1 << 15
+)
 
-// claims are what the tokens of this contract carry.
-type claims struct {
+// tokenClaims holds the claims of the contract's tokens.
+type tokenClaims struct {
 	jwt.RegisteredClaims
 	Role, ChannelID, OpaqueUserID, UserID string
-	// Claims of which an empty one is not the same as none.
+	Unlinked                              bool
+	// Family is the pairing of a game that the token hangs on.
+	Family string
+	// KeyID is the overlay key that the token is.
+	KeyID string
+	// Claims for which empty and missing differ.
 	ExtensionID, AllowedStage *string
 }
 
-// UnmarshalJSON reads claims as strictly as a body: by their exact names and
-// types. Those that nobody here asks for may be anything.
-func (c *claims) UnmarshalJSON(payload []byte) error {
+// UnmarshalJSON reads claims as strictly as a body: by their exact names and types, and
+// each once. Other claims may have any type.
+func (c *tokenClaims) UnmarshalJSON(payload []byte) error {
 	o := decodeObject(payload)
-	*c = claims{
+	if o.err == nil && hasDoubledMember(payload) {
+		o.failDecoding()
+	}
+	*c = tokenClaims{
 		RegisteredClaims: jwt.RegisteredClaims{ExpiresAt: o.date("exp"), NotBefore: o.date("nbf")},
 		Role:             o.text("role"),
 		ChannelID:        o.text("channel_id"),
 		OpaqueUserID:     o.text("opaque_user_id"),
 		UserID:           o.text("user_id"),
-		ExtensionID:      o.claimed("extension_id"),
-		AllowedStage:     o.claimed("allowed_stage"),
+		Unlinked:         string(o.members["is_unlinked"]) == "true",
+		Family:           o.text("pin_family"),
+		KeyID:            o.text("key_id"),
+		ExtensionID:      o.optionalText("extension_id"),
+		AllowedStage:     o.optionalText("allowed_stage"),
 	}
 	return o.err
 }
 
-// claimed returns the string member of that name, nil when there is none.
-func (o *object) claimed(name string) *string {
+// hasDoubledMember reports whether a valid JSON object has two members of one name.
+func hasDoubledMember(object []byte) bool {
+	decoder, seen := json.NewDecoder(bytes.NewReader(object)), map[string]bool{}
+	_, _ = decoder.Token() // the brace
+	for decoder.More() {
+		name, err := decoder.Token()
+		text, ok := name.(string)
+		if err != nil || !ok || seen[text] || decoder.Decode(new(json.RawMessage)) != nil {
+			return true
+		}
+		seen[text] = true
+	}
+	return false
+}
+
+// optionalText returns the string member of that name, nil when there is none.
+func (o *jsonObject) optionalText(name string) *string {
 	if !o.has(name) {
 		return nil
 	}
@@ -51,21 +85,21 @@ func (o *object) claimed(name string) *string {
 }
 
 // date returns the time of that name in Unix seconds, nil when there is none.
-func (o *object) date(name string) *jwt.NumericDate {
+func (o *jsonObject) date(name string) *jwt.NumericDate {
 	raw, ok := o.members[name]
 	if !ok {
 		return nil
 	}
 	var date jwt.NumericDate
 	if raw[0] == '"' || json.Unmarshal(raw, &date) != nil {
-		o.fail()
+		o.failDecoding()
 	}
 	return &date
 }
 
-// verifier turns Authorization headers into callers of one environment. The
+// credentialVerifier turns Authorization headers into callers of one environment. The
 // signature of a token is verified once; its expiry is checked each time.
-type verifier struct {
+type credentialVerifier struct {
 	environment tenant.Environment
 	registry    func() *tenant.Registry
 	now         func() time.Time
@@ -73,25 +107,45 @@ type verifier struct {
 	generation  atomic.Pointer[generation]
 }
 
-// generation is what was verified against one registry. A reload begins another.
+// generation caches the credentials verified against one registry, by the digest of
+// their headers. A reload starts a new one.
 type generation struct {
 	registry *tenant.Registry
-	verified *lru.Cache[string, credential]
+	verified *lru.Cache[credentialDigest, credential]
 }
+
+type credentialDigest [sha256.Size]byte
 
 type credential struct {
 	caller  *Caller
 	expires time.Time
 }
 
-func newVerifier(environment tenant.Environment, registry func() *tenant.Registry, now func() time.Time) *verifier {
-	return &verifier{
+// verifiedCredential is a credential that was verified just now or before.
+type verifiedCredential struct {
+	credential
+	digest credentialDigest
+	// into is nil for a credential that is cached already.
+	into *generation
+}
+
+// cache caches the credential. Its caller has been admitted: what a limiter refuses
+// costs no memory.
+func (v verifiedCredential) cache() {
+	if v.into != nil {
+		v.into.verified.Add(v.digest, v.credential)
+	}
+}
+
+func newVerifier(environment tenant.Environment, registry func() *tenant.Registry, now func() time.Time) *credentialVerifier {
+	return &credentialVerifier{
 		environment: environment,
 		registry:    registry,
 		now:         now,
 		parser: jwt.NewParser(
 			jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
 			jwt.WithExpirationRequired(),
+			jwt.WithStrictDecoding(), // one spelling of each signature
 			jwt.WithTimeFunc(now),
 		),
 	}
@@ -101,32 +155,58 @@ func unauthenticated(err error) error {
 	return fault.Wrap(fault.Unauthenticated, err, "The credential is missing, malformed, expired or not valid here")
 }
 
-// verify returns the caller that an Authorization header speaks for, or a fault
-// of kind fault.Unauthenticated.
-func (v *verifier) verify(header string) (*Caller, error) {
-	verified := v.current().verified
-	known, ok := verified.Get(header)
-	if !ok {
-		var err error
-		if known, err = v.parse(header); err != nil {
-			return nil, unauthenticated(err)
+// isWellFormed reports whether a header has the form <client id> <JWT>. No other
+// character reaches the decoder, which ignores line breaks.
+func isWellFormed(header string) bool {
+	if len(header) > maxCredential {
+		return false
+	}
+	spaces := 0
+	for i := range len(header) {
+		switch c := header[i]; {
+		case c == ' ':
+			spaces++
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == '-':
+		default:
+			return false
 		}
-		// The header's memory may be shared with the rest of the request.
-		verified.Add(strings.Clone(header), known)
 	}
-	if !v.now().Before(known.expires) {
-		return nil, unauthenticated(jwt.ErrTokenExpired)
-	}
-	return known.caller, nil
+	return spaces == 1
 }
 
-func (v *verifier) current() *generation {
+// verifyHeader returns the caller that an Authorization header speaks for, or a fault
+// of kind fault.Unauthenticated. It caches nothing.
+func (v *credentialVerifier) verifyHeader(header string) (verifiedCredential, error) {
+	if !isWellFormed(header) {
+		return verifiedCredential{}, unauthenticated(errors.New("not of the form <client id> <JWT>"))
+	}
+	current := v.currentGeneration()
+	digest := credentialDigest(sha256.Sum256([]byte(header)))
+	known, ok := current.verified.Get(digest)
+	found := verifiedCredential{credential: known, digest: digest}
+	if !ok {
+		var err error
+		if found.credential, err = v.parseHeader(header); err != nil {
+			return verifiedCredential{}, unauthenticated(err)
+		}
+		found.into = current
+	}
+	switch left := found.expires.Sub(v.now()); {
+	case left <= 0:
+		return verifiedCredential{}, unauthenticated(jwt.ErrTokenExpired)
+	case left > found.caller.Limits().TokenLife && !found.caller.isRevocable():
+		return verifiedCredential{}, unauthenticated(errors.New("the token is valid for too long"))
+	}
+	return found, nil
+}
+
+func (v *credentialVerifier) currentGeneration() *generation {
 	registry := v.registry()
 	known := v.generation.Load()
 	if known != nil && known.registry == registry {
 		return known
 	}
-	verified, err := lru.New[string, credential](cachedCredentials)
+	verified, err := lru.New[credentialDigest, credential](cachedCredentials)
 	if err != nil {
 		panic(err) // only a size below one is refused
 	}
@@ -135,20 +215,21 @@ func (v *verifier) current() *generation {
 	return fresh
 }
 
-func (v *verifier) parse(header string) (credential, error) {
-	clientID, token, ok := strings.Cut(header, " ")
-	if !ok {
-		return credential{}, errors.New("not of the form <client id> <JWT>")
-	}
+func (v *credentialVerifier) parseHeader(header string) (credential, error) {
+	clientID, token, _ := strings.Cut(header, " ")
 	extension, ok := v.registry().ByClientID(clientID)
 	if !ok {
 		return credential{}, errors.New("unknown client id")
 	}
-	var c claims
-	if _, err := v.parser.ParseWithClaims(token, &c, v.keys(extension)); err != nil {
+	var c tokenClaims
+	parsed, err := v.parser.ParseWithClaims(token, &c, v.verificationKeys(extension))
+	if err != nil {
 		return credential{}, err
 	}
+	_, critical := parsed.Header["crit"]
 	switch {
+	case critical:
+		return credential{}, errors.New("the token demands an extension of JOSE")
 	case c.ExtensionID != nil && *c.ExtensionID != clientID:
 		return credential{}, errors.New("the token is another extension's")
 	case c.AllowedStage != nil && *c.AllowedStage != string(v.environment):
@@ -158,22 +239,25 @@ func (v *verifier) parse(header string) (credential, error) {
 	case max(len(c.ChannelID), len(c.OpaqueUserID), len(c.UserID)) > maxID:
 		return credential{}, errors.New("an id in the token is too long")
 	}
-	return credential{
-		caller: &Caller{
-			Extension:   extension,
-			Environment: v.environment,
-			Role:        roleOf(c.Role, extension),
-			ChannelID:   strings.Clone(c.ChannelID),
-			OpaqueID:    strings.Clone(c.OpaqueUserID),
-			UserID:      strings.Clone(c.UserID),
-			Validated:   c.Role == string(Admin) && extension.IsAdmin(c.UserID),
-		},
-		expires: c.ExpiresAt.Time,
-	}, nil
+	caller := &Caller{
+		Extension:   extension,
+		Environment: v.environment,
+		Role:        roleOf(c.Role, extension),
+		ChannelID:   strings.Clone(c.ChannelID),
+		OpaqueID:    strings.Clone(c.OpaqueUserID),
+		UserID:      strings.Clone(c.UserID),
+		Validated:   c.Role == string(Admin) && extension.IsAdmin(c.UserID),
+		Unlinked:    c.Unlinked,
+		Family:      strings.Clone(c.Family),
+		KeyID:       strings.Clone(c.KeyID),
+	}
+	caller.nameQuotaHolders()
+	return credential{caller: caller, expires: c.ExpiresAt.Time}, nil
 }
 
-// keys returns the secrets of which any may have signed the token.
-func (v *verifier) keys(extension *tenant.Extension) jwt.Keyfunc {
+// verificationKeys returns the active secrets; any of them may have signed the
+// token.
+func (v *credentialVerifier) verificationKeys(extension *tenant.Extension) jwt.Keyfunc {
 	return func(*jwt.Token) (any, error) {
 		var keys []jwt.VerificationKey
 		for _, secret := range extension.ActiveSecrets(v.environment, v.now()) {
@@ -191,7 +275,7 @@ func roleOf(role string, extension *tenant.Extension) Role {
 	switch role {
 	case "viewer", "moderator":
 		return Viewer
-	case "broadcaster", "admin", "backend":
+	case "broadcaster", "admin", "backend", "overlay":
 		return Role(role)
 	case "external":
 		return Role(extension.ExternalRole)

@@ -62,14 +62,16 @@ func TestCredentials(t *testing.T) {
 		"HS384":                   {"ext " + sign(t, jwt.SigningMethodHS384, claims, key), 401},
 		"HS512":                   {"ext " + sign(t, jwt.SigningMethodHS512, claims, key), 401},
 		"RS256":                   {"ext " + sign(t, jwt.SigningMethodRS256, claims, private), 401},
-		"key not decoded":         {credential(t, "cHJvZHVjdGlvbg==", nil), 401},
+		"key not decoded":         {credential(t, "cHJvZHVjdGlvbi1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=", nil), 401},
 		"older key":               {credential(t, oldKey, nil), 200},
 		"key not yet active":      {credential(t, nextKey, nil), 401},
 		"sandbox key":             {credential(t, sandboxKey, nil), 401},
 		"expired":                 {with("exp", time.Now().Add(-time.Minute).Unix()), 401},
 		"expires now":             {with("exp", time.Now().Unix()), 401},
 		"expires in a fraction":   {with("exp", float64(time.Now().Unix())+3600.5), 200},
-		"expires far from now":    {with("exp", 1e15), 200},
+		"expires far from now":    {with("exp", 1e15), 401},
+		"expires in a month":      {with("exp", time.Now().Add(720*time.Hour-time.Minute).Unix()), 200},
+		"expires after a month":   {with("exp", time.Now().Add(720*time.Hour+time.Minute).Unix()), 401},
 		"expires beyond numbers":  {with("exp", 1e300), 401},
 		"no expiry":               {with("exp", nil), 401},
 		"expiry is zero":          {with("exp", 0), 401},
@@ -113,8 +115,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// What a token's header says of its algorithm is believed only if it is HS256,
-// whatever the signature is.
+// A token's header must name the algorithm HS256, whatever the signature is.
 func TestForgedAlgorithms(t *testing.T) {
 	a := newAPI(t)
 	claims, err := json.Marshal(viewer().claims())
@@ -158,20 +159,20 @@ func TestRememberedTokenExpires(t *testing.T) {
 
 func TestKeyBecomesActive(t *testing.T) {
 	a := newAPI(t)
-	header := credential(t, nextKey, jwt.MapClaims{"exp": time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC).Unix()})
+	header := credential(t, nextKey, jwt.MapClaims{"exp": time.Date(2099, 1, 3, 0, 0, 0, 0, time.UTC).Unix()})
 	a.send("GET", "/v1/vote", "", "Authorization", header).is(401)
 	a.skew.Store(int64(time.Until(time.Date(2099, 1, 2, 0, 0, 0, 0, time.UTC))))
 	a.send("GET", "/v1/vote", "", "Authorization", header).is(200)
 }
 
-// A reload begins afresh: what a removed key signed, or what an admin who is
-// none any more may do, is not remembered.
+// A reload drops the cache: what a removed key signed, or what an admin who is none
+// any more may do, is not remembered.
 func TestReloadForgetsVerifiedTokens(t *testing.T) {
 	a := newAPI(t)
 	old, admin := credential(t, oldKey, nil), listed().header(t)
 	a.send("GET", "/v1/vote", "", "Authorization", old).is(200)
 	a.send("GET", "/v1/vote_logs", "", "Authorization", admin).is(200)
-	a.reload(`extensions: [{clientID: ext, ownerUserID: "1000", secrets: [{value: cHJvZHVjdGlvbg==}]}]`)
+	a.reload(`extensions: [{clientID: ext, ownerUserID: "1000", secrets: [{value: cHJvZHVjdGlvbi1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=}]}]`)
 	a.send("GET", "/v1/vote", "", "Authorization", old).is(401)
 	a.send("GET", "/v1/vote_logs", "", "Authorization", admin).is(403)
 	a.reload(`extensions: []`)
@@ -196,7 +197,7 @@ func TestEnvironmentsShareNothing(t *testing.T) {
 
 func TestExtensionsShareNothing(t *testing.T) {
 	a := newAPI(t)
-	other := identity{extension: "other", key: "other", role: "viewer", opaque: "U5", user: "5"}
+	other := identity{extension: "other", key: otherKey, role: "viewer", opaque: "U5", user: "5"}
 	for _, id := range []string{"default", "global-1"} {
 		a.as(viewer(), "POST", "/vote?id="+id, `{"value":1}`).is(200)
 		if got := a.as(other, "GET", "/vote?id="+id, ""); got.field("count") != "0" {
@@ -208,7 +209,7 @@ func TestExtensionsShareNothing(t *testing.T) {
 // An external caller is a backend where the extension says so, and nothing more.
 func TestExternalRole(t *testing.T) {
 	a := newAPI(t)
-	external := identity{extension: "other", key: "other", role: "external", opaque: "E"}
+	external := identity{extension: "other", key: otherKey, role: "external", opaque: "E"}
 	a.as(external, "GET", "/vote_logs", "").is(200)
 	a.as(external, "POST", "/config/extension", "{}").is(403)
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -9,35 +10,40 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// defaultID is the id of a poll, buffer or question that the caller does not
-// name.
+// defaultID is the id of a poll, buffer or question in a request without one.
 const defaultID = "default"
 
 // maxID is the longest id in a query, in bytes.
 const maxID = 256
 
 // id returns the query parameter that names a poll, buffer or question.
-func (r *request) id() (string, error) {
-	id, _ := r.parameter("id")
+func (r *apiRequest) id() (string, error) {
+	id, err := r.anyID()
+	if err != nil {
+		return "", err
+	}
+	return id, r.caller.checkReads(id)
+}
+
+// anyID returns the query's id of anything but a poll.
+func (r *apiRequest) anyID() (string, error) {
+	id, _ := r.queryParameter("id")
 	if len(id) > maxID {
 		return "", fault.New(fault.Invalid, "Invalid id")
 	}
-	if id == "" {
-		return defaultID, nil
-	}
-	return id, nil
+	return cmp.Or(id, defaultID), nil
 }
 
-// done answers a write that returns nothing.
-func done(w http.ResponseWriter, err error) error {
+// writeDone answers a write that returns nothing.
+func writeDone(w http.ResponseWriter, err error) error {
 	if err == nil {
 		writeJSON(w, http.StatusOK, []byte("{}"))
 	}
 	return err
 }
 
-// encode answers with a value.
-func encode(w http.ResponseWriter, value any) error {
+// writeValue answers with a value as JSON.
+func writeValue(w http.ResponseWriter, value any) error {
 	body, err := json.Marshal(value)
 	if err != nil {
 		return fault.Wrap(fault.Internal, err, "encoding the answer failed")
@@ -46,24 +52,25 @@ func encode(w http.ResponseWriter, value any) error {
 	return nil
 }
 
-// writePatience is how long a client may take for one buffer of a long answer.
-const writePatience = 30 * time.Second
+// listWriteTimeout is the time that a client has to read one buffer of a long
+// answer.
+const listWriteTimeout = 30 * time.Second
 
-// list writes an object with one long array without holding it in memory. What
-// fails before the first buffer is full can still be answered as an error.
-type list struct {
+// listWriter streams an object with one long array. A failure before the first
+// buffer is full can still be answered as an error.
+type listWriter struct {
 	out    *bufio.Writer
 	length int
 }
 
-func newList(w http.ResponseWriter, r *request, name string) *list {
-	l := &list{out: bufio.NewWriterSize(patientWriter{w, http.NewResponseController(r.x)}, 32<<10)}
+func newListWriter(w http.ResponseWriter, r *apiRequest, name string) *listWriter {
+	l := &listWriter{out: bufio.NewWriterSize(deadlineWriter{w, http.NewResponseController(r.x)}, 32<<10)}
 	_, _ = l.out.WriteString(`{"` + name + `":[`) // into the buffer
 	w.Header()["Content-Type"] = jsonContent()
 	return l
 }
 
-func (l *list) add(item any) error {
+func (l *listWriter) add(item any) error {
 	encoded, err := json.Marshal(item)
 	if err != nil {
 		return fault.Wrap(fault.Internal, err, "encoding the answer failed")
@@ -78,8 +85,8 @@ func (l *list) add(item any) error {
 	return nil
 }
 
-// end closes the array, adds further members and sends what is left.
-func (l *list) end(members string) error {
+// end closes the array, adds further members and flushes.
+func (l *listWriter) end(members string) error {
 	_, _ = l.out.WriteString("]" + members + "}")
 	if err := l.out.Flush(); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "the client went away")
@@ -87,15 +94,15 @@ func (l *list) end(members string) error {
 	return nil
 }
 
-// patientWriter gives the client new time for each write, so that the server's
-// time-out ends answers that stand still and not those that are long.
-type patientWriter struct {
+// deadlineWriter extends the deadline before each write, so that the server's
+// time-out ends answers that make no progress and not those that are long.
+type deadlineWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 }
 
-func (w patientWriter) Write(b []byte) (int, error) {
+func (w deadlineWriter) Write(b []byte) (int, error) {
 	// A writer without deadlines, as in tests, needs none.
-	_ = w.control.SetWriteDeadline(time.Now().Add(writePatience))
+	_ = w.control.SetWriteDeadline(time.Now().Add(listWriteTimeout))
 	return w.ResponseWriter.Write(b)
 }

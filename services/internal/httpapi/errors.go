@@ -4,16 +4,17 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// outcome is how a kind of failure looks from outside. A fixed reason replaces
-// the failure's own, which then is for the log alone.
+// outcome is the answer to a kind of failure. A fixed reason replaces the failure's
+// own, which then only the log shows.
 type outcome struct {
 	status int
 	fixed  string
-	// retryAfter says that nothing was stored and that the caller may try again.
+	// retryAfter tells the caller to retry; nothing was stored.
 	retryAfter bool
 }
 
@@ -28,10 +29,10 @@ func outcomeOf(kind fault.Kind) outcome {
 		return outcome{status: http.StatusForbidden}
 	case fault.NotFound:
 		return outcome{status: http.StatusNotFound}
-	case fault.MethodNotAllowed:
-		return outcome{status: http.StatusMethodNotAllowed}
 	case fault.Mismatch:
 		return outcome{status: http.StatusPreconditionFailed}
+	case fault.Reused:
+		return outcome{status: http.StatusUnprocessableEntity}
 	case fault.TooLarge:
 		return outcome{status: http.StatusRequestEntityTooLarge}
 	case fault.RateLimited:
@@ -48,12 +49,15 @@ func outcomeOf(kind fault.Kind) outcome {
 
 // writeError answers with what err means to the caller.
 func writeError(w http.ResponseWriter, err error) {
-	o := outcomeOf(fault.KindOf(err))
+	writeOutcome(w, outcomeOf(fault.KindOf(err)), err)
+}
+
+func writeOutcome(w http.ResponseWriter, o outcome, err error) {
 	reason := o.fixed
 	if f, ok := errors.AsType[*fault.Error](err); ok && reason == "" {
 		reason = f.Reason
 	}
-	if o.retryAfter {
+	if o.retryAfter && w.Header().Get("Retry-After") == "" {
 		w.Header().Set("Retry-After", "1")
 	}
 	body, err := json.Marshal(map[string]string{"reason": reason})
@@ -63,8 +67,15 @@ func writeError(w http.ResponseWriter, err error) {
 	writeJSON(w, o.status, body)
 }
 
+// sizedByServer is the length up to which net/http itself knows that of an answer. A longer
+// one would be chunked.
+const sizedByServer = 2 << 10
+
 func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	w.Header()["Content-Type"] = jsonContent()
+	if len(body) > sizedByServer {
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	}
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // a client that went away is not our failure
 }

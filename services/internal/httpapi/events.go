@@ -5,88 +5,97 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math/rand/v2"
+	"net"
 	"net/http"
-	"strconv"
+	"net/netip"
 	"strings"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/services/internal/budget"
+	"github.com/acclaim-dev/acclaim/services/internal/event"
 	"github.com/acclaim-dev/acclaim/services/internal/live"
 )
 
-// Live is what the route of events needs of package live.
+// Live accepts subscriptions to events.
 type Live interface {
-	Subscribe(ctx context.Context, s live.Subscription) (*live.Listener, error)
+	Subscribe(ctx context.Context, s live.Subscription) (*live.Subscriber, error)
 }
 
 const (
-	// heartbeat is how often a listener who hears nothing is shown that the
-	// connection lives. With each its credential is looked at again.
-	heartbeat = 15 * time.Second
-	// listenerPatience is how long a listener may take to let anything through.
-	listenerPatience = 10 * time.Second
-	// eventsAtOnce is how many bytes are gathered at most before they are sent.
-	eventsAtOnce = 32 << 10
+	// heartbeatEvery is the interval of the comments that show an idle client that the
+	// connection works. With each its credential is verified again.
+	heartbeatEvery = 15 * time.Second
+	// eventWriteTimeout limits a write to a client.
+	eventWriteTimeout = 10 * time.Second
+	// maxEventBatch limits the events of one write, in bytes.
+	maxEventBatch = 32 << 10
 )
 
-// eventRoutes are the events and what adds to them.
-func (a *API) eventRoutes() []Route {
-	if a.config.Live == nil {
-		return nil
-	}
-	return append([]Route{
-		{Method: http.MethodGet, Path: "/events", access: anyone(), handle: a.getEvents, inQuery: true},
-	}, a.messageRoutes()...)
+// eventRoutes is the route of events.
+func eventRoutes() []Route {
+	return []Route{{Method: http.MethodGet, Path: "/events", access: onlookers(), handle: (*API).getEvents, inQuery: true}}
 }
 
-// getEvents sends Server-Sent Events until the client goes away, its credential
-// ends or the process does.
-func (a *API) getEvents(w http.ResponseWriter, r *request) error {
-	listener, err := a.config.Live.Subscribe(r.Context(), live.Subscription{
+// getEvents sends Server-Sent Events until the client disconnects, its credential
+// expires or the process shuts down.
+func (a *API) getEvents(w http.ResponseWriter, r *apiRequest) error {
+	topics, err := r.caller.pollTopics(r.queryParameters("topic"))
+	if err != nil {
+		return err
+	}
+	subscriber, err := a.config.Live.Subscribe(r.Context(), live.Subscription{
 		Environment: string(r.caller.Environment),
 		Extension:   r.caller.Extension.ClientID,
 		Channel:     r.caller.ChannelID,
 		OpaqueID:    r.caller.OpaqueID,
-		Topics:      r.parameters("topic"),
+		UserID:      r.caller.UserID,
+		Identity:    r.caller.subscriberIdentity(),
+		Staff:       !r.caller.isAudience(),
+		AllChannels: r.caller.Role == Admin || r.caller.Role == Backend,
+		Overlay:     r.caller.Role == Overlay,
+		Topics:      topics,
 		LastEventID: r.Header.Get("Last-Event-ID"),
 	})
 	if err != nil {
 		return err
 	}
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // proxies pass on what comes as it comes
+	setEventHeaders(w.Header())
 	if r.Method == http.MethodHead {
-		listener.Close()
+		subscriber.Close()
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	s := &eventStream{api: a, listener: listener, credential: strings.Clone(r.credential)}
-	if s.wire, err = takeOver(r.x); err == nil {
-		go s.run() // the hub waits for it
+	s := &eventStream{api: a, subscriber: subscriber, credential: strings.Clone(r.credential)}
+	if r.caller.Role == Overlay {
+		s.expires = r.caller.Key.Expires
+		s.err = s.checkCredential() // it may have been revoked before the subscription was in force
+	}
+	if s.out, err = takeConnection(r.x); err == nil {
+		s.lease, r.x.lease = r.x.lease, nil
+		s.gone = awaitEnd(s.out.(net.Conn)) // ends with the connection
+		go s.run()                          // the broker waits for it
 		return nil
 	}
 	w.WriteHeader(http.StatusOK)
-	s.wire, s.gone = answered{w, http.NewResponseController(w)}, r.Context().Done()
-	// What the server allows a request is not meant for this one. A writer without
-	// deadlines, as in tests, needs none lifted.
+	s.out, s.gone = flushWriter{w, http.NewResponseController(w)}, r.Context().Done()
+	// The server's deadline for requests does not apply to this one. A writer without
+	// deadlines, as in tests, has none to lift.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	s.run()
 	return nil
 }
 
-// wire is what events are written to: the connection itself, where it is this
-// request's alone, or the answer.
-type wire interface {
+// eventWriter sends events: the connection itself, where it is this request's alone,
+// or the answer.
+type eventWriter interface {
 	io.Writer
 	SetWriteDeadline(at time.Time) error
 }
 
-// takeOver takes the connection from the server, which spares its buffers, the
-// goroutine that watches it and all that belongs to the request: most of what a
-// listener would cost. It fails where connections are shared.
-func takeOver(x *exchange) (wire, error) {
+// takeConnection takes the connection from the server. That saves its buffers, the
+// goroutine that watches it and the state of the request: most of the cost of a
+// subscriber. It fails where requests share the connection.
+func takeConnection(x *httpExchange) (eventWriter, error) {
 	conn, _, err := http.NewResponseController(x.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, err
@@ -95,55 +104,86 @@ func takeOver(x *exchange) (wire, error) {
 	head := bytes.NewBufferString("HTTP/1.1 200 OK\r\nConnection: close\r\n")
 	_ = x.Header().Write(head) // into a buffer
 	head.WriteString("\r\n")
-	_ = conn.SetWriteDeadline(time.Now().Add(listenerPatience))
-	_, _ = conn.Write(head.Bytes()) // if it fails, so does what follows
+	_ = conn.SetWriteDeadline(time.Now().Add(eventWriteTimeout))
+	_, _ = conn.Write(head.Bytes()) // if it fails, the next write does too
 	return conn, nil
 }
 
-// answered is an answer that is sent as it is written.
-type answered struct {
+// awaitEnd returns a channel that is closed when the client disconnects or sends
+// anything: after this request it has nothing to say.
+func awaitEnd(conn net.Conn) <-chan struct{} {
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		_, _ = conn.Read(make([]byte, 1)) // whatever it returns
+	}()
+	return gone
+}
+
+// subscriberIdentity returns the holder of the caller's quota of subscribers. The
+// backends of an extension, which follow many channels, have none.
+func (c *Caller) subscriberIdentity() string {
+	if c.Role == Backend {
+		return ""
+	}
+	return c.holder().Identity
+}
+
+// flushWriter flushes after every write.
+type flushWriter struct {
 	http.ResponseWriter
 	*http.ResponseController
 }
 
-func (a answered) Write(b []byte) (int, error) {
-	n, err := a.ResponseWriter.Write(b)
+func (w flushWriter) Write(b []byte) (int, error) {
+	n, err := w.ResponseWriter.Write(b)
 	if err == nil {
-		err = a.Flush()
+		err = w.Flush()
 	}
 	return n, err
 }
 
-// eventStream is the way to one listener.
+// eventStream sends events to one client.
 type eventStream struct {
 	api        *API
-	listener   *live.Listener
+	subscriber *live.Subscriber
 	credential string
-	wire       wire
-	// gone is closed when the client is; nil where only a write shows that.
+	expires    int64 // Unix seconds, of an overlay key that expires
+	// err is set when the credential turns out to be no longer valid.
+	err error
+	out eventWriter
+	// gone is closed when the client disconnects.
 	gone <-chan struct{}
+	// lease holds the budget of the request where the stream outlives its handler.
+	lease *budget.Lease[netip.Prefix]
 }
 
 func (s *eventStream) run() {
-	defer s.listener.Close()
-	if c, ok := s.wire.(io.Closer); ok {
+	defer s.lease.Release()
+	defer s.subscriber.Close()
+	if c, ok := s.out.(io.Closer); ok {
 		defer c.Close()
 	}
-	if s.send(func(buf []byte) []byte { return s.listener.Greet(appendRetry(buf)) }) != nil {
+	if s.send(s.appendGreeting) != nil {
 		return
 	}
-	pulse := time.NewTicker(heartbeat)
+	pulse := time.NewTicker(heartbeatEvery)
 	defer pulse.Stop()
+	expired := s.expiry()
 	for err := error(nil); err == nil; {
 		select {
-		case e := <-s.listener.Events():
-			err = s.send(func(buf []byte) []byte { return s.gather(s.listener.Append(buf, e)) })
+		case <-expired:
+			return
+		case e := <-s.subscriber.Events():
+			err = s.send(func(buf []byte) []byte { return s.appendQueued(s.appendEvent(buf, e)) })
 		case <-pulse.C:
-			if _, err = s.api.verifier.verify(s.credential); err == nil {
-				err = s.send(func(buf []byte) []byte { return append(buf, ":\n\n"...) })
+			if err = s.checkCredential(); err == nil {
+				err = s.send(appendHeartbeat)
 			}
-		case <-s.listener.Done():
-			s.farewell()
+		case <-s.subscriber.Done():
+			if errors.Is(s.subscriber.Err(), live.ErrDraining) {
+				_ = s.send(func(buf []byte) []byte { return appendRetry(s.appendQueued(buf)) }) // the client reconnects in any case
+			}
 			return
 		case <-s.gone:
 			return
@@ -151,19 +191,38 @@ func (s *eventStream) run() {
 	}
 }
 
-// farewell sends what is left to a listener who is to come back, and when.
-func (s *eventStream) farewell() {
-	if errors.Is(s.listener.Err(), live.ErrDraining) {
-		_ = s.send(func(buf []byte) []byte { return appendRetry(s.gather(buf)) }) // who is gone comes back later
+// expiry returns a channel that receives when an overlay key expires, nil for all other
+// credentials, which the heartbeat checks.
+func (s *eventStream) expiry() <-chan time.Time {
+	if s.expires == 0 {
+		return nil
 	}
+	return time.After(time.Unix(s.expires, 0).Sub(s.api.config.Now()))
 }
 
-// gather appends what else there is to hear.
-func (s *eventStream) gather(buf []byte) []byte {
-	for len(buf) < eventsAtOnce {
+// checkCredential returns an error when the credential is no longer valid.
+func (s *eventStream) checkCredential() error {
+	verified, err := s.api.verifier.verifyHeader(s.credential)
+	if err == nil {
+		_, err = s.api.resolveCaller(context.Background(), verified.caller)
+	}
+	return err
+}
+
+func (s *eventStream) appendGreeting(buf []byte) []byte {
+	buf = appendRetry(buf)
+	for _, d := range s.subscriber.Greeting() {
+		buf = s.appendDelivery(buf, d)
+	}
+	return buf
+}
+
+// appendQueued appends the events that are queued.
+func (s *eventStream) appendQueued(buf []byte) []byte {
+	for len(buf) < maxEventBatch {
 		select {
-		case e := <-s.listener.Events():
-			buf = s.listener.Append(buf, e)
+		case e := <-s.subscriber.Events():
+			buf = s.appendEvent(buf, e)
 		default:
 			return buf
 		}
@@ -171,11 +230,11 @@ func (s *eventStream) gather(buf []byte) []byte {
 	return buf
 }
 
-// appendRetry appends how long a listener waits before it comes back: not all of
-// them at once.
-func appendRetry(buf []byte) []byte {
-	buf = strconv.AppendInt(append(buf, "retry: "...), 500+rand.Int64N(2500), 10)
-	return append(buf, "\n\n"...)
+func (s *eventStream) appendEvent(buf []byte, e *event.Event) []byte {
+	if d, ok := s.subscriber.Accept(e); ok {
+		buf = s.appendDelivery(buf, d)
+	}
+	return buf
 }
 
 func (s *eventStream) send(fill func([]byte) []byte) error {
@@ -185,9 +244,13 @@ func (s *eventStream) send(fill func([]byte) []byte) error {
 	}
 	defer s.api.buffers.Put(buf)
 	*buf = fill((*buf)[:0])
-	_ = s.wire.SetWriteDeadline(time.Now().Add(listenerPatience))
-	_, err := s.wire.Write(*buf)
-	// Where connections are shared, a deadline ends a stream that nothing is written to.
-	_ = s.wire.SetWriteDeadline(time.Time{})
+	if s.err != nil {
+		return s.err
+	}
+	_ = s.out.SetWriteDeadline(time.Now().Add(eventWriteTimeout))
+	_, err := s.out.Write(*buf)
+	// Where requests share the connection, a deadline also ends a stream that nothing
+	// is written to.
+	_ = s.out.SetWriteDeadline(time.Time{})
 	return err
 }

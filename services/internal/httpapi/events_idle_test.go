@@ -27,9 +27,9 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { return nil }
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// Nothing may happen for as long as it likes: a listener goes on listening, on a
-// connection that is shared, too.
-func TestIdleListener(t *testing.T) {
+// A client stays connected however long there are no events, on a shared connection
+// too.
+func TestIdleClient(t *testing.T) {
 	for _, protocol := range []func(*http.Protocols){
 		func(p *http.Protocols) { p.SetHTTP1(true) },
 		func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) },
@@ -59,7 +59,7 @@ func TestIdleListener(t *testing.T) {
 			<-time.After(14 * time.Second) // less than a heartbeat
 			a.as(bubbled(broadcaster()), http.MethodPost, "/broadcast", `{"event":"goal","data":1}`).is(http.StatusOK)
 			until(t, in, "data: ")
-			_ = res.Body.Close() // it is over
+			_ = res.Body.Close() // the test is over
 			transport.CloseIdleConnections()
 			close(listener)
 			_ = server.Close() // likewise

@@ -11,16 +11,16 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/live"
 )
 
-// Over a connection of its own and over one that is shared, a listener hears what
-// happens, is sent away when the process goes, and has its stream ended properly.
+// With a connection of its own and with a shared one, a client receives events, learns
+// when to reconnect as the process drains, and has its stream ended properly.
 func TestEventsOverTheNetwork(t *testing.T) {
 	for name, protocol := range map[string]func(*http.Protocols){
 		"HTTP/1.1": func(p *http.Protocols) { p.SetHTTP1(true) },
 		"HTTP/2.0": func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			var hub *live.Hub
-			a := newAPI(t, func(c *httpapi.Config) { hub = c.Live.(*live.Hub) })
+			var broker *live.Broker
+			a := newAPI(t, func(c *httpapi.Config) { broker = c.Live.(*live.Broker) })
 			_, base := serve(t, a.handler)
 			transport := &http.Transport{Protocols: &http.Protocols{}}
 			protocol(transport.Protocols)
@@ -46,9 +46,9 @@ func TestEventsOverTheNetwork(t *testing.T) {
 			a.as(broadcaster(), http.MethodPost, "/broadcast", `{"event":"goal","data":[1, 2]}`).is(http.StatusOK)
 			until(t, in, "event: broadcast")
 			if line := until(t, in, "data: "); line != `data: {"event":"production:ext:goal","data":[1,2]}`+"\n" {
-				t.Errorf("heard %q", line)
+				t.Errorf("received %q", line)
 			}
-			hub.Drain()
+			broker.Drain()
 			if rest, err := io.ReadAll(in); err != nil || !strings.HasPrefix(string(rest), "\nretry: ") {
 				t.Errorf("in the end came %q, %v", rest, err)
 			}
@@ -56,7 +56,7 @@ func TestEventsOverTheNetwork(t *testing.T) {
 	}
 }
 
-// until returns the first line that begins so.
+// until returns the first line that begins with prefix.
 func until(t *testing.T, in *bufio.Reader, prefix string) string {
 	t.Helper()
 	for {

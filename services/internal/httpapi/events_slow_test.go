@@ -16,21 +16,21 @@ import (
 	"github.com/acclaim-dev/acclaim/services/message"
 )
 
-// several messages are published together: fewer than a listener may be behind.
+// several messages are published together: fewer than a subscriber may be behind.
 const several = 16
 
-// Over a real socket: who listens and does not read is cut off once the connection
-// and its bounded buffer are full, while the others hear every message.
-func TestListenerWhoDoesNotRead(t *testing.T) {
+// Over a real socket: a client that does not read is disconnected once the connection
+// and its bounded buffer are full, while the others receive every message.
+func TestClientThatDoesNotRead(t *testing.T) {
 	for name, protocol := range map[string]func(*http.Protocols){
 		"HTTP/1.1": func(p *http.Protocols) { p.SetHTTP1(true) },
 		"HTTP/2.0": func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var hub *live.Hub
+			var broker *live.Broker
 			var messages *message.Service
-			a := newAPI(t, func(c *httpapi.Config) { hub, messages = c.Live.(*live.Hub), c.Messages.(*message.Service) })
+			a := newAPI(t, func(c *httpapi.Config) { broker, messages = c.Live.(*live.Broker), c.Messages.(*message.Service) })
 			_, base := serve(t, a.handler)
 			listen := func() *bufio.Reader {
 				in := bufio.NewReader(connect(t, protocol, base+"/v1/events", viewer().header(t)))
@@ -52,21 +52,21 @@ func TestListenerWhoDoesNotRead(t *testing.T) {
 				for i, in := range quick {
 					for n := first; n < published; n++ {
 						if line := until(t, in, "data: "); !strings.Contains(line, fmt.Sprintf(`"data":"%d x`, n)) {
-							t.Fatalf("listener %d hears %.80q instead of message %d", i, line, n)
+							t.Fatalf("client %d receives %.80q instead of message %d", i, line, n)
 						}
 					}
 				}
 			}
 			const tooMuch = 64 << 20 / message.MaxData // far more than systems buffer
-			for hub.Stats().Slow == 0 && published < tooMuch {
+			for broker.Stats().Slow == 0 && published < tooMuch {
 				publish()
 			}
-			heard, err := io.Copy(io.Discard, slow) // hangs unless it is disconnected
-			t.Logf("cut off after %d messages, had %d bytes of them, then %v", published, heard, err)
-			if published == tooMuch || heard >= int64(published*message.MaxData) {
-				t.Errorf("who does not read is sent %d messages, %d bytes", published, heard)
+			received, err := io.Copy(io.Discard, slow) // hangs unless it is disconnected
+			t.Logf("disconnected after %d messages, had %d bytes of them, then %v", published, received, err)
+			if published == tooMuch || received >= int64(published*message.MaxData) {
+				t.Errorf("a client that does not read is sent %d messages, %d bytes", published, received)
 			}
-			for hub.Stats().Listeners != len(quick) {
+			for broker.Stats().Subscribers != len(quick) {
 				runtime.Gosched()
 			}
 			publish()
@@ -74,8 +74,8 @@ func TestListenerWhoDoesNotRead(t *testing.T) {
 	}
 }
 
-// connect returns the stream of a listener on a connection of its own, whose buffer
-// is small.
+// connect returns the stream of a client with a connection of its own, whose buffer is
+// small.
 func connect(t *testing.T, protocol func(*http.Protocols), url, credential string) io.Reader {
 	t.Helper()
 	transport := &http.Transport{Protocols: &http.Protocols{}}
@@ -97,6 +97,6 @@ func connect(t *testing.T, protocol func(*http.Protocols), url, credential strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = res.Body.Close() }) // it is over
+	t.Cleanup(func() { _ = res.Body.Close() }) // the test is over
 	return res.Body
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/live"
 )
 
-// ear is somebody who listens.
-type ear struct {
+// eventClient receives events.
+type eventClient struct {
 	t      *testing.T
 	header http.Header
 	status int
@@ -32,19 +32,19 @@ type ear struct {
 	text bytes.Buffer
 }
 
-func (e *ear) Header() http.Header { return e.header }
-func (e *ear) Flush()              {}
+func (e *eventClient) Header() http.Header { return e.header }
+func (e *eventClient) Flush()              {}
 
-func (e *ear) WriteHeader(status int) { e.status = status }
+func (e *eventClient) WriteHeader(status int) { e.status = status }
 
-func (e *ear) Write(b []byte) (int, error) {
+func (e *eventClient) Write(b []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.text.Write(b)
 }
 
-// read returns what has come since the last time.
-func (e *ear) read() string {
+// read returns the bytes since the last call.
+func (e *eventClient) read() string {
 	synctest.Wait()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -52,10 +52,10 @@ func (e *ear) read() string {
 	return e.text.String()
 }
 
-// listen begins to listen. In a bubble it returns when all is still.
-func (a *api) listen(t *testing.T, target string, headers ...string) *ear {
+// subscribe opens a stream of events. In a bubble it returns when all is still.
+func (a *api) subscribe(t *testing.T, target string, headers ...string) *eventClient {
 	t.Helper()
-	e := &ear{t: t, header: http.Header{}, ended: make(chan struct{})}
+	e := &eventClient{t: t, header: http.Header{}, ended: make(chan struct{})}
 	var ctx context.Context
 	ctx, e.close = context.WithCancel(t.Context())
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, target, nil)
@@ -71,8 +71,8 @@ func (a *api) listen(t *testing.T, target string, headers ...string) *ear {
 	return e
 }
 
-// heard returns the targets and names of the events since it was last asked.
-func (e *ear) heard() (events []string) {
+// received returns the targets and names of the events since the last call.
+func (e *eventClient) received() (events []string) {
 	e.t.Helper()
 	target := ""
 	for line := range strings.Lines(e.read()) {
@@ -102,57 +102,82 @@ func bubbled(i identity) identity {
 	return i
 }
 
-// toldWrite is a write, who hears of it and what.
-type toldWrite struct{ method, path, body, who, event string }
+// publishedWrite is a write, its audience and its events.
+type publishedWrite struct{ method, path, body, audience, event string }
 
-// toldWrites has every route that writes, and what those who listen hear of it: "channel"
-// for those in the caller's channel, "extension" for those in all channels, "self"
-// for the caller.
-func toldWrites() []toldWrite {
-	return []toldWrite{
+// publishedWrites has every route that writes, and its events. Their audience is
+// "channel" for clients in the caller's channel, "extension" for those in all
+// channels, "self" for the caller.
+func publishedWrites() []publishedWrite {
+	return []publishedWrite{
 		{"POST", "/vote?id=p", `{"value":3}`, "channel", "broadcast ext:vote_update:p"},
 		{"POST", "/vote?id=globalp", `{"value":3}`, "extension", "global ext:vote_update:globalp"},
+		{"POST", "/votes?id=p", `{"votes":[{"user_id":"8","value":3},{"user_id":"9"}]}`, "channel", "broadcast ext:vote_update:p"},
 		{"POST", "/vote_modifier?id=p", `{"user":"U1000","add":1}`, "channel", "broadcast ext:vote_update:p"},
-		{"POST", "/vote_config", `{"id":"p","config":{"prompt":"?"}}`, "", ""},
-		{"POST", "/vote_config", `{"id":"p","config":{"endsAt":-1}}`, "channel", "broadcast ext:vote_update:p"},
+		{"POST", "/vote_config", `{"id":"p","config":{"prompt":"?"}}`, "channel", "broadcast ext:poll_update:p"},
+		{"POST", "/vote_config", `{"id":"p","config":{"prompt":"?"}}`, "", ""}, // unchanged
+		{"POST", "/vote_config", `{"id":"globalp","config":{"prompt":"?"}}`, "extension", "global ext:poll_update:globalp"},
+		{"POST", "/vote_config", `{"id":"p","config":{"endsAt":-1}}`, "channel", "broadcast ext:poll_update:p,broadcast ext:vote_update:p"},
 		{"DELETE", "/vote?id=p", "", "channel", "broadcast ext:vote_delete:p,broadcast ext:vote_update:p"},
 		{"DELETE", "/vote?id=none", "", "", ""},
 		{"POST", "/channel_state", `{"a":1}`, "channel", "broadcast ext:channel_state_update"},
-		{"POST", "/channel_state", `{"a":1}`, "", ""}, // it was so before
+		{"POST", "/channel_state", `{"a":1}`, "channel", "broadcast ext:channel_state_update"}, // unchanged
 		{"PATCH", "/channel_state", `{"a":2}`, "channel", "broadcast ext:channel_state_update"},
 		{"POST", "/extension_state", `{"a":1}`, "extension", "global ext:extension_state_update"},
 		{"PATCH", "/extension_state", `{"a":2}`, "extension", "global ext:extension_state_update"},
+		{"POST", "/extension_hidden_state", `{"a":1}`, "", ""},
+		{"PATCH", "/extension_hidden_state", `{"a":2}`, "", ""},
 		{"POST", "/viewer_state", `{"a":1}`, "", ""},
 		{"PATCH", "/viewer_state", `{"a":2}`, "", ""},
 		{"POST", "/extension_viewer_state", `{"a":1}`, "", ""},
 		{"PATCH", "/extension_viewer_state", `{"a":2}`, "", ""},
-		{"POST", "/config/channel", `{"a":1}`, "", ""},
-		{"PATCH", "/config/channel", `{"a":2}`, "", ""},
-		{"POST", "/config/extension", `{"a":1}`, "", ""},
-		{"PATCH", "/config/extension", `{"a":2}`, "", ""},
+		{"POST", "/config/channel", `{"a":1}`, "channel", "broadcast ext:channel_config_update"},
+		{"PATCH", "/config/channel", `{"a":2}`, "channel", "broadcast ext:channel_config_update"},
+		{"POST", "/config/extension", `{"a":1}`, "extension", "global ext:extension_config_update"},
+		{"PATCH", "/config/extension", `{"a":2}`, "extension", "global ext:extension_config_update"},
+		{"POST", "/channel_config", `{"a":3}`, "channel", "broadcast ext:channel_config_update"},
+		{"PATCH", "/channel_config", `{"a":4}`, "channel", "broadcast ext:channel_config_update"},
+		{"POST", "/extension_config", `{"a":3}`, "extension", "global ext:extension_config_update"},
+		{"PATCH", "/extension_config", `{"a":4}`, "extension", "global ext:extension_config_update"},
 		{"POST", "/accumulate", `{"a":1}`, "", ""},
+		{"DELETE", "/accumulate", "", "", ""},
 		{"POST", "/rank", `{"key":"a"}`, "", ""},
+		{"POST", "/rank_config", `{"holdAnswers":true}`, "", ""},
+		{"POST", "/rank_moderation", `{"action":"hide","key":"a"}`, "", ""},
 		{"DELETE", "/rank", "", "", ""},
 		{"POST", "/broadcast", `{"event":"goal","data":{"by":1}}`, "channel", "broadcast ext:goal"},
-		{"POST", "/broadcast", `{"data":null}`, "channel", "broadcast ext:default"},
+		{"POST", "/broadcast", `{"event":"default","data":null}`, "channel", "broadcast ext:default"},
+		{"POST", "/pusher_broadcast", `{"event":"production:ext:goal","data":{"by":2}}`, "channel", "broadcast ext:goal"},
 		{"POST", "/extension_broadcast", `{"event":"goal","data":7}`, "extension", "global ext:goal"},
+		{"POST", "/broadcast_extension", `{"event":"goal","data":8}`, "extension", "global ext:goal"},
+		{"POST", "/json_store?id=prices", `{"a":1}`, "channel", "broadcast ext:json_store_update:prices"},
+		{"POST", "/json_store?id=prices", `{"a":1}`, "channel", "broadcast ext:json_store_update:prices"}, // unchanged
+		{"POST", "/datastream", `{"a":1}`, "", ""},
+		{"POST", "/gamelink/token", "", "", ""},
+		{"POST", "/gamelink/pin", "", "", ""},
+		{"POST", "/pin", `{"identifier":"ext"}`, "", ""},
+		{"POST", "/codes/redeem", `{"all_prizes":0}`, "", ""},
+		{"DELETE", "/codes", "", "", ""},
+		{"POST", "/codes/mark_from_poll", `{}`, "", ""},
+		{"POST", "/codes/mark_from_list", `{"users":["1"]}`, "", ""},
+		{"POST", "/team_membership", "", "", ""},
 		{"POST", "/whisper_self", `{"event":"hint","data":"psst"}`, "self", "whisper-U1000 ext:hint"},
 	}
 }
 
-// Whatever anybody does, each hears what is addressed to it and nothing else.
-func TestWhoHearsWhat(t *testing.T) {
+// Every client receives the events that are addressed to it and no others.
+func TestAudiences(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(t)
 		caller, own := bubbled(owner()), "/v1/events"
-		elsewhere, other := bubbled(viewer()), identity{extension: "other", key: "other", role: "viewer", opaque: "U1000"}
+		elsewhere, other := bubbled(viewer()), identity{extension: "other", key: otherKey, role: "viewer", opaque: "U1000"}
 		elsewhere.channel = "78"
 		boxed := owner()
 		boxed.key = sandboxKey
 		listeners := map[string]struct {
 			target string
 			who    identity
-			hears  []string
+			groups []string
 		}{
 			"itself":            {own, caller, []string{"channel", "extension", "self"}},
 			"a viewer":          {own, bubbled(viewer()), []string{"channel", "extension"}},
@@ -163,40 +188,84 @@ func TestWhoHearsWhat(t *testing.T) {
 			"another extension": {own, other, nil},
 			"the sandbox":       {"/sandbox/v1/events", boxed, nil},
 		}
-		ears := map[string]*ear{}
+		ears := map[string]*eventClient{}
 		for name, l := range listeners {
-			ears[name] = a.listen(t, l.target, "Authorization", l.who.header(t))
+			ears[name] = a.subscribe(t, l.target, "Authorization", l.who.header(t))
 			if e := ears[name]; e.status != http.StatusOK || e.header.Get("Content-Type") != "text/event-stream" {
 				t.Fatalf("%s: %d %s", name, e.status, e.read())
 			}
 		}
-		for _, w := range toldWrites() {
+		for _, w := range publishedWrites() {
 			a.as(caller, w.method, w.path, w.body).is(http.StatusOK)
 			<-time.After(2 * time.Second)
 			for name, l := range listeners {
 				var want []string
-				if slices.Contains(l.hears, w.who) {
+				if slices.Contains(l.groups, w.audience) {
 					want = strings.Split(strings.ReplaceAll(w.event, " ", " production:"), ",")
 				}
-				if diff := cmp.Diff(want, ears[name].heard()); diff != "" {
-					t.Errorf("%s %s, heard by %s (-want +got):\n%s", w.method, w.path, name, diff)
+				if diff := cmp.Diff(want, ears[name].received()); diff != "" {
+					t.Errorf("%s %s, received by %s (-want +got):\n%s", w.method, w.path, name, diff)
 				}
 			}
 		}
 	})
 }
 
+// Staff that names a buffer or a question receives its entries and its ranks; what follows
+// an update of GET is in it.
+func TestNamedForStaff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(t)
+		const topics = "/v1/events?topic=accumulate:b&topic=rank_update:q"
+		a.send(http.MethodGet, topics, "", "Authorization", bubbled(viewer()).header(t)).is(http.StatusForbidden)
+		a.as(bubbled(broadcaster()), http.MethodGet, "/events?topic=rank_update:*", "").is(http.StatusBadRequest)
+		elsewhere := bubbled(broadcaster())
+		elsewhere.channel = "78"
+		all := a.subscribe(t, topics, "Authorization", bubbled(backend()).header(t))
+		one := a.subscribe(t, topics, "Authorization", bubbled(broadcaster()).header(t))
+		other := a.subscribe(t, topics, "Authorization", elsewhere.header(t))
+		for _, e := range []*eventClient{all, one, other} {
+			e.received()
+		}
+		a.as(bubbled(viewer()), http.MethodPost, "/accumulate?id=b", `{"a":1}`).is(http.StatusOK)
+		a.as(bubbled(viewer()), http.MethodPost, "/rank?id=q", `{"key":"x"}`).is(http.StatusOK)
+		<-time.After(2 * time.Second)
+		entries := strings.TrimSuffix(a.as(bubbled(backend()), http.MethodGet, "/accumulate?id=b", "").body, "\n")
+		ranks := strings.TrimSuffix(a.as(bubbled(backend()), http.MethodGet, "/rank?id=q", "").body, "\n")
+		for name, e := range map[string]*eventClient{"global": all, "broadcast": one} {
+			got := e.read()
+			for _, want := range []string{
+				"event: " + name + "\ndata: {\"event\":\"production:ext:accumulate:b\",\"data\":{\"id\":\"b\"," + entries[1:] + "}",
+				"event: broadcast\ndata: {\"event\":\"production:ext:rank_update:q\",\"data\":{\"id\":\"q\"," + ranks[1:] + "}",
+			} {
+				if !strings.Contains(got, want) {
+					t.Errorf("%s: received %q, want %q", name, got, want)
+				}
+			}
+		}
+		if got := other.received(); len(got) > 0 {
+			t.Errorf("another channel received %q", got)
+		}
+	})
+}
+
 // Every route that writes is in the table.
-func TestEveryWriteIsListenedTo(t *testing.T) {
-	var config httpapi.Config
-	newAPI(t, func(c *httpapi.Config) { config = *c })
-	for _, route := range httpapi.New(config).Routes() {
-		known := slices.ContainsFunc(toldWrites(), func(w toldWrite) bool {
+func TestEveryWriteIsInTheTable(t *testing.T) {
+	for _, route := range httpapi.Routes() {
+		switch {
+		case route.Service == httpapi.SandboxService, strings.HasPrefix(route.Path, "/curated_poll"):
+			continue // they store nothing
+		case route.Path == "/bits/transactions", route.Path == "/coins/purchase", route.Path == "/validate_pin", route.Path == "/pin":
+			continue // they are other senders'
+		case route.Path == "/overlay_keys":
+			continue // no client receives an event of theirs
+		}
+		known := slices.ContainsFunc(publishedWrites(), func(w publishedWrite) bool {
 			path, _, _ := strings.Cut(w.path, "?")
 			return w.method == route.Method && path == route.Path
 		})
 		if !known && route.Method != http.MethodGet {
-			t.Errorf("nobody says who hears of %s %s", route.Method, route.Path)
+			t.Errorf("the table lacks %s %s", route.Method, route.Path)
 		}
 	}
 }
@@ -208,10 +277,10 @@ func TestCredentialInQuery(t *testing.T) {
 		a := newAPI(t)
 		header := bubbled(viewer()).header(t)
 		query := "?access_token=" + url.QueryEscape(header)
-		e := a.listen(t, "/v1/events"+query+"&topic=default")
-		a.as(bubbled(broadcaster()), http.MethodPost, "/broadcast", `{"data":1}`).is(http.StatusOK)
-		if diff := cmp.Diff([]string{"broadcast production:ext:default"}, e.heard()); diff != "" {
-			t.Errorf("heard (-want +got):\n%s", diff)
+		e := a.subscribe(t, "/v1/events"+query+"&topic=default")
+		a.as(bubbled(broadcaster()), http.MethodPost, "/broadcast", `{"event":"default","data":1}`).is(http.StatusOK)
+		if diff := cmp.Diff([]string{"broadcast production:ext:default"}, e.received()); diff != "" {
+			t.Errorf("received (-want +got):\n%s", diff)
 		}
 		a.send(http.MethodGet, "/v1/events?access_token=nonsense", "").is(http.StatusUnauthorized)
 		a.send(http.MethodGet, "/v1/events", "").is(http.StatusUnauthorized)
@@ -234,13 +303,13 @@ func TestCredentialInQuery(t *testing.T) {
 	})
 }
 
-// A stream shows that it lives, and ends soon after its credential does.
+// A stream has heartbeats, and ends soon after its credential expires.
 func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(t)
-		e := a.listen(t, "/v1/events", "Authorization", bubbled(viewer()).header(t)) // good for an hour
+		e := a.subscribe(t, "/v1/events", "Authorization", bubbled(viewer()).header(t)) // good for an hour
 		for range 3 {
-			e.heard()
+			e.received()
 			<-time.After(15 * time.Second)
 			if got := e.read(); got != ":\n\n" {
 				t.Errorf("in 15 s came %q", got)
@@ -257,19 +326,19 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
-// When the process goes away, listeners are told to come back, not all at once,
-// and nobody is let in any more.
-func TestListenersAreSentAway(t *testing.T) {
+// When the process drains, clients receive different times at which to reconnect, and
+// new ones are refused.
+func TestClientsAreDrained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var hub *live.Hub
-		a := newAPI(t, func(c *httpapi.Config) { hub = c.Live.(*live.Hub) })
+		var hub *live.Broker
+		a := newAPI(t, func(c *httpapi.Config) { hub = c.Live.(*live.Broker) })
 		header := bubbled(viewer()).header(t)
-		e := a.listen(t, "/v1/events", "Authorization", header)
-		e.heard()
+		e := a.subscribe(t, "/v1/events", "Authorization", header)
+		e.received()
 		hub.Drain()
 		<-e.ended
 		if got := e.read(); !strings.HasPrefix(got, "retry: ") {
-			t.Errorf("the last words were %q", got)
+			t.Errorf("the last bytes were %q", got)
 		}
 		a.send(http.MethodGet, "/v1/events", "", "Authorization", header).is(http.StatusServiceUnavailable)
 	})
@@ -282,7 +351,7 @@ func TestMessagesAreRateLimited(t *testing.T) {
 		elsewhere, neighbour := bubbled(broadcaster()), bubbled(stranger())
 		elsewhere.channel = "78"
 		say := func(who identity, path string) int {
-			return a.as(who, http.MethodPost, path, `{"data":1}`).status
+			return a.as(who, http.MethodPost, path, `{"event":"default","data":1}`).status
 		}
 		for path, who := range map[string]identity{
 			"/broadcast": bubbled(broadcaster()), "/extension_broadcast": bubbled(owner()), "/whisper_self": bubbled(viewer()),

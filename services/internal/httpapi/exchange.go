@@ -6,15 +6,17 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/services/internal/budget"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// exchange is one request and its answer on the way through the middleware: the
-// response writer that notes what is worth a log line.
-type exchange struct {
+// httpExchange is one request and its answer on the way through the middleware: the
+// response writer that records what the log line needs.
+type httpExchange struct {
 	http.ResponseWriter
 	id     string
 	route  string // template, so that logs and metrics do not grow with ids
@@ -22,18 +24,26 @@ type exchange struct {
 	bytes  int64
 	caller *Caller
 	err    error
+	// onSuccess, if not nil, is called before the answer to a request that succeeds.
+	onSuccess func()
+	// lease holds the budget of the request. A stream that outlives the handler takes it
+	// over.
+	lease *budget.Lease[netip.Prefix]
 }
 
 // WriteHeader implements [http.ResponseWriter].
-func (x *exchange) WriteHeader(status int) {
+func (x *httpExchange) WriteHeader(status int) {
 	if x.status == 0 {
 		x.status = status
+		if x.onSuccess != nil && status < http.StatusBadRequest {
+			x.onSuccess()
+		}
 	}
 	x.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements [http.ResponseWriter].
-func (x *exchange) Write(b []byte) (int, error) {
+func (x *httpExchange) Write(b []byte) (int, error) {
 	if x.status == 0 {
 		x.status = http.StatusOK
 	}
@@ -43,29 +53,37 @@ func (x *exchange) Write(b []byte) (int, error) {
 }
 
 // Unwrap lets [http.ResponseController] reach the connection.
-func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+func (x *httpExchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// fail answers with what err means. When the answer has begun, the connection is
-// cut instead, so that nobody takes a part for the whole.
-func (x *exchange) fail(err error) {
+// statusClientGone is the status, in logs and metrics, of a request that failed because its
+// client went away. Other servers use the same number.
+const statusClientGone = 499
+
+// writeFailure answers with what err means. When the answer has begun, it cuts the
+// connection instead, so that the client cannot mistake a part for the whole. A failure
+// that the end of ctx caused is none of this server.
+func (x *httpExchange) writeFailure(ctx context.Context, err error) {
 	x.err = err
 	if x.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
+	if gone := ctx.Err(); gone != nil && errors.Is(err, gone) {
+		x.status = statusClientGone
+	}
 	writeError(x, err)
 }
 
-// observe wraps everything: it names the request, survives panics, and leaves
-// one log line and one observation of the metrics for each request.
-func (a *API) observe(next func(*exchange, *http.Request)) http.Handler {
+// observeRequests gives each request an id, recovers from panics, and writes one log line
+// and one observation of the metrics for each request.
+func (a *API) observeRequests(next func(*httpExchange, *http.Request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
-		x := &exchange{ResponseWriter: w, id: requestID(r), route: "unknown"}
+		x := &httpExchange{ResponseWriter: w, id: requestID(r), route: "unknown"}
 		w.Header()["X-Request-Id"] = []string{x.id}
 		defer func() {
-			cut := a.recovered(x, r, recover())
+			cut := a.recoverPanic(x, r, recover())
 			a.config.Metrics.Observe(x.route, r.Method, x.status, time.Since(begin))
-			a.log(x, r, time.Since(begin))
+			a.logRequest(x, r, time.Since(begin))
 			if cut {
 				panic(http.ErrAbortHandler)
 			}
@@ -74,9 +92,9 @@ func (a *API) observe(next func(*exchange, *http.Request)) http.Handler {
 	})
 }
 
-// recovered turns a panic into an answer and reports whether the connection must
+// recoverPanic turns a panic into an answer and reports whether the connection must
 // be cut because an answer has begun.
-func (a *API) recovered(x *exchange, r *http.Request, panicked any) (cut bool) {
+func (a *API) recoverPanic(x *httpExchange, r *http.Request, panicked any) (cut bool) {
 	if panicked == nil {
 		return false
 	}
@@ -92,9 +110,9 @@ func (a *API) recovered(x *exchange, r *http.Request, panicked any) (cut bool) {
 	return false
 }
 
-// log writes the one line of a request. Credentials and query strings, which may
-// hold one, are never in it.
-func (a *API) log(x *exchange, r *http.Request, took time.Duration) {
+// logRequest writes the one log line of a request, without credentials and without
+// query strings, which may hold one.
+func (a *API) logRequest(x *httpExchange, r *http.Request, took time.Duration) {
 	level := slog.LevelInfo
 	if x.status >= http.StatusInternalServerError {
 		level = slog.LevelError
@@ -102,7 +120,7 @@ func (a *API) log(x *exchange, r *http.Request, took time.Duration) {
 	if !a.config.Logger.Enabled(r.Context(), level) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 12)
+	attrs := make([]slog.Attr, 0, 13)
 	attrs = append(attrs,
 		slog.String("request_id", x.id),
 		slog.String("method", r.Method),
@@ -117,6 +135,9 @@ func (a *API) log(x *exchange, r *http.Request, took time.Duration) {
 			slog.String("extension", c.Extension.ClientID),
 			slog.String("role", string(c.Role)),
 			slog.String("channel", c.ChannelID))
+		if actor := c.actor(); actor != "" && changesData(r.Method) {
+			attrs = append(attrs, slog.String("actor", actor))
+		}
 	}
 	if x.err != nil {
 		attrs = append(attrs, slog.String("error", x.err.Error()))
@@ -124,8 +145,12 @@ func (a *API) log(x *exchange, r *http.Request, took time.Duration) {
 	a.config.Logger.LogAttrs(context.Background(), level, "request", attrs...)
 }
 
-// requestID returns the caller's own id of the request if it is fit for a log,
-// or a new one.
+func changesData(method string) bool {
+	return method == http.MethodPost || method == http.MethodPatch || method == http.MethodDelete
+}
+
+// requestID returns the request id that the caller sent if it is safe to log, or a
+// new one.
 func requestID(r *http.Request) string {
 	const longest = 128
 	id := r.Header.Get("X-Request-Id")

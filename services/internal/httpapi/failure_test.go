@@ -77,6 +77,48 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// A request that fails because its client went away is no error of the server, in logs and
+// in metrics. One that fails for another reason is, though its client went away too.
+func TestClientThatWentAway(t *testing.T) {
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	for _, test := range []struct {
+		name, path string
+		ctx        context.Context
+		kind       fault.Kind
+		cause      error
+		want       string
+	}{
+		{"while it waits", "/vote", gone, fault.Uncertain, context.Canceled, `"level":"INFO" "status":499`},
+		{"while the log is read", "/vote_logs", gone, fault.Storage, context.Canceled, `"level":"INFO" "status":499`},
+		{"before a failure", "/vote", gone, fault.Storage, errors.New("disk 7"), `"level":"ERROR" "status":500`},
+		{"not at all", "/vote", t.Context(), fault.Storage, context.Canceled, `"level":"ERROR" "status":500`},
+	} {
+		a := newAPI(t, broken{err: fault.Wrap(test.kind, test.cause, "x")}.into)
+		r := httptest.NewRequestWithContext(test.ctx, http.MethodGet, "/v1"+test.path, nil)
+		r.Header.Set("Authorization", backend().header(t))
+		a.handler.ServeHTTP(httptest.NewRecorder(), r)
+		for part := range strings.FieldsSeq(test.want) {
+			if !strings.Contains(a.log.String(), part) {
+				t.Errorf("%s: no %s in %s", test.name, part, a.log)
+			}
+		}
+	}
+	// Whatever a route waits for ends with its client.
+	a := newAPI(t)
+	for _, route := range httpapi.Routes() {
+		if route.Method != http.MethodGet || route.Path == "/events" {
+			continue
+		}
+		r := httptest.NewRequestWithContext(gone, http.MethodGet, "/v1"+route.Path, nil)
+		r.Header.Set("Authorization", owner().header(t))
+		a.handler.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	if log := a.log.String(); strings.Contains(log, `"ERROR"`) || !strings.Contains(log, `"status":499`) {
+		t.Error(log)
+	}
+}
+
 func TestPanicIsAnswered(t *testing.T) {
 	a := newAPI(t, broken{panics: "secret"}.into)
 	a.as(viewer(), "GET", "/vote", "").refused(500, "Internal error")
@@ -86,7 +128,7 @@ func TestPanicIsAnswered(t *testing.T) {
 }
 
 // What fails before anything is sent is an error; what fails later cuts the
-// connection, so that nobody takes a part for the whole.
+// connection, so that the client cannot mistake a part for the whole.
 func TestStreamFailures(t *testing.T) {
 	failure := fault.New(fault.Storage, "gone")
 	for _, encoding := range []string{"identity", "gzip"} {
@@ -112,7 +154,7 @@ func TestStreamFailures(t *testing.T) {
 	}
 }
 
-// A long answer is written in small pieces, compressed for those who ask.
+// A long answer is written in small pieces, compressed for clients that ask.
 func TestLongAnswers(t *testing.T) {
 	a := newAPI(t)
 	text := strings.Repeat("x", 60<<10)

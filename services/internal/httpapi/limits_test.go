@@ -9,10 +9,10 @@ const smallLimitsFile = `
 extensions:
 - clientID: ext
   ownerUserID: "1000"
-  secrets: [{value: cHJvZHVjdGlvbg==}]
+  secrets: [{value: cHJvZHVjdGlvbi1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=}]
   limits: {documentBytes: 100, bodyBytes: 200, adminMapBytes: 300, accumulationEntryBytes: 50}
   sandbox:
-    secrets: [{value: c2FuZGJveA==}]
+    secrets: [{value: c2FuZGJveC1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=}]
     limits: {documentBytes: 120}
 `
 

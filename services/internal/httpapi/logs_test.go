@@ -36,7 +36,7 @@ func (got answer) votes() (page votes) {
 	return page
 }
 
-// Section 2.3: who voted, when, in the order of receipt; count: 3 is three
+// Section 2.3: the voter and the time, in the order of receipt; count: 3 is three
 // records, a replaced vote keeps its own.
 func TestVoteLogRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

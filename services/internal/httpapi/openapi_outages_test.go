@@ -10,13 +10,17 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/event"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/live"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/message"
+	"github.com/acclaim-dev/acclaim/services/pairing"
+	"github.com/acclaim-dev/acclaim/services/purchase"
 	"github.com/acclaim-dev/acclaim/services/ranking"
+	"github.com/acclaim-dev/acclaim/services/roster"
 	"github.com/acclaim-dev/acclaim/services/state"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
@@ -40,7 +44,7 @@ func (c *contract) testOutages(t *testing.T) {
 			outage.operation = op.name()
 			if slices.Contains(op.outcomes(), outage) {
 				t.Run(op.name()+" "+outage.reason, func(t *testing.T) {
-					got := begin(t).send(op.method, op.prefixes[0]+op.target(), op.anyBody(t), "Authorization", owner().in("").header(t))
+					got := begin(t).send(op.method, op.prefixes[0]+op.target(), op.exampleBody(t), "Authorization", op.sender().in("").header(t))
 					c.check(t, op, got)
 					if !outage.fits(got) {
 						t.Errorf("%d %s, want %s %q", got.status, got.body, outage.status, outage.reason)
@@ -51,11 +55,11 @@ func (c *contract) testOutages(t *testing.T) {
 	}
 }
 
-// anyBody is a body that the operation accepts and that changes something.
-func (op operation) anyBody(t *testing.T) string {
+// exampleBody is a body that the operation accepts and that changes something.
+func (op operation) exampleBody(t *testing.T) string {
 	t.Helper()
 	if op.method == http.MethodPatch {
-		return `{"round":1}` // whoever sends it
+		return `{"round":1}` // for every sender
 	}
 	return op.examples(t)[0]
 }
@@ -64,7 +68,7 @@ func withoutKeys(t *testing.T) *api { return newAPI(t) } // of the sample extens
 
 func withSpentRate(t *testing.T) *api {
 	a := newAPI(t)
-	a.reload(`extensions: [{clientID: sample-extension, ownerUserID: "1000", secrets: [{value: c2FtcGxlLXNlY3JldA==}], limits: {extensionRate: {perSecond: 1e-9, burst: 1}}}]`)
+	a.reload(`extensions: [{clientID: sample-extension, ownerUserID: "1000", secrets: [{value: c2FtcGxlLXNlY3JldC10aGF0LWV2ZXJ5b25lLWtub3dz}], limits: {extensionRate: {perSecond: 1e-9, burst: 1}}}]`)
 	a.as(owner().in(""), http.MethodGet, "/vote", "").is(http.StatusOK)
 	return a
 }
@@ -93,9 +97,10 @@ func withHangingStore(t *testing.T) *api {
 	s, drain := over(t, store)
 	a := newSampleAPI(t, s)
 	t.Cleanup(func() { close(store.release); drain() })
-	for _, op := range []string{"/vote", "/rank"} { // so that there is something to delete
+	for _, op := range []string{"/vote", "/rank", "/accumulate"} { // so that there is something to delete
 		a.as(owner().in(""), http.MethodPost, op+"?id=lunch", `{"key":"a"}`).is(http.StatusOK)
 	}
+	a.as(owner().in(""), http.MethodPost, "/json_store?id=prices", "{}").is(http.StatusOK)
 	serve := a.handler
 	a.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var ctx context.Context
@@ -105,7 +110,7 @@ func withHangingStore(t *testing.T) *api {
 	return a
 }
 
-// memory is what a store is to all services together.
+// memory is a store with the interfaces that all services need.
 type memory interface {
 	stream.Store
 	document.Store
@@ -114,15 +119,18 @@ type memory interface {
 // over makes production's services of a store, and returns what drains them.
 func over(t *testing.T, store memory) (change func(*httpapi.Config), drain func()) {
 	clock, options := stream.SystemClock(), stream.Options{Exclusive: true}
-	votes := voting.NewService(store, clock, options, voting.HalfLife)
+	votes := voting.NewService(store, clock, options)
 	buffers := accumulation.NewService(store, clock, options)
 	questions := ranking.NewService(store, clock, options)
 	messages := message.NewService(store, clock, options)
 	documents := document.NewService(store, clock, document.Options{})
-	states := state.NewService(documents)
-	hub := live.New(live.Options{Polls: votes, Documents: states, Messages: messages, Streams: storetest.NewMemory().Streams})
+	states, viewers := state.NewService(documents), roster.NewService(store, clock, options)
+	hub := live.New(live.Options{
+		Reader:   event.NewReader(event.Stores{Polls: votes, Documents: documents, Messages: messages, Buffers: buffers, Questions: questions}),
+		Notifier: &event.Notifier{}, Streams: storetest.NewMemory().Streams,
+	})
 	drain = func() {
-		for _, service := range []interface{ Close(context.Context) error }{hub, votes, buffers, questions, messages, documents} {
+		for _, service := range []interface{ Close(context.Context) error }{hub, votes, buffers, questions, messages, documents, viewers} {
 			if err := service.Close(context.WithoutCancel(t.Context())); err != nil {
 				t.Error(err)
 			}
@@ -130,7 +138,11 @@ func over(t *testing.T, store memory) (change func(*httpapi.Config), drain func(
 	}
 	return func(c *httpapi.Config) {
 		c.Voting, c.Accumulation, c.Ranking, c.State = votes, buffers, questions, states
-		c.Live, c.Messages = hub, messages
+		c.Live, c.Messages, c.Roster = hub, messages, viewers
+		c.Pairing, c.Purchases = pairing.NewService(documents), purchase.NewService(documents)
+		c.PollLister = func(_ context.Context, prefix, _ string) iter.Seq2[string, error] {
+			return func(yield func(string, error) bool) { yield(prefix+"lunch", nil) }
+		}
 	}, drain
 }
 

@@ -1,11 +1,18 @@
 package httpapi_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
+	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
 // probe is a request that is refused, or answered in a way that the examples of
@@ -16,21 +23,31 @@ type probe struct {
 	body   string
 	status int
 	reason string
-	// as is who sends it, a validated admin unless set.
+	// as is the sender, a validated admin unless set.
 	as identity
 	// match is the If-Match header.
 	match string
+	// noneMatch is the If-None-Match header.
+	noneMatch string
+	// prepare makes what the request needs and returns its body, where body is empty.
+	prepare func(t *testing.T, a *api) string
+	// ask makes what the request needs and returns its query.
+	ask func(t *testing.T, a *api) string
+	// key is the Idempotency-Key header, if it is not empty, and used a body that had the key
+	// before.
+	key, used string
 	// config is the configuration of the poll "default", saved before.
 	config string
-	// polls is how many other polls there are.
-	polls int
+	// truncated reports that the log of the poll "default" has lost its beginning.
+	truncated bool
 }
 
 const (
-	withID    = `(GET|POST|DELETE) /(vote|vote_logs|vote_modifier|accumulate|rank)|GET /vote_config`
-	documents = `/(channel_state|extension_state|viewer_state|extension_viewer_state|config/channel|config/extension)`
+	withID    = `(GET|POST|DELETE) /(vote|votes|vote_logs|vote_history|vote_modifier|accumulate|rank)|GET /(vote_config|poll)|(GET|POST) /rank_config|POST /rank_moderation`
+	documents = `/(channel_state|extension_state|extension_hidden_state|viewer_state|extension_viewer_state|config/channel|config/extension|channel_config|extension_config)`
 	withBody  = `(POST|PATCH) .*`
-	messages  = `POST /(broadcast|extension_broadcast|whisper_self)`
+	keyed     = `POST /(vote|votes|vote_modifier|accumulate|rank)|PATCH .*`
+	messages  = `POST /(broadcast|extension_broadcast|broadcast_extension|whisper_self)`
 )
 
 func probes() []probe {
@@ -42,17 +59,42 @@ func probes() []probe {
 		ids = append(ids, fmt.Sprintf("%d", i))
 	}
 	return []probe{
-		{on: withID, query: "?id=" + long[:257], body: `{"value":1,"user":"U5","add":1,"key":"k"}`, status: 400, reason: "Invalid id"},
+		{on: withID, query: "?id=" + long[:257], body: `{"value":1,"user":"U5","add":1,"key":"k","votes":[{}]}`, status: 400, reason: "Invalid id"},
 		{on: withBody, body: strings.Repeat(long, 60), status: 413, reason: "The body is larger than {limit} bytes"},
 
-		{on: "POST /(vote|vote_modifier|vote_config|rank|authtoken)", body: "{", status: 400, reason: "Invalid body"},
+		{on: "POST /(vote|votes|vote_modifier|vote_config|rank|rank_config|rank_moderation|authtoken)", body: "{", status: 400, reason: "Invalid body"},
 		{on: "POST /vote", body: `{"value":129}`, status: 400, reason: "Value out of bounds"},
 		{on: "POST /vote", body: `{"count":31}`, status: 400, reason: "Count out of bounds"},
 		{on: "POST /vote", config: `{"disabled":true}`, body: `{}`, status: 400, reason: "poll is closed"},
+		{on: "POST /vote", config: `{"loggedInOnly":true}`, body: `{}`, as: stranger(), status: 400, reason: "only logged-in viewers may vote"},
 		{on: "POST /vote", config: `{"userIDVoting":true}`, body: `{}`, as: stranger(), status: 400, reason: "unacceptable vote"},
+		{on: keyed, body: keyedBody, key: "\x7f", status: 400, reason: "Idempotency-Key must have 1 to {number} printable bytes"},
+		{on: messages, body: `{"event":"e","data":1}`, key: "\x7f", status: 400, reason: "Idempotency-Key must have 1 to {number} printable bytes"},
+		{on: keyed, body: keyedBody, key: "k", used: " " + keyedBody, status: 422, reason: "The Idempotency-Key was used for another request"},
+		{on: messages, body: `{"event":"e","data":1}`, key: "k", used: `{"event":"e","data":2}`, status: 422, reason: "The Idempotency-Key was used for another request"},
+		{on: "POST /votes", body: `{"votes":[{"user_id":"1","key":"a"}]}`, key: "k", status: 400, reason: "votes must have no keys beside an Idempotency-Key"},
+		{on: "POST /votes", body: `{"votes":[]}`, status: 400, reason: "votes must have 1 to {number} elements"},
+		{on: "GET /vote", query: "?at=0", status: 400, reason: "Malformed at parameter"},
+		{on: "GET /vote", query: "?at=9", status: 200},
+		{on: "GET /vote", query: "?at=9", truncated: true, status: 404, reason: "The log begins at {seconds}"},
+		{on: "GET /vote_history", query: "?from=x", status: 400, reason: "Malformed from parameter"},
+		{on: "GET /vote_history", query: "?to=-1", status: 400, reason: "Malformed to parameter"},
+		{on: "GET /vote_history", query: "?step=0", status: 400, reason: "Malformed step parameter"},
+		{on: "GET /vote_history", query: "?from=7&to=6", status: 400, reason: "from must not be after to"},
+		{on: "GET /vote_history", query: "?from=7&step=1", status: 400, reason: "A history must have at most {number} points"},
+		{on: "GET /vote_history", truncated: true, status: 200},
+		{on: "GET /vote_history", config: `{"resultsVisibility":"staff"}`, as: viewer(), status: 200},
 		{on: "GET /vote_logs", query: "?limit=0", status: 400, reason: "Malformed limit parameter"},
 		{on: "GET /vote_logs", query: "?after=x", status: 400, reason: "Malformed after parameter"},
 		{on: "GET /vote_config", status: 404},
+		{on: "GET /poll", status: 404, reason: "The poll has no configuration"},
+		{on: "GET /poll", config: "{}", noneMatch: "*", status: 304},
+		{on: "GET /polls", query: "?limit=0", status: 400, reason: "Malformed limit parameter"},
+		{on: "GET /polls", query: "?limit=1001", status: 400, reason: "Malformed limit parameter"},
+		{on: "GET /polls", query: "?status=open", status: 400, reason: "Malformed status parameter"},
+		{on: "GET /polls", query: "?cursor=eA", status: 400, reason: "Malformed cursor parameter"},
+		{on: "GET /polls", query: "?channel=other", as: listed(), status: 200},
+		{on: "GET /polls", query: "?channel=other", as: admin(), status: 403, reason: "The JWT role is not allowed to perform this operation."},
 
 		{on: "POST /vote_config", body: configOf(long[:65], `{}`), status: 400, reason: "id must be at most 64 characters"},
 		{on: "POST /vote_config", body: configOf("a.b", `{}`), status: 400, reason: "id must not contain '.'"},
@@ -65,6 +107,7 @@ func probes() []probe {
 		{on: "POST /vote_config", body: configOf("a", `{"options":["`+long[:129]+`"]}`), status: 400, reason: "each of options must be at most 128 bytes"},
 		{on: "POST /vote_config", body: configOf("a", `{"userData":"`+long[:1023]+`"}`), status: 400, reason: "userData must be at most 1024 bytes"},
 		{on: "POST /vote_config", body: configOf("a", `{"startsAt":-1}`), status: 400, reason: "startsAt must not be negative"},
+		{on: "POST /vote_config", body: configOf("a", `{"resultsVisibility":"never"}`), status: 400, reason: "resultsVisibility must be always, afterVote, afterClose or staff"},
 		{on: "POST /vote_config", body: configOf("a", `{"startsAt":2,"endsAt":1}`), status: 400, reason: "startsAt must not be after endsAt"},
 
 		{on: "POST /accumulate", body: "[]", status: 400, reason: "Malformed json body"},
@@ -75,6 +118,22 @@ func probes() []probe {
 		{on: "POST /rank", body: `{"key":""}`, status: 400, reason: "key must not be empty"},
 		{on: "POST /rank", body: `{"key":"k"}`, as: identity{role: "viewer"}, status: 400, reason: "The JWT names no viewer"},
 		{on: "POST /rank", body: `{"key":"` + long[:257] + `"}`, status: 200},
+
+		{on: "GET /rank", query: "?state=shown", status: 400, reason: "Malformed state parameter"},
+		{on: "GET /rank", query: "?state=held", status: 200},
+		{on: "GET /rank_config", status: 404, reason: "The question has no configuration"},
+		{on: "POST /rank_config", body: `{"normalization":"nfc"}`, status: 400, reason: "normalization must be none or nfkc"},
+		{on: "POST /rank_config", body: `{"minLength":9,"maxLength":8}`, status: 400, reason: "minLength and maxLength must be between 1 and 256, the first not above the second"},
+		{on: "POST /rank_config", body: `{"blocked":["a"` + strings.Repeat(`,"a"`, 100) + `]}`, status: 400, reason: "blocked must have at most 100 entries"},
+		{on: "POST /rank_config", body: `{"blocked":["*-*"]}`, status: 400, reason: "each of blocked must have a letter or digit and at most 64 bytes"},
+		{on: "POST /rank_config", body: `{"answersPerViewer":11}`, status: 400, reason: "answersPerViewer must be between 1 and 10"},
+		{on: "POST /rank_config", body: `{"startsAt":-1}`, status: 400, reason: "startsAt must not be negative"},
+		{on: "POST /rank_config", body: `{"startsAt":2,"endsAt":1}`, status: 400, reason: "startsAt must not be after endsAt"},
+		{on: "POST /rank_moderation", body: `{"key":"a"}`, status: 400, reason: "action must be show, hide or merge"},
+		{on: "POST /rank_moderation", body: `{"key":"a","action":"show","into":"b"}`, status: 400, reason: "into goes with merge"},
+		{on: "POST /rank_moderation", body: `{"action":"show"}`, status: 400, reason: "key and into must have 1 to {number} bytes"},
+		{on: "POST /rank_moderation", body: `{"action":"merge","key":"a","into":"a"}`, status: 400, reason: "An answer cannot be merged with itself"},
+		{on: "POST /rank_moderation", prepare: manyDecisions, status: 400, reason: "A question has at most {number} moderated answers"},
 
 		{on: "(POST|PATCH) " + documents, body: "{", status: 400, reason: "Malformed json body"},
 		{on: "(POST|PATCH) " + documents, body: `{"a":"` + long + `"}`, status: 413, reason: "The document would have {size} bytes, the limit is {limit}"},
@@ -96,31 +155,72 @@ func probes() []probe {
 		{on: "PATCH /extension_viewer_state", body: `{"1":2}`, status: 400, reason: "user {id}: {problem}"},
 		{on: "PATCH /extension_viewer_state", body: `{"` + strings.Join(ids, `":{},"`) + `":{}}`, status: 400, reason: "Too many ids specified"},
 		{on: "GET /extension_viewer_state", query: "?user_ids=" + strings.Join(ids, ","), status: 400, reason: "Too many ids specified"},
+		{on: "GET /extension_viewer_state", query: "?userID=x", status: 400, reason: "Malformed userID parameter"},
+		{on: "GET /extension_viewer_state", query: "?user_ids=,", status: 400, reason: "Malformed user_ids parameter"},
 		{on: "GET /extension_viewer_state", query: "?userID=1", status: 200},
 		{on: "GET /extension_viewer_state", query: "?user_ids=1,2", status: 200},
 		{on: "GET /extension_viewer_state", query: "?userID=1", as: viewer(), status: 403, reason: "The JWT role is not allowed to perform this operation."},
 
+		{on: "(GET|POST) /json_store", query: "?id=a:b", body: "{}", status: 400, reason: "Invalid id"},
+		{on: "GET /json_store", status: 404, reason: "No data for this id"},
+		{on: "POST /json_store", body: "{", status: 400, reason: "Malformed json body"},
+		{on: "POST /json_store", body: "[]", status: 400, reason: "The body must be a JSON object"},
+		{on: "POST /json_store", body: `{"a":"` + long[:4<<10] + `"}`, status: 413, reason: "The document would have {size} bytes, the limit is {limit}"},
+		{on: "GET /user_ids", query: "?cursor=x", status: 400, reason: "Malformed cursor parameter"},
+		{on: "POST /(pin|validate_pin|datastream|bits/transactions|coins/purchase)", body: "[]", status: 400, reason: "Invalid body"},
+		{on: "POST /pin", body: `{"identifier":"none"}`, status: 400, reason: "No such extension found"},
+		{on: "POST /validate_pin", prepare: shownPIN, status: 200},
+		{on: "POST /overlay_keys", body: `{"polls":"p"}`, status: 400, reason: "Invalid body"},
+		{on: "POST /overlay_keys", body: `{"polls":["a*"]}`, status: 400, reason: "Invalid id"},
+		{on: "POST /overlay_keys", body: `{"polls":[]}`, status: 400, reason: "polls must have 1 to {number} ids"},
+		{on: "POST /overlay_keys", body: `{"questions":[]}`, status: 400, reason: "questions must have 1 to {number} ids"},
+		{on: "POST /overlay_keys", body: `{"name":"` + long[:129] + `"}`, status: 400, reason: "name must be at most {number} bytes"},
+		{on: "POST /overlay_keys", body: `{"expires":0}`, status: 400, reason: "expires must be within the next 100 years"},
+		{on: "POST /overlay_keys", body: `{"expires":9999999999}`, status: 400, reason: "expires must be within the next 100 years"},
+		{on: "POST /overlay_keys", prepare: allOverlays, status: 400, reason: "A channel has at most {number} overlay keys"},
+		{on: "GET /overlay_keys", ask: oneOverlay, status: 200},
+		{on: "DELETE /overlay_keys", ask: oneOverlay, status: 200},
+		{on: "POST /coins/purchase", body: `{"sku":"life","price":10}`, as: stranger(), status: 400, reason: "The JWT names no user"},
+		{on: "POST /coins/purchase", body: `{"sku":"life","price":10}`, status: 400, reason: "No such product"},
+		{on: "POST /coins/purchase", prepare: offerFor(11, 0), status: 400, reason: "The price has changed"},
+		{on: "POST /coins/purchase", prepare: offerFor(10, 9), status: 400, reason: "Not enough coins"},
+		{on: "POST /coins/purchase", prepare: offerFor(10, 10), status: 200},
+		{on: "GET /coins", as: stranger(), status: 400, reason: "The JWT names no user"},
+		{on: "GET /curated_poll", query: "?id=q1", status: 400, reason: "This service has no trivia questions"},
+
+		{on: "POST /pusher_broadcast", body: `{"event":"sandbox:ext:a","data":7}`, status: 400, reason: "event must begin with the environment and the client id"},
+		{on: "POST /pusher_broadcast", body: `{`, status: 400, reason: "Invalid body"},
+		{on: "POST /pusher_broadcast", body: `{"event":"production:ext:","data":7}`, status: 400, reason: "event must have 1 to {number} bytes, and none of them *"},
+		{on: "POST /pusher_broadcast", body: `{"event":"production:ext:vote_update:p","data":7}`, status: 400, reason: "event is a name that the service itself uses"},
+		{on: "POST /pusher_broadcast", body: `{"event":"production:ext:a","data":7,"target":"global"}`, status: 400, reason: "Invalid target"},
+		{on: "POST /pusher_broadcast", body: `{"event":"production:ext:a","data":"` + long[:9000] + `"}`, status: 413, reason: "data is larger than {limit} bytes"},
 		{on: messages, body: `{`, status: 400, reason: "Invalid body"},
 		{on: messages, body: `{"event":"a"}`, status: 400, reason: "Invalid body"},
+		{on: messages, body: `{"data":7}`, status: 400, reason: "event must have 1 to {number} bytes, and none of them *"},
 		{on: messages, body: `{"event":7,"data":7}`, status: 400, reason: "Invalid body"},
 		{on: messages, body: `{"event":"","data":7}`, status: 400, reason: "event must have 1 to {number} bytes, and none of them *"},
 		{on: messages, body: `{"event":"vote_update:p","data":7}`, status: 400, reason: "event is a name that the service itself uses"},
-		{on: messages, body: `{"data":"` + long[:6000] + `"}`, status: 413, reason: "data is larger than {limit} bytes"},
-		{on: "POST /whisper_self", body: `{"data":7}`, as: identity{role: "viewer"}, status: 400, reason: "The JWT names no viewer"},
+		{on: "POST /(broadcast|extension_broadcast|broadcast_extension)", body: `{"event":"a","data":7,"target":"global"}`, status: 400, reason: "Invalid target"},
+		{on: messages, body: `{"event":"a","data":"` + long[:9000] + `"}`, status: 413, reason: "data is larger than {limit} bytes"},
+		{on: "POST /whisper_self", body: `{"event":"a","data":7}`, as: identity{role: "viewer"}, status: 400, reason: "The JWT names no viewer"},
 		{on: "GET /events", query: "?topic=", status: 400, reason: "Invalid topic"},
 		{on: "GET /events", query: "?topic=a*b", status: 400, reason: "Invalid topic"},
 		{on: "GET /events", query: "?" + strings.Repeat("topic=a&", 33), status: 400, reason: "There must be at most {number} topics"},
 		{on: "GET /events", query: "?topic=a&topic=b*", status: 200},
-		{on: "GET /events", polls: 101, status: 400, reason: "There are more than {number} polls: name the topics"},
+		{on: "GET /events", query: "?topic=rank_update:*", status: 400, reason: "A topic of accumulate or rank_update must be the whole name"},
 
 		{on: "POST /authtoken", body: `{"channel_id":"1","role":"viewer"}`, status: 400, reason: "extension_id or app_id is required"},
 		{on: "POST /authtoken", body: `{"app_id":"none","channel_id":"1","role":"viewer"}`, status: 400, reason: "No such extension found"},
 		{on: "POST /authtoken", body: `{"app_id":"other","extension_id":"ext","channel_id":"1","role":"viewer"}`, status: 400, reason: "extension_id and app_id are of different extensions"},
 		{on: "POST /authtoken", body: `{"app_id":"ext"}`, status: 400, reason: "channel_id and role are required"},
 		{on: "POST /authtoken", body: `{"app_id":"ext","channel_id":"1","role":"viewer","user_ids":["` + strings.Join(ids, `","`) + `"]}`, status: 400, reason: "Too many user_ids specified"},
+		{on: "POST /authtoken", body: `{"app_id":"ext","channel_id":"1","role":"` + long[:257] + `"}`, status: 400, reason: "An id or the role is longer than {limit} bytes"},
 		{on: "POST /authtoken", body: `{"app_id":"other","channel_id":"1","role":"viewer"}`, status: 400, reason: "The extension has no active sandbox secret"},
 	}
 }
+
+// keyedBody is a body that all routes with keys accept, but for messages.
+const keyedBody = `{"value":1,"user":"U5","add":1,"key":"k","votes":[{"user_id":"1"}]}`
 
 func configOf(id, config string) string { return `{"id":"` + id + `","config":` + config + `}` }
 
@@ -142,17 +242,80 @@ func (c *contract) testRefusals(t *testing.T) {
 }
 
 func (c *contract) probe(t *testing.T, op operation, p probe) {
-	a, prefix := newAPI(t), op.prefixes[0]
-	caller := owner()
+	var votes *voting.Service
+	a, prefix := newAPI(t, func(c *httpapi.Config) { votes = c.Voting.(*voting.Service) }), op.prefixes[0]
+	caller := op.sender()
+	if p.prepare != nil {
+		p.body = p.prepare(t, a)
+	}
+	if p.ask != nil {
+		p.query = p.ask(t, a)
+	}
 	if p.as.role != "" {
 		caller = p.as
 	}
 	if p.config != "" {
 		a.as(owner(), http.MethodPost, "/vote_config", `{"config":`+p.config+`}`).is(http.StatusOK)
 	}
-	for n := range p.polls {
-		a.as(owner(), http.MethodPost, fmt.Sprint("/vote?id=", n), "{}").is(http.StatusOK)
+	if p.truncated {
+		a.as(viewer(), http.MethodPost, "/vote", "{}").is(http.StatusOK)
+		poll := voting.Poll{Environment: "production", Extension: "ext", Channel: "77", ID: "default"}
+		if _, err := votes.Truncate(t.Context(), poll.Stream(), time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	got := a.send(op.method, prefix+op.path+p.query, p.body, "Authorization", caller.header(t), "If-Match", p.match)
+	headers := []string{"Authorization", caller.header(t), "If-Match", p.match, "If-None-Match", p.noneMatch}
+	if p.key != "" {
+		headers = append(headers, "Idempotency-Key", p.key)
+	}
+	if p.used != "" {
+		a.send(op.method, prefix+op.path+p.query, p.used, headers...).is(http.StatusOK)
+	}
+	got := a.send(op.method, prefix+op.path+p.query, p.body, headers...)
 	c.expect(t, op, got, p.status, p.reason)
+}
+
+// sender returns a caller that may use an operation.
+func (op operation) sender() identity {
+	if roles := texts(op.Extensions["x-roles"]); len(roles) == 1 && roles[0] == "broadcaster" {
+		return broadcaster()
+	}
+	return owner()
+}
+
+// shownPIN returns a body with the PIN that a game shows.
+func shownPIN(t *testing.T, a *api) string {
+	t.Helper()
+	var shown struct{ PIN string }
+	if err := json.Unmarshal([]byte(a.send(http.MethodPost, "/v1/pin", `{"identifier":"ext"}`).is(http.StatusOK).body), &shown); err != nil {
+		t.Fatal(err)
+	}
+	return `{"pin":"` + strings.ToLower(shown.PIN) + ` "}`
+}
+
+// offerFor has the owner's channel sell a life for a price, and the owner have coins, and
+// returns a purchase for 10.
+func offerFor(price, coins int) func(*testing.T, *api) string {
+	return func(t *testing.T, a *api) string {
+		a.as(owner(), http.MethodPost, "/config/channel", fmt.Sprintf(`{"skus":{"life":{"price":%d}}}`, price)).is(http.StatusOK)
+		body := `{"transactionReceipt":"` + receipt(t, "ext", "t1", owner().user, coins) + `"}`
+		a.as(owner(), http.MethodPost, "/bits/transactions", body).is(http.StatusCreated)
+		a.as(owner(), http.MethodPost, "/bits/transactions", body).is(http.StatusOK)
+		return `{"sku":"life","price":10}`
+	}
+}
+
+// receipt returns a receipt of the platform.
+func receipt(t *testing.T, extension, id, user string, bits int) string {
+	t.Helper()
+	return sign(t, jwt.SigningMethodHS256, jwt.MapClaims{
+		"topic": "bits_transaction_receipt", "exp": time.Now().Add(time.Hour).Unix(),
+		"data": map[string]any{
+			"transactionId": id, "time": "2026-01-31 18:00:00.5 +0000 UTC", "userId": user,
+			"product": map[string]any{
+				"domainId": "twitch.ext." + extension, "sku": "bits", "displayName": "Bits",
+				"cost": map[string]any{"amount": bits, "type": "bits"},
+			},
+		},
+	}, []byte(productionKey))
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
 )
 
-// contract is api/openapi.yaml and what of it was seen to be true.
+// contract is api/openapi.yaml and the parts of it that answers have confirmed.
 type contract struct {
 	doc *openapi3.T
 	// seen holds the outcomes that the API was caught at.
@@ -128,8 +128,8 @@ func (op operation) outcomes() (all []outcome) {
 	return all
 }
 
-// fits reports whether an answer is of this outcome. What stands in braces in a
-// reason may be anything.
+// fits reports whether an answer is of this outcome. Text in braces in a
+// reason matches any text.
 func (o outcome) fits(got answer) bool {
 	var body struct{ Reason string }
 	if got.status >= http.StatusBadRequest {
@@ -164,9 +164,9 @@ func newSampleAPI(t *testing.T, change ...func(*httpapi.Config)) *api {
 // in returns the identity as one of the sample extension, with the keys of the
 // environment that is served under prefix.
 func (i identity) in(prefix string) identity {
-	i.extension, i.key, i.channel = "sample-extension", "sample-secret", "42"
+	i.extension, i.key, i.channel = "sample-extension", "sample-secret-that-everyone-knows", "42"
 	if strings.HasPrefix(prefix, "/sandbox") {
-		i.key = "sample-sandbox-secret"
+		i.key = "sample-sandbox-secret-that-everyone-knows"
 	}
 	return i
 }

@@ -94,7 +94,7 @@ func TestDecay(t *testing.T) {
 		p.vote(1, `{"value":4}`).is(200)
 		decay("4", "1", begin, begin)
 		<-time.After(time.Minute)
-		decay("4", "1", begin, begin) // it is that of the last vote
+		decay("4", "1", begin, begin) // the time of the last vote
 		p.vote(2, `{"value":2,"count":3}`).is(200)
 		decay("8", "2", begin+60_000, begin)
 		p.as(aged(broadcaster()), "POST", "/vote_modifier", `{"user":"U2","add":5}`).is(200)

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// parameter returns the first query parameter of that name, and false when there
-// is none. [url.URL.Query] would leave out what has a semicolon or a malformed
-// escape, and so answer for the default poll where another one was named; here
-// both stand for themselves, as browsers have it.
-func (r *request) parameter(name string) (string, bool) {
+// queryParameter returns the first query parameter of that name, and false when there is
+// none. [url.URL.Query] would drop a parameter with a semicolon or a malformed
+// escape, and the request would reach the default poll; here both are taken
+// literally, as in browsers.
+func (r *apiRequest) queryParameter(name string) (string, bool) {
 	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
 		if key, value, _ := strings.Cut(pair, "="); unescape(key) == name {
 			return unescape(value), true
@@ -18,8 +18,8 @@ func (r *request) parameter(name string) (string, bool) {
 	return "", false
 }
 
-// parameters returns all query parameters of that name, in their order.
-func (r *request) parameters(name string) (values []string) {
+// queryParameters returns all query parameters of that name, in their order.
+func (r *apiRequest) queryParameters(name string) (values []string) {
 	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
 		if key, value, _ := strings.Cut(pair, "="); unescape(key) == name {
 			values = append(values, unescape(value))

@@ -75,8 +75,8 @@ func TestRankIdentities(t *testing.T) {
 	a.as(backend(), "GET", "/rank", "").want(200, `{"data":[{"key":"a","score":3}]}`)
 }
 
-// By score descending, then by key ascending, bytewise; keys that nobody holds
-// any more are left out, and 100 are shown unless more are asked for.
+// By score descending, then by key ascending, bytewise; keys without holders any
+// more are left out, and 100 are shown unless more are asked for.
 func TestRankOrder(t *testing.T) {
 	a := newAPI(t)
 	n := 0

@@ -10,60 +10,72 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
-// limitedCallers is how many rate-limited identities a process keeps apart.
-// Those that asked least recently are forgotten first.
+// limitedCallers is the number of token buckets that a process keeps; the least
+// recently used are dropped first.
 const limitedCallers = 1 << 16
 
-// limiters holds the token buckets of callers whose extension declares rates.
-type limiters struct {
+// rateLimiters holds the token buckets of callers whose extension declares rates.
+type rateLimiters struct {
+	processes func() int
+
 	mu      sync.Mutex
-	buckets *lru.Cache[bucket, *rate.Limiter]
+	buckets *lru.Cache[tokenBucket, *rate.Limiter]
 }
 
-// bucket names a token bucket: that of an identity, or of its whole extension
-// when identity is empty. A changed rate begins with a full bucket.
-type bucket struct {
+// tokenBucket names a token bucket: that of an identity, or of its whole extension
+// when identity is empty. Without an extension, it is that of a client address or of all
+// clients. A changed rate begins with a full bucket.
+type tokenBucket struct {
 	extension, identity string
 	rate                tenant.Rate
 }
 
-func newLimiters() *limiters {
-	buckets, err := lru.New[bucket, *rate.Limiter](limitedCallers)
+func newLimiters(processes func() int) *rateLimiters {
+	buckets, err := lru.New[tokenBucket, *rate.Limiter](limitedCallers)
 	if err != nil {
 		panic(err) // only a size below one is refused
 	}
-	return &limiters{buckets: buckets}
+	return &rateLimiters{processes: processes, buckets: buckets}
 }
 
-// admit takes a token for the caller, or refuses with fault.RateLimited.
-func (l *limiters) admit(c *Caller) error {
+// admitCaller takes a token for the caller, or refuses with fault.RateLimited.
+func (l *rateLimiters) admitCaller(c *Caller) error {
 	limits := c.Limits()
-	if limits.IdentityRate.Limited() && !l.get(c, c.identity()+"\x00"+c.ChannelID, limits.IdentityRate).Allow() ||
-		limits.ExtensionRate.Limited() && !l.get(c, "", limits.ExtensionRate).Allow() {
+	if limits.IdentityRate.Limited() && !l.bucketOf(c, c.quotaHolder, limits.IdentityRate).Allow() ||
+		limits.ExtensionRate.Limited() && !l.bucketOf(c, "", limits.ExtensionRate).Allow() {
 		return fault.New(fault.RateLimited, "Too many requests; nothing was stored")
 	}
 	return nil
 }
 
-// admitMessage takes a token from the bucket of those that share what a message
-// is said to, each of which has the rate of messages times the given factor.
-func (l *limiters) admitMessage(c *Caller, shared string, factor int) error {
+// admitMessage takes a token from the bucket of the message's audience, whose rate
+// is the extension's rate of messages times factor.
+func (l *rateLimiters) admitMessage(c *Caller, shared string, factor int) error {
 	limit := c.Limits().MessageRate
 	limit.PerSecond, limit.Burst = limit.PerSecond*float64(factor), limit.Burst*factor
-	if limit.Limited() && !l.get(c, "message\x00"+shared, limit).Allow() {
+	if limit.Limited() && !l.bucketOf(c, "message\x00"+shared, limit).Allow() {
 		return fault.New(fault.RateLimited, "Too many requests; nothing was stored")
 	}
 	return nil
 }
 
-func (l *limiters) get(c *Caller, identity string, limit tenant.Rate) *rate.Limiter {
+func (l *rateLimiters) bucketOf(c *Caller, identity string, limit tenant.Rate) *rate.Limiter {
+	return l.bucketNamed(tokenBucket{c.Extension.ClientID, identity, limit})
+}
+
+func (l *rateLimiters) bucketNamed(name tokenBucket) *rate.Limiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	name := bucket{c.Extension.ClientID, identity, limit}
 	limiter, ok := l.buckets.Get(name)
 	if !ok {
-		limiter = rate.NewLimiter(rate.Limit(limit.PerSecond), limit.Burst)
+		limiter = rate.NewLimiter(rate.Limit(name.rate.PerSecond), name.rate.Burst)
 		l.buckets.Add(name, limiter)
+	}
+	// The rate holds for all processes together: each gives its share.
+	processes := max(1, l.processes())
+	if share := rate.Limit(name.rate.PerSecond / float64(processes)); limiter.Limit() != share {
+		limiter.SetLimit(share)
+		limiter.SetBurst(max(1, name.rate.Burst/processes))
 	}
 	return limiter
 }

@@ -5,10 +5,10 @@ import "testing"
 const limitedFile = `
 extensions:
 - clientID: ext
-  secrets: [{value: cHJvZHVjdGlvbg==}]
+  secrets: [{value: cHJvZHVjdGlvbi1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=}]
   limits: {identityRate: {perSecond: 0.001, burst: 2}, extensionRate: {perSecond: 0.001, burst: 3}}
 - clientID: other
-  secrets: [{value: b3RoZXI=}]
+  secrets: [{value: b3RoZXIta2V5LW9mLW1vcmUtdGhhbi0zMi1ieXRlcy0wMTIzNDU2}]
   limits: {identityRate: {perSecond: 0.001, burst: 2}, extensionRate: {perSecond: 0.001, burst: 3}}
 `
 
@@ -28,7 +28,7 @@ func TestRateLimits(t *testing.T) {
 	}
 	// The extension has used up its three.
 	a.as(broadcaster(), "GET", "/vote", "").is(429)
-	other := identity{extension: "other", key: "other", role: "viewer", opaque: "U5"}
+	other := identity{extension: "other", key: otherKey, role: "viewer", opaque: "U5"}
 	for range 2 {
 		a.as(other, "GET", "/vote", "").is(200)
 	}

@@ -73,7 +73,8 @@ func TestIssuedTokensExpire(t *testing.T) {
 	})
 }
 
-// Section 4.6: whom the tokens are for, in which order; "A" is anyone anonymous.
+// Section 4.6: the viewers that the tokens name, in order; "A" is any anonymous
+// one.
 func TestIssuedIdentities(t *testing.T) {
 	a := newAPI(t)
 	for body, want := range map[string]string{
@@ -142,9 +143,9 @@ extensions:
 - clientID: ext
   sandbox:
     secrets:
-    - {value: b2xk}
-    - {value: bmV4dA==, activeFrom: 2099-01-01T00:00:00Z}
-    - {value: c2FuZGJveA==, activeFrom: 2020-01-01T00:00:00Z}
+    - {value: b2xkLWtleS1vZi1tb3JlLXRoYW4tMzItYnl0ZXMtMDEyMzQ1Ng==}
+    - {value: bmV4dC1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=, activeFrom: 2099-01-01T00:00:00Z}
+    - {value: c2FuZGJveC1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=, activeFrom: 2020-01-01T00:00:00Z}
 `)
 	key := func() string {
 		t.Helper()

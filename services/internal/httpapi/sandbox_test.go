@@ -2,8 +2,15 @@ package httpapi_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/sandbox"
 )
 
 // issue asks for tokens.
@@ -103,4 +110,36 @@ func TestIssueRefusals(t *testing.T) {
 	a.issue(strings.Repeat(" ", 256<<10+1)).is(413)
 	a.send("GET", "/sandbox/v1/authtoken", "").is(405)
 	a.send("POST", "/v1/authtoken", "{}").is(404)
+}
+
+// Anyone may ask for tokens, but no address for all of them.
+func TestTokenRates(t *testing.T) {
+	now := time.Now()
+	var config httpapi.Config
+	a := newAPI(t, func(c *httpapi.Config) { config = *c })
+	config.Environment = tenant.Sandbox
+	config.Now = func() time.Time { return now }
+	config.Sandbox = sandbox.NewService(config.Registry, config.Now)
+	handler := httpapi.NewHandler(httpapi.Mount{API: httpapi.New(config), Prefixes: []string{"/sandbox/v1"}})
+	thousand := make([]string, 1000)
+	for i := range thousand {
+		thousand[i] = fmt.Sprint(i)
+	}
+	body := `{"app_id":"ext","channel_id":"77","role":"viewer","user_ids":["` + strings.Join(thousand, `","`) + `"]}`
+	from := func(address string) answer {
+		t.Helper()
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/sandbox/v1/authtoken", strings.NewReader(body))
+		r.RemoteAddr = address + ":1"
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		return answer{t, "authtoken of " + address, w.Code, w.Header(), w.Body.String()}
+	}
+	from("203.0.113.1").is(200)
+	from("203.0.113.1").is(200)
+	from("203.0.113.1").refused(429, "Too many tokens for this address; nothing was stored")
+	for n := 2; n < 20; n++ { // 2,000 and 18,000 tokens
+		from(fmt.Sprint("203.0.113.", n)).is(200)
+	}
+	from("203.0.113.60").refused(429, "Too many requests; nothing was stored")
+	a.as(viewer(), "GET", "/vote", "").is(200)
 }

@@ -12,41 +12,66 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// NewServer returns a server for the public listener: HTTP/1.1 with keep-alive
-// and HTTP/2 without TLS, with a bound on everything a client can take its time
-// over.
+// maxStreams limits the requests under way on one connection of HTTP/2.
+const maxStreams = 100
+
+// NewServer returns a server for the public listener: HTTP/1.1 with keep-alive and
+// HTTP/2, without TLS or with it, with a time-out for everything that waits for the client.
 func NewServer(handler http.Handler, logger *slog.Logger) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
+	protocols.SetHTTP2(true) // with TLS
 	return &http.Server{
-		Handler:           handler,
+		Handler:           limitResets(addDefaultHeaders(handler)),
+		ConnContext:       addResetLimit,
 		Protocols:         &protocols,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		WriteTimeout:      60 * time.Second,
 		IdleTimeout:       120 * time.Second,
 		MaxHeaderBytes:    32 << 10,
-		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams,
+			// Bytes that arrive before a handler reads them.
+			MaxReceiveBufferPerConnection: 128 << 10,
+			MaxReceiveBufferPerStream:     64 << 10,
+		},
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 		// The server's own answer to "OPTIONS *" would have no body.
 		DisableGeneralOptionsHandler: true,
 	}
 }
 
-// NewUnavailable returns what answers on the public listener while nothing can be
-// served: 503, which err explains, and that nothing was stored.
-func NewUnavailable(err error) http.Handler {
+// addDefaultHeaders has answers stored by no cache and their types believed. Handlers
+// that know better replace the headers.
+func addDefaultHeaders(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h["Cache-Control"], h["X-Content-Type-Options"] = []string{"no-store"}, []string{"nosniff"}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// NewUnavailableHandler returns the handler of the public listener while the process
+// cannot serve. It answers 503.
+func NewUnavailableHandler(err error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeError(w, fault.Wrap(fault.Unavailable, err, "unavailable"))
 	})
 }
 
-// NewAdmin returns what answers on the admin listener: /healthz while the process
-// lives, /readyz while ready returns nil, /metrics for Prometheus, and erase to POST
-// /erase unless it is nil.
-func NewAdmin(ready func(context.Context) error, metrics *prometheus.Registry, erase http.Handler) http.Handler {
+// NewAdminHandler returns the handler of the admin listener: /healthz succeeds while
+// healthy is nil or returns nil, /readyz while ready returns nil, and /metrics is for
+// Prometheus. maintenance, if not nil, answers all else. Where /healthz keeps failing,
+// the process is restarted.
+func NewAdminHandler(healthy func() error, ready func(context.Context) error, metrics *prometheus.Registry, maintenance http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if healthy != nil && healthy() != nil {
+			writeJSON(w, http.StatusServiceUnavailable, []byte(`{"status":"failed"}`))
+			return
+		}
 		writeJSON(w, http.StatusOK, []byte(`{"status":"ok"}`))
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
@@ -56,9 +81,9 @@ func NewAdmin(ready func(context.Context) error, metrics *prometheus.Registry, e
 		}
 		writeJSON(w, http.StatusOK, []byte(`{"status":"ready"}`))
 	})
-	if erase != nil {
-		mux.Handle("POST /erase", erase)
-	}
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+	if maintenance != nil {
+		mux.Handle("/", maintenance)
+	}
 	return mux
 }

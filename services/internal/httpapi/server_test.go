@@ -109,14 +109,20 @@ func TestAdmin(t *testing.T) {
 	observed := newAPI(t, func(c *httpapi.Config) { c.Metrics = metrics })
 	observed.as(viewer(), "GET", "/vote?id=secret", "").is(200)
 	observed.send("BREW", "/v1/nope/secret", "").is(404)
-	var unready error
-	a.handler = httpapi.NewAdmin(func(context.Context) error { return unready }, metrics.Registry, nil)
+	var unhealthy, unready error
+	a.handler = httpapi.NewAdminHandler(nil, func(context.Context) error { return unready }, metrics.Registry, nil)
+	a.send("GET", "/healthz", "").is(200)
+	a.handler = httpapi.NewAdminHandler(func() error { return unhealthy }, func(context.Context) error { return unready }, metrics.Registry, nil)
 	a.send("GET", "/healthz", "").is(200)
 	a.send("GET", "/readyz", "").is(200)
 	unready = errors.New("secret")
 	a.send("GET", "/healthz", "").is(200)
 	if got := a.send("GET", "/readyz", "").is(503); strings.Contains(got.body, "secret") {
 		t.Errorf("readyz answers %s", got.body)
+	}
+	unhealthy = errors.New("secret")
+	if got := a.send("GET", "/healthz", "").is(503); strings.Contains(got.body, "secret") {
+		t.Errorf("healthz answers %s", got.body)
 	}
 	w := httptest.NewRecorder()
 	a.handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
@@ -131,5 +137,77 @@ func TestAdmin(t *testing.T) {
 	}
 	if strings.Contains(w.Body.String(), "secret") {
 		t.Error("metrics grow with what callers send")
+	}
+}
+
+// No cache stores an answer, and no browser guesses its type. A document that has a tag
+// may be kept by its client, which asks whether it still holds.
+func TestDefaultHeaders(t *testing.T) {
+	_, address := serve(t, newAPI(t).handler)
+	_, unavailable := serve(t, httpapi.NewUnavailableHandler(errors.New("starting")))
+	const kept = "private, no-cache"
+	for _, test := range []struct {
+		address, method, target, cache string
+		status                         int
+	}{
+		{address, "GET", "/v1/vote", "no-store", 200},
+		{address, "GET", "/v1/user_info", "no-store", 200},
+		{address, "GET", "/v1/accumulate", "no-store", 200},
+		{address, "GET", "/v1/events?topic=goal", "no-store", 200},
+		{address, "GET", "/v1/channel_state", kept, 200},
+		{address, "GET", "/v1/config/channel", kept, 200},
+		{address, "GET", "/v1/all_state", kept, 200},
+		{address, "GET", "/v1/config", kept, 200},
+		{address, "HEAD", "/v1/all_state", kept, 200},
+		{address, "GET", "/v1/extension_viewer_state?user_ids=1", "no-store", 200},
+		{address, "GET", "/v1/vote_config", "no-store", 404},
+		{address, "OPTIONS", "/v1/vote", "no-store", 204},
+		{address, "GET", "/v1/nope", "no-store", 404},
+		{address, "PUT", "/v1/vote", "no-store", 405},
+		{unavailable, "GET", "/v1/vote", "no-store", 503},
+	} {
+		t.Run(test.method+" "+test.target, func(t *testing.T) {
+			r, err := http.NewRequestWithContext(t.Context(), test.method, test.address+test.target, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Authorization", owner().header(t))
+			response, err := http.DefaultTransport.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			h := response.Header
+			if response.StatusCode != test.status || h.Get("Cache-Control") != test.cache || h.Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("%s, headers %v", response.Status, h)
+			}
+		})
+	}
+}
+
+// The log names the member of staff that wrote, and never a viewer.
+func TestActorsInTheLog(t *testing.T) {
+	a := newAPI(t)
+	for _, test := range []struct {
+		who                       identity
+		method, path, body, actor string
+	}{
+		{owner(), "DELETE", "/vote", "", `"actor":"1000"`},
+		{broadcaster(), "POST", "/vote_modifier", `{"user":"U5","add":1}`, `"actor":"77"`},
+		{backend(), "PATCH", "/channel_state", `{}`, `"actor":"B"`},
+		{owner(), "GET", "/vote", "", ""},
+		{viewer(), "POST", "/vote", `{"value":1}`, ""},
+		{stranger(), "POST", "/viewer_state", `{}`, ""},
+		{viewer(), "DELETE", "/vote", "", ""}, // refused
+	} {
+		a.log.Reset()
+		a.as(test.who, test.method, test.path, test.body)
+		line := a.log.String()
+		if got := strings.Contains(line, `"actor"`); got != (test.actor != "") || !strings.Contains(line, test.actor) {
+			t.Errorf("%s %s as %s: %s", test.method, test.path, test.who.role, line)
+		}
+		if test.who.role == "viewer" && (strings.Contains(line, `"U5"`) || strings.Contains(line, `"A7"`)) {
+			t.Errorf("the log names a viewer: %s", line)
+		}
 	}
 }

@@ -6,10 +6,11 @@ import (
 	"testing"
 )
 
-// documentPaths are the routes of one document, with someone who may write it.
+// documentPaths maps the path of each document to a caller that may write it.
 func documentPaths() map[string]identity {
 	return map[string]identity{
 		"/extension_state":        owner(),
+		"/extension_hidden_state": owner(),
 		"/channel_state":          broadcaster(),
 		"/viewer_state":           viewer(),
 		"/extension_viewer_state": viewer(),
@@ -85,6 +86,16 @@ func TestDocumentsTogether(t *testing.T) {
 	a.as(stranger(), "GET", "/config", "").want(200, `{"extension":{"path":"/config/extension"},"channel":{"path":"/config/channel"}}`)
 }
 
+// The overview pages of the hosted service name the same documents otherwise.
+func TestOtherNamesOfConfiguration(t *testing.T) {
+	a := newAPI(t)
+	a.as(broadcaster(), "POST", "/channel_config", `{"a":1}`).is(200)
+	a.as(admin(), "PATCH", "/extension_config", `{"b":2}`).is(200)
+	a.as(viewer(), "GET", "/config/channel", "").want(200, `{"a":1}`)
+	a.as(viewer(), "GET", "/config/extension", "").want(200, `{"b":2}`)
+	a.as(viewer(), "GET", "/all_config", "").want(200, `{"channel":{"a":1},"extension":{"b":2}}`)
+}
+
 // Extension scopes are the same on every channel; the viewer's own state is per
 // channel and opaque id, the extension-viewer state per shared user id.
 func TestDocumentScopes(t *testing.T) {
@@ -149,8 +160,8 @@ func TestConcurrentPatchesLoseNothing(t *testing.T) {
 	}
 }
 
-// Of writers that have seen the same version one is in time, and all others are
-// told that they were not.
+// Of concurrent writers that read the same version one succeeds, and all others
+// receive a conflict.
 func TestConcurrentWritesOfOneVersion(t *testing.T) {
 	a := newAPI(t)
 	for path, who := range documentPaths() {

@@ -22,6 +22,8 @@ func writes() map[string]string {
 		"PATCH /v1/channel_state":           `{"a":1}`,
 		"POST /v1/extension_state":          `{"a":1}`,
 		"PATCH /v1/extension_state":         `[{"op":"add","path":"/a","value":1}]`,
+		"POST /v1/extension_hidden_state":   `{"a":1}`,
+		"PATCH /v1/extension_hidden_state":  `{"a":1}`,
 		"POST /v1/viewer_state":             `{"a":1}`,
 		"PATCH /v1/viewer_state":            `{"a":1}`,
 		"POST /v1/extension_viewer_state":   `{"a":1}`,
@@ -133,7 +135,7 @@ func TestAnswersOnTheWire(t *testing.T) {
 	}
 }
 
-// A client whose body stays behind what it announced is told so.
+// A body shorter than its announced length is refused.
 func TestBodyCutOff(t *testing.T) {
 	_, address := serve(t, newAPI(t).handler)
 	connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(address, "http://"))

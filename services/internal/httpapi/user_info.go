@@ -7,12 +7,9 @@ import (
 	"strings"
 )
 
-// userInfoRoutes is the route that browser clients ask before any other.
-func (a *API) userInfoRoutes() []Route {
-	if a.config.State == nil {
-		return nil
-	}
-	return []Route{{Method: http.MethodGet, Path: "/user_info", access: anyone(), handle: a.getUserInfo}}
+// userInfoRoutes is the route that browser clients request first.
+func userInfoRoutes() []Route {
+	return []Route{{Method: http.MethodGet, Path: "/user_info", access: anyone(), handle: (*API).getUserInfo}}
 }
 
 type userInfo struct {
@@ -22,12 +19,15 @@ type userInfo struct {
 	VisualizationID string `json:"visualization_id"`
 }
 
-func (a *API) getUserInfo(w http.ResponseWriter, r *request) error {
-	id, err := a.config.State.VisualizationID(r.Context(), r.caller.owner())
+func (a *API) getUserInfo(w http.ResponseWriter, r *apiRequest) error {
+	id, err := a.config.State.VisualizationID(r.Context(), r.caller.stateCaller())
+	if err == nil {
+		err = a.noteCaller(r)
+	}
 	if err != nil {
 		return err
 	}
-	return encode(w, userInfo{
+	return writeValue(w, userInfo{
 		ServerTime:      a.config.Now().UnixMilli(),
 		IPAddress:       clientAddress(r.Request),
 		Registered:      r.caller.UserID != "",
@@ -35,9 +35,9 @@ func (a *API) getUserInfo(w http.ResponseWriter, r *request) error {
 	})
 }
 
-// clientAddress returns the address of the client: the first one that a proxy
-// on a private network forwards, else the other end of the connection. It is
-// told to the client only, so nothing is gained by forging it.
+// clientAddress returns the address of the client: the first one that a proxy on a
+// private network forwards, else the other end of the connection. Only the client
+// itself sees it, so forging it gains nothing.
 func clientAddress(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

@@ -3,14 +3,16 @@ package httpapi
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/once"
 	"github.com/acclaim-dev/acclaim/services/state"
 )
 
-// viewerStateLimit is larger for admins, who may send a map of many viewers.
+// viewerStateLimit is larger for admins, which may send a map of many viewers.
 func viewerStateLimit(c *Caller) int {
 	if c.Role == Admin {
 		return c.Limits().AdminMapBytes
@@ -20,12 +22,12 @@ func viewerStateLimit(c *Caller) int {
 
 // getViewerState reads the caller's own document or, for admin and backend,
 // that of userID or those of user_ids.
-func (a *API) getViewerState(w http.ResponseWriter, r *request) error {
-	owner := r.caller.owner()
-	userIDs, several := r.parameter("user_ids")
-	userID, one := r.parameter("userID")
+func (a *API) getViewerState(w http.ResponseWriter, r *apiRequest) error {
+	owner := r.caller.stateCaller()
+	userIDs, several := r.queryParameter("user_ids")
+	userID, one := r.queryParameter("userID")
 	if !several && !one {
-		return a.readAs(w, r, owner, state.ExtensionViewer)
+		return a.readDocumentAs(w, r, owner, state.ExtensionViewer)
 	}
 	if r.caller.Role != Admin && r.caller.Role != Backend {
 		return fault.New(fault.Forbidden, "The JWT role is not allowed to perform this operation.")
@@ -34,15 +36,14 @@ func (a *API) getViewerState(w http.ResponseWriter, r *request) error {
 		if owner.UserID = userID; !isUserID(userID) {
 			return fault.New(fault.Invalid, "Malformed userID parameter")
 		}
-		return a.readAs(w, r, owner, state.ExtensionViewer)
+		return a.readDocumentAs(w, r, owner, state.ExtensionViewer)
 	}
-	var ids []string
-	for id := range strings.SplitSeq(userIDs, ",") {
-		if !isUserID(id) {
-			return fault.New(fault.Invalid, "Malformed user_ids parameter")
-		}
-		ids = append(ids, id)
+	ids := strings.FieldsFunc(userIDs, func(c rune) bool { return c == ',' })
+	if len(ids) == 0 {
+		return fault.New(fault.Invalid, "Malformed user_ids parameter")
 	}
+	// The browser SDK promises that ids of no user are left out.
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !isUserID(id) })
 	found, err := a.config.State.ReadViewers(r.Context(), owner, ids)
 	if err != nil {
 		return err
@@ -51,12 +52,12 @@ func (a *API) getViewerState(w http.ResponseWriter, r *request) error {
 	for id, d := range found {
 		bodies[id] = bodyOf(d)
 	}
-	return encode(w, bodies)
+	return writeValue(w, bodies)
 }
 
 // patchViewerState patches the caller's own document. An admin's object whose
 // keys are all user ids is a map of patches instead.
-func (a *API) patchViewerState(w http.ResponseWriter, r *request) error {
+func (a *API) patchViewerState(w http.ResponseWriter, r *apiRequest) error {
 	if r.caller.Role == Admin {
 		if patches, ok := adminMap(r.body); ok {
 			return a.patchViewers(w, r, patches)
@@ -65,7 +66,7 @@ func (a *API) patchViewerState(w http.ResponseWriter, r *request) error {
 			return errTooLarge(limit)
 		}
 	}
-	return a.patch(state.ExtensionViewer)(w, r)
+	return patchDocument(state.ExtensionViewer)(a, w, r)
 }
 
 // adminMap returns the patches by user id, and false for a body that is no
@@ -83,9 +84,10 @@ func adminMap(body []byte) (map[string]json.RawMessage, bool) {
 	return patches.members, true
 }
 
-func (a *API) patchViewers(w http.ResponseWriter, r *request, patches map[string]json.RawMessage) error {
-	if len(patches) > state.MaxViewers {
-		return fault.New(fault.Invalid, "Too many ids specified")
+func (a *API) patchViewers(w http.ResponseWriter, r *apiRequest, patches map[string]json.RawMessage) error {
+	keys, err := a.requestKeys(r, "")
+	if err != nil {
+		return err
 	}
 	edits := map[string]state.Edit{}
 	for id, patch := range patches {
@@ -93,9 +95,15 @@ func (a *API) patchViewers(w http.ResponseWriter, r *request, patches map[string
 		if err != nil {
 			return fault.Wrap(fault.Invalid, err, "user "+id+": "+err.Error())
 		}
-		edits[id] = state.Edit{Change: change, MaxBytes: r.caller.Limits().DocumentBytes}
+		edits[id] = state.Edit{Change: change, MaxBytes: r.caller.Limits().DocumentBytes, Once: once.First(keys)}
 	}
-	return done(w, a.config.State.WriteViewers(r.Context(), r.caller.owner(), edits))
+	return writeDoneOnce(w, keys, a.editDocuments(r, len(edits), func(existing bool) error {
+		for id, edit := range edits {
+			edit.Existing = existing
+			edits[id] = edit
+		}
+		return a.config.State.WriteViewers(r.Context(), r.caller.stateCaller(), edits)
+	}))
 }
 
 // isUserID reports whether s is a shared user id: a decimal string (section

@@ -8,34 +8,36 @@ import (
 	"strconv"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/once"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
-// Voting is what the voting routes need of package voting.
+// Voting is the part of package voting that its routes use.
 type Voting interface {
-	Vote(ctx context.Context, p voting.Poll, v voting.Voter, value, count int64) (voting.Tally, error)
+	Vote(ctx context.Context, p voting.Poll, v voting.Voter, value, count int64, keys ...*once.Key) (voting.Tally, error)
+	VoteExisting(ctx context.Context, p voting.Poll, v voting.Voter, value, count int64, keys ...*once.Key) (voting.Tally, error)
+	VoteAll(ctx context.Context, p voting.Poll, votes []voting.Submission, existing bool, whole *once.Key) ([]error, *voting.Statistics, error)
 	Tally(ctx context.Context, p voting.Poll, v voting.Voter) (voting.Tally, error)
+	TallyAt(ctx context.Context, p voting.Poll, v voting.Voter, viewer bool, at int64, hold voting.MemoryHold) (voting.Tally, error)
+	History(ctx context.Context, p voting.Poll, v voting.Voter, viewer bool, r voting.HistoryRange, hold voting.MemoryHold) (voting.History, error)
 	Reset(ctx context.Context, p voting.Poll) error
-	Modify(ctx context.Context, p voting.Poll, user string, add int64) error
+	Modify(ctx context.Context, p voting.Poll, user string, add int64, keys ...*once.Key) error
 	Config(ctx context.Context, p voting.Poll) (voting.Config, voting.Status, bool, error)
 	Configure(ctx context.Context, p voting.Poll, c voting.Config) error
 	Log(ctx context.Context, p voting.Poll, after voting.Cursor) iter.Seq2[voting.LogRecord, error]
 }
 
-// votingRoutes are those of section 4.1.
-func (a *API) votingRoutes() []Route {
-	if a.config.Voting == nil {
-		return nil
-	}
-	logs := access{roles: []Role{Backend, Admin}, validatedAdmin: true}
+// votingRoutes returns the routes of section 4.1.
+func votingRoutes() []Route {
+	logs := accessRule{roles: []Role{Backend, Admin}, validatedAdmin: true}
 	return []Route{
-		{Method: http.MethodPost, Path: "/vote", access: anyone(), handle: a.postVote},
-		{Method: http.MethodGet, Path: "/vote", access: anyone(), handle: a.getVote},
-		{Method: http.MethodDelete, Path: "/vote", access: staff(), handle: a.deleteVote},
-		{Method: http.MethodGet, Path: "/vote_logs", access: logs, handle: a.getVoteLogs, compress: true},
-		{Method: http.MethodPost, Path: "/vote_modifier", access: staff(), handle: a.postVoteModifier},
-		{Method: http.MethodGet, Path: "/vote_config", access: anyone(), handle: a.getVoteConfig},
-		{Method: http.MethodPost, Path: "/vote_config", access: staff(), handle: a.postVoteConfig},
+		{Method: http.MethodPost, Path: "/vote", access: anyone(), handle: (*API).postVote},
+		{Method: http.MethodGet, Path: "/vote", access: onlookers(), handle: (*API).getVote},
+		{Method: http.MethodDelete, Path: "/vote", access: staff(), handle: (*API).deleteVote},
+		{Method: http.MethodGet, Path: "/vote_logs", access: logs, handle: (*API).getVoteLogs, compress: true},
+		{Method: http.MethodPost, Path: "/vote_modifier", access: staff(), handle: (*API).postVoteModifier},
+		{Method: http.MethodGet, Path: "/vote_config", access: onlookers(), handle: (*API).getVoteConfig},
+		{Method: http.MethodPost, Path: "/vote_config", access: staff(), handle: (*API).postVoteConfig},
 	}
 }
 
@@ -53,7 +55,7 @@ func (c *Caller) voter() voting.Voter {
 	return voting.Voter{OpaqueID: c.OpaqueID, UserID: c.UserID}
 }
 
-func (a *API) postVote(w http.ResponseWriter, r *request) error {
+func (a *API) postVote(w http.ResponseWriter, r *apiRequest) error {
 	id, err := r.id()
 	if err != nil {
 		return err
@@ -66,41 +68,67 @@ func (a *API) postVote(w http.ResponseWriter, r *request) error {
 	if count == 0 {
 		count = 1
 	}
-	tally, err := a.config.Voting.Vote(r.Context(), r.caller.poll(id), r.caller.voter(), value, count)
+	keys, err := a.requestKeys(r, id)
 	if err != nil {
 		return err
 	}
-	writeTally(w, tally)
+	var tally voting.Tally
+	err = a.addEntry(r, isGlobal(id), func(existing bool) (err error) {
+		vote := a.config.Voting.Vote
+		if existing {
+			vote = a.config.Voting.VoteExisting
+		}
+		tally, err = vote(r.Context(), r.caller.poll(id), r.caller.voter(), value, count, keys...)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	markReplayed(w, keys)
+	writeTally(w, r.caller, tally)
 	return nil
 }
 
-func (a *API) getVote(w http.ResponseWriter, r *request) error {
+func (a *API) getVote(w http.ResponseWriter, r *apiRequest) error {
 	id, err := r.id()
 	if err != nil {
 		return err
 	}
-	tally, err := a.config.Voting.Tally(r.Context(), r.caller.poll(id), r.caller.voter())
+	at, err := r.secondsParameter("at")
 	if err != nil {
 		return err
 	}
-	writeTally(w, tally)
+	var tally voting.Tally
+	if at == 0 {
+		tally, err = a.config.Voting.Tally(r.Context(), r.caller.poll(id), r.caller.voter())
+	} else {
+		tally, err = a.tallyAt(r, id, at)
+	}
+	if err != nil {
+		return err
+	}
+	writeTally(w, r.caller, tally)
 	return nil
 }
 
-func writeTally(w http.ResponseWriter, tally voting.Tally) {
+// writeTally answers with what the caller may see of a tally.
+func writeTally(w http.ResponseWriter, to *Caller, tally voting.Tally) {
+	if to.isAudience() {
+		tally = tally.ForViewer()
+	}
 	writeJSON(w, http.StatusOK, tally.AppendJSON(make([]byte, 0, 512)))
 }
 
-func (a *API) deleteVote(w http.ResponseWriter, r *request) error {
-	id, err := r.id()
+func (a *API) deleteVote(w http.ResponseWriter, r *apiRequest) error {
+	id, err := r.ownedID()
 	if err != nil {
 		return err
 	}
-	return done(w, a.config.Voting.Reset(r.Context(), r.caller.poll(id)))
+	return writeDone(w, a.config.Voting.Reset(r.Context(), r.caller.poll(id)))
 }
 
-func (a *API) postVoteModifier(w http.ResponseWriter, r *request) error {
-	id, err := r.id()
+func (a *API) postVoteModifier(w http.ResponseWriter, r *apiRequest) error {
+	id, err := r.ownedID()
 	if err != nil {
 		return err
 	}
@@ -109,10 +137,14 @@ func (a *API) postVoteModifier(w http.ResponseWriter, r *request) error {
 	if body.err != nil || user == "" || !body.has("add") {
 		return errInvalidBody()
 	}
-	return done(w, a.config.Voting.Modify(r.Context(), r.caller.poll(id), user, add))
+	keys, err := a.requestKeys(r, id)
+	if err != nil {
+		return err
+	}
+	return writeDoneOnce(w, keys, a.config.Voting.Modify(r.Context(), r.caller.poll(id), user, add, keys...))
 }
 
-func (a *API) postVoteConfig(w http.ResponseWriter, r *request) error {
+func (a *API) postVoteConfig(w http.ResponseWriter, r *apiRequest) error {
 	body := decodeObject(r.body)
 	id, in := body.text("id"), body.object("config")
 	if body.err != nil {
@@ -122,15 +154,21 @@ func (a *API) postVoteConfig(w http.ResponseWriter, r *request) error {
 	if in.err != nil {
 		return in.err
 	}
+	if err := checkStored(config.UserData); err != nil {
+		return err
+	}
 	if id == "" {
 		id = defaultID
 	}
-	return done(w, a.config.Voting.Configure(r.Context(), r.caller.poll(id), config))
+	if err := r.caller.checkOwner(id); err != nil {
+		return err
+	}
+	return writeDone(w, a.config.Voting.Configure(r.Context(), r.caller.poll(id), config))
 }
 
 // decodeConfig reads a configuration (section 2.4): what was left out of the
 // limits is 1.
-func decodeConfig(in *object) voting.Config {
+func decodeConfig(in *jsonObject) voting.Config {
 	return voting.Config{
 		UserIDVoting:           in.boolean("userIDVoting"),
 		DistinctOptionsPerUser: in.integer("distinctOptionsPerUser", 1),
@@ -143,19 +181,25 @@ func decodeConfig(in *object) voting.Config {
 		UserData:               in.members["userData"],
 		StartsAt:               in.integer("startsAt", 0),
 		EndsAt:                 in.integer("endsAt", 0),
+		ResultsVisibility:      voting.Visibility(in.text("resultsVisibility")),
+		ShowCount:              in.boolean("showCount"),
+		LoggedInOnly:           in.boolean("loggedInOnly"),
 	}
 }
 
-// configAnswer is a configuration as GET shows it: without prompt and userData.
+// configAnswer is the answer to GET /vote_config, which always has prompt, userData
+// and options.
 type configAnswer struct {
 	voting.Config
 	Prompt   string          `json:"prompt"`
 	UserData json.RawMessage `json:"userData"`
 	Options  []string        `json:"options"`
 	Status   voting.Status   `json:"status"`
+	// Version takes the place of the configuration's, which GET /poll shows.
+	Version int64 `json:"version,omitempty"`
 }
 
-func (a *API) getVoteConfig(w http.ResponseWriter, r *request) error {
+func (a *API) getVoteConfig(w http.ResponseWriter, r *apiRequest) error {
 	id, err := r.id()
 	if err != nil {
 		return err
@@ -172,7 +216,7 @@ func (a *API) getVoteConfig(w http.ResponseWriter, r *request) error {
 	if answer.Options == nil {
 		answer.Options = []string{}
 	}
-	return encode(w, answer)
+	return writeValue(w, answer)
 }
 
 // logRecord is an element of section 2.3.
@@ -183,23 +227,23 @@ type logRecord struct {
 	Timestamp  int64  `json:"timestamp"`
 }
 
-// getVoteLogs streams the log. A page that limit cuts off ends with the place
-// from which the next one goes on.
-func (a *API) getVoteLogs(w http.ResponseWriter, r *request) error {
+// getVoteLogs streams the log. A page that limit cuts off ends with the cursor of
+// the next page.
+func (a *API) getVoteLogs(w http.ResponseWriter, r *apiRequest) error {
 	id, err := r.id()
 	if err != nil {
 		return err
 	}
-	limit, err := r.positive("limit")
+	limit, err := r.positiveParameter("limit")
 	if err != nil {
 		return err
 	}
-	cursor, _ := r.parameter("after")
+	cursor, _ := r.queryParameter("after")
 	after, err := voting.ParseCursor(cursor)
 	if err != nil {
 		return err
 	}
-	list, next := newList(w, r, "result"), ""
+	list, next := newListWriter(w, r, "result"), ""
 	var last voting.Cursor
 	for record, err := range a.config.Voting.Log(r.Context(), r.caller.poll(id), after) {
 		if err != nil {
@@ -220,9 +264,9 @@ func (a *API) getVoteLogs(w http.ResponseWriter, r *request) error {
 	return list.end("")
 }
 
-// positive returns the query parameter of that name, 0 when there is none.
-func (r *request) positive(name string) (int, error) {
-	text, ok := r.parameter(name)
+// positiveParameter returns the query parameter of that name, 0 when there is none.
+func (r *apiRequest) positiveParameter(name string) (int, error) {
+	text, ok := r.queryParameter(name)
 	if !ok {
 		return 0, nil
 	}

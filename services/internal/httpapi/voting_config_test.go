@@ -22,6 +22,15 @@ func TestConfigIsReadBackWithoutPromptAndUserData(t *testing.T) {
 		"votesPerOption":4,"global":true,"disabled":true,"prompt":"","options":["a","<b>",""],"userData":null,"startsAt":1,"endsAt":2,"status":"expired"}`)
 }
 
+// The later fields are in the answer where they are used.
+func TestConfigShowsTheLaterFields(t *testing.T) {
+	a := newAPI(t)
+	a.as(broadcaster(), "POST", "/vote_config", `{"config":{"resultsVisibility":"afterVote","showCount":true,"loggedInOnly":true}}`).want(200, "{}")
+	a.as(viewer(), "GET", "/vote_config", "").want(200, `{"userIDVoting":false,"distinctOptionsPerUser":1,"totalVotesPerUser":1,
+		"votesPerOption":1,"global":false,"disabled":false,"prompt":"","options":[],"userData":null,"startsAt":0,"endsAt":0,"status":"active",
+		"resultsVisibility":"afterVote","showCount":true,"loggedInOnly":true}`)
+}
+
 func TestConfigBodies(t *testing.T) {
 	a := newAPI(t)
 	for _, body := range []string{
@@ -30,6 +39,7 @@ func TestConfigBodies(t *testing.T) {
 		`{"config":{"totalVotesPerUser":"3"}}`, `{"config":{"totalVotesPerUser":1.5}}`, `{"config":{"votesPerOption":null}}`,
 		`{"config":{"prompt":null}}`, `{"config":{"prompt":5}}`, `{"config":{"options":null}}`, `{"config":{"options":"a"}}`,
 		`{"config":{"options":[1]}}`, `{"config":{"options":[null]}}`, `{"config":{"startsAt":"1"}}`, `{"config":{"endsAt":null}}`,
+		`{"config":{"resultsVisibility":1}}`, `{"config":{"showCount":"true"}}`, `{"config":{"loggedInOnly":null}}`,
 	} {
 		a.as(broadcaster(), "POST", "/vote_config", body).refused(400, "Invalid body")
 	}

@@ -1,8 +1,11 @@
-// Package key builds the names under which streams and documents are stored.
+// Package key is the identity of streams and documents, and the names under which
+// they are stored.
 //
-// A name is the path-escaped parts joined by slashes: plain ASCII whatever the
-// parts hold, readable in a database shell, and never the same for two
-// different lists of parts. The package may not import anything of the project.
+// A stored name is the path-escaped elements joined by slashes: plain ASCII
+// whatever the elements hold, readable in a database shell, and never the same
+// for two different identities. Name is the value that names are made from and
+// parsed to; stores and the engine treat names as opaque. The package may not
+// import anything of the project.
 package key
 
 import (

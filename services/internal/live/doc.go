@@ -1,37 +1,38 @@
-// Package live tells those who listen what has changed: the votes of polls, state
+// Package live tells subscribers what has changed: the votes of polls, state
 // documents, and messages.
 //
 //	commits here ──hint──┐
-//	commits elsewhere ───┴▶ source ── looks again, at most so often ──▶ event ──▶ room ──▶ listeners
-//	 (tail of the store,     what it was told last: compared with            bounded buffers
-//	  or its own word)
+//	commits elsewhere ───┴▶ source ── refreshes at a bounded rate ──▶ event ──▶ topics ──▶ subscribers
+//	 (tail of the store,     what was published last:                            bounded buffers
+//	  or its change stream)  compared with a new read
 //
-// A source stands for one poll, document or feed of messages that somebody
-// listens to, or for all polls of a channel or an extension. It exists while it is
-// listened to and a little longer. What nobody listens to costs nothing.
+// A source is one poll, document, feed, buffer or question that a subscriber asked for, or
+// all polls of a channel or an extension. It exists while it has subscribers and a
+// little longer. Data without subscribers costs nothing.
 //
 // # Promises
 //
-//  1. An event carries what a read returned just before, one that saw every write
-//     acknowledged by then. Events of one source are sent in the order of those
-//     reads, so that no older figure follows a newer one.
+//  1. An event carries what a recent read returned, one that covers the change which
+//     the event is about. Events of one source are sent in the order of those reads, so
+//     that no older value follows a newer one.
 //
-//  2. Hints only say when to look. What has changed is found by comparing, so that
-//     a hint may come twice, late or out of order. Where other processes write,
-//     too, the tail of the store is asked all the time for what was not hinted at,
-//     so that nothing rests on who lives or can be reached. Where the store itself
-//     tells what is written it is asked less often.
+//  2. Hints only say when to read. Package event finds changes by comparing, so that
+//     a hint may come twice, late or out of order. Where other processes write too,
+//     the broker polls the tail of the store for changes without hints, so that
+//     nothing depends on which processes run or can be reached. While the store
+//     itself reports writes, the broker polls less often.
 //
-//  3. After the last change of a source there is an event that says what it came
-//     to, and whatever failed meanwhile is tried again. When a poll ends there is
-//     one more, with or without votes.
+//  3. After the last change of a source there is an event with its final value, and
+//     failed reads are retried. When a poll ends there is one more event, with or
+//     without votes.
 //
-//  4. A listener that was told it listens hears of every change after that, once,
-//     and of messages every single one in their order. Where that cannot be kept
-//     because too much was missed it hears a resync event and has to read anew.
+//  4. A subscriber whose subscription succeeded receives every change after it, once,
+//     and every single message, in order. Where that cannot be kept because too much
+//     was missed, it receives a resync event and has to read everything again.
 //
-//  5. Nobody waits for a listener. Who does not keep up is cut off.
+//  5. Publishing never waits for a subscriber. One that does not keep up is
+//     disconnected.
 //
-// The package may not know HTTP or a database. It starts no goroutine that
-// [Hub.Close] does not wait for.
+// The package may not know HTTP, a database or a domain. It starts no goroutine that
+// [Broker.Close] does not wait for.
 package live

@@ -2,257 +2,279 @@ package live
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/services/internal/budget"
+	"github.com/acclaim-dev/acclaim/services/internal/event"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// source is something that is listened to. At most one goroutine, its worker,
-// looks at it, and only while there is reason to.
-type source struct {
-	hub     *Hub
-	name    string // of a stream or a document, or what the names of streams begin with
-	sort    sort
-	every   time.Duration // the least time between two looks
-	subject subject
-	// primed is closed when the source has been looked at for the first time, or
-	// primeErr says why not. Changes are those since.
+// trackedSource is something that subscribers follow. At most one goroutine, its worker,
+// refreshes it, and only while there is a reason to.
+type trackedSource struct {
+	broker    *Broker
+	name      string           // of a stream or a document, or the prefix of streams' names
+	kind      event.SourceKind // 0: all polls of an audience
+	every     time.Duration    // the least time between two refreshes
+	refresher sourceRefresher
+	lease     *budget.Lease[Holder] // nil where no quota holds
+	group     *pollGroup            // the group that found the poll; nil: a subscriber named it
+	// primed is closed after the first refresh, with primeErr if that failed. Changes
+	// are those since.
 	primed   chan struct{}
 	primeErr error
 
-	mu       sync.Mutex
-	head     uint64 // the newest place that was looked at
-	hinted   uint64 // the newest place that was hinted at since the last look began
-	looked   time.Time
-	dirty    bool // it has to be looked at, whatever its place
-	working  bool
-	ended    bool
-	returned []returned
-	alarm    *time.Timer
+	mu         sync.Mutex
+	head       uint64 // the newest head that was read
+	hinted     uint64 // the newest head in a hint since the last refresh began
+	lastRead   time.Time
+	configured bool // as of the last refresh
+	hides      bool // likewise: viewers do not see the poll's results
+	timely     bool // a transition is due, which waits for no tick
+	dirty      bool // it has to be read, whatever its head
+	due        bool // it has to be refreshed; a read that reaches its head is new enough
+	working    bool
+	closed     bool
+	resuming   []resumption
+	alarm      *time.Timer
 
-	// Under hub.mu.
+	// Under broker.mu.
 	refs int
 	idle *time.Timer
 
-	// Under hub.publishing.
-	since   uint64   // the hub's last event when the source began
-	sent    []*event // the newest of each name, but for messages
-	message uint64   // the number of the newest message
+	// Under broker.publishing.
+	since   eventNumbers   // the broker's last event when the source began
+	newest  []*event.Event // the newest of each name and side, but for messages
+	message uint64         // the number of the newest message, or of a buffer's newest chunk
 }
 
-// sort is what a source is, as the tail of the store sees it.
-type sort int
-
-const (
-	ofFeed sort = iota
-	ofPoll
-	ofDocument
-	ofSiblings // all streams whose names begin alike
-)
-
-// subject is what a source looks at.
-type subject interface {
-	// look reads the subject and says what has changed since the look before.
-	look(ctx context.Context) (news, error)
-	// end gives back what the subject keeps.
-	end()
+// sourceRefresher reads what a source stands for.
+type sourceRefresher interface {
+	// refresh returns what has changed since the refresh before. A read that reaches
+	// the hinted head is new enough; 0 asks for a read of its own.
+	refresh(ctx context.Context, hinted uint64) (sourceUpdate, error)
+	// close releases what the refresher holds.
+	close()
 }
 
-// news is what a look found.
-type news struct {
-	events  []*event
+// sourceUpdate is the result of a refresh.
+type sourceUpdate struct {
+	events  []*event.Event
 	head    uint64
 	message uint64
-	again   time.Time // when something changes with nobody writing; zero: never
+	// configured reports whether staff has configured the poll that the source is.
+	configured bool
+	// hides reports that viewers do not see the results of that poll.
+	hides bool
+	again time.Time // when the source changes without a write; zero: never
 }
 
-// returned is a listener that has come back and has missed what came after one
-// event, up to another.
-type returned struct {
-	listener      *Listener
+// resumption is a subscriber that reconnected and missed the events after one, up to
+// the one after which it joined.
+type resumption struct {
+	subscriber    *Subscriber
 	after, joined uint64
 }
 
-// quietAfter is how long a poll must not have changed to be asked for less often.
-const quietAfter = time.Minute
+const (
+	// quietAfter is the time without a change after which the tail is polled less often
+	// for a poll.
+	quietAfter = time.Minute
+	// retryEvery is the pause after a failed refresh.
+	retryEvery = time.Second
+)
 
-// retryEvery is how long after a failure a source is looked at again.
-const retryEvery = time.Second
-
-// begin is a source's first look, and the worker that goes on from there.
-func (s *source) begin() {
-	n, err := s.subject.look(s.hub.ctx)
-	s.hub.publishing.Lock()
-	s.since, s.message = s.hub.number, n.message
-	s.hub.publishing.Unlock()
+// runFirst is a source's first refresh, and the worker that follows it.
+func (s *trackedSource) runFirst() {
+	_, hinted := s.beginRefresh()
+	u, err := s.refresher.refresh(s.broker.ctx, hinted)
+	s.broker.publishing.Lock()
+	s.since, s.message = s.broker.sequence, u.message
+	s.broker.publishing.Unlock()
 	if err != nil {
 		s.primeErr = err
-		s.hub.drop(s, err)
+		s.broker.removeSource(s, err)
 		close(s.primed)
 		return
 	}
-	s.hub.publish(s, n, nil)
-	s.settle(n)
+	s.broker.publishUpdate(s, u, nil)
+	s.recordRefresh(u)
 	close(s.primed)
-	// What was new has been told of just now.
-	if len(n.events) > 0 && !s.pause(s.every) || s.rest() {
+	// A poll that was new has been published just now.
+	if len(u.events) > 0 && !s.pause(s.every) || s.stopWorking() {
 		return
 	}
-	s.run()
+	s.runRefreshes()
 }
 
-// pause reports false when the hub is closed meanwhile.
-func (s *source) pause(d time.Duration) bool {
+// pause reports false when the broker is closed meanwhile.
+func (s *trackedSource) pause(d time.Duration) bool {
+	if d <= 0 {
+		return s.broker.ctx.Err() == nil
+	}
 	select {
 	case <-time.After(d):
 		return true
-	case <-s.hub.ctx.Done():
+	case <-s.broker.ctx.Done():
 		return false
 	}
 }
 
-// run looks until there is no reason to any more. It ends no sooner than the next
-// look may come.
-func (s *source) run() {
+// runRefreshes refreshes until there is no reason to any more. It ends no sooner than the
+// next refresh may come.
+func (s *trackedSource) runRefreshes() {
+	if s.group != nil {
+		s.group.active.Add(1)
+		defer s.group.active.Add(-1)
+	}
 	for {
-		wait := s.every
-		returned := s.take()
-		n, err := s.subject.look(s.hub.ctx)
+		if !s.awaitTick() {
+			return
+		}
+		wait := s.leastPause()
+		resuming, hinted := s.beginRefresh()
+		u, err := s.refresher.refresh(s.broker.ctx, hinted)
 		if err == nil {
-			s.hub.stats.looks.Add(1)
-			s.hub.publish(s, n, returned)
-			s.settle(n)
+			s.broker.stats.refreshes.Add(1)
+			s.broker.publishUpdate(s, u, resuming)
+			s.recordRefresh(u)
+			if u.hides {
+				wait = 0 // the tick is enough
+			}
 		} else {
-			s.failed(err, returned)
+			s.scheduleRetry(err, resuming)
 			wait = retryEvery
 		}
-		if !s.pause(wait) || s.rest() {
+		if !s.pause(wait) || s.stopWorking() {
 			return
 		}
 	}
 }
 
-// take returns who waits for a look that is about to begin.
-func (s *source) take() []returned {
+// awaitTick waits, where viewers do not see a poll's results, for the next full second of
+// the clock (or what else the least time between refreshes is). Were such a poll refreshed
+// whenever a vote comes, what viewers do receive of it would tell them by its delay that
+// one had come. It reports false when the broker is closed meanwhile.
+func (s *trackedSource) awaitTick() bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	waiting := s.returned
-	s.hinted, s.dirty, s.returned = 0, false, nil
-	return waiting
+	waits := s.hides && !s.timely
+	s.mu.Unlock()
+	return !waits || s.pause(s.every-time.Duration(time.Now().UnixNano())%s.every)
 }
 
-// failed has the look repeated.
-func (s *source) failed(err error, waiting []returned) {
-	if s.hub.ctx.Err() == nil {
-		s.hub.stats.failures.Add(1)
-		s.hub.options.Logger.Warn("what is listened to cannot be read; it is tried again", "name", s.name, "error", err)
+// leastPause returns the least time between two refreshes. Polls that viewers made up
+// share a rate of events, so that thousands of them do not drown what staff sends.
+func (s *trackedSource) leastPause() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.group == nil || s.configured {
+		return s.every
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dirty, s.returned = true, append(waiting, s.returned...)
+	return max(s.every, time.Duration(s.group.active.Load())*s.broker.tuning.madeUpEvery)
 }
 
-// settle notes how far a look has come and when there is to be another.
-func (s *source) settle(n news) {
+// beginRefresh returns the subscribers that wait for the refresh which begins, and
+// the head that it has to reach; 0 when the source has to be read in any case.
+func (s *trackedSource) beginRefresh() (resuming []resumption, hinted uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.head, s.looked = max(s.head, n.head), time.Now()
+	resuming = s.resuming
+	hinted = s.hinted
+	if s.due {
+		hinted = max(hinted, s.head)
+	}
+	if s.dirty {
+		hinted = 0
+	}
+	s.hinted, s.dirty, s.due, s.timely, s.resuming = 0, false, false, false, nil
+	return resuming, hinted
+}
+
+// recordRefresh notes the head that a refresh reached and when to refresh again.
+func (s *trackedSource) recordRefresh(u sourceUpdate) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.head, s.lastRead, s.configured = max(s.head, u.head), time.Now(), u.configured
+	s.hides = u.hides
 	if s.alarm != nil {
 		s.alarm.Stop()
 		s.alarm = nil
 	}
-	if !n.again.IsZero() && !s.ended {
-		s.alarm = time.AfterFunc(time.Until(n.again), func() { s.hub.poke(s) })
+	if !u.again.IsZero() && !s.closed {
+		s.alarm = time.AfterFunc(time.Until(u.again), s.refreshInTime)
 	}
 }
 
-// rest ends the worker unless there is something to look for. What a hint told
-// while it looked may be what it saw: reading a poll that is at home elsewhere is
-// itself a hint.
-func (s *source) rest() bool {
+// refreshInTime has the source refreshed when it changes without a write.
+func (s *trackedSource) refreshInTime() {
+	s.mu.Lock()
+	s.timely = true
+	s.mu.Unlock()
+	s.broker.scheduleSource(s, s.kind == event.Poll)
+}
+
+// stopWorking ends the worker unless there is a reason to refresh. The refresh may
+// have covered a hint that came while it ran: reading a poll that another process
+// owns is itself a hint.
+func (s *trackedSource) stopWorking() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.working = (s.dirty || s.hinted > s.head) && !s.ended
+	s.working = (s.dirty || s.due || s.hinted > s.head) && !s.closed
 	return !s.working
 }
 
-// place returns how far the source was looked at.
-func (s *source) place() uint64 {
+// currentHead returns the newest head that was read.
+func (s *trackedSource) currentHead() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.head
 }
 
-// quiet reports whether there was nothing to look for lately.
-func (s *source) quiet() bool {
+// standing returns 1 for a configured poll and 0 for another, and when it was last read.
+func (s *trackedSource) standing() (configured int, lastRead time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Since(s.looked) > quietAfter
+	if s.configured {
+		configured = 1
+	}
+	return configured, s.lastRead
 }
 
-// touch is a hint that the source has come to a place.
-// hub.mu is held and the hub is open.
-func (s *source) touch(head uint64) {
+// isQuiet reports whether there was no reason to refresh lately. A poll that hides its
+// results never is: whether it had votes may not show in the delay of other events.
+func (s *trackedSource) isQuiet() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if head > s.head {
-		s.hinted = max(s.hinted, head)
-		s.work()
-	}
+	return !s.hides && time.Since(s.lastRead) > quietAfter
 }
 
-// mark has the source looked at. hub.mu is held and the hub is open.
-func (s *source) mark() {
+// keepNewest keeps the newest event of each name and side. broker.publishing is held.
+func (s *trackedSource) keepNewest(e *event.Event) {
+	if _, _, ok := e.Span(); ok || e.Message > 0 {
+		return // the log has them
+	}
+	s.newest = slices.DeleteFunc(s.newest, func(old *event.Event) bool {
+		return old.Name == e.Name && (e.For == event.Everyone || old.For == e.For)
+	})
+	s.newest = append(s.newest, e)
+}
+
+// close ends a source that the broker has removed.
+func (s *trackedSource) close() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dirty = true
-	s.work()
-}
-
-// work makes sure of a worker. s.mu and hub.mu are held.
-func (s *source) work() {
-	if !s.working && !s.ended {
-		s.working = true
-		s.hub.work.Go(s.run)
-	}
-}
-
-// redeliver has a listener told what it missed, as it is now.
-func (s *source) redeliver(r returned) {
-	s.mu.Lock()
-	s.returned = append(s.returned, r)
-	s.mu.Unlock()
-	s.hub.poke(s)
-}
-
-// remember keeps the newest event of each name. hub.publishing is held.
-func (s *source) remember(e *event) {
-	if e.message > 0 {
-		return // the feed keeps them
-	}
-	for i, old := range s.sent {
-		if old.name == e.name {
-			s.sent[i] = e
-			return
-		}
-	}
-	s.sent = append(s.sent, e)
-}
-
-// end is the end of a source that the hub has forgotten.
-func (s *source) end() {
-	s.mu.Lock()
-	s.ended = true
+	s.closed = true
 	if s.alarm != nil {
 		s.alarm.Stop()
 	}
 	s.mu.Unlock()
-	s.subject.end()
+	s.refresher.close()
+	s.lease.Release()
 }
 
-// ready waits for the first look.
-func (s *source) ready(ctx context.Context) error {
+// awaitFirst waits for the first refresh.
+func (s *trackedSource) awaitFirst(ctx context.Context) error {
 	select {
 	case <-s.primed:
 		return s.primeErr

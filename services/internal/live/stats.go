@@ -1,36 +1,44 @@
 package live
 
-import "sync/atomic"
+import (
+	"sync/atomic"
 
-// Stats are the figures of a hub.
+	"github.com/acclaim-dev/acclaim/services/internal/budget"
+)
+
+// Stats are the figures of a broker.
 type Stats struct {
-	Listeners, Sources int
-	// Watched says whether the store tells what any process writes.
-	Watched bool
-	// Looks counts reads of what is listened to, Failures those that failed.
-	Looks, Failures uint64
-	// Events counts what was published, Delivered how often to a listener.
-	Events, Delivered uint64
-	// Slow counts listeners that were cut off because they did not keep up.
+	// Subscribers counts subscribers.
+	Subscribers, Sources int
+	// ChangeStreamActive reports whether the store reports what any process writes.
+	ChangeStreamActive bool
+	// Reads counts refreshes of sources, Failures those that failed.
+	Reads, Failures uint64
+	// Published counts what was published, Delivered the subscribers that it reached.
+	Published, Delivered uint64
+	// Slow counts subscribers that were disconnected because they did not keep up.
 	Slow uint64
+	// SubscriberQuota and SourceQuota are the figures of the quotas.
+	SubscriberQuota, SourceQuota budget.Stats
 }
 
-type counters struct {
-	looks, failures, events, delivered, slow atomic.Uint64
+type brokerCounters struct {
+	refreshes, failures, events, delivered, slow atomic.Uint64
 }
 
-// Stats returns the figures as they are now.
-func (h *Hub) Stats() Stats {
-	h.mu.RLock()
-	sources := len(h.sources)
-	h.mu.RUnlock()
-	h.publishing.Lock()
-	listeners := h.listeners
-	h.publishing.Unlock()
+// Stats returns the figures of this moment.
+func (b *Broker) Stats() Stats {
+	b.mu.RLock()
+	sources := len(b.sources)
+	b.mu.RUnlock()
+	b.publishing.Lock()
+	subscribers := b.subscribers
+	b.publishing.Unlock()
 	return Stats{
-		Listeners: listeners, Sources: sources, Watched: h.watched.Load(),
-		Looks: h.stats.looks.Load(), Failures: h.stats.failures.Load(),
-		Events: h.stats.events.Load(), Delivered: h.stats.delivered.Load(),
-		Slow: h.stats.slow.Load(),
+		Subscribers: subscribers, Sources: sources, ChangeStreamActive: b.watched.Load(),
+		Reads: b.stats.refreshes.Load(), Failures: b.stats.failures.Load(),
+		Published: b.stats.events.Load(), Delivered: b.stats.delivered.Load(),
+		Slow:            b.stats.slow.Load(),
+		SubscriberQuota: b.quotas.subscribers.Stats(), SourceQuota: b.quotas.sources.Stats(),
 	}
 }

@@ -5,20 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// watch has the store itself tell what is written, as long as somebody listens. It
-// shortens the wait for the tail, and takes nothing's place.
-type watch struct {
-	hub     *Hub
-	changed chan struct{} // 1: hub.watched has changed, or something may have been missed
-	never   atomic.Bool   // the store has said that it cannot be watched
+// changeWatch runs Options.Watch as long as there are subscribers. It shortens the wait
+// for the tail; the tail stays complete without it.
+type changeWatch struct {
+	broker  *Broker
+	changed chan struct{} // 1: broker.watched has changed, or something may have been missed
+	never   atomic.Bool   // the store has refused to be watched
 
 	// Both are nil while nothing runs.
 	stop context.CancelFunc
 	done chan struct{}
 }
 
-// tend begins or ends watching where that is due. The one before has ended then.
-func (w *watch) tend() {
+// adjust starts or stops watching where that is due. It starts no second one before
+// the first has ended.
+func (w *changeWatch) adjust() {
 	if w.done != nil {
 		select {
 		case <-w.done:
@@ -26,54 +27,54 @@ func (w *watch) tend() {
 		default:
 		}
 	}
-	listened := w.hub.listened()
+	needed := w.broker.hasSources()
 	switch {
-	case listened && w.done == nil && w.hub.options.Watch != nil && !w.never.Load():
-		ctx, cancel := context.WithCancel(w.hub.ctx)
+	case needed && w.done == nil && w.broker.options.Watch != nil && !w.never.Load():
+		ctx, cancel := context.WithCancel(w.broker.ctx)
 		done := make(chan struct{})
 		w.stop, w.done = cancel, done
-		w.hub.work.Go(func() { defer close(done); w.run(ctx) })
-	case !listened:
+		w.broker.work.Go(func() { defer close(done); w.run(ctx) })
+	case !needed:
 		w.end()
 	}
 }
 
-func (w *watch) end() {
+func (w *changeWatch) end() {
 	if w.stop != nil {
 		w.stop()
 	}
 }
 
-func (w *watch) run(ctx context.Context) {
-	logger := w.hub.options.Logger
+func (w *changeWatch) run(ctx context.Context) {
+	logger := w.broker.options.Logger
 	failing := false
-	err := w.hub.options.Watch(ctx, w.hub.Touch, func(err error) {
+	err := w.broker.options.Watch(ctx, w.broker.notifySource, func(err error) {
 		if err != nil && !failing {
-			logger.Warn("the store cannot be watched for now; its tail is asked more often", "error", err)
+			logger.Warn("the change stream of the store failed; polling its tail more often", "error", err)
 		}
 		failing = err != nil
-		if w.hub.watched.Swap(!failing) || !failing {
-			w.tell()
+		if w.broker.watched.Swap(!failing) || !failing {
+			w.signalChange()
 		}
 	})
-	w.hub.watched.Store(false)
+	w.broker.watched.Store(false)
 	if ctx.Err() == nil {
 		w.never.Store(true)
-		logger.Info("the store cannot be watched; its tail is asked instead", "reason", err)
+		logger.Info("the store has no change stream; polling its tail instead", "reason", err)
 	}
-	w.tell()
+	w.signalChange()
 }
 
-func (w *watch) tell() {
+func (w *changeWatch) signalChange() {
 	select {
 	case w.changed <- struct{}{}:
 	default:
 	}
 }
 
-// listened reports whether anything is followed.
-func (h *Hub) listened() bool {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	return len(h.sources) > 0
+// hasSources reports whether anything is followed.
+func (b *Broker) hasSources() bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return len(b.sources) > 0
 }

@@ -1,4 +1,4 @@
-package live_test
+package live
 
 import (
 	"context"
@@ -8,12 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/live"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 	"github.com/acclaim-dev/acclaim/services/message"
 )
 
-// watched is a store that tells what is written in it, or not, as the test wants.
+// watched is a store whose change stream the test plays.
 type watched struct {
 	*storetest.Memory
 	asked    atomic.Int64 // how often the tail was
@@ -26,9 +25,9 @@ type watched struct {
 
 func newWatched() *watched { return &watched{Memory: storetest.NewMemory(), refusal: make(chan error)} }
 
-func (w *watched) Grown(ctx context.Context, heads map[string]uint64) ([]string, error) {
+func (w *watched) Advanced(ctx context.Context, heads map[string]uint64) ([]string, error) {
 	w.asked.Add(1)
-	return w.Memory.Grown(ctx, heads)
+	return w.Memory.Advanced(ctx, heads)
 }
 
 func (w *watched) watch(ctx context.Context, touch func(string, uint64), watching func(error)) error {
@@ -53,12 +52,12 @@ func (w *watched) asks() int64 {
 	return w.asked.Load() - before
 }
 
-// follow starts a process that watches a store and has somebody listen, and another
+// follow starts a process that watches a store, with a subscriber, and another one
 // that writes.
-func (w *watched) follow(t *testing.T) (here, there *process, e *ear) {
-	here = start(t, w.Memory, false, func(o *live.Options) { o.Tail, o.Watch = w, w.watch })
+func (w *watched) follow(t *testing.T) (here, there *process, e *client) {
+	here = start(t, w.Memory, false, func(o *Options, _ *tuning) { o.Tail, o.Watch = w, w.watch })
 	there = start(t, w.Memory, false)
-	e = here.listen(subscription())
+	e = here.subscribe(subscription())
 	pass(time.Second + time.Millisecond) // not to ask together with the tail
 	synctest.Wait()
 	return here, there, e
@@ -66,23 +65,23 @@ func (w *watched) follow(t *testing.T) (here, there *process, e *ear) {
 
 func (p *process) tick() {
 	p.t.Helper()
-	p.say(message.Feed{Channel: "1"}, "", "tick", "1")
+	p.publish(message.Feed{Channel: "1"}, "", "tick", "1")
 }
 
 const ticked = "broadcast tick 1"
 
-// Where the store tells what is written it is heard at once, and the tail is asked
-// less often; often enough for what the store does not tell.
+// While the store reports writes, events come at once, and the tail is polled less
+// often; often enough for writes that the store does not report.
 func TestWatchedStore(t *testing.T) {
 	in(t, func(t *testing.T) {
 		w := newWatched()
 		here, there, e := w.follow(t)
-		if n := w.asks(); n != 32 || here.hub.Stats().Watched {
+		if n := w.asks(); n != 32 || here.broker.Stats().ChangeStreamActive {
 			t.Errorf("asked %d times in 8 s before it is watched", n)
 		}
 		w.watching(nil)
 		pass(time.Second)
-		if n := w.asks(); n != 4 || !here.hub.Stats().Watched {
+		if n := w.asks(); n != 4 || !here.broker.Stats().ChangeStreamActive {
 			t.Errorf("asked %d times in 8 s while it is watched", n)
 		}
 		there.tick()
@@ -92,14 +91,14 @@ func TestWatchedStore(t *testing.T) {
 		there.vote("new", "U1")
 		w.touch(pollOf("new").Stream(), 1)
 		e.want("broadcast vote_update:new 1 votes")
-		there.tick() // is not told
+		there.tick() // is not reported
 		pass(2 * time.Second)
 		e.want(ticked)
 	})
 }
 
-// What was written while nobody told of it is asked for as soon as somebody does
-// again, and meanwhile the tail is asked as often as ever.
+// The tail is polled as often as before while the change stream fails, and at once
+// when it works again.
 func TestWatchingFails(t *testing.T) {
 	in(t, func(t *testing.T) {
 		w := newWatched()
@@ -108,7 +107,7 @@ func TestWatchingFails(t *testing.T) {
 		pass(300 * time.Millisecond)
 		there.tick()
 		e.want()
-		w.watching(nil) // begun anew
+		w.watching(nil) // started again
 		e.want(ticked)
 		pass(time.Second)
 		there.tick()
@@ -127,8 +126,8 @@ func TestWatchingFails(t *testing.T) {
 	})
 }
 
-// A store is watched while somebody listens, by one at a time.
-func TestWatchedWhileSomebodyListens(t *testing.T) {
+// A store is watched while there are subscribers, once at a time.
+func TestWatchedWhileThereAreSubscribers(t *testing.T) {
 	in(t, func(t *testing.T) {
 		w := newWatched()
 		here, _, e := w.follow(t)
@@ -136,10 +135,10 @@ func TestWatchedWhileSomebodyListens(t *testing.T) {
 		e.Close()
 		pass(2 * time.Minute)
 		synctest.Wait()
-		if w.begun.Load() != 1 || w.running.Load() != 0 || here.hub.Stats().Watched {
-			t.Errorf("begun %d times, %d are running, with nobody listening", w.begun.Load(), w.running.Load())
+		if w.begun.Load() != 1 || w.running.Load() != 0 || here.broker.Stats().ChangeStreamActive {
+			t.Errorf("begun %d times, %d are running, without subscribers", w.begun.Load(), w.running.Load())
 		}
-		here.listen(subscription())
+		here.subscribe(subscription())
 		pass(time.Second)
 		synctest.Wait()
 		if w.begun.Load() != 2 || w.running.Load() != 1 {
@@ -148,7 +147,7 @@ func TestWatchedWhileSomebodyListens(t *testing.T) {
 	})
 }
 
-// A store that cannot be watched is not asked to again.
+// A store that refuses to be watched is not watched again.
 func TestStoreThatCannotBeWatched(t *testing.T) {
 	in(t, func(t *testing.T) {
 		w := newWatched()

@@ -1,4 +1,4 @@
-package live_test
+package live
 
 import (
 	"context"
@@ -11,28 +11,33 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/event"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/live"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/message"
+	"github.com/acclaim-dev/acclaim/services/ranking"
 	"github.com/acclaim-dev/acclaim/services/state"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
-// process is one of those that share a store: its domains and its hub.
+// process is one of those that share a store: its domains and its broker.
 type process struct {
 	t        *testing.T
 	votes    *voting.Service
 	states   *state.Service
 	messages *message.Service
-	hub      *live.Hub
+	buffers  *accumulation.Service
+	ranks    *ranking.Service
+	broker   *Broker
+	notifier event.Notifier
 	down     atomic.Bool // nothing can be read
 	hinting  bool        // reads are hints, as those of another process's polls are
 }
 
-// in runs a test in a bubble, where time is the test's.
+// in runs a test in a bubble with virtual time.
 func in(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, test)
@@ -41,31 +46,33 @@ func in(t *testing.T, test func(t *testing.T)) {
 // pass lets time go by.
 func pass(d time.Duration) { <-time.After(d) }
 
-// start starts a process. One that is alone hears of its own commits only, one
-// that is not hears of nothing but by the tail of the store.
-func start(t *testing.T, store *storetest.Memory, alone bool, change ...func(*live.Options)) *process {
+// start starts a process. One that is alone gets hints of its own commits only, the
+// others have the tail of the store only.
+func start(t *testing.T, store *storetest.Memory, alone bool, change ...func(*Options, *tuning)) *process {
 	p, clock := &process{t: t}, stream.SystemClock()
 	hinted := stream.Options{Exclusive: alone}
 	documents := document.Options{}
 	if alone {
-		hinted.Applied = func(name string, head uint64) { p.hub.Touch(name, head) }
-		documents.Changed = func(key string, version uint64) { p.hub.Touch(key, version) }
+		hinted.Applied, documents.Changed = p.notifier.Notify, p.notifier.Notify
 	}
-	p.votes = voting.NewService(store, clock, hinted, voting.HalfLife)
+	p.votes = voting.NewService(store, clock, hinted)
 	p.messages = message.NewService(store, clock, hinted)
+	p.buffers = accumulation.NewService(store, clock, hinted)
+	p.ranks = ranking.NewService(store, clock, hinted)
 	docs := document.NewService(store, clock, documents)
 	p.states = state.NewService(docs)
-	options := live.Options{Polls: p, Documents: p.states, Messages: p.messages, Streams: store.Begun}
+	reader := event.NewReader(event.Stores{Polls: p, Documents: docs, Messages: p.messages, Buffers: p.buffers, Questions: p.ranks})
+	options, tuned := Options{Reader: reader, Notifier: &p.notifier, Streams: store.FirstChunks}, defaultTuning()
 	if !alone {
 		options.Tail = store
 	}
 	for _, f := range change {
-		f(&options)
+		f(&options, &tuned)
 	}
-	p.hub = live.New(options)
+	p.broker = newTuned(options, tuned)
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
-		for _, closer := range []func(context.Context) error{p.hub.Close, p.votes.Close, p.messages.Close, docs.Close} {
+		for _, closer := range []func(context.Context) error{p.broker.Close, p.votes.Close, p.messages.Close, p.buffers.Close, p.ranks.Close, docs.Close} {
 			if err := closer(ctx); err != nil {
 				t.Error(err)
 			}
@@ -74,14 +81,14 @@ func start(t *testing.T, store *storetest.Memory, alone bool, change ...func(*li
 	return p
 }
 
-// Overview implements [live.Polls].
+// Overview implements [event.PollReader].
 func (p *process) Overview(ctx context.Context, poll voting.Poll) (voting.Overview, error) {
 	if p.down.Load() {
 		return voting.Overview{}, fault.Wrap(fault.Unavailable, errors.New("down"), "down")
 	}
 	o, err := p.votes.Overview(ctx, poll)
 	if p.hinting && err == nil {
-		p.hub.Touch(poll.Stream(), o.Head)
+		p.notifier.Notify(poll.Stream(), o.Head)
 	}
 	return o, err
 }
@@ -113,9 +120,9 @@ func (p *process) end(id string, at int64) {
 	}
 }
 
-func (p *process) say(f message.Feed, to, name, data string) {
+func (p *process) publish(f message.Feed, to, name, data string) {
 	p.t.Helper()
-	f.Environment, f.Extension = "production", "ext"
+	f.Environment, f.Extension, f.Whispers = "production", "ext", to != ""
 	if err := p.messages.Publish(p.t.Context(), f, message.Message{To: to, Name: name, Data: json.RawMessage(data)}); err != nil {
 		p.t.Fatal(err)
 	}
@@ -133,69 +140,60 @@ func (p *process) write(scope state.Scope, body string) {
 	}
 }
 
-// ear is a listener and the last id it heard.
-type ear struct {
-	*live.Listener
-	t    *testing.T
-	last string
-	text []byte
+// client is a subscriber and what its client knows.
+type client struct {
+	*Subscriber
+	t      *testing.T
+	last   string // id
+	queued []Delivery
 }
 
-func subscription(topics ...string) live.Subscription {
-	return live.Subscription{Environment: "production", Extension: "ext", Channel: "1", OpaqueID: "U5", Topics: topics}
+func subscription(topics ...string) Subscription {
+	return Subscription{Environment: "production", Extension: "ext", Channel: "1", OpaqueID: "U5", Topics: topics}
 }
 
-func (p *process) listen(s live.Subscription) *ear {
+func (p *process) subscribe(s Subscription) *client {
 	p.t.Helper()
-	l, err := p.hub.Subscribe(p.t.Context(), s)
+	l, err := p.broker.Subscribe(p.t.Context(), s)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(l.Close)
-	return &ear{Listener: l, t: p.t, text: l.Greet(nil)}
+	return &client{Subscriber: l, t: p.t, queued: l.Greeting()}
 }
 
-// heard returns, when all is still, what was heard since it was last asked: for
+// received returns, when all is still, what was received since the last call: for
 // each event its target, its name and, shortened, its data.
-func (e *ear) heard() (all []string) {
-	e.t.Helper()
+func (c *client) received() (all []string) {
+	c.t.Helper()
 	synctest.Wait()
 	for done := false; !done; {
 		select {
-		case event := <-e.Events():
-			e.text = e.Append(e.text, event)
+		case e := <-c.Events():
+			if d, ok := c.Accept(e); ok {
+				c.queued = append(c.queued, d)
+			}
 		default:
 			done = true
 		}
 	}
-	for block := range strings.SplitSeq(strings.TrimSuffix(string(e.text), "\n\n"), "\n\n") {
-		var target, data string
-		for line := range strings.Lines(block) {
-			field, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
-			switch field {
-			case "id":
-				e.last = value
-			case "event":
-				target = value
-			case "data":
-				data = value
-			}
-		}
-		if target != "" {
-			all = append(all, target+" "+brief(e.t, data))
+	for _, d := range c.queued {
+		c.last = d.ID.String()
+		if d.Event != nil {
+			all = append(all, d.Event.Target()+" "+brief(c.t, d.Event.Envelope()))
 		}
 	}
-	e.text = nil
+	c.queued = nil
 	return all
 }
 
-func brief(t *testing.T, data string) string {
+func brief(t *testing.T, data []byte) string {
 	t.Helper()
 	var envelope struct {
 		Event string
 		Data  json.RawMessage
 	}
-	if err := json.Unmarshal([]byte(data), &envelope); err != nil {
+	if err := json.Unmarshal(data, &envelope); err != nil {
 		t.Fatalf("%v in %q", err, data)
 	}
 	name, ok := strings.CutPrefix(envelope.Event, "production:ext:")
@@ -203,24 +201,25 @@ func brief(t *testing.T, data string) string {
 		t.Errorf("event %q", envelope.Event)
 	}
 	var update struct {
-		ID    string
-		Stats *struct{ Count, Sum json.Number }
+		ID     string
+		Status string
+		Stats  *struct{ Count, Sum json.Number }
 	}
-	if strings.HasPrefix(name, "vote_") {
+	if strings.HasPrefix(name, "vote_") || strings.HasPrefix(name, "poll_") {
 		if err := json.Unmarshal(envelope.Data, &update); err != nil || !strings.HasSuffix(name, ":"+update.ID) {
 			t.Errorf("%s: %v in %s", name, err, envelope.Data)
 		}
 		if update.Stats == nil {
-			return name
+			return strings.TrimSpace(name + " " + update.Status)
 		}
 		return name + " " + update.Stats.Count.String() + " votes"
 	}
 	return name + " " + string(envelope.Data)
 }
 
-func (e *ear) want(events ...string) {
-	e.t.Helper()
-	if got := e.heard(); !slices.Equal(got, events) {
-		e.t.Errorf("heard %q, want %q", got, events)
+func (c *client) want(events ...string) {
+	c.t.Helper()
+	if got := c.received(); !slices.Equal(got, events) {
+		c.t.Errorf("received %q, want %q", got, events)
 	}
 }

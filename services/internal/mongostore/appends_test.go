@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,12 +24,12 @@ func first(name string, writer byte) stream.Chunk {
 }
 
 // Of the chunks in one insert each is stored or refused by itself, and when
-// nobody can tell, each is found out about by itself.
+// unknown, each is settled by itself.
 func TestChunksThatShareAnInsert(t *testing.T) {
 	const mine, another = 1, 2
 	for name, test := range map[string]struct {
 		fault       faultproxy.Fault
-		free, taken string // what is heard of a stream without a chunk, and of one that has one
+		free, taken string // the results for a stream without a chunk and for one with a chunk
 	}{
 		"nothing happens": {faultproxy.None, "nil", "conflict"},
 		"request lost":    {faultproxy.LoseRequest, "open", "open"},
@@ -56,7 +58,7 @@ func TestChunksThatShareAnInsert(t *testing.T) {
 				if s.transactions { // there, the driver's second attempt is answered like the first
 					want = map[byte]string{mine: "nil", another: "conflict"}[author]
 				}
-				if err := outcome(result, i); called(err) != want {
+				if err := insertResult(result, i); called(err) != want {
 					t.Errorf("%s: %v, want %s", r.Stream, err, want)
 				}
 				if err := s.Append(t.Context(), first(r.Stream, mine)); err != nil && !errors.Is(err, stream.ErrConflict) {
@@ -86,14 +88,14 @@ func TestOutcome(t *testing.T) {
 		"stored":               {nil, "nil nil nil"},
 		"one is a duplicate":   {refused(1, 11000), "nil conflict nil"},
 		"one is refused":       {refused(1, 121), "nil open nil"},
-		"not known to be kept": {unconfirmed, "open conflict open"},
+		"not known to be kept": {unconfirmed, "open open open"},
 		"lost":                 {errors.New("lost"), "open open open"},
 		"never sent":           {mongo.ErrClientDisconnected, "unavailable unavailable unavailable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
 			for i := range 3 {
-				got += " " + called(outcome(test.err, i))
+				got += " " + called(insertResult(test.err, i))
 			}
 			if got != " "+test.want {
 				t.Errorf("outcomes are%s, want %s", got, test.want)
@@ -114,13 +116,12 @@ func called(err error) string {
 	return "open"
 }
 
-// The first chunks go at once, each by itself; those that wait go together,
-// within bounds.
+// The first chunk goes at once; those that wait go together, within bounds.
 func TestWaitingChunksShareInserts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		let := make(chan struct{})
 		inserts := make(chan []*chunkRecord, 100)
-		a := newAppends(time.Hour, func(_ context.Context, records []*chunkRecord) error {
+		a := newInsertQueue(time.Hour, func(_ context.Context, records []*chunkRecord) error {
 			inserts <- records
 			<-let
 			return nil
@@ -129,16 +130,14 @@ func TestWaitingChunksShareInserts(t *testing.T) {
 		push := func(count, bytes int) {
 			for range count {
 				go func() {
-					if err := a.append(t.Context(), &chunkRecord{Payload: make([]byte, bytes)}); err != nil {
+					if err := a.insertRecord(t.Context(), &chunkRecord{Payload: make([]byte, bytes)}); err != nil {
 						t.Error(err)
 					}
 				}()
 			}
 			synctest.Wait()
 		}
-		for range insertsAtOnce {
-			push(1, 1)
-		}
+		push(1, 1)
 		push(3, bytesAtOnce/2)
 		push(1, 2*bytesAtOnce)
 		push(chunksAtOnce+1, 1)
@@ -150,30 +149,82 @@ func TestWaitingChunksShareInserts(t *testing.T) {
 			sizes = append(sizes, len(records))
 		}
 		slices.Sort(sizes) // those under way at the same time are in no order
-		want := append(slices.Repeat([]int{1}, insertsAtOnce+3), 2, chunksAtOnce)
+		want := append(slices.Repeat([]int{1}, 4), 2, chunksAtOnce)
 		if !slices.Equal(sizes, want) {
 			t.Errorf("inserts of %v chunks, want %v", sizes, want)
 		}
 	})
 }
 
-// Who gives up waits no longer, and what is under way ends with the store.
+// An insert takes a round trip to a majority, and the server takes them side by side. A
+// chunk that comes while some are under way waits for about a third of that, and never for
+// all of it, also when those hang.
+func TestChunksDoNotWaitForARoundTrip(t *testing.T) {
+	const roundTrip, streams, each = 8 * time.Millisecond, 8, 100
+	synctest.Test(t, func(t *testing.T) {
+		var hangs atomic.Int64
+		a := newInsertQueue(time.Hour, func(ctx context.Context, records []*chunkRecord) error {
+			took := roundTrip
+			if records[0].Seq == 0 {
+				hangs.Add(1)
+				took = time.Hour
+			}
+			return stream.SystemClock().Sleep(ctx, took)
+		})
+		defer a.close()
+		insert := func(seq int64) {
+			if err := a.insertRecord(t.Context(), &chunkRecord{Seq: seq}); err != nil && seq > 0 {
+				t.Error(err)
+			}
+		}
+		inserted := func() (longest, mean time.Duration) {
+			start := time.Now()
+			var writers sync.WaitGroup
+			var waits [streams]time.Duration // the longest of each stream
+			for i := range streams {
+				writers.Go(func() {
+					for range each {
+						before := time.Now()
+						insert(1)
+						waits[i] = max(waits[i], time.Since(before))
+						<-time.After(time.Millisecond / 3)
+					}
+				})
+			}
+			writers.Wait()
+			return slices.Max(waits[:]), time.Since(start)/each - time.Millisecond/3
+		}
+		insert(1) // from which the queue learns how long one takes
+		for range 2 {
+			longest, mean := inserted()
+			if mean > roundTrip*3/2 || longest > 2*roundTrip {
+				t.Errorf("with %d inserts that hang an append takes %v, at most %v", hangs.Load(), mean, longest)
+			}
+			for range insertsSideBySide {
+				go insert(0)
+				<-time.After(roundTrip) // it begins
+			}
+		}
+	})
+}
+
+// A caller that gives up waits no longer, and inserts under way end with the store.
 func TestAppendEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAppends(time.Hour, func(ctx context.Context, _ []*chunkRecord) error {
+		a := newInsertQueue(time.Hour, func(ctx context.Context, _ []*chunkRecord) error {
 			<-ctx.Done()
 			return ctx.Err()
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		heard := make(chan error, 2)
-		go func() { heard <- a.append(ctx, &chunkRecord{}) }()
+		go func() { heard <- a.insertRecord(ctx, &chunkRecord{}) }()
 		synctest.Wait()
 		cancel()
 		if err := <-heard; called(err) != "open" {
 			t.Errorf("given up: %v, want an error that leaves the outcome open", err)
 		}
-		go func() { heard <- a.append(t.Context(), &chunkRecord{}) }()
-		synctest.Wait()
+		go func() { heard <- a.insertRecord(t.Context(), &chunkRecord{}) }()
+		<-time.After(time.Second) // beside the one that hangs
 		a.close()
 		if err := <-heard; called(err) != "open" {
 			t.Errorf("cut off: %v, want an error that leaves the outcome open", err)

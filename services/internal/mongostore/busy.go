@@ -10,55 +10,54 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// patience is how long a command may have to wait for a connection, or a chunk for
-// an insert. Both are given up after selectionTimeout: whoever is let in has time to
-// spare.
-const patience = selectionTimeout / 2
+// busyThreshold is the expected wait, for a connection or for an insert, above
+// which the store reports that it is busy. It leaves accepted commands a margin
+// before selectionTimeout, which ends both waits.
+const busyThreshold = selectionTimeout / 2
 
-// Busy reports, as fault.Unavailable, that whoever asked the database for something
-// now would wait for too long: at the pace of the last commands it takes more than a
-// second until all who wait already have had a connection, or a place in an insert.
-// It costs next to nothing.
+// Busy reports, as fault.Unavailable, that a new command would wait too long: at
+// the pace of the last commands, the commands that already wait need more than a
+// second to get a connection, or a place in an insert. It is cheap.
 func (s *Store) Busy() error {
 	now := time.Now()
-	_, wait := s.appends.state(now)
-	if max(wait, s.queue.wait(now)) > patience {
+	_, wait := s.appends.expectedWait(now)
+	if max(wait, s.queue.expectedWait(now)) > busyThreshold {
 		return fault.New(fault.Unavailable, "too much waits for the database")
 	}
 	return nil
 }
 
-// Waiting returns how many commands wait for a connection now, and chunks for an
-// insert.
+// Waiting returns the number of commands that wait for a connection and of chunks
+// that wait for an insert.
 func (s *Store) Waiting() int64 {
-	chunks, _ := s.appends.state(time.Now())
+	chunks, _ := s.appends.expectedWait(time.Now())
 	return s.queue.waiting.Load() + int64(chunks)
 }
 
-// queue is what is known of those who wait for a connection. The driver keeps one
-// queue for each server; here they are one, as if there were one server.
-type queue struct {
-	connections int64 // as many as there may be; 0: nobody ever waits
+// connectionQueue counts the commands that wait for a connection. The driver has a
+// queue for each server; here they count as one.
+type connectionQueue struct {
+	connections int64 // maximum number; 0: no limit, no command ever waits
 
 	waiting  atomic.Int64
-	began    atomic.Int64 // when somebody began to wait where nobody did; Unix ns
-	answered atomic.Int64 // when a command was answered last; Unix ns
-	took     atomic.Int64 // how long commands take, those before the last weighing less; ns
+	began    atomic.Int64 // when the queue was last empty before a command waited; Unix ns
+	answered atomic.Int64 // last answer to a command; Unix ns
+	took     atomic.Int64 // moving average of the duration of commands; ns
 }
 
-// wait returns how long somebody would wait who came now.
-func (q *queue) wait(now time.Time) time.Duration {
+// expectedWait returns the expected wait of a new command.
+func (q *connectionQueue) expectedWait(now time.Time) time.Duration {
 	waiting := q.waiting.Load()
 	if waiting <= 0 || q.connections <= 0 {
 		return 0
 	}
-	// Where everybody waits and nothing is answered, commands take at least that long.
+	// While commands wait and none is answered, each takes at least that long.
 	silent := now.UnixNano() - max(q.began.Load(), q.answered.Load())
 	return time.Duration(max(q.took.Load(), silent) * waiting / q.connections)
 }
 
-// pool hears who begins and who ceases to wait.
-func (q *queue) pool() *event.PoolMonitor {
+// poolMonitor returns a monitor that counts waiting commands.
+func (q *connectionQueue) poolMonitor() *event.PoolMonitor {
 	return &event.PoolMonitor{Event: func(e *event.PoolEvent) {
 		switch e.Type {
 		case event.ConnectionCheckOutStarted:
@@ -71,15 +70,15 @@ func (q *queue) pool() *event.PoolMonitor {
 	}}
 }
 
-// listen has a monitor of commands tell how long they take. Those that the server
-// holds back, or that take their time, are left out.
-func (q *queue) listen(m *event.CommandMonitor) *event.CommandMonitor {
-	m.Succeeded = func(_ context.Context, e *event.CommandSucceededEvent) { q.note(e.CommandFinishedEvent) }
-	m.Failed = func(_ context.Context, e *event.CommandFailedEvent) { q.note(e.CommandFinishedEvent) }
+// recordDurations makes a monitor of commands record their durations. Commands that
+// the server delays on purpose, or that are slow by nature, are left out.
+func (q *connectionQueue) recordDurations(m *event.CommandMonitor) *event.CommandMonitor {
+	m.Succeeded = func(_ context.Context, e *event.CommandSucceededEvent) { q.recordDuration(e.CommandFinishedEvent) }
+	m.Failed = func(_ context.Context, e *event.CommandFailedEvent) { q.recordDuration(e.CommandFinishedEvent) }
 	return m
 }
 
-func (q *queue) note(e event.CommandFinishedEvent) {
+func (q *connectionQueue) recordDuration(e event.CommandFinishedEvent) {
 	if e.CommandName != "insert" && e.CommandName != "find" {
 		return
 	}

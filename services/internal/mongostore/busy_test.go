@@ -31,12 +31,12 @@ func TestWait(t *testing.T) {
 		"somebody always waits, all is answered": {100, 100, 2 * ms, 3600_000 * ms, 0, 2 * time.Millisecond},
 	} {
 		now := time.Unix(1e9, 0)
-		q := &queue{connections: test.connections}
+		q := &connectionQueue{connections: test.connections}
 		q.waiting.Store(test.waiting)
 		q.took.Store(test.took)
 		q.began.Store(now.UnixNano() - test.began)
 		q.answered.Store(now.UnixNano() - test.answered)
-		if got := q.wait(now); got != test.want {
+		if got := q.expectedWait(now); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
@@ -45,32 +45,33 @@ func TestWait(t *testing.T) {
 // Chunks that wait while inserts take their time tell how long another would wait.
 // Those that have waited too long are taken back, and never inserted.
 func TestChunksWaitForInserts(t *testing.T) {
-	const second, together = time.Second, insertsAtOnce * chunksAtOnce
+	const second, together = time.Second, insertsSideBySide * chunksAtOnce
 	synctest.Test(t, func(t *testing.T) {
 		var inserted atomic.Int64
 		let := make(chan struct{}, 1)
-		a := newAppends(2*second, func(_ context.Context, records []*chunkRecord) error {
+		a := newInsertQueue(2*second, func(_ context.Context, records []*chunkRecord) error {
 			<-let
 			inserted.Add(int64(len(records)))
 			return nil
 		})
+		a.pace.Most = 1
 		pass := func(d time.Duration) { <-time.After(d) }
 		want := func(chunks int, wait time.Duration) {
 			t.Helper()
 			synctest.Wait()
-			if n, w := a.state(time.Now()); n != chunks || w != wait {
+			if n, w := a.expectedWait(time.Now()); n != chunks || w != wait {
 				t.Errorf("%d chunks wait, one more would for %v; want %d and %v", n, w, chunks, wait)
 			}
 		}
 		heard := make(chan error, 10*together)
 		push := func(n int) {
 			for range n {
-				go func() { heard <- a.append(t.Context(), &chunkRecord{}) }()
+				go func() { heard <- a.insertRecord(t.Context(), &chunkRecord{}) }()
 				synctest.Wait()
 			}
 		}
 		want(0, 0)
-		push(insertsAtOnce)
+		push(1)
 		pass(second / 2)
 		want(0, 0)
 		push(together)
@@ -78,7 +79,7 @@ func TestChunksWaitForInserts(t *testing.T) {
 		pass(second / 2)
 		want(together, second)
 		let <- struct{}{} // takes the first hundred along
-		want(together-chunksAtOnce, second/insertsAtOnce)
+		want(together-chunksAtOnce, second*(together-chunksAtOnce)/together)
 		pass(2 * second)
 		want(0, 0)
 		for range together - chunksAtOnce {
@@ -88,18 +89,39 @@ func TestChunksWaitForInserts(t *testing.T) {
 		}
 		close(let)
 		synctest.Wait()
-		if n := inserted.Load(); n != insertsAtOnce+chunksAtOnce {
-			t.Errorf("%d chunks were inserted, want %d", n, insertsAtOnce+chunksAtOnce)
+		if n := inserted.Load(); n != 1+chunksAtOnce {
+			t.Errorf("%d chunks were inserted, want %d", n, 1+chunksAtOnce)
 		}
 		a.close()
 	})
 }
 
-// While the database takes its time, those who wait for a connection are few: the
-// store says that it is busy, and goes on saying so until they have been served.
+// Chunks that come together after an hour without any do not make the store look busy.
+func TestChunksAfterIdleness(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newInsertQueue(time.Hour, func(context.Context, []*chunkRecord) error { return nil })
+		defer a.close()
+		for range 2 {
+			<-time.After(time.Hour)
+			a.mu.Lock()
+			for range chunksAtOnce {
+				a.waiting = append(a.waiting, &pendingChunk{record: &chunkRecord{}, done: make(chan struct{})})
+				a.beginInserts()
+			}
+			a.mu.Unlock()
+			if _, wait := a.expectedWait(time.Now()); wait > busyThreshold {
+				t.Errorf("one more would wait for %v", wait)
+			}
+			synctest.Wait()
+		}
+	})
+}
+
+// While the database is slow, few commands wait for a connection: the store reports
+// that it is busy until they have been served.
 func TestBusy(t *testing.T) {
 	const connections, comers = 4, 200
-	proxy, uri := mongotest.Through(t, mongotest.Patient(mongotest.Start(t)))
+	proxy, uri := mongotest.StartProxy(t, mongotest.WithLongTimeouts(mongotest.Start(t)))
 	s := mustOpen(t, uri+fmt.Sprint("&maxPoolSize=", connections))
 	t.Cleanup(func() { mustClose(t, s) })
 	proxy.Inject(func(string) faultproxy.Action { return faultproxy.Action{Delay: time.Second / 2} })
@@ -124,7 +146,8 @@ func TestBusy(t *testing.T) {
 			t.Errorf("a read that was let in: %v", err)
 		}
 	}
-	// All connections are taken first: from then on those who wait only become more.
+	// All connections are taken first: from then on the number of waiting commands
+	// only grows.
 	for range connections {
 		reads.Go(read)
 	}

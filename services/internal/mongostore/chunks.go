@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -31,7 +30,7 @@ type chunkRecord struct {
 
 func newChunkRecord(chunk *stream.Chunk) *chunkRecord {
 	r := &chunkRecord{
-		Key:     numbered(chunk.Stream, chunk.Seq),
+		Key:     numberedKey(chunk.Stream, chunk.Seq),
 		Stream:  chunk.Stream,
 		Seq:     int64(chunk.Seq),
 		At:      chunk.At,
@@ -46,36 +45,66 @@ func newChunkRecord(chunk *stream.Chunk) *chunkRecord {
 	return r
 }
 
-// numbered returns the _id of the part with that number of something with a
-// name. Names do not contain the separator.
-func numbered(name string, n uint64) string { return fmt.Sprintf("%s#%020d", name, n) }
+// filterByID returns a filter for records by their _ids. Through a mongos it holds the
+// shard key as well: what does not is sent to every shard, and fails when one is away.
+// Elsewhere a lookup by _id alone is the cheapest query of every server.
+func (s *Store) filterByID(id any, shardKey string, value any) bson.D {
+	filter := bson.D{{Key: "_id", Value: id}}
+	if s.sharded {
+		filter = append(filter, bson.E{Key: shardKey, Value: value})
+	}
+	return filter
+}
 
-// Append implements [stream.Store]. Chunks of many streams share an insert, but
-// not where each may be for another shard: all would wait for the slowest of them.
+// chunkFilter is filterByID for a chunk.
+func (s *Store) chunkFilter(name string, seq uint64) bson.D {
+	return s.filterByID(numberedKey(name, seq), streamField, name)
+}
+
+// versionFilter is filterByID for a version of a document.
+func (s *Store) versionFilter(key string, version uint64) bson.D {
+	return s.filterByID(numberedKey(key, version), keyField, key)
+}
+
+// The fields by which the collections are sharded.
+const (
+	streamField = "stream"
+	keyField    = "key"
+)
+
+// anyOf is the condition that a field has one of some values.
+func anyOf(values []string) bson.D { return bson.D{{Key: "$in", Value: values}} }
+
+// numberedKey returns the _id of a numbered part of a named stream, document or
+// snapshot. Names do not contain the separator.
+func numberedKey(name string, n uint64) string { return fmt.Sprintf("%s#%020d", name, n) }
+
+// Append implements [stream.Store]. Chunks of many streams share an insert, but not
+// on a sharded cluster, where all would wait for the slowest shard.
 func (s *Store) Append(ctx context.Context, chunk stream.Chunk) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	record := newChunkRecord(&chunk)
 	if s.sharded {
-		return outcome(s.insertChunks(ctx, []*chunkRecord{record}), 0)
+		return insertResult(s.insertChunks(ctx, []*chunkRecord{record}), 0)
 	}
-	return s.appends.append(ctx, record)
+	return s.appends.insertRecord(ctx, record)
 }
 
-// Replace implements [stream.Store]. The filter of the replacement holds what it is
-// to replace, so that of two at once, or of one that a server applies twice, the
-// second finds nothing.
+// Replace implements [stream.Store]. The filter of the replacement matches the
+// content to replace, so that the second of two concurrent replacements, or of one
+// that a server applies twice, matches nothing.
 func (s *Store) Replace(ctx context.Context, chunk stream.Chunk, expect stream.Digest) error {
 	var stored chunkRecord
-	found, err := s.one(ctx, s.chunks, bson.D{{Key: "_id", Value: numbered(chunk.Stream, chunk.Seq)}}, &stored)
+	found, err := s.readOne(ctx, s.chunks, s.chunkFilter(chunk.Stream, chunk.Seq), &stored)
 	if err != nil {
 		return err
 	}
 	if !found {
 		return stream.ErrConflict
 	}
-	old, err := stored.chunk(nil)
+	old, err := stored.toChunk(nil)
 	switch {
 	case err != nil:
 		return err
@@ -84,36 +113,61 @@ func (s *Store) Replace(ctx context.Context, chunk stream.Chunk, expect stream.D
 	case old.Sum() != expect:
 		return stream.ErrConflict
 	}
-	replaced, err := s.chunks.ReplaceOne(ctx, bson.D{
-		{Key: "_id", Value: stored.Key},
-		{Key: "id", Value: stored.ID},
-		{Key: "payload", Value: stored.Payload},
-	}, newChunkRecord(&chunk))
+	replaced, err := s.chunks.ReplaceOne(ctx, append(s.chunkFilter(chunk.Stream, chunk.Seq),
+		bson.E{Key: "id", Value: stored.ID},
+		bson.E{Key: "payload", Value: stored.Payload},
+	), newChunkRecord(&chunk))
 	if err != nil {
-		return written(err)
+		return writeError(err)
 	}
-	if replaced.MatchedCount == 0 { // somebody was faster, perhaps with the same
+	if replaced.MatchedCount == 0 { // another process was faster, perhaps with the same content
 		return s.Replace(ctx, chunk, expect)
 	}
 	return nil
 }
 
 const (
-	// lookups is how many chunks are looked up one by one before the rest is read
-	// by queries. Most questions are whether there is any chunk, and lookups by
-	// _id are the cheapest read of every server.
+	// lookups is the number of chunks read one by one before queries read the rest.
+	// Most calls only check for any chunk, and a lookup by _id is the cheapest read
+	// of every server.
 	lookups = 32
-	// pageChunks is how many chunks the server sends at a time, or fewer if they
-	// are large: an answer ends at 16 MiB.
+	// pageChunks is the number of chunks in one answer, fewer if they are large: an
+	// answer ends at 16 MiB.
 	pageChunks = 1000
-	// listingTimeout is how long the server may gather names, for which it goes
-	// through all records: longer than any other operation.
-	listingTimeout = 10 * time.Minute
 )
 
-// Chunks implements [stream.Store]. Nothing is open on the server or timed by the
-// driver while the caller looks at a chunk.
+// Chunks implements [stream.Store]. While the caller works with a chunk, no cursor
+// is open on the server and no time-out of the driver runs.
 func (s *Store) Chunks(ctx context.Context, name string, after uint64) iter.Seq2[stream.Chunk, error] {
+	return func(yield func(stream.Chunk, error) bool) {
+		ctx, end, err := s.beginRead(ctx)
+		if err != nil {
+			yield(stream.Chunk{}, err)
+			return
+		}
+		defer end()
+		for chunk, err := range s.readChunks(ctx, name, after) {
+			if !yield(chunk, err) || err != nil {
+				return
+			}
+			after = chunk.Seq
+		}
+		if !s.sharded || after >= math.MaxInt64 {
+			return
+		}
+		// Where nothing has come since, this is all. A chunk that the reads before have
+		// missed shows that they were too early, and all of its shard has been committed by
+		// now.
+		record, err := s.findChunk(ctx, s.current(s.chunks), name, after+1)
+		if errors.Is(err, mongo.ErrNoDocuments) || !yield(record.toChunk(err)) || err != nil {
+			return
+		}
+		s.readChunks(ctx, name, after+1)(yield)
+	}
+}
+
+// readChunks yields the chunks that are committed as far as the primary knows.
+func (s *Store) readChunks(ctx context.Context, name string, after uint64) iter.Seq2[stream.Chunk, error] {
 	return func(yield func(stream.Chunk, error) bool) {
 		more := func(chunk stream.Chunk, err error) bool {
 			after = chunk.Seq
@@ -123,24 +177,24 @@ func (s *Store) Chunks(ctx context.Context, name string, after uint64) iter.Seq2
 			if after >= math.MaxInt64 {
 				return
 			}
-			record, err := s.lookup(ctx, name, after+1)
-			if errors.Is(err, mongo.ErrNoDocuments) || !more(record.chunk(err)) {
+			record, err := s.findChunk(ctx, s.chunks, name, after+1)
+			if errors.Is(err, mongo.ErrNoDocuments) || !more(record.toChunk(err)) {
 				return
 			}
 		}
 		for {
-			records, end, err := s.page(ctx, name, after)
+			records, end, err := s.readPage(ctx, name, after)
 			if err != nil {
 				more(stream.Chunk{}, err)
 				return
 			}
 			for _, r := range records {
-				if !more(r.chunk(nil)) {
+				if !more(r.toChunk(nil)) {
 					return
 				}
 			}
-			// Whoever appends faster than is read here would otherwise be followed for
-			// ever: what was there when the question came is enough.
+			// Stop at the end of the first whole answer: a writer that appends
+			// faster than this reads would otherwise keep it reading without end.
 			if end {
 				return
 			}
@@ -148,19 +202,19 @@ func (s *Store) Chunks(ctx context.Context, name string, after uint64) iter.Seq2
 	}
 }
 
-func (s *Store) lookup(ctx context.Context, name string, seq uint64) (record chunkRecord, err error) {
-	err = s.chunks.FindOne(ctx, bson.D{{Key: "_id", Value: numbered(name, seq)}}).Decode(&record)
+func (s *Store) findChunk(ctx context.Context, c *mongo.Collection, name string, seq uint64) (record chunkRecord, err error) {
+	err = c.FindOne(ctx, s.chunkFilter(name, seq)).Decode(&record)
 	return record, err
 }
 
-// page reads the chunks after a number, as many as the server sends at once, and
-// says whether they are all that there were.
-func (s *Store) page(ctx context.Context, name string, after uint64) (records []chunkRecord, end bool, err error) {
+// readPage reads the chunks after a sequence number, as many as fit one answer, and
+// reports whether they were all.
+func (s *Store) readPage(ctx context.Context, name string, after uint64) (records []chunkRecord, end bool, err error) {
 	cursor, err := s.chunks.Find(ctx,
 		bson.D{{Key: "stream", Value: name}, {Key: "seq", Value: bson.D{{Key: "$gt", Value: int64(after)}}}},
 		options.Find().SetSort(bson.D{{Key: "seq", Value: 1}}).SetBatchSize(pageChunks))
 	if err != nil {
-		return nil, false, unavailable(err)
+		return nil, false, unavailableError(err)
 	}
 	defer func() { _ = cursor.Close(context.WithoutCancel(ctx)) }()
 	for (len(records) == 0 || cursor.RemainingBatchLength() > 0) && cursor.Next(ctx) {
@@ -171,13 +225,13 @@ func (s *Store) page(ctx context.Context, name string, after uint64) (records []
 		records = append(records, record)
 	}
 	if err := cursor.Err(); err != nil {
-		return nil, false, unavailable(err)
+		return nil, false, unavailableError(err)
 	}
 	return records, cursor.ID() == 0, nil
 }
 
-// chunk returns what a record holds, unless reading it failed.
-func (r *chunkRecord) chunk(err error) (stream.Chunk, error) {
+// toChunk returns the chunk in a record, or the error of reading it.
+func (r *chunkRecord) toChunk(err error) (stream.Chunk, error) {
 	if err != nil {
 		return stream.Chunk{}, readFailure(err)
 	}
@@ -188,7 +242,7 @@ func (r *chunkRecord) chunk(err error) (stream.Chunk, error) {
 		Count:   int(r.Count),
 		Payload: r.Payload,
 	}
-	if len(r.ID) != len(chunk.ID) || len(r.Prev) != len(chunk.Prev) || r.Count < 0 || r.Key != numbered(r.Stream, chunk.Seq) ||
+	if len(r.ID) != len(chunk.ID) || len(r.Prev) != len(chunk.Prev) || r.Count < 0 || r.Key != numberedKey(r.Stream, chunk.Seq) ||
 		len(r.Original) != len(chunk.Original) && len(r.Original) != 0 {
 		return stream.Chunk{}, fmt.Errorf("%w: record %s", stream.ErrDamaged, r.Key)
 	}
@@ -198,67 +252,11 @@ func (r *chunkRecord) chunk(err error) (stream.Chunk, error) {
 	return chunk, nil
 }
 
-// readFailure tells a record that makes no sense from one that could not be had.
+// readFailure returns ErrDamaged for a record that does not decode, else
+// fault.Unavailable.
 func readFailure(err error) error {
 	if _, ok := errors.AsType[*bson.DecodeError](err); ok {
 		return fmt.Errorf("%w: %w", stream.ErrDamaged, err)
 	}
-	return unavailable(err)
-}
-
-// Streams yields the names of the streams that begin with prefix, in ascending
-// order.
-func (s *Store) Streams(ctx context.Context, prefix string) iter.Seq2[string, error] {
-	return distinct(ctx, s.chunks, "stream", prefix)
-}
-
-// pageNames is how many names are read at a time.
-const pageNames = 1000
-
-// distinct yields the values of a field that begin with prefix, in ascending
-// order. Like Chunks it keeps nothing open while the caller looks at one.
-func distinct(ctx context.Context, c *mongo.Collection, field, prefix string) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for from := (bson.E{Key: "$gte", Value: prefix}); ; {
-			names, err := pageOf(ctx, c, field, from, prefix+"\U0010FFFF")
-			if err != nil {
-				yield("", err)
-				return
-			}
-			for _, name := range names {
-				if !yield(name, nil) {
-					return
-				}
-			}
-			if len(names) < pageNames {
-				return
-			}
-			from = bson.E{Key: "$gt", Value: names[len(names)-1]}
-		}
-	}
-}
-
-func pageOf(ctx context.Context, c *mongo.Collection, field string, from bson.E, before string) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, listingTimeout)
-	defer cancel()
-	cursor, err := c.Aggregate(ctx, mongo.Pipeline{
-		{{Key: "$match", Value: bson.D{{Key: field, Value: bson.D{from, {Key: "$lt", Value: before}}}}}},
-		{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$" + field}}}},
-		{{Key: "$sort", Value: bson.D{{Key: "_id", Value: 1}}}},
-		{{Key: "$limit", Value: pageNames}},
-	})
-	if err != nil {
-		return nil, unavailable(err)
-	}
-	var groups []struct {
-		Value string `bson:"_id"`
-	}
-	if err := cursor.All(ctx, &groups); err != nil {
-		return nil, readFailure(err)
-	}
-	names := make([]string, len(groups))
-	for i, g := range groups {
-		names[i] = g.Value
-	}
-	return names, nil
+	return unavailableError(err)
 }

@@ -23,7 +23,7 @@ func TestSlowConsumer(t *testing.T) {
 			t.Fatalf("after %d chunks: %v", n, err)
 		}
 		if n++; n%300 == 0 {
-			proxy.Reset()
+			proxy.ResetConnections()
 		}
 	}
 	if n != chunks {
@@ -31,7 +31,7 @@ func TestSlowConsumer(t *testing.T) {
 	}
 }
 
-// A consumer is not kept by those who append faster than it reads.
+// Writers that append faster than a consumer reads do not keep it reading.
 func TestFastAppenders(t *testing.T) {
 	s := newHarness(t)
 	last := uint64(0)

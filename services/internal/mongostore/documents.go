@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
+	"maps"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/once"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
@@ -24,13 +25,14 @@ type documentRecord struct {
 	Write   []byte `bson:"write"`
 	Put     []byte `bson:"put"` // marks the Put that made it, see mark
 	Body    []byte `bson:"body"`
+	Keys    []byte `bson:"keys,omitempty"` // of requests
 }
 
-// newestFirst is the order of the index.
+// newestFirst is the reverse order of the index.
 func newestFirst() bson.D { return bson.D{{Key: "key", Value: 1}, {Key: "version", Value: -1}} }
 
-// one reads one record, and reports false where there is none.
-func (s *Store) one(ctx context.Context, c *mongo.Collection, filter bson.D, into any, o ...options.Lister[options.FindOneOptions]) (bool, error) {
+// readOne reads one record, and reports false where there is none.
+func (s *Store) readOne(ctx context.Context, c *mongo.Collection, filter bson.D, into any, o ...options.Lister[options.FindOneOptions]) (bool, error) {
 	switch err := c.FindOne(ctx, filter, o...).Decode(into); {
 	case errors.Is(err, mongo.ErrNoDocuments):
 		return false, nil
@@ -43,19 +45,23 @@ func (s *Store) one(ctx context.Context, c *mongo.Collection, filter bson.D, int
 // Get implements [document.Store].
 func (s *Store) Get(ctx context.Context, keys ...string) ([]document.Document, error) {
 	found := make([]document.Document, len(keys))
-	switch len(keys) {
-	case 0:
+	if len(keys) == 0 {
 		return found, nil
-	case 1:
-		var err error
-		found[0], err = s.newest(ctx, keys[0])
-		return found, err
 	}
-	newest, err := s.versions(ctx, keys)
+	ctx, end, err := s.beginRead(ctx)
 	if err != nil {
 		return nil, err
 	}
-	bodies, err := s.bodies(ctx, newest)
+	defer end()
+	if len(keys) == 1 {
+		found[0], err = s.readNewest(ctx, keys[0])
+		return found, err
+	}
+	newest, err := s.newestVersions(ctx, s.current(s.documents), keys)
+	if err != nil {
+		return nil, err
+	}
+	bodies, err := s.readBodies(ctx, newest)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +70,7 @@ func (s *Store) Get(ctx context.Context, keys ...string) ([]document.Document, e
 		if found[i], ok = bodies[key]; ok || newest[key] == 0 {
 			continue
 		}
-		if found[i], err = s.newest(ctx, key); err != nil { // replaced and pruned meanwhile
+		if found[i], err = s.readNewest(ctx, key); err != nil { // replaced and pruned meanwhile
 			return nil, err
 		}
 	}
@@ -74,24 +80,24 @@ func (s *Store) Get(ctx context.Context, keys ...string) ([]document.Document, e
 // bodiesAtOnce keeps a query for whole documents well below 16 MiB.
 const bodiesAtOnce = 100
 
-// bodies reads the given versions, those of them that are still there.
-func (s *Store) bodies(ctx context.Context, versions map[string]int64) (map[string]document.Document, error) {
-	var ids []string
-	for key, version := range versions {
-		ids = append(ids, numbered(key, uint64(version)))
-	}
-	bodies := make(map[string]document.Document, len(ids))
-	for some := range slices.Chunk(ids, bodiesAtOnce) {
-		cursor, err := s.documents.Find(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: some}}}})
+// readBodies reads the given versions, without those that were pruned meanwhile.
+func (s *Store) readBodies(ctx context.Context, versions map[string]int64) (map[string]document.Document, error) {
+	bodies := make(map[string]document.Document, len(versions))
+	for keys := range slices.Chunk(slices.Collect(maps.Keys(versions)), bodiesAtOnce) {
+		ids := make([]string, len(keys))
+		for i, key := range keys {
+			ids[i] = numberedKey(key, uint64(versions[key]))
+		}
+		cursor, err := s.documents.Find(ctx, s.filterByID(anyOf(ids), keyField, anyOf(keys)))
 		if err != nil {
-			return nil, unavailable(err)
+			return nil, unavailableError(err)
 		}
 		var records []documentRecord
 		if err := cursor.All(ctx, &records); err != nil {
 			return nil, readFailure(err)
 		}
 		for _, r := range records {
-			if bodies[r.Key], err = r.document(); err != nil {
+			if bodies[r.Key], err = r.toDocument(); err != nil {
 				return nil, err
 			}
 		}
@@ -99,30 +105,34 @@ func (s *Store) bodies(ctx context.Context, versions map[string]int64) (map[stri
 	return bodies, nil
 }
 
-// newest reads the newest version of one document.
-func (s *Store) newest(ctx context.Context, key string) (document.Document, error) {
+// readNewest reads the newest version of one document.
+func (s *Store) readNewest(ctx context.Context, key string) (document.Document, error) {
 	var r documentRecord
-	found, err := s.one(ctx, s.documents, bson.D{{Key: "key", Value: key}}, &r, options.FindOne().SetSort(newestFirst()))
+	found, err := s.readOne(ctx, s.current(s.documents), bson.D{{Key: "key", Value: key}}, &r, options.FindOne().SetSort(newestFirst()))
 	if err != nil || !found {
 		return document.Document{}, err
 	}
-	return r.document()
+	return r.toDocument()
 }
 
-func (r *documentRecord) document() (document.Document, error) {
+func (r *documentRecord) toDocument() (document.Document, error) {
 	d := document.Document{Version: uint64(r.Version), Body: r.Body}
 	if copy(d.ID[:], r.Write) != len(r.Write) {
 		return d, fmt.Errorf("%w: document %s", stream.ErrDamaged, r.ID)
 	}
+	var err error
+	if d.Keys, err = once.ReadKept(r.Keys); err != nil {
+		return d, fmt.Errorf("%w: document %s: %w", stream.ErrDamaged, r.ID, err)
+	}
 	return d, nil
 }
 
-// versions returns the newest version of each of the documents that exist.
-func (s *Store) versions(ctx context.Context, keys []string) (map[string]int64, error) {
-	cursor, err := s.documents.Find(ctx, bson.D{{Key: "key", Value: bson.D{{Key: "$in", Value: keys}}}},
+// newestVersions returns the newest version of each document that exists.
+func (*Store) newestVersions(ctx context.Context, c *mongo.Collection, keys []string) (map[string]int64, error) {
+	cursor, err := c.Find(ctx, bson.D{{Key: keyField, Value: anyOf(keys)}},
 		options.Find().SetProjection(bson.D{{Key: "_id", Value: 0}, {Key: "key", Value: 1}, {Key: "version", Value: 1}}))
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, unavailableError(err)
 	}
 	var records []documentRecord
 	if err := cursor.All(ctx, &records); err != nil {
@@ -133,10 +143,4 @@ func (s *Store) versions(ctx context.Context, keys []string) (map[string]int64, 
 		newest[r.Key] = max(newest[r.Key], r.Version)
 	}
 	return newest, nil
-}
-
-// Keys yields the keys of the documents that begin with prefix, in ascending
-// order.
-func (s *Store) Keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
-	return distinct(ctx, s.documents, "key", prefix)
 }

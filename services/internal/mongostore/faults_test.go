@@ -20,7 +20,7 @@ func behindProxy(t *testing.T) (s, other *Store, proxy *faultproxy.Proxy) {
 	uri := mongotest.Start(t)
 	other = mustOpen(t, uri)
 	t.Cleanup(func() { mustClose(t, other) })
-	proxy, uri = mongotest.Through(t, uri)
+	proxy, uri = mongotest.StartProxy(t, uri)
 	s = mustOpen(t, uri)
 	t.Cleanup(func() { mustClose(t, s) })
 	return s, other, proxy
@@ -75,7 +75,7 @@ func TestWriterThatSleptDoesNotWin(t *testing.T) {
 			proxy.Inject(atInsert(1, func() faultproxy.Fault {
 				mustPut(t, other, "a", 3, newest)
 				other.pruning.jobs.Wait()
-				other.prune(t.Context(), "a", newest)
+				other.pruneVersions(t.Context(), "a", newest)
 				return faultproxy.None
 			}))
 			err := s.Put(t.Context(), late...)
@@ -116,8 +116,8 @@ func TestRepeatedInsertIsNoConflict(t *testing.T) {
 	}
 }
 
-// Several documents of which only some were written are completed by a repeat,
-// unless another took one of them: then nobody is told that all or none were.
+// A repeat completes a write that stored only some of its documents, unless another
+// process wrote one of them: then no answer claims all or none.
 func TestIncompleteWrite(t *testing.T) {
 	for name, test := range map[string]struct {
 		fault  faultproxy.Fault
@@ -159,9 +159,9 @@ func TestIncompleteWrite(t *testing.T) {
 	}
 }
 
-// Whoever edits several documents hears the truth whatever happens between the
-// first write and the last: done, not done or not known, and the last only where
-// it cannot be known or where there are no transactions.
+// The answer to an edit of several documents is true whatever happens between the
+// first write and the last: done, not done or not known, and the last only where it
+// cannot be known or where there are no transactions.
 func TestEditAllIsAnsweredTruthfully(t *testing.T) {
 	for name, test := range map[string]struct {
 		fault  faultproxy.Fault

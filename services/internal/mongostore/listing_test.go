@@ -19,17 +19,16 @@ func TestRestore(t *testing.T) {
 	storetest.RunRestore(t, func(t *testing.T) storetest.RestoringHarness { return newHarness(t) })
 }
 
-// A first write and a restored version make different records: whoever restores
-// is told.
+// A first write and a restored version make different records: Restore reports it.
 func TestRestoreNoticesAFirstWrite(t *testing.T) {
 	s := newHarness(t)
-	if err := s.insert(t.Context(), document.Write{Key: "d", Expect: 3, Body: []byte("{}")}, mark{}); err != nil {
+	if err := s.insertVersion(t.Context(), document.Write{Key: "d", Expect: 3, Body: []byte("{}")}, putMark{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Put(t.Context(), document.Write{Key: "d", Body: []byte("{}")}); err != nil {
 		t.Fatal("this test is about a write that is not refused", err)
 	}
-	if err := s.claim(t.Context(), "d", document.Document{Version: 4}); err == nil {
+	if err := s.insertPlaceholder(t.Context(), "d", document.Document{Version: 4}); err == nil {
 		t.Error("the first write was not noticed")
 	}
 }

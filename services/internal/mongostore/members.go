@@ -2,6 +2,7 @@ package mongostore
 
 import (
 	"context"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
@@ -9,7 +10,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/peer"
 )
 
-// memberRecord is a process that shares the database. It alone writes it.
+// memberRecord is a process that shares the database. Only that process writes it.
 type memberRecord struct {
 	ID      string   `bson:"_id"`
 	Beat    int64    `bson:"beat"`
@@ -20,18 +21,22 @@ type memberRecord struct {
 	Unreachable []string `bson:"unreachable"`
 }
 
-// Beat implements [peer.Registry].
-func (s *Store) Beat(ctx context.Context, m peer.Member) error {
-	record := memberRecord{m.ID, int64(m.Beat), m.Address, m.Digest, m.Serves, m.Unreachable}
+// WriteHeartbeat implements [peer.Membership].
+func (s *Store) WriteHeartbeat(ctx context.Context, m peer.Member) error {
+	record := memberRecord{m.ID, int64(m.Heartbeat), m.Address, m.Digest, m.Serves, m.Unreachable}
 	_, err := s.members.ReplaceOne(ctx, bson.D{{Key: "_id", Value: m.ID}}, record, options.Replace().SetUpsert(true))
-	return err
+	if err != nil {
+		return unavailableError(err) // whether it was stored or not, the next one replaces it
+	}
+	s.confirmed.Store(new(time.Now()))
+	return nil
 }
 
-// Members implements [peer.Registry].
+// Members implements [peer.Membership].
 func (s *Store) Members(ctx context.Context) ([]peer.Member, error) {
 	cursor, err := s.members.Find(ctx, bson.D{})
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, unavailableError(err)
 	}
 	var records []memberRecord
 	if err := cursor.All(ctx, &records); err != nil {
@@ -39,12 +44,12 @@ func (s *Store) Members(ctx context.Context) ([]peer.Member, error) {
 	}
 	members := make([]peer.Member, len(records))
 	for i, r := range records {
-		members[i] = peer.Member{ID: r.ID, Beat: uint64(r.Beat), Address: r.Address, Digest: r.Digest, Serves: r.Serves, Unreachable: r.Unreachable}
+		members[i] = peer.Member{ID: r.ID, Heartbeat: uint64(r.Beat), Address: r.Address, Digest: r.Digest, Serves: r.Serves, Unreachable: r.Unreachable}
 	}
 	return members, nil
 }
 
-// Leave implements [peer.Registry].
+// Leave implements [peer.Membership].
 func (s *Store) Leave(ctx context.Context, id string) error {
 	_, err := s.members.DeleteOne(ctx, bson.D{{Key: "_id", Value: id}})
 	return err

@@ -8,15 +8,15 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 )
 
-// operations counts the commands that are sent, by name.
-type operations struct {
+// commandCounter counts the commands that are sent, by name.
+type commandCounter struct {
 	mu   sync.Mutex
 	sent map[string]uint64
 }
 
-func newOperations() *operations { return &operations{sent: map[string]uint64{}} }
+func newCommandCounter() *commandCounter { return &commandCounter{sent: map[string]uint64{}} }
 
-func (o *operations) monitor() *event.CommandMonitor {
+func (o *commandCounter) commandMonitor() *event.CommandMonitor {
 	return &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -24,7 +24,7 @@ func (o *operations) monitor() *event.CommandMonitor {
 	}}
 }
 
-func (o *operations) counts() map[string]uint64 {
+func (o *commandCounter) counts() map[string]uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return maps.Clone(o.sent)

@@ -14,26 +14,25 @@ const (
 	pruneEvery   = 16
 )
 
-// pruneDue starts pruning those of the documents that have come to a version at
-// which it is due.
+// pruneDue starts pruning the documents whose new version makes it due.
 func (s *Store) pruneDue(newest map[string]int64) {
 	for key, version := range newest {
 		if version%pruneEvery == 0 {
-			s.pruning.start(func(ctx context.Context) { s.prune(ctx, key, uint64(version)) })
+			s.pruning.start(func(ctx context.Context) { s.pruneVersions(ctx, key, uint64(version)) })
 		}
 	}
 }
 
-// prune deletes the versions of a document that are too old to matter, one by
-// one. What is left by a failure goes with the next.
-func (s *Store) prune(ctx context.Context, key string, newest uint64) {
+// pruneVersions deletes the old versions of a document one by one. The next run
+// deletes what a failure leaves.
+func (s *Store) pruneVersions(ctx context.Context, key string, newest uint64) {
 	if newest < keepVersions {
 		return
 	}
 	cursor, err := s.documents.Find(ctx, bson.D{
 		{Key: "key", Value: key},
 		{Key: "version", Value: bson.D{{Key: "$lte", Value: int64(newest - keepVersions)}}},
-	}, options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}}))
+	}, options.Find().SetProjection(onlyField("version")))
 	if err != nil {
 		return
 	}
@@ -42,7 +41,7 @@ func (s *Store) prune(ctx context.Context, key string, newest uint64) {
 		return
 	}
 	for _, r := range records {
-		if _, err := s.documents.DeleteOne(ctx, bson.D{{Key: "_id", Value: r.ID}}); err != nil {
+		if _, err := s.documents.DeleteOne(ctx, s.versionFilter(key, uint64(r.Version))); err != nil {
 			return
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// pruner runs one job at a time in the background. A job that comes while
-// another runs is left out: there will be more of its kind.
+// pruner runs one job at a time in the background. It skips a job while another
+// runs; a later write starts one again.
 type pruner struct {
 	ctx    context.Context
 	cancel context.CancelFunc

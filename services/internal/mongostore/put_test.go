@@ -21,9 +21,9 @@ func TestPruning(t *testing.T) {
 		}
 	}
 	s.pruning.jobs.Wait()
-	s.prune(t.Context(), "d", last)
+	s.pruneVersions(t.Context(), "d", last)
 	for version := uint64(1); version <= last; version++ {
-		found, err := s.has(t.Context(), "d", version)
+		found, err := s.hasVersion(t.Context(), "d", version)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,13 +10,13 @@ import (
 )
 
 // Restore stores a document as it was in another store, its version and write id
-// included. Where one was ever written it stores nothing and returns
+// included. Where the document was ever written it stores nothing and returns
 // [document.ErrConflict].
 //
-// The place of version 1 is then taken too, so that a first write is refused from
-// here on. One that was made between the look at the document and that is an
-// error: nobody may write the document meanwhile. Readers see the newest version
-// alone, and the placeholder is never that.
+// It also inserts a placeholder for version 1, so that a first write is refused
+// from then on. A first write in between is an error: no process may write the
+// document meanwhile. Readers see the newest version alone, which the placeholder
+// never is.
 func (s *Store) Restore(ctx context.Context, key string, d document.Document) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -32,19 +32,19 @@ func (s *Store) Restore(ctx context.Context, key string, d document.Document) er
 	case newest > 0:
 		return document.ErrConflict
 	}
-	restored := document.Write{Key: key, Expect: d.Version - 1, ID: d.ID, Body: d.Body}
-	err := s.insert(ctx, restored, markOf([]document.Write{restored}))
+	restored := document.Write{Key: key, Expect: d.Version - 1, ID: d.ID, Body: d.Body, Keys: d.Keys}
+	err := s.insertVersion(ctx, restored, markOf([]document.Write{restored}))
 	if err != nil || d.Version == 1 {
 		return err
 	}
-	return s.claim(ctx, key, d)
+	return s.insertPlaceholder(ctx, key, d)
 }
 
-// claim takes the place of version 1 for a document that was restored.
-func (s *Store) claim(ctx context.Context, key string, d document.Document) error {
+// insertPlaceholder inserts version 1 of a restored document.
+func (s *Store) insertPlaceholder(ctx context.Context, key string, d document.Document) error {
 	placeholder := document.Write{Key: key, ID: d.ID, Body: []byte("{}")}
-	if err := s.insert(ctx, placeholder, markOf([]document.Write{placeholder})); err != nil {
-		return fmt.Errorf("%s was restored at version %d while it was written: %w", key, d.Version, unknown(err))
+	if err := s.insertVersion(ctx, placeholder, markOf([]document.Write{placeholder})); err != nil {
+		return fmt.Errorf("%s was restored at version %d while it was written: %w", key, d.Version, withoutKind(err))
 	}
 	return nil
 }

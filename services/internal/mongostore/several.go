@@ -14,7 +14,7 @@ import (
 )
 
 // markOf returns the mark of several writes, the same for each attempt at them.
-func markOf(writes []document.Write) (own mark) {
+func markOf(writes []document.Write) (own putMark) {
 	h := sha256.New()
 	for _, w := range writes {
 		h.Write(w.ID[:])
@@ -26,11 +26,11 @@ func markOf(writes []document.Write) (own mark) {
 }
 
 // transact makes several writes in one transaction.
-func (s *Store) transact(ctx context.Context, writes []document.Write) error {
+func (s *Store) putInTransaction(ctx context.Context, writes []document.Write) error {
 	own := markOf(writes)
 	session, err := s.client.StartSession()
 	if err != nil {
-		return unavailable(err)
+		return unavailableError(err)
 	}
 	defer session.EndSession(context.WithoutCancel(ctx))
 	_, err = session.WithTransaction(ctx, func(ctx context.Context) (any, error) {
@@ -48,11 +48,11 @@ func (s *Store) transact(ctx context.Context, writes []document.Write) error {
 		return nil, nil
 	})
 	if errors.Is(err, document.ErrConflict) {
-		// The driver may have begun again after a commit of which it heard nothing.
-		now, failure := s.standing(ctx, writes, own)
+		// The driver may have started again after a commit whose answer was lost.
+		now, failure := s.readProgress(ctx, writes, own)
 		switch {
 		case failure != nil:
-			return unconfirmed(failure)
+			return unconfirmedError(failure)
 		case now.written == len(writes):
 			err = nil
 		}
@@ -63,15 +63,15 @@ func (s *Store) transact(ctx context.Context, writes []document.Write) error {
 	return s.confirmAll(ctx, writes)
 }
 
-// confirmAll is confirm for several writes. If one of them came too late that
-// does not say what became of the others.
+// confirmAll is confirm for several writes. If one of them came too late, the
+// outcome of the others is unknown.
 func (s *Store) confirmAll(ctx context.Context, writes []document.Write) error {
-	newest, err := s.versions(ctx, keysOf(writes))
+	newest, err := s.newestVersions(ctx, s.documents, keysOf(writes))
 	if err == nil {
-		err = s.confirm(newest, writes...)
+		err = s.confirmInserted(newest, writes...)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", document.ErrIncomplete, unconfirmed(err))
+		return fmt.Errorf("%w: %w", document.ErrIncomplete, unconfirmedError(err))
 	}
 	return nil
 }
@@ -84,28 +84,28 @@ func keysOf(writes []document.Write) []string {
 	return keys
 }
 
-// standing is how far several writes have come.
-type standing struct {
+// writeProgress is the state of several writes.
+type writeProgress struct {
 	open    []document.Write // neither written nor overtaken yet
 	written int
-	// overtaken counts those whose version another writer made. Of those in pruned
-	// that can no longer be told.
+	// overtaken counts the writes whose version another writer made, pruned those
+	// whose version no longer shows who made it.
 	overtaken, pruned int
 }
 
-func (s *Store) standing(ctx context.Context, writes []document.Write, own mark) (now standing, err error) {
-	newest, err := s.versions(ctx, keysOf(writes))
+func (s *Store) readProgress(ctx context.Context, writes []document.Write, own putMark) (now writeProgress, err error) {
+	newest, err := s.newestVersions(ctx, s.documents, keysOf(writes))
 	if err != nil {
 		return now, err
 	}
 	var ids []string
 	for _, w := range writes {
-		ids = append(ids, numbered(w.Key, w.Expect+1))
+		ids = append(ids, numberedKey(w.Key, w.Expect+1))
 	}
-	cursor, err := s.documents.Find(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}},
+	cursor, err := s.documents.Find(ctx, s.filterByID(anyOf(ids), keyField, anyOf(keysOf(writes))),
 		options.Find().SetProjection(bson.D{{Key: "put", Value: 1}}))
 	if err != nil {
-		return now, unavailable(err)
+		return now, unavailableError(err)
 	}
 	var records []documentRecord
 	if err := cursor.All(ctx, &records); err != nil {
@@ -113,7 +113,7 @@ func (s *Store) standing(ctx context.Context, writes []document.Write, own mark)
 	}
 	ours := make(map[string]bool, len(records))
 	for _, r := range records {
-		ours[r.ID] = own.is(r)
+		ours[r.ID] = own.isOn(r)
 	}
 	for i, w := range writes {
 		switch mine, there := ours[ids[i]]; {
@@ -130,14 +130,14 @@ func (s *Store) standing(ctx context.Context, writes []document.Write, own mark)
 	return now, nil
 }
 
-// sequence makes several writes one after the other, those that an earlier
-// attempt has not made yet. It begins only when none of them is in conflict.
+// putInSequence makes several writes one after the other, except those that an
+// earlier attempt made. It starts only when none of them conflicts.
 //
-// The order is that of the writes: while the first is not there, nothing of them
-// is, and a conflict of the first means that nothing ever will be.
-func (s *Store) sequence(ctx context.Context, writes []document.Write) error {
+// The order is that of the writes: while the first is missing, all are, and a
+// conflict of the first means that none will ever be made.
+func (s *Store) putInSequence(ctx context.Context, writes []document.Write) error {
 	own := markOf(writes)
-	now, err := s.standing(ctx, writes, own)
+	now, err := s.readProgress(ctx, writes, own)
 	switch {
 	case err != nil:
 		return err
@@ -149,12 +149,12 @@ func (s *Store) sequence(ctx context.Context, writes []document.Write) error {
 		return fmt.Errorf("%w: %d of %d", document.ErrPartial, now.written, len(writes))
 	}
 	for _, w := range now.open {
-		err := s.insert(ctx, w, own)
+		err := s.insertVersion(ctx, w, own)
 		switch {
 		case err != nil && now.written == 0 && (errors.Is(err, document.ErrConflict) || neverSent(err)):
 			return err
 		case err != nil:
-			return fmt.Errorf("%w: %d of %d are there: %w", document.ErrIncomplete, now.written, len(writes), unknown(err))
+			return fmt.Errorf("%w: %d of %d are there: %w", document.ErrIncomplete, now.written, len(writes), withoutKind(err))
 		}
 		now.written++
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
-// snapshotRecord says that a snapshot is whole: it is written after its parts.
-// Later ones have greater ids, as far as the clocks of their writers agree;
-// where they do not, a stream has an older snapshot and a longer way from there.
+// snapshotRecord is the head of a whole snapshot: it is written after its parts.
+// Later ones have greater ids, as far as the clocks of their writers agree; where
+// they do not, a stream keeps an older snapshot and replays more.
 type snapshotRecord struct {
 	ID     bson.ObjectID `bson:"_id"`
 	Stream string        `bson:"stream"`
@@ -37,7 +37,7 @@ type partRecord struct {
 // partBytes keeps records well below the limit of a document, 16 MiB.
 const partBytes = 8 << 20
 
-func partKey(id bson.ObjectID, n int) string { return numbered(id.Hex(), uint64(n)) }
+func partKey(id bson.ObjectID, n int) string { return numberedKey(id.Hex(), uint64(n)) }
 
 // SaveSnapshot implements [stream.Store].
 func (s *Store) SaveSnapshot(ctx context.Context, name string, snapshot stream.Snapshot) error {
@@ -56,20 +56,20 @@ func (s *Store) SaveSnapshot(ctx context.Context, name string, snapshot stream.S
 	}
 	for part := range slices.Chunk(snapshot.State, partBytes) {
 		_, err := s.parts.InsertOne(ctx, partRecord{partKey(record.ID, int(record.Parts)), name, record.ID, part})
-		if err != nil && !mongo.IsDuplicateKeyError(err) { // ids are nobody else's
-			return written(err)
+		if err != nil && !mongo.IsDuplicateKeyError(err) { // a duplicate is this insert, retried
+			return writeError(err)
 		}
 		record.Parts++
 	}
 	if _, err := s.snapshots.InsertOne(ctx, record); err != nil && !mongo.IsDuplicateKeyError(err) {
-		return written(err)
+		return writeError(err)
 	}
-	return s.forgetBefore(ctx, name, record.ID)
+	return s.deleteOlderSnapshots(ctx, name, record.ID)
 }
 
-// forgetBefore deletes the snapshots of a stream that are older than one, and
-// what is left of those that were never finished.
-func (s *Store) forgetBefore(ctx context.Context, name string, id bson.ObjectID) error {
+// deleteOlderSnapshots deletes the snapshots of a stream before an id, and the
+// parts of unfinished ones.
+func (s *Store) deleteOlderSnapshots(ctx context.Context, name string, id bson.ObjectID) error {
 	older := bson.D{{Key: "$lt", Value: id}}
 	_, err := s.snapshots.DeleteMany(ctx, bson.D{{Key: "stream", Value: name}, {Key: "_id", Value: older}})
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Store) DeleteSnapshot(ctx context.Context, name string) error {
 	}
 	for _, c := range []*mongo.Collection{s.snapshots, s.parts} {
 		if _, err := c.DeleteMany(ctx, bson.D{{Key: "stream", Value: name}}); err != nil {
-			return written(err)
+			return writeError(err)
 		}
 	}
 	return nil
@@ -97,14 +97,14 @@ func (s *Store) LoadSnapshot(ctx context.Context, name string) (stream.Snapshot,
 	cursor, err := s.snapshots.Find(ctx, bson.D{{Key: "stream", Value: name}},
 		options.Find().SetSort(bson.D{{Key: "_id", Value: -1}}))
 	if err != nil {
-		return stream.Snapshot{}, false, unavailable(err)
+		return stream.Snapshot{}, false, unavailableError(err)
 	}
 	var records []snapshotRecord
 	if err := cursor.All(ctx, &records); err != nil {
 		return stream.Snapshot{}, false, readFailure(err)
 	}
 	for _, record := range records {
-		snapshot, whole, err := s.load(ctx, record)
+		snapshot, whole, err := s.loadSnapshot(ctx, record)
 		if whole || err != nil {
 			return snapshot, whole, err
 		}
@@ -112,9 +112,8 @@ func (s *Store) LoadSnapshot(ctx context.Context, name string) (stream.Snapshot,
 	return stream.Snapshot{}, false, nil
 }
 
-// load reads a snapshot. It is not whole when another one is just taking its
-// place.
-func (s *Store) load(ctx context.Context, r snapshotRecord) (snapshot stream.Snapshot, whole bool, err error) {
+// loadSnapshot reads a snapshot. It is not whole while another one replaces it.
+func (s *Store) loadSnapshot(ctx context.Context, r snapshotRecord) (snapshot stream.Snapshot, whole bool, err error) {
 	snapshot.Head = stream.Head{Seq: uint64(r.Seq), At: r.At}
 	snapshot.Format = uint32(r.Format)
 	if copy(snapshot.Head.Sum[:], r.Sum) != len(r.Sum) {
@@ -122,7 +121,7 @@ func (s *Store) load(ctx context.Context, r snapshotRecord) (snapshot stream.Sna
 	}
 	for n := range int(r.Parts) {
 		var part partRecord
-		found, err := s.one(ctx, s.parts, bson.D{{Key: "_id", Value: partKey(r.ID, n)}}, &part)
+		found, err := s.readOne(ctx, s.parts, s.filterByID(partKey(r.ID, n), streamField, r.Stream), &part)
 		if !found {
 			return snapshot, false, err
 		}

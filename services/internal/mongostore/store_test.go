@@ -31,7 +31,7 @@ func mustClose(t *testing.T, s *Store) {
 }
 
 func newHarness(t *testing.T) *harness {
-	uri := mongotest.Patient(mongotest.Start(t))
+	uri := mongotest.WithLongTimeouts(mongotest.Start(t))
 	h := &harness{mustOpen(t, uri), uri}
 	t.Cleanup(func() { mustClose(t, h.Store) })
 	return h
@@ -50,7 +50,7 @@ func TestConformance(t *testing.T) {
 // is the faults' doing and not the proxy's.
 func TestConformanceThroughProxy(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
-		_, uri := mongotest.Through(t, mongotest.Patient(mongotest.Start(t)))
+		_, uri := mongotest.StartProxy(t, mongotest.WithLongTimeouts(mongotest.Start(t)))
 		h := &harness{mustOpen(t, uri), uri}
 		t.Cleanup(func() { mustClose(t, h.Store) })
 		return h

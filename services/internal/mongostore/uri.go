@@ -10,40 +10,40 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 )
 
-// A URI may hold secrets in its user information and in any of its options, and
-// one that is malformed may hold them anywhere. So nothing that the driver says of
-// a URI that it cannot use is passed on. What is wrong is found by trying its parts
-// one by one, and said in words of ours.
+// A URI may hold secrets in its user information and in any of its options, and one
+// that is malformed may hold them anywhere. So no error of the driver about a URI
+// that it cannot use is returned. The code tries the parts of the URI one by one
+// and reports the faulty one in its own words.
 
-// parse reads a URI.
-func parse(uri string) (*connstring.ConnString, error) {
+// parseURI reads a URI.
+func parseURI(uri string) (*connstring.ConnString, error) {
 	parsed, err := connstring.ParseAndValidate(uri)
 	if err != nil {
-		return nil, misread(uri)
+		return nil, parseError(uri)
 	}
 	return parsed, nil
 }
 
-// misread says what is wrong with a URI that cannot be read.
-func misread(uri string) error {
+// parseError returns why a URI cannot be parsed.
+func parseError(uri string) error {
 	scheme, rest, found := strings.Cut(uri, "://")
 	if !found || scheme != connstring.SchemeMongoDB && scheme != connstring.SchemeMongoDBSRV {
 		return errors.New("the URI does not begin with mongodb:// or mongodb+srv://")
 	}
 	if at := strings.LastIndex(rest, "@"); at >= 0 {
-		if !readable(rest[:at+1] + "localhost/") {
+		if !isReadable(rest[:at+1] + "localhost/") {
 			return errors.New("the URI's user name or password cannot be read: characters like : / ? # [ ] @ % must be percent-encoded")
 		}
 		rest = rest[at+1:]
 	}
 	place, query, _ := strings.Cut(rest, "?")
-	if !readable(place) {
+	if !isReadable(place) {
 		return errors.New("the URI's hosts or database cannot be read")
 	}
 	for i, pair := range strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' }) {
-		if !readable("localhost/?" + pair) {
+		if !isReadable("localhost/?" + pair) {
 			name, _, _ := strings.Cut(pair, "=")
-			return fmt.Errorf("the URI's option %d%s cannot be read", i+1, nameOf(name))
+			return fmt.Errorf("the URI's option %d%s cannot be read", i+1, knownOption(name))
 		}
 	}
 	if scheme == connstring.SchemeMongoDBSRV {
@@ -52,16 +52,16 @@ func misread(uri string) error {
 	return errors.New("the URI's parts do not go together")
 }
 
-// readable reports whether the driver can read what follows the scheme of a URI.
-// Whether its parts go together is another question.
-func readable(rest string) bool {
+// isReadable reports whether the driver can parse the part of a URI after its
+// scheme. It does not check that the parts fit together.
+func isReadable(rest string) bool {
 	_, err := connstring.Parse(connstring.SchemeMongoDB + "://" + rest)
 	return err == nil
 }
 
-// nameOf returns the name of an option for an error text if it is one that the
-// driver knows.
-func nameOf(name string) string {
+// knownOption returns the name of an option for an error text if the driver knows
+// it.
+func knownOption(name string) string {
 	for _, r := range name {
 		if r < 'A' || r > 'z' {
 			return ""
@@ -74,20 +74,20 @@ func nameOf(name string) string {
 	return ", " + name + ","
 }
 
-// unusable says what is wrong with a URI that can be read but not used.
-func unusable(err error) error {
+// connectError returns why a URI that can be parsed cannot be used.
+func connectError(err error) error {
 	if failure, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("a file that the URI's options name cannot be read: %w", failure.Err)
 	}
 	return errors.New("the URI's options do not go together, or a certificate, its key and its password do not")
 }
 
-// redacted stands for what is secret in a URI.
+// redacted replaces the secrets of a URI.
 const redacted = "xxxxx"
 
-// redact takes the secrets of a URI out of an error that servers or connections
-// gave.
-func redact(uri *connstring.ConnString, err error) error {
+// redactSecrets removes the secrets of a URI from an error of a server or a
+// connection.
+func redactSecrets(uri *connstring.ConnString, err error) error {
 	text := err.Error()
 	for _, secret := range secretsIn(uri) {
 		if secret != "" {

@@ -3,9 +3,13 @@ package mongostore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
@@ -14,7 +18,7 @@ import (
 // the error says what that is.
 func TestErrorsKeepSecrets(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // nobody is waited for
+	cancel() // no server is waited for
 	for _, secret := range []string{"hunter2", "s3cr@t", "s3cr/t", "s3:cr?t", "s3cr%zzt", "a b+c&d=e", "pass[word]#1", "ünïcödé", "1234567", "true"} {
 		escaped := url.QueryEscape(secret)
 		for uri, want := range map[string]string{
@@ -69,8 +73,8 @@ func TestErrorsKeepSecrets(t *testing.T) {
 	}
 }
 
-// Who opens a database can tell one that does not answer, which is worth another
-// try, from a URI that is wrong.
+// An error of Open tells a server that does not answer, which is worth another try,
+// from a URI that is wrong.
 func TestOpenSaysWhetherToTryAgain(t *testing.T) {
 	for uri, want := range map[string]fault.Kind{
 		"mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=1": fault.Unavailable,
@@ -86,19 +90,55 @@ func TestOpenSaysWhetherToTryAgain(t *testing.T) {
 	}
 }
 
-// What a server or a connection says is told, without the secrets.
+// Only wrong credentials are an error that trying again does not change. A server that
+// has lost its primary, starts, or cannot reach a majority says so in many ways.
+func TestOnlyDeniedAccessIsPermanent(t *testing.T) {
+	concern := mongo.WriteException{WriteConcernError: &mongo.WriteConcernError{Code: 189}}
+	for name, test := range map[string]struct {
+		err    error
+		denied bool
+	}{
+		"wrong password":             {mongo.CommandError{Code: 18, Name: "AuthenticationFailed"}, true},
+		"no role":                    {mongo.CommandError{Code: 13, Name: "Unauthorized"}, true},
+		"wrong password of Atlas":    {mongo.CommandError{Code: 8000, Message: "bad auth : authentication failed"}, true},
+		"no role in Atlas":           {mongo.CommandError{Code: 8000, Message: "user is not allowed to do action [find]"}, true},
+		"Atlas":                      {mongo.CommandError{Code: 8000, Message: "the cluster is paused"}, false},
+		"not primary":                {mongo.CommandError{Code: 10107}, false},
+		"not primary any more":       {concern, false},
+		"not primary, not secondary": {mongo.CommandError{Code: 13436}, false},
+		"shutting down":              {mongo.CommandError{Code: 91}, false},
+		"interrupted":                {mongo.CommandError{Code: 11602}, false},
+		"write concern":              {mongo.CommandError{Code: 64}, false},
+		"a secondary":                {mongo.CommandError{Code: 13435}, false},
+		"out of time":                {mongo.CommandError{Code: 50}, false},
+		"no answer":                  {mongo.CommandError{Labels: []string{"NetworkError"}}, false},
+		"no server":                  {topology.ServerSelectionError{Wrapped: errors.New("timeout")}, false},
+	} {
+		wrapped := fmt.Errorf("index of chunks: %w", test.err)
+		want := map[bool]fault.Kind{true: fault.Internal, false: fault.Unavailable}[test.denied]
+		if kind := fault.KindOf(openError(wrapped, wrapped)); kind != want {
+			t.Errorf("%s: an error of Open has kind %d, want %d", name, kind, want)
+		}
+		want = map[bool]fault.Kind{true: fault.Storage, false: fault.Unavailable}[test.denied]
+		if kind := fault.KindOf(unavailableError(wrapped)); kind != want {
+			t.Errorf("%s: an error of a read has kind %d, want %d", name, kind, want)
+		}
+	}
+}
+
+// Errors of a server or a connection are shown without secrets.
 func TestRedact(t *testing.T) {
-	parsed, err := parse("mongodb://u:s3cr%40t@h/?tls=true&tlsCertificateKeyFilePassword=k3y%26&proxyPassword=pr0xy&authMechanism=MONGODB-AWS&authMechanismProperties=AWS_SESSION_TOKEN:t0ken%2F")
+	parsed, err := parseURI("mongodb://u:s3cr%40t@h/?tls=true&tlsCertificateKeyFilePassword=k3y%26&proxyPassword=pr0xy&authMechanism=MONGODB-AWS&authMechanismProperties=AWS_SESSION_TOKEN:t0ken%2F")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, secret := range []string{"s3cr@t", "s3cr%40t", "k3y&", "k3y%26", "pr0xy", "t0ken/", "t0ken%2F"} {
-		got := redact(parsed, errors.New("the server at h says "+secret+" is wrong")).Error()
+		got := redactSecrets(parsed, errors.New("the server at h says "+secret+" is wrong")).Error()
 		if got != "the server at h says xxxxx is wrong" {
 			t.Errorf("%s: %s", secret, got)
 		}
 	}
-	if plain := errors.New("refused"); !errors.Is(redact(parsed, plain), plain) {
+	if plain := errors.New("refused"); !errors.Is(redactSecrets(parsed, plain), plain) {
 		t.Error("an error without secrets is not itself any more")
 	}
 }

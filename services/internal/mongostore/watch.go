@@ -15,24 +15,30 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// Watch calls touch with the place of each chunk and of each version of a document
-// that any process inserts, soon after that is durable, until ctx is done. It
-// follows the database's change stream. watching is told nil when touch hears of all
-// that is inserted from then on, what was inserted before perhaps missed, and why
-// when it may not hear of it. Both are called by one goroutine, and return at once.
+// Watch calls notify with the sequence number of each chunk and the version of each
+// document that any process inserts, soon after the insert is durable, until ctx is
+// done. It follows the database's change stream. It calls watching with nil when
+// all inserts from then on will be reported (earlier ones may have been missed),
+// and with an error when inserts may be missed. One goroutine makes both calls,
+// which must not block.
 //
-// Watch returns before ctx is done only where it makes no sense to go on trying: the
-// server has no change streams, or this user may not read them.
-func (s *Store) Watch(ctx context.Context, touch func(name string, place uint64), watching func(error)) error {
-	if !s.transactions { // the same servers have both
-		return errors.New("the database is neither a replica set nor sharded: it has no change streams")
+// Watch returns before ctx is done only where retrying cannot help: the server has
+// no change streams or slow ones, or this user may not read them.
+func (s *Store) Watch(ctx context.Context, notify func(name string, place uint64), watching func(error)) error {
+	switch {
+	case s.sharded:
+		// An event comes when every shard and the config servers have gone past its time:
+		// after a second at best, and up to 10 with an idle shard.
+		return errors.New("on a sharded cluster the change stream comes later than the tail")
+	case !s.transactions: // servers have both or neither
+		return errors.New("the database is no replica set: it has no change streams")
 	}
-	w := watch{
+	w := changeWatcher{
 		collections: []*mongo.Collection{s.chunks, s.documents},
-		touch:       touch, watching: watching,
+		notify:      notify, watching: watching,
 		pauses: backoff.NewExponentialBackOff(),
 	}
-	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, w.follow(ctx) },
+	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, w.followStream(ctx) },
 		backoff.WithBackOff(w.pauses), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, _ time.Duration) { watching(err) }))
 	if ctx.Err() == nil {
@@ -42,26 +48,26 @@ func (s *Store) Watch(ctx context.Context, touch func(name string, place uint64)
 }
 
 const (
-	// awaitTime is how long the server holds back the answer that there is nothing
-	// new. It is in no way of what is new.
+	// awaitTime limits the server's wait for an event before it answers without one.
+	// It does not delay new events.
 	awaitTime = time.Second
-	// eventsAtOnce is how many events one answer has at most. Of the same stream or
-	// document only the last is told.
+	// eventsAtOnce is the maximum number of events in one answer. Only the last of
+	// each stream or document is reported.
 	eventsAtOnce = 1000
 )
 
-// watch follows a change stream across broken connections.
-type watch struct {
+// changeWatcher follows a change stream across broken connections.
+type changeWatcher struct {
 	collections []*mongo.Collection
-	touch       func(name string, place uint64)
+	notify      func(name string, place uint64)
 	watching    func(error)
 	pauses      *backoff.ExponentialBackOff
-	token       bson.Raw // to go on from; nil: from now
+	token       bson.Raw // position to resume from; nil: now
 }
 
-// pipeline keeps all but the _ids of what is inserted on the server. The event's
-// own _id, which the driver needs, comes with any projection.
-func (w *watch) pipeline() mongo.Pipeline {
+// pipeline selects inserts and projects them to their _ids on the server. The
+// event's own _id, which the driver needs, comes with any projection.
+func (w *changeWatcher) pipeline() mongo.Pipeline {
 	var names []string
 	for _, c := range w.collections {
 		names = append(names, c.Name())
@@ -75,42 +81,42 @@ func (w *watch) pipeline() mongo.Pipeline {
 	}
 }
 
-// follow opens the change stream where it was left, or at its end, and tells of
-// what it says until that fails.
-func (w *watch) follow(ctx context.Context) error {
+// followStream opens the change stream at the last position, or at its end, and
+// reports its events until it fails.
+func (w *changeWatcher) followStream(ctx context.Context) error {
 	o := options.ChangeStream().SetMaxAwaitTime(awaitTime).SetBatchSize(eventsAtOnce)
 	if w.token != nil {
 		o.SetResumeAfter(w.token)
 	}
 	changes, err := w.collections[0].Database().Watch(ctx, w.pipeline(), o)
 	if err != nil {
-		if w.token == nil && refused(err) {
+		if w.token == nil && isPermanent(err) {
 			return backoff.Permanent(err)
 		}
-		return w.failed(err)
+		return w.resetToken(err)
 	}
 	defer func() { _ = changes.Close(context.WithoutCancel(ctx)) }()
 	for w.watching(nil); ; w.pauses.Reset() {
 		w.token = changes.ResumeToken()
-		if err := w.read(ctx, changes); err != nil {
-			return w.failed(err)
+		if err := w.readAnswer(ctx, changes); err != nil {
+			return w.resetToken(err)
 		}
 	}
 }
 
-// read tells of the events of one answer.
-func (w *watch) read(ctx context.Context, changes *mongo.ChangeStream) error {
+// readAnswer reports the events of one answer.
+func (w *changeWatcher) readAnswer(ctx context.Context, changes *mongo.ChangeStream) error {
 	ctx, cancel := context.WithTimeout(ctx, awaitTime+operationTimeout)
 	defer cancel()
 	places := map[string]uint64{}
 	for more := changes.TryNext(ctx); more; more = changes.RemainingBatchLength() > 0 && changes.TryNext(ctx) {
 		key, _ := changes.Current.Lookup("documentKey", "_id").StringValueOK()
-		if name, place, ok := unnumbered(key); ok {
+		if name, place, ok := parseNumberedKey(key); ok {
 			places[name] = max(places[name], place)
 		}
 	}
 	for name, place := range places {
-		w.touch(name, place)
+		w.notify(name, place)
 	}
 	if err := changes.Err(); err != nil {
 		return err
@@ -121,23 +127,22 @@ func (w *watch) read(ctx context.Context, changes *mongo.ChangeStream) error {
 	return nil
 }
 
-// errEnded is that of a stream that the server has ended, as it does when the
-// database is dropped.
+// errEnded marks a stream that the server closed, as it does when the database is
+// dropped.
 var errEnded = errors.New("the server has ended the change stream")
 
-// failed forgets where to go on unless the stream broke off for reasons of the
-// network. A server that says no to a token does so because what came after is gone,
-// or can't be told of.
-func (w *watch) failed(err error) error {
+// resetToken drops the resume token unless a network error or a failover broke the
+// stream. A server refuses a token when the events after it are gone or cannot be sent.
+func (w *changeWatcher) resetToken(err error) error {
 	said, ok := errors.AsType[mongo.CommandError](err)
-	if errors.Is(err, errEnded) || ok && !said.HasErrorLabel("NetworkError") {
+	if errors.Is(err, errEnded) || ok && !said.HasErrorLabel("NetworkError") && !said.HasErrorLabel("ResumableChangeStreamError") {
 		w.token = nil
 	}
 	return err
 }
 
-// refused reports whether a server will never open a change stream.
-func refused(err error) bool {
+// isPermanent reports whether a server will never open a change stream.
+func isPermanent(err error) bool {
 	said, ok := errors.AsType[mongo.CommandError](err)
 	return ok && slices.Contains([]int32{
 		9,     // FailedToParse
@@ -145,14 +150,14 @@ func refused(err error) bool {
 		59,    // CommandNotFound
 		115,   // CommandNotSupported
 		238,   // NotImplemented
-		303,   // what other databases say of features that they lack
+		303,   // other databases, for features that they lack
 		40324, // unrecognised pipeline stage
 		40573, // only on replica sets
 	}, said.Code)
 }
 
-// unnumbered is the reverse of numbered.
-func unnumbered(key string) (name string, n uint64, ok bool) {
+// parseNumberedKey is the inverse of numberedKey.
+func parseNumberedKey(key string) (name string, n uint64, ok bool) {
 	i := strings.LastIndexByte(key, '#')
 	if i < 0 {
 		return "", 0, false

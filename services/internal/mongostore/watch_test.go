@@ -2,6 +2,7 @@ package mongostore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -16,7 +17,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
-// watcher is who is told by a Watch.
+// watcher records the calls of a Watch.
 type watcher struct {
 	t       *testing.T
 	touched chan string // name and place
@@ -40,7 +41,7 @@ func mustWatch(t *testing.T, s *Store) *watcher {
 	return w
 }
 
-// watching waits until it is told that it is.
+// watching waits until Watch reports that it watches.
 func (w *watcher) watching() {
 	w.t.Helper()
 	for {
@@ -55,7 +56,7 @@ func (w *watcher) watching() {
 	}
 }
 
-// until waits for a place and returns all it is told of before.
+// until waits for a place and returns all places reported before.
 func (w *watcher) until(last string) (before []string) {
 	w.t.Helper()
 	for {
@@ -85,20 +86,62 @@ func played(t *testing.T) (s, other *Store, streams *mongotest.ChangeStreams, pr
 	streams, uri := mongotest.WithChangeStreams(t, mongotest.StartServer(t, t.TempDir()))
 	other = mustOpen(t, uri)
 	t.Cleanup(func() { mustClose(t, other) })
-	proxy, uri = mongotest.Through(t, uri)
+	proxy, uri = mongotest.StartProxy(t, uri)
 	s = mustOpen(t, uri)
 	t.Cleanup(func() { mustClose(t, s) })
 	return s, other, streams, proxy
 }
 
-// What any process inserts is told of, and nothing else. Of several chunks of a
+// Inserts of any process are reported, and nothing else. Of several chunks of a
 // stream the last may stand for all. A real server is asked where there is one: a
 // replica set or a sharded cluster must have change streams.
 func TestWatch(t *testing.T) {
-	uri := mongotest.Patient(mongotest.Start(t))
+	uri := mongotest.WithLongTimeouts(mongotest.Start(t))
 	if os.Getenv(mongotest.ServerVariable) == "" {
 		_, uri = mongotest.WithChangeStreams(t, uri)
 	}
+	wantWatched(t, uri)
+}
+
+// On a replica set the events are those of the committed log, and a watch goes on over
+// elections.
+func TestWatchOnReplicaSet(t *testing.T) {
+	set := mongotest.StartReplicaSet(t, 3, mongotest.ReplicaTiming{})
+	uri := mongotest.WithLongTimeouts(set.URI())
+	wantWatched(t, uri)
+	s := mustOpen(t, uri)
+	t.Cleanup(func() { mustClose(t, s) })
+	w := mustWatch(t, s)
+	w.watching()
+	for seq := range uint64(4) {
+		appendOverElection(t, s, "poll/elections", seq+1)
+		w.until(fmt.Sprint("poll/elections ", seq+1))
+		if seq%2 == 0 {
+			set.StepDown()
+			continue
+		}
+		primary := set.Primary()
+		set.Kill(primary)
+		for !set.Elect((primary + 1) % 3) {
+		}
+		set.Restart(primary)
+	}
+	appendOverElection(t, s, "poll/elections", 9)
+	w.until("poll/elections 9")
+}
+
+// appendOverElection appends until the chunk is stored: during an election the outcome of
+// an attempt may be unknown.
+func appendOverElection(t *testing.T, s *Store, name string, seq uint64) {
+	t.Helper()
+	err := errors.New("not tried")
+	for err != nil && !errors.Is(err, stream.ErrConflict) && t.Context().Err() == nil {
+		err = s.Append(t.Context(), stream.Chunk{Stream: name, Seq: seq, Payload: []byte("p")})
+	}
+}
+
+func wantWatched(t *testing.T, uri string) {
+	t.Helper()
 	s, other := mustOpen(t, uri), mustOpen(t, uri)
 	t.Cleanup(func() { mustClose(t, s); mustClose(t, other) })
 	mustAppend(t, other, "poll/before", 1)
@@ -151,7 +194,7 @@ func TestWatchIsRefused(t *testing.T) {
 	for _, code := range []int32{13, 238, 40573} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			s, _, streams, _ := played(t)
-			streams.Refuse(code)
+			streams.RefuseStreams(code)
 			if err := <-mustWatch(t, s).ended; err == nil || !strings.Contains(err.Error(), "refused") {
 				t.Errorf("got %v", err)
 			}
@@ -159,7 +202,8 @@ func TestWatchIsRefused(t *testing.T) {
 	}
 }
 
-// Whatever breaks, what was inserted meanwhile is told of, from where the stream was.
+// After any break, the inserts meanwhile are reported, from the last position of
+// the stream.
 func TestWatchGoesOn(t *testing.T) {
 	lose := func(times int64, command string, fault faultproxy.Fault) faultproxy.Plan {
 		var lost atomic.Int64
@@ -171,10 +215,10 @@ func TestWatchGoesOn(t *testing.T) {
 		}
 	}
 	for name, harm := range map[string]func(*watcher, *faultproxy.Proxy){
-		"a connection breaks": func(_ *watcher, p *faultproxy.Proxy) { p.Reset() },
+		"a connection breaks": func(_ *watcher, p *faultproxy.Proxy) { p.ResetConnections() },
 		"for longer than the driver tries": func(w *watcher, p *faultproxy.Proxy) {
 			p.Inject(lose(math.MaxInt64, "aggregate", faultproxy.LoseRequest))
-			p.Reset()
+			p.ResetConnections()
 			for err := range w.told {
 				if err != nil {
 					break
@@ -207,15 +251,15 @@ func TestWatchGoesOn(t *testing.T) {
 	}
 }
 
-// When the server no longer knows what came after a token, the watch begins anew, and
-// says that something may have been missed.
+// When the server has lost the events after a token, the watch starts again and
+// reports that events may have been missed.
 func TestWatchBeginsAnew(t *testing.T) {
 	s, other, streams, _ := played(t)
 	w := mustWatch(t, s)
 	w.watching()
 	mustAppend(t, other, "poll/a", 1)
 	w.until("poll/a 1")
-	streams.Lose()
+	streams.LoseHistory()
 	if err := <-w.told; err == nil || !strings.Contains(err.Error(), "286") && !strings.Contains(err.Error(), "too old") {
 		t.Errorf("told of %v", err)
 	}

@@ -12,11 +12,11 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// ChangeStreams stands before a MongoDB-wire server that has no change streams and
-// plays them: it passes everything on, says that the server belongs to a replica set,
-// and tells of what is inserted through it. It plays what a driver sees of them, and
-// is no proof of what MongoDB does. Of what a pipeline asks for it knows the collections
-// alone.
+// ChangeStreams is a proxy that simulates change streams for a MongoDB-wire server
+// without them: it forwards all commands, claims that the server belongs to a
+// replica set, and sends events for inserts through it. It simulates the driver's
+// view and proves nothing about MongoDB. It understands the collections of a
+// pipeline alone.
 type ChangeStreams struct {
 	listener net.Listener
 	server   string
@@ -25,17 +25,17 @@ type ChangeStreams struct {
 
 	mu       sync.Mutex
 	inserted []insertion
-	grown    chan struct{} // closed when there is more
-	cursors  map[int64]*cursor
+	grown    chan struct{} // closed by the next insertion
+	cursors  map[int64]*openCursor
 	openings []int
 	refusal  bson.D
-	lost     int // how many insertions no stream can begin before any more
+	lost     int // number of insertions that no stream can resume before
 }
 
 type insertion struct{ collection, id string }
 
-// cursor is an open change stream.
-type cursor struct {
+// openCursor is an open change stream.
+type openCursor struct {
 	collections []string
 	next        int // of inserted
 }
@@ -44,7 +44,7 @@ type cursor struct {
 // the URI of the same database through it. It ends with the test.
 func WithChangeStreams(t testing.TB, uri string) (*ChangeStreams, string) {
 	t.Helper()
-	head, host, tail := split(uri)
+	head, host, tail := splitURI(uri)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -52,9 +52,9 @@ func WithChangeStreams(t testing.TB, uri string) (*ChangeStreams, string) {
 	}
 	c := &ChangeStreams{
 		listener: listener, server: host, ctx: ctx,
-		grown: make(chan struct{}), cursors: map[int64]*cursor{},
+		grown: make(chan struct{}), cursors: map[int64]*openCursor{},
 	}
-	c.running.Go(c.accept)
+	c.running.Go(c.acceptConnections)
 	t.Cleanup(func() {
 		cancel()
 		_ = listener.Close()
@@ -67,52 +67,54 @@ func WithChangeStreams(t testing.TB, uri string) (*ChangeStreams, string) {
 	return c, head + listener.Addr().String() + tail + separator + "directConnection=true"
 }
 
-// Refuse answers all who open a stream from now on with an error; 0 with none.
-func (c *ChangeStreams) Refuse(code int32) {
+// RefuseStreams answers every attempt to open a stream from now on with an error;
+// code 0 ends that.
+func (c *ChangeStreams) RefuseStreams(code int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refusal = nil
 	if code != 0 {
-		c.refusal = failure(code, "refused")
+		c.refusal = errorReply(code, "refused")
 	}
 }
 
-// Lose ends all streams and makes what was inserted until now something that no
-// stream can begin before any more.
-func (c *ChangeStreams) Lose() {
+// LoseHistory closes all streams and makes all positions up to now too old to
+// resume from.
+func (c *ChangeStreams) LoseHistory() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lost = len(c.inserted) + 1
 	clear(c.cursors)
-	c.wake()
+	c.wakeStreams()
 }
 
-// Openings returns, for each stream that was opened, after how many insertions it was
-// asked to go on; -1 for those that began with what was to come.
+// Openings returns, for each opened stream, the number of insertions after which it
+// was to resume; -1 for those that began at their end.
 func (c *ChangeStreams) Openings() []int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]int(nil), c.openings...)
 }
 
-// wake has those look who wait for more. c.mu is held.
-func (c *ChangeStreams) wake() {
+// wakeStreams wakes the streams that wait for events. c.mu is held.
+func (c *ChangeStreams) wakeStreams() {
 	close(c.grown)
 	c.grown = make(chan struct{})
 }
 
-func (c *ChangeStreams) accept() {
+func (c *ChangeStreams) acceptConnections() {
 	for {
 		client, err := c.listener.Accept()
 		if err != nil {
 			return
 		}
-		c.running.Go(func() { c.serve(client) })
+		c.running.Go(func() { c.serveConnection(client) })
 	}
 }
 
-// serve answers one connection, or has the server behind it answered.
-func (c *ChangeStreams) serve(client net.Conn) {
+// serveConnection handles one connection: it answers commands itself or forwards
+// them.
+func (c *ChangeStreams) serveConnection(client net.Conn) {
 	var dialer net.Dialer
 	server, err := dialer.DialContext(c.ctx, "tcp", c.server)
 	if err != nil {
@@ -129,12 +131,12 @@ func (c *ChangeStreams) serve(client net.Conn) {
 		if err != nil {
 			return
 		}
-		answer, ours := c.answer(asked)
+		answer, ours := c.answerCommand(asked)
 		if !ours {
-			if answer, err = pass(server, asked); err != nil {
+			if answer, err = forwardMessage(server, asked); err != nil {
 				return
 			}
-			answer = c.note(asked, answer)
+			answer = c.inspectAnswer(asked, answer)
 		}
 		if _, err := client.Write(answer); err != nil {
 			return
@@ -142,38 +144,38 @@ func (c *ChangeStreams) serve(client net.Conn) {
 	}
 }
 
-// pass asks the server behind.
-func pass(server io.ReadWriter, asked message) (message, error) {
+// forwardMessage sends a message to the server and returns the answer.
+func forwardMessage(server io.ReadWriter, asked wireMessage) (wireMessage, error) {
 	if _, err := server.Write(asked); err != nil {
 		return nil, err
 	}
 	return readMessage(server)
 }
 
-// answer answers what is about a change stream.
-func (c *ChangeStreams) answer(asked message) (answer message, ours bool) {
+// answerCommand answers the commands of change streams.
+func (c *ChangeStreams) answerCommand(asked wireMessage) (answer wireMessage, ours bool) {
 	command, _ := asked.body()
 	var reply bson.D
 	if pipeline, err := command.LookupErr("pipeline", "0", "$changeStream"); err == nil {
-		reply = c.open(command, pipeline.Document())
+		reply = c.openStream(command, pipeline.Document())
 	} else if id, ok := command.Lookup("getMore").Int64OK(); ok && id < 0 {
 		wait, _ := command.Lookup("maxTimeMS").AsInt64OK()
-		reply = c.more(id, time.Duration(wait)*time.Millisecond)
+		reply = c.nextEvents(id, time.Duration(wait)*time.Millisecond)
 	} else if id, ok := command.Lookup("cursors", "0").Int64OK(); ok && id < 0 {
-		reply = c.kill(id)
+		reply = c.killCursor(id)
 	}
 	if reply == nil {
 		return nil, false
 	}
-	return asked.reply(reply), true
+	return asked.newReply(reply), true
 }
 
-// note looks at what the server behind has answered.
-func (c *ChangeStreams) note(asked, answer message) message {
+// inspectAnswer records insertions that the server acknowledged and edits its hello.
+func (c *ChangeStreams) inspectAnswer(asked, answer wireMessage) wireMessage {
 	command, documents := asked.body()
 	said, _ := answer.body()
 	if _, err := said.LookupErr("maxWireVersion"); err == nil { // the answer to hello
-		return answer.with(bson.E{Key: "setName", Value: "played"})
+		return answer.withMembers(bson.E{Key: "setName", Value: "played"})
 	}
 	collection, ok := command.Lookup("insert").StringValueOK()
 	if _, err := said.LookupErr("writeErrors"); !ok || err == nil {
@@ -186,6 +188,6 @@ func (c *ChangeStreams) note(asked, answer message) message {
 			c.inserted = append(c.inserted, insertion{collection, id})
 		}
 	}
-	c.wake()
+	c.wakeStreams()
 	return answer
 }

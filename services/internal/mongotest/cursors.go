@@ -13,14 +13,14 @@ const (
 	historyLost    = 286
 )
 
-func failure(code int32, text string) bson.D {
+func errorReply(code int32, text string) bson.D {
 	return bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: code}, {Key: "errmsg", Value: text}}
 }
 
-// token is where to go on after n insertions.
-func token(n int) bson.D { return bson.D{{Key: "after", Value: int64(n)}} }
+// resumeToken is the position after n insertions.
+func resumeToken(n int) bson.D { return bson.D{{Key: "after", Value: int64(n)}} }
 
-func (c *ChangeStreams) open(command, how bson.Raw) bson.D {
+func (c *ChangeStreams) openStream(command, how bson.Raw) bson.D {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	next, from := len(c.inserted), -1
@@ -33,7 +33,7 @@ func (c *ChangeStreams) open(command, how bson.Raw) bson.D {
 		return c.refusal
 	}
 	if from >= 0 && from < c.lost {
-		return failure(historyLost, "the token is too old")
+		return errorReply(historyLost, "the token is too old")
 	}
 	var names []string
 	if among, ok := command.Lookup("pipeline", "1", "$match", "ns.coll", "$in").ArrayOK(); ok {
@@ -43,17 +43,17 @@ func (c *ChangeStreams) open(command, how bson.Raw) bson.D {
 		}
 	}
 	id := -int64(len(c.openings))
-	c.cursors[id] = &cursor{collections: names, next: next}
-	return c.page(id, "firstBatch", next, nil)
+	c.cursors[id] = &openCursor{collections: names, next: next}
+	return c.eventsReply(id, "firstBatch", next, nil)
 }
 
-// more waits until there is more, or for a while.
-func (c *ChangeStreams) more(id int64, wait time.Duration) bson.D {
+// nextEvents waits for events, at most for the given time.
+func (c *ChangeStreams) nextEvents(id int64, wait time.Duration) bson.D {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {
 		c.mu.Lock()
-		reply, grown := c.take(id), c.grown
+		reply, grown := c.pendingEvents(id), c.grown
 		c.mu.Unlock()
 		if reply != nil {
 			return reply
@@ -67,27 +67,27 @@ func (c *ChangeStreams) more(id int64, wait time.Duration) bson.D {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if _, open := c.cursors[id]; !open {
-			return c.take(id)
+			return c.pendingEvents(id)
 		}
-		return c.page(id, "nextBatch", len(c.inserted), nil)
+		return c.eventsReply(id, "nextBatch", len(c.inserted), nil)
 	}
 }
 
-// take returns the events that a stream has not told of yet; nil for none. c.mu is
-// held.
-func (c *ChangeStreams) take(id int64) bson.D {
+// pendingEvents returns the events that a stream has not sent yet; nil for none.
+// c.mu is held.
+func (c *ChangeStreams) pendingEvents(id int64) bson.D {
 	s, open := c.cursors[id]
 	switch {
 	case !open && c.lost > 0:
-		return failure(historyLost, "the stream is too old")
+		return errorReply(historyLost, "the stream is too old")
 	case !open:
-		return failure(cursorNotFound, "no such cursor")
+		return errorReply(cursorNotFound, "no such cursor")
 	}
 	events := bson.A{}
 	for ; s.next < len(c.inserted); s.next++ {
 		if i := c.inserted[s.next]; slices.Contains(s.collections, i.collection) {
 			events = append(events, bson.D{
-				{Key: "_id", Value: token(s.next + 1)},
+				{Key: "_id", Value: resumeToken(s.next + 1)},
 				{Key: "documentKey", Value: bson.D{{Key: "_id", Value: i.id}}},
 			})
 		}
@@ -95,10 +95,10 @@ func (c *ChangeStreams) take(id int64) bson.D {
 	if len(events) == 0 {
 		return nil
 	}
-	return c.page(id, "nextBatch", s.next, events)
+	return c.eventsReply(id, "nextBatch", s.next, events)
 }
 
-func (c *ChangeStreams) page(id int64, name string, next int, events bson.A) bson.D {
+func (c *ChangeStreams) eventsReply(id int64, name string, next int, events bson.A) bson.D {
 	if events == nil {
 		events = bson.A{}
 	}
@@ -106,15 +106,15 @@ func (c *ChangeStreams) page(id int64, name string, next int, events bson.A) bso
 		{Key: "ok", Value: 1.0},
 		{Key: "cursor", Value: bson.D{
 			{Key: "id", Value: id}, {Key: "ns", Value: "played.$cmd.aggregate"},
-			{Key: name, Value: events}, {Key: "postBatchResumeToken", Value: token(next)},
+			{Key: name, Value: events}, {Key: "postBatchResumeToken", Value: resumeToken(next)},
 		}},
 	}
 }
 
-func (c *ChangeStreams) kill(id int64) bson.D {
+func (c *ChangeStreams) killCursor(id int64) bson.D {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.cursors, id)
-	c.wake()
+	c.wakeStreams()
 	return bson.D{{Key: "ok", Value: 1.0}, {Key: "cursorsKilled", Value: bson.A{id}}}
 }

@@ -2,36 +2,25 @@ package mongotest
 
 import (
 	"encoding/binary"
-	"errors"
 	"io"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/wiremessage"
+
+	"github.com/acclaim-dev/acclaim/services/internal/faultproxy"
 )
 
-// message is one message of the wire protocol, its header included.
-type message []byte
+// wireMessage is one message of the wire protocol, its header included.
+type wireMessage []byte
 
-const headerBytes = 16
-
-func readMessage(r io.Reader) (message, error) {
-	header := make([]byte, headerBytes)
-	if _, err := io.ReadFull(r, header); err != nil {
-		return nil, err
-	}
-	length := binary.LittleEndian.Uint32(header)
-	if length < headerBytes || length > 64<<20 {
-		return nil, errors.New("mongotest: not the MongoDB wire protocol")
-	}
-	m := make(message, length)
-	copy(m, header)
-	_, err := io.ReadFull(r, m[headerBytes:])
-	return m, err
+func readMessage(r io.Reader) (wireMessage, error) {
+	m, err := faultproxy.ReadMessage(r)
+	return wireMessage(m), err
 }
 
-// body returns the document of a message and, of a command that brings a sequence of
-// them, the others.
-func (m message) body() (first bson.Raw, others []bson.Raw) {
+// body returns the document of a message and the documents of its sequence, if it
+// has one.
+func (m wireMessage) body() (first bson.Raw, others []bson.Raw) {
 	_, _, _, code, rest, _ := wiremessage.ReadHeader(m)
 	switch code {
 	case wiremessage.OpReply: // flags, a cursor, where it begins, how many
@@ -63,14 +52,14 @@ func (m message) body() (first bson.Raw, others []bson.Raw) {
 	return first, others
 }
 
-// reply returns the answer to a message.
-func (m message) reply(d bson.D) message {
+// newReply returns the answer to a message.
+func (m wireMessage) newReply(d bson.D) wireMessage {
 	_, id, _, _, _, _ := wiremessage.ReadHeader(m)
-	return pack(id, d)
+	return encodeReply(id, d)
 }
 
-// with returns an answer that says something more.
-func (m message) with(more ...bson.E) message {
+// withMembers returns an answer with more members.
+func (m wireMessage) withMembers(more ...bson.E) wireMessage {
 	var said bson.D
 	body, _ := m.body()
 	if err := bson.Unmarshal(body, &said); err != nil {
@@ -79,27 +68,27 @@ func (m message) with(more ...bson.E) message {
 	said = append(said, more...)
 	_, _, to, code, rest, _ := wiremessage.ReadHeader(m)
 	if code == wiremessage.OpMsg {
-		return pack(to, said)
+		return encodeReply(to, said)
 	}
 	encoded, err := bson.Marshal(said)
 	if err != nil {
 		panic(err) // it was decoded just now
 	}
 	at, out := wiremessage.AppendHeaderStart(nil, wiremessage.NextRequestID(), to, code)
-	return finish(at, append(append(out, rest[:20]...), encoded...))
+	return setLength(at, append(append(out, rest[:20]...), encoded...))
 }
 
-func pack(to int32, d bson.D) message {
+func encodeReply(to int32, d bson.D) wireMessage {
 	encoded, err := bson.Marshal(d)
 	if err != nil {
 		panic(err) // of values that always encode
 	}
 	at, out := wiremessage.AppendHeaderStart(nil, wiremessage.NextRequestID(), to, wiremessage.OpMsg)
 	out = wiremessage.AppendMsgSectionType(wiremessage.AppendMsgFlags(out, 0), wiremessage.SingleDocument)
-	return finish(at, append(out, encoded...))
+	return setLength(at, append(out, encoded...))
 }
 
-func finish(at int32, m message) message {
+func setLength(at int32, m wireMessage) wireMessage {
 	binary.LittleEndian.PutUint32(m[at:], uint32(len(m)))
 	return m
 }

@@ -1,7 +1,7 @@
-// Package mongotest gives tests a MongoDB database of their own: on the server
-// that ACCLAIM_TEST_MONGODB_URI names or, without it, on the MongoDB-wire server
-// of hack/mongod, which it builds once and starts for each test. A test never
-// skips: what cannot be reached or built fails it.
+// Package mongotest gives tests a MongoDB database of their own: on the server that
+// ACCLAIM_TEST_MONGODB_URI names or, without it, on the MongoDB-wire server of
+// hack/mongod, which it builds once and starts for each test. A test never skips: a
+// server that cannot be reached or built fails it.
 //
 // Only tests may import it.
 package mongotest
@@ -33,13 +33,13 @@ func Start(t testing.TB) string {
 	name := "acclaim_test_" + strings.ToLower(rand.Text())
 	if server := os.Getenv(ServerVariable); server != "" {
 		uri := inDatabase(server, name)
-		t.Cleanup(func() { drop(t, uri, name) })
+		t.Cleanup(func() { dropDatabase(t, uri, name) })
 		return uri
 	}
 	return inDatabase(StartServer(t, t.TempDir()), name)
 }
 
-func drop(t testing.TB, uri, name string) {
+func dropDatabase(t testing.TB, uri, name string) {
 	client, err := mongo.Connect(options.Client().ApplyURI(uri))
 	if err != nil {
 		t.Errorf("drop the database: %v", err)
@@ -91,7 +91,7 @@ func NewServer(t testing.TB) *Server {
 func (s *Server) Start() string {
 	t := s.t
 	t.Helper()
-	program, err := build(t.Context())
+	program, err := buildServer(t.Context())
 	if err != nil {
 		t.Fatalf("build hack/mongod: %v", err)
 	}
@@ -127,9 +127,9 @@ func (s *Server) Stop() {
 	}
 }
 
-// build returns the program of hack/mongod, made once for its sources and the
+// buildServer returns the program of hack/mongod, made once for its sources and the
 // version of Go.
-func build(ctx context.Context) (string, error) {
+func buildServer(ctx context.Context) (string, error) {
 	gomod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	if err != nil {
 		return "", err
@@ -159,7 +159,7 @@ func build(ctx context.Context) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
 		return "", err
 	}
-	// Several may build at once; whoever is last leaves the same.
+	// Several processes may build at once; all results are equal.
 	unfinished := program + "." + rand.Text()
 	command := exec.CommandContext(ctx, "go", "build", "-o", unfinished, ".")
 	command.Dir = source

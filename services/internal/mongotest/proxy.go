@@ -8,12 +8,12 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/faultproxy"
 )
 
-// Through returns a proxy in front of the server of a URI and the URI of the
-// same database through it. The proxy ends with the test. It sees the first of
-// several hosts alone, and nothing of what TLS hides.
-func Through(t testing.TB, uri string) (*faultproxy.Proxy, string) {
+// StartProxy returns a proxy in front of the server of a URI and the URI of the same
+// database through it. The proxy ends with the test. It forwards to the first of
+// several hosts alone, and cannot read TLS.
+func StartProxy(t testing.TB, uri string) (*faultproxy.Proxy, string) {
 	t.Helper()
-	head, hosts, tail := split(uri)
+	head, hosts, tail := splitURI(uri)
 	host, _, _ := strings.Cut(hosts, ",")
 	if !strings.Contains(host, ":") {
 		host += ":27017"
@@ -30,9 +30,9 @@ func Through(t testing.TB, uri string) (*faultproxy.Proxy, string) {
 	return proxy, uri + "?directConnection=true"
 }
 
-// Patient returns a URI with time-outs that no machine is too slow for, for tests
-// that are not about them.
-func Patient(uri string) string {
+// WithLongTimeouts returns a URI with time-outs long enough for any machine, for
+// tests of something else.
+func WithLongTimeouts(uri string) string {
 	separator := "?"
 	if strings.Contains(uri, "?") {
 		separator = "&"
@@ -40,8 +40,8 @@ func Patient(uri string) string {
 	return uri + separator + "timeoutMS=120000&serverSelectionTimeoutMS=120000&connectTimeoutMS=120000"
 }
 
-// split cuts a URI at its hosts. What follows them begins with a slash.
-func split(uri string) (head, hosts, tail string) {
+// splitURI cuts a URI at its hosts. What follows them begins with a slash.
+func splitURI(uri string) (head, hosts, tail string) {
 	begin := strings.Index(uri, "://") + len("://")
 	if at := strings.LastIndex(uri, "@"); at >= begin {
 		begin = at + 1
@@ -57,10 +57,10 @@ func split(uri string) (head, hosts, tail string) {
 	return uri[:begin], uri[begin:end], tail
 }
 
-// inDatabase returns the URI of a database on a server. A user is still looked
-// for where the given URI says.
+// inDatabase returns the URI of a database on a server. The database that
+// authenticates the user stays that of the given URI.
 func inDatabase(server, name string) string {
-	head, hosts, tail := split(server)
+	head, hosts, tail := splitURI(server)
 	before, options, asked := strings.Cut(tail[1:], "?")
 	if strings.HasSuffix(head, "@") && !strings.Contains(strings.ToLower(options), "authsource=") {
 		options = strings.TrimSuffix("authSource="+cmp.Or(before, "admin")+"&"+options, "&")

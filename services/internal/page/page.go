@@ -1,6 +1,6 @@
-// Package page serves what there is to look at: a poll as an overlay for broadcast
-// software and, beside a sandbox, a console to try it with. The files are part of
-// the program and load nothing from anywhere else.
+// Package page serves web pages: a poll as an overlay for broadcast software, a console for
+// the staff of a channel and, beside a sandbox, one to try a poll with. The files are part of the program and
+// load nothing from other servers.
 //
 // The pages are clients of the API like any other. The package may not know a
 // domain and holds no state.
@@ -16,20 +16,20 @@ import (
 	"strings"
 )
 
-// Path is where the pages are served.
+// Path is the prefix of the pages' paths.
 const Path = "/live/"
 
 //go:embed static
 var files embed.FS
 
-// Handler serves the pages below Path. The console is for processes that serve a
-// sandbox, whose tokens it uses.
+// Handler serves the pages below Path. Only processes that serve a sandbox have the
+// console that uses its tokens.
 func Handler(console bool) http.Handler {
 	static, err := fs.Sub(files, "static")
 	if err != nil {
 		panic(err) // it is embedded
 	}
-	tags := tagsOf(static)
+	tags := entityTags(static)
 	serve := http.StripPrefix(Path, http.FileServerFS(static))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(r.URL.Path, Path)
@@ -56,8 +56,8 @@ func Handler(console bool) http.Handler {
 	})
 }
 
-// tagsOf returns the entity tag of every file, by name.
-func tagsOf(static fs.FS) map[string]string {
+// entityTags returns the entity tags of all files, by name.
+func entityTags(static fs.FS) map[string]string {
 	tags := map[string]string{}
 	names, err := fs.Glob(static, "*")
 	if err != nil {

@@ -36,6 +36,8 @@ func TestPages(t *testing.T) {
 		{false, "GET", "/live/", 200, "text/html"},
 		{false, "GET", "/live/console.html", 404, ""},
 		{false, "GET", "/live/console.js", 404, ""},
+		{false, "GET", "/live/staff.html", 200, "text/html"},
+		{false, "GET", "/live/style.css", 200, "text/css"},
 		{true, "GET", "/live/nothing", 404, ""},
 		{true, "GET", "/live/../page.go", 404, ""},
 		{true, "POST", "/live/", 405, ""},
@@ -61,7 +63,7 @@ func TestPagesAreKept(t *testing.T) {
 // The pages are made of what is in the program: nothing they name is elsewhere or
 // missing.
 func TestPagesNeedNothingElse(t *testing.T) {
-	names := []string{"", "console.html", "overlay.js", "console.js", "client.js", "overlay.css", "console.css"}
+	names := []string{"", "console.html", "staff.html", "overlay.js", "staff.js", "console.js", "client.js", "cloud.js", "overlay.css", "style.css"}
 	for _, name := range names {
 		res := get(t, true, "GET", "/live/"+name)
 		text := res.Body.Bytes()

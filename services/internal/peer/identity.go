@@ -12,24 +12,24 @@ import (
 	"time"
 )
 
-// identity is the certificate that a process makes for itself when it starts.
-type identity struct {
+// nodeIdentity is the certificate that a process makes for itself when it starts.
+type nodeIdentity struct {
 	certificate tls.Certificate
 	digest      []byte
 }
 
-func newIdentity() (identity, error) {
+func newIdentity() (nodeIdentity, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return identity{}, err
+		return nodeIdentity{}, err
 	}
-	// Nobody looks at anything in it but its digest.
+	// Nothing in it is checked but its digest.
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Unix(1<<33, 0)}
 	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return identity{}, err
+		return nodeIdentity{}, err
 	}
-	return identity{tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, digestOf(raw)}, nil
+	return nodeIdentity{tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, digestOf(raw)}, nil
 }
 
 func digestOf(certificate []byte) []byte {
@@ -37,11 +37,11 @@ func digestOf(certificate []byte) []byte {
 	return sum[:]
 }
 
-var errStranger = errors.New("peer: the certificate is not that of a member")
+var errUnknownPeer = errors.New("peer: the certificate is not that of a member")
 
-// config returns the settings of a connection's end, which accepts the other
+// tlsConfig returns the settings of a connection's end, which accepts the other
 // only if its certificate's digest is accepted.
-func (i identity) config(accept func(digest []byte) bool) *tls.Config {
+func (i nodeIdentity) tlsConfig(accept func(digest []byte) bool) *tls.Config {
 	return &tls.Config{
 		MinVersion:   tls.VersionTLS13,
 		Certificates: []tls.Certificate{i.certificate},
@@ -51,7 +51,7 @@ func (i identity) config(accept func(digest []byte) bool) *tls.Config {
 		InsecureSkipVerify: true,
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if len(state.PeerCertificates) == 0 || !accept(digestOf(state.PeerCertificates[0].Raw)) {
-				return errStranger
+				return errUnknownPeer
 			}
 			return nil
 		},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -18,57 +19,70 @@ import (
 )
 
 const (
-	// silence is how long a peer may say nothing before it is taken for
-	// unreachable. One that is merely slow says every tick that it is at work.
+	// silence is the time without a byte from a peer after which it counts as
+	// unreachable. One that is merely slow sends a byte every tick.
 	silence = time.Second
 	tick    = 200 * time.Millisecond
 
-	working  = 0 // said every tick
+	working  = 0 // sent every tick
 	finished = 1 // the answer follows
 
 	maxMessage = 64 << 20 // bytes of a request or an answer
+
+	// wireVersion is that of the requests and answers between processes: of the framing
+	// here, of the groups of package stream and of the commands and results of the
+	// domains. A change that the version before cannot read raises it. A request without
+	// a version is one of version 1.
+	wireVersion = "2"
+	wireHeader  = "Acclaim-Wire"
 )
 
-// link is the way to one other member.
-type link struct {
+// memberLink is the way to one other member.
+type memberLink struct {
 	member Member
 	client *http.Client
-	// down says that the member could not be reached; a probe lifts it.
+	wire   string // version
+	log    *slog.Logger
+	// down is set when the member could not be reached; a probe clears it.
 	down atomic.Bool
-	// used says that the member was reached since the last beat.
-	used  atomic.Bool
-	alarm chan<- struct{}
-	// left says that the member is leaving and takes nothing any more.
+	// used is set when the member was reached since the last heartbeat.
+	used atomic.Bool
+	wake chan<- struct{}
+	// left is set when the member is leaving and accepts no more requests.
 	left atomic.Bool
 }
 
-func newLink(n *Node, m Member) *link {
-	return &link{member: m, alarm: n.alarm, client: &http.Client{Transport: &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: silence / 2}).DialContext,
+func newLink(n *Node, m Member) *memberLink {
+	return &memberLink{member: m, wake: n.wake, wire: n.wire, log: n.config.Logger, client: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, silence/2)
+			defer cancel()
+			return n.config.Dial(ctx, network, address)
+		},
 		TLSHandshakeTimeout: silence / 2,
-		TLSClientConfig:     n.identity.config(func(digest []byte) bool { return bytes.Equal(digest, m.Digest) }),
-		MaxIdleConnsPerHost: 64, // lanes of all engines
+		TLSClientConfig:     n.identity.tlsConfig(func(digest []byte) bool { return bytes.Equal(digest, m.Digest) }),
+		MaxIdleConnsPerHost: 64, // queues of all engines
 		IdleConnTimeout:     time.Minute,
 	}}}
 }
 
-func (l *link) close() { l.client.CloseIdleConnections() }
+func (l *memberLink) close() { l.client.CloseIdleConnections() }
 
-// route is a link to one of a member's engines.
-type route struct {
-	*link
+// engineRoute is a link to one of a member's engines.
+type engineRoute struct {
+	*memberLink
 	kind string
 }
 
 // ID implements [stream.Peer].
-func (r route) ID() string { return r.member.ID }
+func (r engineRoute) ID() string { return r.member.ID }
 
 // Send implements [stream.Peer].
-func (r route) Send(ctx context.Context, request []byte) ([]byte, error) {
+func (r engineRoute) Send(ctx context.Context, request []byte) ([]byte, error) {
 	if r.down.Load() || r.left.Load() {
 		return nil, stream.ErrNotSent
 	}
-	answer, sent, err := r.send(ctx, http.MethodPost, "/"+r.kind, request)
+	answer, sent, err := r.sendRequest(ctx, http.MethodPost, "/"+r.kind, request)
 	switch {
 	case err == nil:
 		r.used.Store(true)
@@ -76,9 +90,9 @@ func (r route) Send(ctx context.Context, request []byte) ([]byte, error) {
 	case errors.Is(err, errLeaving):
 		r.left.Store(true)
 		return nil, stream.ErrNotSent
-	case ctx.Err() == nil && !r.down.Swap(true):
+	case ctx.Err() == nil && r.markDown(err):
 		select {
-		case r.alarm <- struct{}{}:
+		case r.wake <- struct{}{}:
 		default:
 		}
 	}
@@ -88,25 +102,37 @@ func (r route) Send(ctx context.Context, request []byte) ([]byte, error) {
 	return nil, err
 }
 
-// probe finds out whether a member can be reached.
-func (l *link) probe(ctx context.Context) {
-	_, _, err := l.send(ctx, http.MethodGet, "/", nil)
+// probeMember finds out whether a member can be reached.
+func (l *memberLink) probeMember(ctx context.Context) {
+	_, _, err := l.sendRequest(ctx, http.MethodGet, "/", nil)
 	switch {
 	case errors.Is(err, errLeaving):
 		l.left.Store(true)
-	case ctx.Err() == nil:
-		l.down.Store(err != nil)
+	case ctx.Err() != nil:
+	case err != nil:
+		l.markDown(err)
+	default:
+		l.down.Store(false)
 	}
+}
+
+// markDown notes that the member could not be reached, and reports whether it could before.
+func (l *memberLink) markDown(err error) (changed bool) {
+	if changed = !l.down.Swap(true); changed && errors.Is(err, errWire) {
+		l.log.Warn("commands are not forwarded to a process of another version", "error", err)
+	}
+	return changed
 }
 
 var (
 	errLeaving = errors.New("peer: the member is leaving")
 	errSilent  = errors.New("peer: no sign of life")
+	errWire    = errors.New("peer: the member refuses the version of requests")
 )
 
-// send sends a request and returns its answer; sent says whether any of it may
-// have arrived.
-func (l *link) send(ctx context.Context, method, path string, body []byte) (answer []byte, sent bool, err error) {
+// sendRequest sends a request and returns its answer; sent reports whether any of it
+// may have arrived.
+func (l *memberLink) sendRequest(ctx context.Context, method, path string, body []byte) (answer []byte, sent bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	alarm := time.AfterFunc(silence, func() { cancel(errSilent) })
@@ -117,6 +143,7 @@ func (l *link) send(ctx context.Context, method, path string, body []byte) (answ
 	if err != nil {
 		return nil, false, err
 	}
+	request.Header.Set(wireHeader, l.wire)
 	response, err := l.client.Do(request)
 	if err != nil {
 		return nil, wrote.Load(), fmt.Errorf("peer %s: %w", l.member.Address, err)
@@ -126,6 +153,9 @@ func (l *link) send(ctx context.Context, method, path string, body []byte) (answ
 	case http.StatusOK:
 	case http.StatusGone:
 		return nil, false, errLeaving
+	case http.StatusUpgradeRequired:
+		said, _ := io.ReadAll(io.LimitReader(response.Body, 200)) // the status says enough
+		return nil, false, fmt.Errorf("%w: %s: %s", errWire, l.member.Address, bytes.TrimSpace(said))
 	default:
 		return nil, true, fmt.Errorf("peer %s: %s", l.member.Address, response.Status)
 	}

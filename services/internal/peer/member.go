@@ -6,30 +6,30 @@ import (
 	"strings"
 )
 
-// Member is one process as the registry knows it.
+// Member is the record of one process in the membership.
 type Member struct {
-	// ID is made anew at every start.
+	// ID is random and new at every start.
 	ID string
-	// Beat rises with every beat.
-	Beat uint64
-	// Address is where the other members reach its listener, as host:port.
+	// Heartbeat is the heartbeat counter.
+	Heartbeat uint64
+	// Address is the host:port at which the other members reach its listener.
 	Address string
 	// Digest is the SHA-256 sum of its certificate.
 	Digest []byte
 	// Unreachable lists the members it cannot reach.
 	Unreachable []string
-	// Serves lists prefixes of the names of the streams that may be at home there.
+	// Serves lists prefixes of the names of the streams that the member may own.
 	Serves []string
 }
 
-func (m *Member) serves(stream string) bool {
+func (m *Member) servesStream(stream string) bool {
 	return slices.ContainsFunc(m.Serves, func(prefix string) bool { return strings.HasPrefix(stream, prefix) })
 }
 
-// Registry is where members find one another.
-type Registry interface {
-	// Beat writes the record of a member. Nobody else writes that record.
-	Beat(ctx context.Context, m Member) error
+// Membership stores the records by which members find one another.
+type Membership interface {
+	// WriteHeartbeat writes the record of a member. No other process writes that record.
+	WriteHeartbeat(ctx context.Context, m Member) error
 	// Members returns all records, those of members long gone included.
 	Members(ctx context.Context) ([]Member, error)
 	// Leave removes a member's record; without one it does nothing.

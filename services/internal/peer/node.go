@@ -10,46 +10,51 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
-// Config says what a node is made of.
+// Config holds the parts and settings of a node.
 type Config struct {
-	Registry Registry
-	// Listener is where the other members send requests. The node closes it.
+	Registry Membership
+	// Listener accepts the requests of the other members. The node closes it.
 	Listener net.Listener
+	// Dial connects to other members, as [net.Dialer.DialContext] does, which it is when nil.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Advertise is the address, as host:port, at which they reach it; that of
 	// Listener when empty.
 	Advertise string
-	// Serves lists prefixes of the names of the streams that may be at home here.
+	// Serves lists prefixes of the names of the streams that this process may own.
 	Serves []string
-	// Engines deal with requests, by the first element of their streams' names.
-	Engines map[string]Serve
-	Logger  *slog.Logger
+	Logger *slog.Logger
 }
 
 // Node is this process among its peers.
 type Node struct {
 	config   Config
-	identity identity
+	engines  map[string]ServeFunc // by kind of streams
+	identity nodeIdentity
+	wire     string // version of requests
 	self     Member
-	view     atomic.Pointer[view]
+	view     atomic.Pointer[memberView]
 	left     atomic.Bool
-	// strangers bounds how often an unknown certificate makes the node read the
-	// registry out of turn.
-	strangers *rate.Limiter
-	reading   sync.Mutex
-	// alarm asks for a beat out of turn, when a member was found unreachable.
-	alarm chan struct{}
+	// refreshLimiter bounds how often an unknown certificate makes the node read the
+	// membership at once.
+	refreshLimiter *rate.Limiter
+	// reading lets one caller at a time read the membership. It takes as long as the database.
+	reading *semaphore.Weighted
+	// wake asks for a heartbeat at once, when a member was found unreachable.
+	wake chan struct{}
 }
 
-// New returns a node. Nobody knows of it before Join.
+// New returns a node. The other processes learn of it with Join.
 func New(config Config) (*Node, error) {
 	self, err := newIdentity()
 	if err != nil {
@@ -58,38 +63,47 @@ func New(config Config) (*Node, error) {
 	if config.Advertise == "" {
 		address, ok := config.Listener.Addr().(*net.TCPAddr)
 		if !ok || address.IP.IsUnspecified() {
-			return nil, errors.New("a listener for peers on every address needs to be told at which of them it is reached")
+			return nil, errors.New("a listener for peers on every address needs the address at which peers reach it")
 		}
 		config.Advertise = address.String()
 	}
-	n := &Node{
-		config:    config,
-		identity:  self,
-		alarm:     make(chan struct{}, 1),
-		strangers: rate.NewLimiter(rate.Every(beatEvery), 5),
-		self:      Member{ID: rand.Text(), Address: config.Advertise, Digest: self.digest, Serves: config.Serves},
+	if config.Dial == nil {
+		config.Dial = (&net.Dialer{}).DialContext
 	}
-	n.view.Store(&view{})
+	n := &Node{
+		config:         config,
+		engines:        map[string]ServeFunc{},
+		identity:       self,
+		wire:           wireVersion,
+		wake:           make(chan struct{}, 1),
+		reading:        semaphore.NewWeighted(1),
+		refreshLimiter: rate.NewLimiter(rate.Every(heartbeatInterval), 5),
+		self:           Member{ID: rand.Text(), Address: config.Advertise, Digest: self.digest, Serves: config.Serves},
+	}
+	n.view.Store(&memberView{})
 	return n, nil
 }
 
-// Join makes the node known to the others and the others known to it. Those who
-// can be reached look into the registry when they are greeted by a stranger.
+// Handle lets an engine answer requests for a kind of streams, before Run.
+func (n *Node) Handle(kind string, engine ServeFunc) { n.engines[kind] = engine }
+
+// Join makes the node known to the others and the others known to it. A reachable
+// member reads the membership when it sees an unknown certificate.
 func (n *Node) Join(ctx context.Context) error {
-	if err := n.beat(ctx); err != nil {
+	if err := n.writeHeartbeat(ctx); err != nil {
 		return err
 	}
-	n.probe(ctx)
+	n.probeMembers(ctx)
 	return nil
 }
 
-// Run beats, watches the others and answers them until ctx is done.
+// Run writes heartbeats, watches the others and answers them until ctx is done.
 func (n *Node) Run(ctx context.Context) error {
-	server := n.server()
+	server := n.newServer()
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	failed := make(chan error, 1)
 	go func() { failed <- server.ServeTLS(n.config.Listener, "", "") }()
-	ticker := time.NewTicker(beatEvery)
+	ticker := time.NewTicker(heartbeatInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -98,57 +112,59 @@ func (n *Node) Run(ctx context.Context) error {
 			if ended := <-failed; !errors.Is(ended, http.ErrServerClosed) {
 				err = errors.Join(err, ended)
 			}
-			n.disconnect()
+			n.closeLinks()
 			return err
 		case err := <-failed:
 			return fmt.Errorf("peer: %w", err)
-		case <-n.alarm: // somebody should know soon
+		case <-n.wake: // a member was found unreachable
 		case <-ticker.C:
-			n.probe(ctx)
+			n.probeMembers(ctx)
 		}
-		if err := n.beat(ctx); err != nil && ctx.Err() == nil {
-			n.config.Logger.Warn("the registry of peers cannot be reached", "error", err)
+		if err := n.writeHeartbeat(ctx); err != nil && ctx.Err() == nil {
+			n.config.Logger.Warn("the membership cannot be read or written", "error", err)
 		}
 	}
 }
 
 // Leave tells the others to send nothing any more, what is under way excepted.
-// The node still passes on what is at home elsewhere.
+// The node still forwards commands for streams that others own.
 func (n *Node) Leave(ctx context.Context) error {
 	n.left.Store(true)
 	if err := n.config.Registry.Leave(ctx, n.self.ID); err != nil {
 		return fmt.Errorf("peer: leave: %w", err)
 	}
-	return n.read(ctx)
+	return n.readMembership(ctx)
 }
 
-// beat writes this member's record, unless it has left, and reads the others'.
-func (n *Node) beat(ctx context.Context) error {
+// writeHeartbeat writes this member's record, unless it has left, and reads the others'.
+func (n *Node) writeHeartbeat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, aliveFor/2)
 	defer cancel()
 	if !n.left.Load() {
-		n.self.Beat++
-		n.self.Unreachable = n.view.Load().unreachable()
-		if err := n.config.Registry.Beat(ctx, n.self); err != nil {
-			return fmt.Errorf("peer: beat: %w", err)
+		n.self.Heartbeat++
+		n.self.Unreachable = n.view.Load().unreachableIDs()
+		if err := n.config.Registry.WriteHeartbeat(ctx, n.self); err != nil {
+			return fmt.Errorf("peer: heartbeat: %w", err)
 		}
 	}
-	return n.read(ctx)
+	return n.readMembership(ctx)
 }
 
-// read takes over who is in the registry.
-func (n *Node) read(ctx context.Context) error {
-	n.reading.Lock()
-	defer n.reading.Unlock()
+// readMembership updates the view from the membership.
+func (n *Node) readMembership(ctx context.Context) error {
+	if err := n.reading.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer n.reading.Release(1)
 	members, err := n.config.Registry.Members(ctx)
 	if err != nil {
 		return fmt.Errorf("peer: read members: %w", err)
 	}
 	before := n.view.Load()
-	after, gone := before.next(n, members, time.Now())
+	after, gone := before.nextView(n, members, time.Now())
 	n.view.Store(after)
 	for _, k := range before.members {
-		if k.link != nil && !after.has(k.ID) {
+		if k.link != nil && !after.hasMember(k.ID) {
 			k.link.close()
 		}
 	}
@@ -160,20 +176,20 @@ func (n *Node) read(ctx context.Context) error {
 	return nil
 }
 
-// probe finds out which members can be reached. Those that are asked all the
-// time anyway are left alone.
-func (n *Node) probe(ctx context.Context) {
+// probeMembers finds out which members can be reached. It skips members that were
+// reached since the last heartbeat.
+func (n *Node) probeMembers(ctx context.Context) {
 	var probes sync.WaitGroup
 	for _, k := range n.view.Load().members {
 		if k.link != nil && !k.link.used.Swap(false) {
-			probes.Go(func() { k.link.probe(ctx) })
+			probes.Go(func() { k.link.probeMember(ctx) })
 		}
 	}
 	probes.Wait()
 }
 
-// disconnect closes the connections to all the others.
-func (n *Node) disconnect() {
+// closeLinks closes the connections to all the others.
+func (n *Node) closeLinks() {
 	for _, k := range n.view.Load().members {
 		if k.link != nil {
 			k.link.close()
@@ -181,47 +197,47 @@ func (n *Node) disconnect() {
 	}
 }
 
-// accepts reports whether a certificate with that digest is a member's. A member
-// may be so young that the registry has to be asked.
-func (n *Node) accepts(digest []byte) bool {
+// acceptsDigest reports whether a certificate with that digest is a member's. A member
+// may be so new that only the database knows it.
+func (n *Node) acceptsDigest(digest []byte) bool {
 	if n.view.Load().digests[string(digest)] {
 		return true
 	}
-	if !n.strangers.Allow() {
+	if !n.refreshLimiter.Allow() {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), silence)
 	defer cancel()
-	return n.read(ctx) == nil && n.view.Load().digests[string(digest)]
+	return n.readMembership(ctx) == nil && n.view.Load().digests[string(digest)]
 }
 
 // Peers returns the other processes as the engine for streams whose names begin
 // with kind sees them.
-func (n *Node) Peers(kind string) stream.Peers { return peers{n, kind} }
+func (n *Node) Peers(kind string) stream.Peers { return kindPeers{n, kind} }
 
-type peers struct {
+type kindPeers struct {
 	node *Node
 	kind string
 }
 
 // Owner implements [stream.Peers].
-func (p peers) Owner(name string) stream.Peer {
-	owner := p.node.view.Load().owner(name, time.Now())
+func (p kindPeers) Owner(name string) stream.Peer {
+	owner := p.node.view.Load().ownerOf(name, time.Now())
 	if owner == nil || owner.link == nil || owner.link.down.Load() {
 		return nil
 	}
-	return route{owner.link, p.kind}
+	return engineRoute{owner.link, p.kind}
 }
 
-// Rivals implements [stream.Peers]: when a stream is at home with a member that
-// another cannot reach, all that are alive are taken for rivals.
-func (p peers) Rivals(name string) int {
+// Contenders implements [stream.Peers]: when a stream is owned by a member that
+// another cannot reach, all that are alive count as contenders.
+func (p kindPeers) Contenders(name string) int {
 	v, now := p.node.view.Load(), time.Now()
-	owner := v.owner(name, now)
+	owner := v.ownerOf(name, now)
 	if owner == nil || owner.link == nil && !v.avoided[owner.ID] {
 		return 0
 	}
-	return v.alive(now) - 1
+	return v.countAlive(now) - 1
 }
 
 // Count returns how many members are alive, this one included, and how many of
@@ -240,7 +256,19 @@ func (n *Node) Count() (alive, unreachable int) {
 	return alive, unreachable
 }
 
-func (v *view) unreachable() (ids []string) {
+// Replicas returns how many members are alive that serve some of the streams which this
+// one serves, this one included.
+func (n *Node) Replicas() (alive int) {
+	now := time.Now()
+	for _, k := range n.view.Load().members {
+		if now.Sub(k.changed) < aliveFor && slices.ContainsFunc(n.self.Serves, k.servesStream) {
+			alive++
+		}
+	}
+	return alive
+}
+
+func (v *memberView) unreachableIDs() (ids []string) {
 	for _, k := range v.members {
 		if k.link != nil && k.link.down.Load() {
 			ids = append(ids, k.ID)
@@ -249,7 +277,7 @@ func (v *view) unreachable() (ids []string) {
 	return ids
 }
 
-func (v *view) alive(now time.Time) (n int) {
+func (v *memberView) countAlive(now time.Time) (n int) {
 	for _, k := range v.members {
 		if now.Sub(k.changed) < aliveFor {
 			n++
@@ -258,7 +286,7 @@ func (v *view) alive(now time.Time) (n int) {
 	return n
 }
 
-func (v *view) has(id string) bool {
+func (v *memberView) hasMember(id string) bool {
 	for _, k := range v.members {
 		if k.ID == id {
 			return true

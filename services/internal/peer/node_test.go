@@ -1,6 +1,7 @@
 package peer_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,7 +27,7 @@ type registry struct {
 
 func newRegistry() *registry { return &registry{members: map[string]peer.Member{}} }
 
-func (r *registry) Beat(_ context.Context, m peer.Member) error {
+func (r *registry) WriteHeartbeat(_ context.Context, m peer.Member) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err == nil {
@@ -51,7 +53,7 @@ const kind = "poll"
 
 // start returns a node in whose place engine answers, and that serves streams
 // with the given prefixes.
-func start(t *testing.T, r *registry, engine peer.Serve, serves ...string) *peer.Node {
+func start(t *testing.T, r *registry, engine peer.ServeFunc, serves ...string) *peer.Node {
 	t.Helper()
 	return startAt(t, r, listen(t), "", engine, serves...)
 }
@@ -65,26 +67,26 @@ func listen(t *testing.T) net.Listener {
 	return listener
 }
 
-func startAt(t *testing.T, r *registry, listener net.Listener, advertise string, engine peer.Serve, serves ...string) *peer.Node {
+func startAt(t *testing.T, r *registry, listener net.Listener, advertise string, engine peer.ServeFunc, serves ...string) *peer.Node {
 	t.Helper()
 	n := newNode(t, r, listener, advertise, engine, serves...)
 	run(t.Context(), t, n)
 	return n
 }
 
-func newNode(t *testing.T, r *registry, listener net.Listener, advertise string, engine peer.Serve, serves ...string) *peer.Node {
+func newNode(t *testing.T, r *registry, listener net.Listener, advertise string, engine peer.ServeFunc, serves ...string) *peer.Node {
 	t.Helper()
 	n, err := peer.New(peer.Config{
 		Registry:  r,
 		Listener:  listener,
 		Advertise: advertise,
 		Serves:    serves,
-		Engines:   map[string]peer.Serve{kind: engine},
 		Logger:    slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	n.Handle(kind, engine)
 	if err := n.Join(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +106,7 @@ func run(ctx context.Context, t *testing.T, n *peer.Node) {
 }
 
 // saying is an engine that answers everything with its name and the request.
-func saying(name string) peer.Serve {
+func saying(name string) peer.ServeFunc {
 	return func(_ context.Context, request []byte) ([]byte, error) {
 		return append([]byte(name+":"), request...), nil
 	}
@@ -132,7 +134,7 @@ func TestNodesAgreeOnOwnersAndReachThem(t *testing.T) {
 		nodes[name] = start(t, r, saying(name), "poll/")
 	}
 	for _, n := range nodes {
-		if err := n.Join(t.Context()); err != nil { // sees those who joined later
+		if err := n.Join(t.Context()); err != nil { // sees the nodes that joined later
 			t.Fatal(err)
 		}
 	}
@@ -166,7 +168,7 @@ func TestStreamsAreAtHomeWhereTheyAreServed(t *testing.T) {
 	for name, want := range map[string]string{
 		"poll/sandbox/1":    "sandbox:hello",
 		"poll/production/1": "here",
-		"buffer/sandbox/1":  "here", // served by nobody
+		"buffer/sandbox/1":  "here", // no member serves it
 	} {
 		if got := ask(t, n, name); got != want {
 			t.Errorf("%s is at home with %q, want %q", name, got, want)
@@ -212,15 +214,15 @@ func TestUnreachablePeerIsNotAsked(t *testing.T) {
 			if alive, unreachable := n.Count(); alive != 2 || unreachable != 1 {
 				t.Errorf("%d alive, %d unreachable, want 2 and 1", alive, unreachable)
 			}
-			if rivals := n.Peers(kind).Rivals("poll/1"); rivals != 1 {
+			if rivals := n.Peers(kind).Contenders("poll/1"); rivals != 1 {
 				t.Errorf("%d rivals, want 1", rivals)
 			}
 		})
 	}
 }
 
-// Of a member that others cannot reach everyone knows that it has rivals.
-func TestAvoidedMemberHasRivals(t *testing.T) {
+// All members know that a member which others cannot reach has contenders.
+func TestAvoidedMemberHasContenders(t *testing.T) {
 	r := newRegistry()
 	closed := listen(t)
 	if err := closed.Close(); err != nil {
@@ -228,15 +230,15 @@ func TestAvoidedMemberHasRivals(t *testing.T) {
 	}
 	owner := startAt(t, r, listen(t), closed.Addr().String(), saying("owner"), "poll/")
 	n := start(t, r, saying("n"))
-	for _, node := range []*peer.Node{n, owner} { // n says what it has found, owner reads it
+	for _, node := range []*peer.Node{n, owner} { // n writes its finding, owner reads it
 		if err := node.Join(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if rivals := owner.Peers(kind).Rivals("poll/1"); rivals != 1 {
+	if rivals := owner.Peers(kind).Contenders("poll/1"); rivals != 1 {
 		t.Errorf("%d rivals, want 1", rivals)
 	}
-	if rivals := owner.Peers(kind).Rivals("rank/1"); rivals != 0 {
+	if rivals := owner.Peers(kind).Contenders("rank/1"); rivals != 0 {
 		t.Errorf("%d rivals for what is at home nowhere, want none", rivals)
 	}
 }
@@ -268,18 +270,46 @@ func TestPeerThatGoesAway(t *testing.T) {
 	}
 }
 
+// The process that runs a request ends before it answers.
 func TestLostAnswerLeavesTheOutcomeOpen(t *testing.T) {
 	r := newRegistry()
 	ctx, kill := context.WithCancel(t.Context())
-	run(ctx, t, newNode(t, r, listen(t), "", func(ctx context.Context, _ []byte) ([]byte, error) {
+	answered := make(chan struct{})
+	run(ctx, t, newNode(t, r, listen(t), "", func(context.Context, []byte) ([]byte, error) {
 		kill()
-		<-ctx.Done()
-		return nil, ctx.Err()
+		<-answered
+		return nil, nil
 	}, "poll/"))
 	n := start(t, r, saying("n"))
 	_, err := n.Peers(kind).Owner("poll/1").Send(t.Context(), nil)
+	close(answered)
 	if err == nil || errors.Is(err, stream.ErrNotSent) {
 		t.Errorf("send: %v, want an error that leaves the outcome open", err)
+	}
+}
+
+// A process does not forward to one of another version: it runs the commands itself, and
+// says why.
+func TestOtherVersionIsNotAsked(t *testing.T) {
+	r := newRegistry()
+	start(t, r, saying("owner"), "poll/")
+	var said bytes.Buffer
+	other, err := peer.New(peer.Config{Registry: r, Listener: listen(t), Logger: slog.New(slog.NewTextHandler(&said, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.SpeakVersion("1")
+	if err := other.Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t, other, "poll/1"); got != "here" {
+		t.Errorf("asked %q", got)
+	}
+	if alive, unreachable := other.Count(); alive != 2 || unreachable != 1 {
+		t.Errorf("%d alive, %d of them unreachable", alive, unreachable)
+	}
+	if !strings.Contains(said.String(), "requests between processes have version 2 here, not 1") {
+		t.Errorf("the log is %q", said.String())
 	}
 }
 
@@ -334,5 +364,16 @@ func TestEveryAddressNeedsAnAdvertisedOne(t *testing.T) {
 	t.Cleanup(func() { _ = listener.Close() })
 	if _, err := peer.New(peer.Config{Listener: listener}); err == nil {
 		t.Error("accepted a listener that has no address of its own")
+	}
+}
+
+// Members that serve other streams are no replicas.
+func TestReplicas(t *testing.T) {
+	r := newRegistry()
+	startAt(t, r, listen(t), "", saying("other"), "buffer/")
+	startAt(t, r, listen(t), "", saying("same"), "poll/", "feed/")
+	n := startAt(t, r, listen(t), "", saying("n"), "poll/")
+	if got := n.Replicas(); got != 2 {
+		t.Errorf("%d replicas, want 2", got)
 	}
 }

@@ -1,21 +1,23 @@
 package peer
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"time"
 )
 
-// Serve deals with a request that a peer sent to an engine. An error means that
-// the request makes no sense.
-type Serve func(ctx context.Context, request []byte) (answer []byte, err error)
+// ServeFunc runs a request that a peer sent to an engine. An error means that the
+// request is malformed.
+type ServeFunc func(ctx context.Context, request []byte) (answer []byte, err error)
 
-func (n *Node) server() *http.Server {
+func (n *Node) newServer() *http.Server {
 	return &http.Server{
-		Handler:           http.HandlerFunc(n.handle),
-		TLSConfig:         n.identity.config(n.accepts),
+		Handler:           http.HandlerFunc(n.handleRequest),
+		TLSConfig:         n.identity.tlsConfig(n.acceptsDigest),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          n.errorLog(),
@@ -23,10 +25,14 @@ func (n *Node) server() *http.Server {
 	}
 }
 
-// handle answers a probe at / and requests to an engine below its name.
-func (n *Node) handle(w http.ResponseWriter, r *http.Request) {
+// handleRequest answers a probe at / and requests to an engine at its kind.
+func (n *Node) handleRequest(w http.ResponseWriter, r *http.Request) {
 	if n.left.Load() {
 		http.Error(w, "leaving", http.StatusGone)
+		return
+	}
+	if asked := cmp.Or(r.Header.Get(wireHeader), "1"); asked != n.wire {
+		http.Error(w, fmt.Sprintf("requests between processes have version %s here, not %s", n.wire, asked), http.StatusUpgradeRequired)
 		return
 	}
 	kind := strings.TrimPrefix(r.URL.Path, "/")
@@ -34,7 +40,7 @@ func (n *Node) handle(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte{finished})
 		return
 	}
-	serve, ok := n.config.Engines[kind]
+	serve, ok := n.engines[kind]
 	if !ok {
 		http.NotFound(w, r)
 		return
@@ -44,11 +50,11 @@ func (n *Node) handle(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the request did not arrive whole", http.StatusBadRequest)
 		return
 	}
-	n.answer(w, r, serve, request)
+	n.writeAnswer(w, r, serve, request)
 }
 
-// answer runs a request and, while that takes its time, shows signs of life.
-func (n *Node) answer(w http.ResponseWriter, r *http.Request, serve Serve, request []byte) {
+// writeAnswer runs a request and sends a byte every tick until the answer is ready.
+func (n *Node) writeAnswer(w http.ResponseWriter, r *http.Request, serve ServeFunc, request []byte) {
 	type result struct {
 		answer []byte
 		err    error
@@ -74,7 +80,7 @@ func (n *Node) answer(w http.ResponseWriter, r *http.Request, serve Serve, reque
 			case started:
 				panic(http.ErrAbortHandler) // it is too late for a status
 			default:
-				n.config.Logger.Error("a peer sent what makes no sense", "error", res.err)
+				n.config.Logger.Error("a peer sent a malformed request", "error", res.err)
 				http.Error(w, "malformed request", http.StatusBadRequest)
 			}
 			return

@@ -6,44 +6,45 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// A member whose beat has not changed for aliveFor is taken for gone, and one
-// that is gone for forgetAfter is removed from the registry.
+// A member whose heartbeat has not changed for aliveFor counts as gone, and one that
+// is gone for forgetAfter is removed from the membership.
 const (
-	beatEvery   = time.Second
-	aliveFor    = 4 * beatEvery
-	forgetAfter = time.Minute
+	heartbeatInterval = time.Second
+	aliveFor          = 4 * heartbeatInterval
+	forgetAfter       = time.Minute
 )
 
-// view is who is alive, as one member sees it at one time. It never changes.
-type view struct {
-	members []*known
+// memberView holds the members that are alive, as one member sees them at one time. It
+// never changes.
+type memberView struct {
+	members []*knownMember
 	digests map[string]bool // of the certificates of members, gone ones included
 	avoided map[string]bool // members that some other alive one cannot reach
 }
 
-// known is a member and the way to it.
-type known struct {
+// knownMember is a member and the way to it.
+type knownMember struct {
 	Member
 	hash    uint64
-	changed time.Time // when its beat was seen to change
-	link    *link     // nil to oneself
+	changed time.Time   // when its heartbeat last changed
+	link    *memberLink // nil to oneself
 }
 
-// next returns the view after the registry was read at a time. links are kept
-// for as long as their members are. Those in left have said that they leave.
-func (v *view) next(n *Node, members []Member, now time.Time) (after *view, gone []string) {
-	before := map[string]*known{}
+// nextView returns the view after the membership was read at a time. Links are kept for as
+// long as their members are. gone lists the members to remove from the membership.
+func (v *memberView) nextView(n *Node, members []Member, now time.Time) (after *memberView, gone []string) {
+	before := map[string]*knownMember{}
 	for _, k := range v.members {
 		before[k.ID] = k
 	}
-	after = &view{digests: map[string]bool{}, avoided: map[string]bool{}}
+	after = &memberView{digests: map[string]bool{}, avoided: map[string]bool{}}
 	for _, m := range members {
 		after.digests[string(m.Digest)] = true
 		old := before[m.ID]
-		k := &known{Member: m, hash: xxhash.Sum64String(m.ID), changed: now}
+		k := &knownMember{Member: m, hash: xxhash.Sum64String(m.ID), changed: now}
 		if old != nil {
 			k.link = old.link
-			if old.Beat == m.Beat {
+			if old.Heartbeat == m.Heartbeat {
 				k.changed = old.changed
 			}
 		} else if m.ID != n.self.ID {
@@ -62,25 +63,25 @@ func (v *view) next(n *Node, members []Member, now time.Time) (after *view, gone
 	return after, gone
 }
 
-// owner returns the member that a stream is at home with, nil when nobody serves
-// it: of the members alive, the one whose hash with the stream's is highest. So
-// streams move only from those who leave and to those who join.
-func (v *view) owner(stream string, now time.Time) (owner *known) {
+// ownerOf returns the member that owns a stream, nil when no member serves it: of the
+// members alive, the one whose hash with the stream's is highest. So streams move only
+// from members that leave and to members that join.
+func (v *memberView) ownerOf(stream string, now time.Time) (owner *knownMember) {
 	name, highest := xxhash.Sum64String(stream), uint64(0)
 	for _, k := range v.members {
-		if now.Sub(k.changed) >= aliveFor || k.link != nil && k.link.left.Load() || !k.serves(stream) {
+		if now.Sub(k.changed) >= aliveFor || k.link != nil && k.link.left.Load() || !k.servesStream(stream) {
 			continue
 		}
-		if weight := mix(name ^ k.hash); owner == nil || weight > highest {
+		if weight := mixBits(name ^ k.hash); owner == nil || weight > highest {
 			owner, highest = k, weight
 		}
 	}
 	return owner
 }
 
-// mix spreads the bits of x over all of the result (the finalizer of
+// mixBits spreads the bits of x over all of the result (the finalizer of
 // SplitMix64).
-func mix(x uint64) uint64 {
+func mixBits(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
 	x ^= x >> 27

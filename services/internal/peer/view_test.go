@@ -8,18 +8,18 @@ import (
 
 func members(beat uint64, ids ...string) (all []Member) {
 	for _, id := range ids {
-		all = append(all, Member{ID: id, Beat: beat, Serves: []string{"poll/"}})
+		all = append(all, Member{ID: id, Heartbeat: beat, Serves: []string{"poll/"}})
 	}
 	return all
 }
 
 // owners returns how many streams each member owns and what of a view's owners
 // differs in another.
-func owners(v *view, now time.Time) map[string]string {
+func owners(v *memberView, now time.Time) map[string]string {
 	all := map[string]string{}
 	for i := range 1000 {
 		name := fmt.Sprint("poll/", i)
-		if owner := v.owner(name, now); owner != nil {
+		if owner := v.ownerOf(name, now); owner != nil {
 			all[name] = owner.ID
 		}
 	}
@@ -28,8 +28,8 @@ func owners(v *view, now time.Time) map[string]string {
 
 func TestOnlyTheStreamsOfThoseWhoLeaveMove(t *testing.T) {
 	n, now := &Node{}, time.Unix(1000, 0)
-	full, _ := (&view{}).next(n, members(1, "a", "b", "c", "d"), now)
-	less, _ := full.next(n, members(2, "a", "b", "d"), now)
+	full, _ := (&memberView{}).nextView(n, members(1, "a", "b", "c", "d"), now)
+	less, _ := full.nextView(n, members(2, "a", "b", "d"), now)
 	before, after := owners(full, now), owners(less, now)
 	moved := 0
 	for name, owner := range before {
@@ -47,7 +47,7 @@ func TestOnlyTheStreamsOfThoseWhoLeaveMove(t *testing.T) {
 
 func TestAMemberIsAliveWhileItsBeatChanges(t *testing.T) {
 	n, now := &Node{}, time.Unix(1000, 0)
-	v, _ := (&view{}).next(n, members(7, "a"), now)
+	v, _ := (&memberView{}).nextView(n, members(7, "a"), now)
 	for _, step := range []struct {
 		after time.Duration
 		beat  uint64
@@ -62,8 +62,8 @@ func TestAMemberIsAliveWhileItsBeatChanges(t *testing.T) {
 	} {
 		at := now.Add(step.after)
 		var gone []string
-		v, gone = v.next(n, members(step.beat, "a"), at)
-		if alive := v.owner("poll/1", at) != nil; alive != step.alive || len(gone) != step.gone {
+		v, gone = v.nextView(n, members(step.beat, "a"), at)
+		if alive := v.ownerOf("poll/1", at) != nil; alive != step.alive || len(gone) != step.gone {
 			t.Errorf("%v after the first beat, beat %d: alive is %t, gone %v", step.after, step.beat, alive, gone)
 		}
 	}

@@ -1,4 +1,4 @@
-package sink_test
+package sink
 
 import (
 	"fmt"
@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/sink"
 	"github.com/acclaim-dev/acclaim/services/internal/sinktest"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/state"
 )
 
@@ -20,28 +19,29 @@ const bothSinks = `
 extensions:
 - clientID: ext
   ownerUserID: "1000"
-  secrets: [{value: b25l}]
+  secrets: [{value: b25lLWtleS1vZi1tb3JlLXRoYW4tMzItYnl0ZXMtMDEyMzQ1Ng==}]
   sinks:
-  - {name: hook, webhook: {url: %q, secrets: [{value: aG9vaw==}]}}
+  - {name: hook, webhook: {url: %q, secrets: [{value: aG9vay1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=}]}}
   - {name: viewers, pubsub: {url: %q}}
 `
 
-// hasty are options with which faults do not last.
-func hasty(alone bool) sink.Options {
-	return sink.Options{
-		Alone: alone, ClaimFor: 3 * time.Second, Every: time.Millisecond, SweepEvery: 50 * time.Millisecond, RetryAfter: 5 * time.Millisecond, Timeout: 2 * time.Second,
-	}
+// hasty is a tuning with which faults do not last.
+func hasty() tuning {
+	t := defaultTuning(false, true)
+	t.leaseFor, t.every, t.sweepEvery = 3*time.Second, time.Millisecond, 50*time.Millisecond
+	t.retryAfter, t.timeout = 5*time.Millisecond, 2*time.Second
+	return t
 }
 
 // begin starts a process whose sinks lead to a real server, and waits until they are
-// in force.
-func begin(t *testing.T, store *storetest.Memory, to *sinktest.Server, life string, options sink.Options) *process {
+// initialized.
+func begin(t *testing.T, store *storetest.Memory, to *sinktest.Server, life string, alone bool, tuned tuning) *process {
 	t.Helper()
-	p := boot(t, store, fmt.Sprintf(bothSinks, to.Hook(life), to.PubSub(life)), stream.SystemClock(), options)
+	p := boot(t, store, fmt.Sprintf(bothSinks, to.HookURL(life), to.PubSubURL(life)), alone, tuned)
 	for voter := 0; ; voter++ {
 		p.vote("first", voter)
 		tried := map[string]bool{}
-		for _, r := range to.Tried() {
+		for _, r := range to.TriedRequests() {
 			tried[r.Path] = tried[r.Path] || r.Life == life
 		}
 		if tried["/hook"] && tried["/pubsub"] {
@@ -50,19 +50,19 @@ func begin(t *testing.T, store *storetest.Memory, to *sinktest.Server, life stri
 	}
 }
 
-func ofServer(mood func(sinktest.Request) sinktest.Mood) sinktest.Options {
-	return sinktest.Options{Prefix: "production:ext:", Secret: "hook", Key: "one", Mood: mood}
+func ofServer(mood func(sinktest.Request) sinktest.ServerMood) sinktest.Options {
+	return sinktest.Options{Prefix: "production:ext:", Secret: "hook-key-of-more-than-32-bytes-0123456", Key: "one-key-of-more-than-32-bytes-0123456", Mood: mood}
 }
 
-var anyMood = []sinktest.Mood{
+var anyMood = []sinktest.ServerMood{
 	sinktest.Errs, sinktest.Busy, sinktest.Limits, sinktest.LimitsByDate, sinktest.Hangs, sinktest.ResetsUnread,
 	sinktest.ResetsRead, sinktest.DripsHeader, sinktest.DripsBody, sinktest.Babbles, sinktest.Well, sinktest.Well,
 }
 
-// Over real connections, whatever the other system does to them and whoever is
-// killed meanwhile: every request is signed and within the budget, nothing older
-// follows what is newer, every message is heard, and what is heard last of a poll or
-// a document is what a read returns.
+// Over real connections, whatever the other system does to them and whichever
+// processes are killed meanwhile: every request is signed and within the rate limit,
+// no older value follows a newer one, every message is received, and the last event
+// of a poll or a document has the value that a read returns.
 func TestFaultsOfARealServer(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
@@ -71,8 +71,8 @@ func TestFaultsOfARealServer(t *testing.T) {
 			var mu sync.Mutex
 			var calm atomic.Bool
 			random := rand.New(rand.NewPCG(seed, 3))
-			felt := map[sinktest.Mood]bool{}
-			to := sinktest.Start(t, ofServer(func(sinktest.Request) sinktest.Mood {
+			felt := map[sinktest.ServerMood]bool{}
+			to := sinktest.Start(t, ofServer(func(sinktest.Request) sinktest.ServerMood {
 				if calm.Load() {
 					return sinktest.Well
 				}
@@ -85,8 +85,8 @@ func TestFaultsOfARealServer(t *testing.T) {
 			store := storetest.NewMemory()
 			w := &written{}
 			for life := range 4 {
-				p := begin(t, store, to, fmt.Sprint(life), hasty(seed > 0))
-				before := len(to.Tried())
+				p := begin(t, store, to, fmt.Sprint(life), seed > 0, hasty())
+				before := len(to.TriedRequests())
 				for range 30 {
 					w.write(p)
 				}
@@ -95,7 +95,7 @@ func TestFaultsOfARealServer(t *testing.T) {
 				p.kill()
 			}
 			calm.Store(true)
-			p := begin(t, store, to, "last", hasty(seed > 0))
+			p := begin(t, store, to, "last", seed > 0, hasty())
 			w.write(p)
 			w.await(p, to)
 			if len(felt) < 8 {
@@ -105,19 +105,19 @@ func TestFaultsOfARealServer(t *testing.T) {
 	}
 }
 
-// written is what was written.
+// written counts writes.
 type written struct{ ticks, votes int }
 
 func (w *written) write(p *process) {
 	w.votes++
 	p.vote(fmt.Sprint("p", w.votes%5), w.votes)
-	p.say("", "tick", fmt.Sprint(w.ticks))
+	p.publish("", "tick", fmt.Sprint(w.ticks))
 	w.ticks++
 	p.write(state.Channel, fmt.Sprintf(`{"n":%d}`, w.votes))
 }
 
-// await waits until both sinks know everything, and checks that they were told of
-// every message in order.
+// await waits until both sinks know everything, and checks that they received every
+// message in order.
 func (w *written) await(p *process, to *sinktest.Server) {
 	p.t.Helper()
 	want := map[string]string{
@@ -129,7 +129,7 @@ func (w *written) await(p *process, to *sinktest.Server) {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		want[fmt.Sprint("vote_update:p", n)] = fmt.Sprintf(`{"id":"p%d","stats":%s}`, n, now.AppendJSON(nil, nil))
+		want[fmt.Sprint("vote_update:p", n)] = fmt.Sprintf(`{"id":"p%d","stats":%s,"status":"active"}`, n, now.AppendJSON(nil, nil))
 	}
 	knows := func(events []sinktest.Event) bool {
 		last := sinktest.Last(events)
@@ -145,8 +145,8 @@ func (w *written) await(p *process, to *sinktest.Server) {
 			return false
 		}
 		for path, events := range taken {
-			if heard := inTurn(events, "tick"); heard != w.ticks {
-				p.t.Errorf("%s: message %d does not come in its order, or not at all", path, heard)
+			if next := inTurn(events, "tick"); next != w.ticks {
+				p.t.Errorf("%s: message %d does not come in its order, or not at all", path, next)
 			}
 		}
 		return true
@@ -164,31 +164,35 @@ func inTurn(events []sinktest.Event, name string) (next int) {
 	return next
 }
 
-// An event that is tried for too long is dead, is counted and makes way; what the
-// other system does not want is so at once.
-func TestDeadOnARealServer(t *testing.T) {
+// An event that fails for too long is dropped and counted, and the next one follows;
+// one that the other system refuses is dropped at once.
+func TestDropOnARealServer(t *testing.T) {
 	t.Parallel()
-	for name, mood := range map[string]sinktest.Mood{
+	for name, mood := range map[string]sinktest.ServerMood{
 		"tried in vain": sinktest.Errs, "hangs": sinktest.Hangs, "reset": sinktest.ResetsRead, "gone": sinktest.Refuses,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			to := sinktest.Start(t, ofServer(func(r sinktest.Request) sinktest.Mood {
+			to := sinktest.Start(t, ofServer(func(r sinktest.Request) sinktest.ServerMood {
 				if slices.ContainsFunc(r.Events, func(e sinktest.Event) bool { return e.Name == "bad" }) {
 					return mood
 				}
 				return sinktest.Well
 			}))
-			options := hasty(true)
-			options.DeadAfter = 200 * time.Millisecond
-			p := begin(t, storetest.NewMemory(), to, "", options)
-			p.say("U1", "bad", "0")
-			p.say("", "good", "1")
+			tuned := hasty()
+			tuned.dropAfter = 200 * time.Millisecond
+			p := begin(t, storetest.NewMemory(), to, "", true, tuned)
+			// As older versions did: a message to one viewer among those of the channel.
+			bad := message.Message{To: "U1", Name: "bad", Data: []byte("0")}
+			if err := p.messages.Publish(t.Context(), message.Feed{Environment: "production", Extension: "ext", Channel: "1"}, bad); err != nil {
+				t.Fatal(err)
+			}
+			p.publish("", "good", "1")
 			to.Await(func(taken map[string][]sinktest.Event, _ []sinktest.Request) bool {
 				return has(taken["/hook"], "good") && has(taken["/pubsub"], "good")
 			})
-			if got := p.sinks.Stats(); got.Dead != 2 {
-				t.Errorf("%d events are dead, want 2", got.Dead)
+			if got := p.sinks.Stats(); got.Dropped != 2 {
+				t.Errorf("%d events were dropped, want 2", got.Dropped)
 			}
 		})
 	}

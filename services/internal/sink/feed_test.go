@@ -1,4 +1,4 @@
-package sink_test
+package sink
 
 import (
 	"encoding/json"
@@ -13,10 +13,11 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 )
 
-// However many messages wait, and whoever is killed meanwhile, the other system
-// hears each of them, once unless it was killed in the middle, and in order.
-func TestEveryMessageIsTold(t *testing.T) {
-	const many = 700 // more than a feed keeps at hand
+// However many messages wait, and whichever process is killed meanwhile, the other
+// system receives each of them in order, and once unless a process was killed during
+// the request.
+func TestEveryMessageIsDelivered(t *testing.T) {
+	const many = 700 // more than a feed has in memory
 	for name, registry := range map[string]string{"webhook": webhooks, "pubsub": platform} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(t *testing.T) {
@@ -31,9 +32,9 @@ func TestEveryMessageIsTold(t *testing.T) {
 					return http.StatusOK
 				}}
 				p := start(t, store, registry, to, true)
-				var want, heard []string
+				var want, got []string
 				for n := range many {
-					p.say("", "tick", fmt.Sprint(n))
+					p.publish("", "tick", fmt.Sprint(n))
 					want = append(want, fmt.Sprint("tick ", n))
 				}
 				for _, room = range []int{0, 10, 70, many} {
@@ -41,15 +42,15 @@ func TestEveryMessageIsTold(t *testing.T) {
 					times = nil
 					p = start(t, store, registry, to, true)
 					pass(time.Hour)
-					heard = append(heard, to.heard()...)
+					got = append(got, to.received()...)
 				}
-				if heard = slices.Compact(heard); !slices.Equal(heard, want) {
-					t.Errorf("heard %d messages, %.300q", len(heard), heard)
+				if got = slices.Compact(got); !slices.Equal(got, want) {
+					t.Errorf("received %d messages, %.300q", len(got), got)
 				}
 				if took := times[len(times)-1].Sub(times[0]); took > 20*time.Second {
-					t.Errorf("what waited is told in %v", took)
+					t.Errorf("the rest was delivered in %v", took)
 				}
-				p.say("", "tick", "700")
+				p.publish("", "tick", "700")
 				pass(5 * time.Second)
 				to.want("tick 700")
 			})
@@ -57,13 +58,13 @@ func TestEveryMessageIsTold(t *testing.T) {
 	}
 }
 
-// Positions of before the log was read do not say which message follows a chunk.
+// Positions that older versions stored lack the number of the message after a chunk.
 func TestPositionWithoutItsPlaceInTheLog(t *testing.T) {
 	in(t, func(t *testing.T) {
 		store, to := storetest.NewMemory(), &system{t: t}
 		p := start(t, store, webhooks, to, true)
 		for n := range 3 {
-			p.say("", "tick", fmt.Sprint(n))
+			p.publish("", "tick", fmt.Sprint(n))
 		}
 		pass(10 * time.Second)
 		p.kill()
@@ -71,18 +72,18 @@ func TestPositionWithoutItsPlaceInTheLog(t *testing.T) {
 		forget(t, store, "before")
 		p = start(t, store, "extensions: []", to, true)
 		for n := range 400 {
-			p.say("", "tick", fmt.Sprint(3+n))
+			p.publish("", "tick", fmt.Sprint(3+n))
 		}
 		p.kill()
 		start(t, store, webhooks, to, true)
 		pass(time.Hour)
-		if heard := to.heard(); len(heard) != 400 || heard[0] != "tick 3" {
-			t.Errorf("heard %d messages, %.100q", len(heard), heard)
+		if got := to.received(); len(got) != 400 || got[0] != "tick 3" {
+			t.Errorf("received %d messages, %.100q", len(got), got)
 		}
 	})
 }
 
-// forget takes a field out of all positions.
+// forget removes a field from all positions.
 func forget(t *testing.T, store *storetest.Memory, field string) {
 	t.Helper()
 	forgotten := 0

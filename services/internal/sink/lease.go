@@ -11,39 +11,40 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
-// claim is who delivers a lane, as it is stored.
-type claim struct {
-	Owner string `json:"owner,omitempty"` // empty: nobody
-	// For is how long the claim lasts from when it was written, in milliseconds.
+// leaseRecord is a lease as it is stored.
+type leaseRecord struct {
+	Owner string `json:"owner,omitempty"` // empty: it is free
+	// For is the lease's duration from the time of its writing, in milliseconds.
 	For int64 `json:"for,omitempty"`
 }
 
-// lease is a claim as one process sees it. Clocks of processes are not compared: its
-// owner counts from before it wrote the claim, everybody else from after they have
-// first read that version of it, each by a clock of its own that is never set. So it
-// is over for its owner before anybody else may take it. One goroutine uses it.
-type lease struct {
+// queueLease is the exclusive right to deliver a queue, as one process sees it. Clocks of
+// processes are not compared: the owner counts from before it wrote the lease, every
+// other process from after it first read that version, each by its own clock, which
+// is never set. So it is over for its owner before another process may take it. One
+// goroutine uses it.
+type queueLease struct {
 	store     document.Store
 	clock     stream.Clock
 	key       string
 	owner     string
-	atFirst   time.Duration // how long a claim lasts that does not say so
-	version   uint64        // of the claim that was written or read last
+	atFirst   time.Duration // how long a record lasts that does not say so
+	version   uint64        // of the record that was written or read last
 	heldUntil time.Time     // zero: it is not held
-	freeAt    time.Time     // when another one's claim of that version is over
+	freeAt    time.Time     // when another process's lease of that version is over
 }
 
-// held reports whether the claim is this process's, for as long as it lasts.
-func (l *lease) held() bool { return !l.heldUntil.IsZero() }
+// isHeld reports whether this process holds the lease, for as long as it lasts.
+func (l *queueLease) isHeld() bool { return !l.heldUntil.IsZero() }
 
-// left returns for how long it is still held.
-func (l *lease) left() time.Duration { return l.heldUntil.Sub(l.clock.Now()) }
+// remainingTime returns for how long the lease is still held.
+func (l *queueLease) remainingTime() time.Duration { return l.heldUntil.Sub(l.clock.Now()) }
 
-// hold makes sure that the lease is held for at least enough time, and claims it for
-// span if it is not. It returns how long to wait before asking again when another
-// one has it, and whether another one may have had it since it was last held here.
-func (l *lease) hold(ctx context.Context, enough, span time.Duration) (wait time.Duration, anew bool, err error) {
-	if l.left() >= enough {
+// acquire makes sure that the lease is held for at least enough time, and takes it
+// for span if it is not. It returns how long to wait before the next try when another
+// process holds it, and whether another one may have held it since this one did.
+func (l *queueLease) acquire(ctx context.Context, enough, span time.Duration) (wait time.Duration, lost bool, err error) {
+	if l.remainingTime() >= enough {
 		return 0, false, nil
 	}
 	l.heldUntil = time.Time{}
@@ -53,38 +54,38 @@ func (l *lease) hold(ctx context.Context, enough, span time.Duration) (wait time
 		return 0, true, err
 	}
 	now := found[0]
-	if wait, err = l.others(now); err != nil || wait > 0 {
+	if wait, err = l.waitForOwner(now); err != nil || wait > 0 {
 		return wait, true, err
 	}
-	anew = now.Version != l.version
-	err = put(ctx, l.store, l.key, claim{Owner: l.owner, For: span.Milliseconds()}, now.Version)
+	lost = now.Version != l.version
+	err = putJSON(ctx, l.store, l.key, leaseRecord{Owner: l.owner, For: span.Milliseconds()}, now.Version)
 	if errors.Is(err, document.ErrConflict) {
-		return recheck, true, nil // somebody else was faster
+		return recheckAfter, true, nil // another process was faster
 	}
 	if err != nil {
 		return 0, true, err
 	}
 	l.version, l.heldUntil = now.Version+1, begun.Add(span)
-	return 0, anew, nil
+	return 0, lost, nil
 }
 
-// recheck is when to look again after a claim that another one was faster with.
-const recheck = time.Second
+// recheckAfter is the pause after another process was faster to take the lease.
+const recheckAfter = time.Second
 
-// others returns how long to wait, 0 when nobody else has the lease. Half of the
-// time is waited for at once, for it may be over sooner.
-func (l *lease) others(now document.Document) (wait time.Duration, err error) {
+// waitForOwner returns how long to wait, 0 when no other process holds the lease. It
+// is half of the time that is left, for the owner may release it sooner.
+func (l *queueLease) waitForOwner(now document.Document) (wait time.Duration, err error) {
 	if now.Version == 0 {
 		return 0, nil
 	}
-	var c claim
-	if err := json.Unmarshal(now.Body, &c); err != nil {
-		return 0, fmt.Errorf("sink: the claim at %s cannot be read: %w", l.key, err)
+	var r leaseRecord
+	if err := json.Unmarshal(now.Body, &r); err != nil {
+		return 0, fmt.Errorf("sink: decode the lease at %s: %w", l.key, err)
 	}
-	if c.Owner == "" || c.Owner == l.owner {
+	if r.Owner == "" || r.Owner == l.owner {
 		return 0, nil
 	}
-	span := time.Duration(c.For) * time.Millisecond
+	span := time.Duration(r.For) * time.Millisecond
 	if span <= 0 {
 		span = l.atFirst
 	}
@@ -95,21 +96,21 @@ func (l *lease) others(now document.Document) (wait time.Duration, err error) {
 	return max(0, min(left, span/2)), nil
 }
 
-// release lets others have the lease at once.
-func (l *lease) release(ctx context.Context) error {
-	if !l.held() {
+// release lets other processes have the lease at once.
+func (l *queueLease) release(ctx context.Context) error {
+	if !l.isHeld() {
 		return nil
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	l.heldUntil = time.Time{}
-	err := put(ctx, l.store, l.key, claim{}, l.version)
+	err := putJSON(ctx, l.store, l.key, leaseRecord{}, l.version)
 	if err == nil {
 		l.version++
 	}
 	if errors.Is(err, document.ErrConflict) {
-		return nil // somebody has it
+		return nil // another process holds it
 	}
 	return err
 }

@@ -1,17 +1,19 @@
-package sink_test
+package sink
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
-// shifted is a clock that goes right and shows the wrong time.
+// shifted is a clock that runs correctly and shows the wrong time.
 type shifted struct {
 	stream.Clock
 	by time.Duration
@@ -34,7 +36,7 @@ func TestClocksApart(t *testing.T) {
 				pass(30 * time.Second)
 				var want []string
 				for n := range 40 {
-					all[n%2].say("", "tick", fmt.Sprint(n))
+					all[n%2].publish("", "tick", fmt.Sprint(n))
 					want = append(want, fmt.Sprint("tick ", n))
 					pass(2 * time.Second)
 				}
@@ -43,14 +45,14 @@ func TestClocksApart(t *testing.T) {
 				if to.most > 1 {
 					t.Errorf("%v: %d requests of one feed are under way at a time", by, to.most)
 				}
-				all[killed].say("", "before", "1")
-				pass(4 * time.Second) // somebody has begun
+				all[killed].publish("", "before", "1")
+				pass(4 * time.Second) // a process has begun
 				all[killed].kill()
-				all[1-killed].say("", "after", "2")
+				all[1-killed].publish("", "after", "2")
 				pass(40 * time.Second)
-				got := slices.Compact(to.heard()) // what the killed one has sent comes again
+				got := slices.Compact(to.received()) // the requests of the killed one are repeated
 				if !slices.Equal(got, []string{"before 1", "after 2"}) {
-					t.Errorf("%v: heard %q", by, got)
+					t.Errorf("%v: received %q", by, got)
 				}
 			})
 		}
@@ -92,8 +94,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// A lane that has nothing to do is free: the next process need not wait.
-func TestLaneIsGivenBack(t *testing.T) {
+// The lease of an empty queue is released: the next process need not wait.
+func TestLeaseIsReleased(t *testing.T) {
 	in(t, func(t *testing.T) {
 		to, store := &system{t: t}, storetest.NewMemory()
 		first := start(t, store, webhooks, to, false)
@@ -106,5 +108,49 @@ func TestLaneIsGivenBack(t *testing.T) {
 		second.vote("p", 2)
 		pass(5 * time.Second)
 		to.want("vote_update:p 2")
+	})
+}
+
+// slowDocuments is a store whose answers to writes take a while.
+type slowDocuments struct {
+	document.Store
+	takes time.Duration
+}
+
+func (s slowDocuments) Put(ctx context.Context, writes ...document.Write) error {
+	err := s.Store.Put(ctx, writes...)
+	<-time.After(s.takes)
+	return err
+}
+
+// A process that learns late that it has the lease has it for no longer than another
+// process believes, which has read it at once.
+func TestLeaseThatIsWrittenSlowly(t *testing.T) {
+	const span = 30 * time.Second
+	in(t, func(t *testing.T) {
+		store := storetest.NewMemory()
+		lease := func(owner string, store document.Store) *queueLease {
+			return &queueLease{store: store, clock: stream.SystemClock(), key: "lease", owner: owner}
+		}
+		first, second := lease("first", slowDocuments{store, 10 * time.Second}), lease("second", store)
+		go func() {
+			if _, _, err := first.acquire(t.Context(), span, span); err != nil {
+				t.Error(err)
+			}
+		}()
+		pass(time.Second)
+		for {
+			wait, _, err := second.acquire(t.Context(), span, span)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if second.isHeld() {
+				break
+			}
+			pass(wait)
+		}
+		if left := first.remainingTime(); left > 0 {
+			t.Errorf("two processes have the lease for %v", left)
+		}
 	})
 }

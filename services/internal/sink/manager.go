@@ -2,122 +2,40 @@ package sink
 
 import (
 	"context"
-	"iter"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/document"
-	"github.com/acclaim-dev/acclaim/services/internal/key"
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/event"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
-// Options say what sinks are told of and how. Durations that are 0 have defaults.
-type Options struct {
-	Store    document.Store
-	Polls    Polls
-	Messages Messages
-	// Streams yields the names of the streams that begin with prefix, Keys those of
-	// documents: at least those that were there before the call.
-	Streams, Keys func(ctx context.Context, prefix string) iter.Seq2[string, error]
-	// Tail tells what is in the store.
-	Tail Tail
-	// Alone says that no other process writes to the store or delivers from it.
-	Alone bool
-	// Environments are those whose sinks are served.
-	Environments []tenant.Environment
-	// Every is the least time between two deliveries of one lane when all is well, 1 s.
-	Every time.Duration
-	// SweepEvery is how often the store is asked for what was not hinted at: 2 s, and
-	// 30 s for a process that is alone.
-	SweepEvery time.Duration
-	// ClaimFor is how long a process that is dead keeps others from a lane at most,
-	// 20 s. It is longer than Timeout.
-	ClaimFor time.Duration
-	// Timeout is how long the other system may take to answer, 10 s.
-	Timeout time.Duration
-	// RetryAfter is the first pause after a failure, 1 s; it doubles up to 5 min.
-	RetryAfter time.Duration
-	// DeadAfter is how long an event is tried, 24 h.
-	DeadAfter time.Duration
-	// AtOnce is how many requests of one sink may be under way, 8.
-	AtOnce int
-	// Clock is that of the system when nil. What two processes do does not rest on how
-	// theirs compare.
-	Clock stream.Clock
-	// Transport carries requests, that of the standard library when nil.
-	Transport http.RoundTripper
-	Logger    *slog.Logger
-}
-
-// Tail tells what is in the store. All it tells is durable.
-type Tail interface {
-	// Grown returns which of the streams, given with the sequence number of a chunk,
-	// have one after that.
-	Grown(ctx context.Context, heads map[string]uint64) ([]string, error)
-	// Versions returns the newest versions of those of the documents that exist.
-	Versions(ctx context.Context, keys []string) (map[string]uint64, error)
-}
-
-func (o Options) withDefaults() Options {
-	sweep := 2 * time.Second
-	if o.Alone {
-		sweep = 30 * time.Second
-	}
-	for _, d := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{
-		{&o.Every, time.Second},
-		{&o.SweepEvery, sweep},
-		{&o.ClaimFor, 20 * time.Second},
-		{&o.Timeout, 10 * time.Second},
-		{&o.RetryAfter, time.Second},
-		{&o.DeadAfter, 24 * time.Hour},
-	} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
-	if o.AtOnce == 0 {
-		o.AtOnce = 8
-	}
-	if o.Clock == nil {
-		o.Clock = stream.SystemClock()
-	}
-	if o.Transport == nil {
-		o.Transport = http.DefaultTransport
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	return o
-}
-
-// Manager has a worker for each sink that the registry declares.
+// Manager has a worker for each sink that the extension registry declares.
 type Manager struct {
 	options  Options
+	tuning   tuning
 	client   *http.Client
 	registry func() *tenant.Registry // set by Run
 
-	// stopping ends waiting and every request that did not begin, hard the others.
+	// stopping ends waiting and every request that has not begun, abandoned the others.
 	stopping   context.Context
 	stop       context.CancelFunc
-	hard       context.Context
+	abandoned  context.Context
 	abandon    context.CancelFunc
 	work       sync.WaitGroup
-	stats      counters
+	stats      deliveryCounters
 	mu         sync.RWMutex
 	closed     bool
-	workers    map[workerName]*worker
-	byTenant   map[string][]*worker // by environment and extension, as names of streams have them
+	workers    map[workerName]*sinkWorker
+	byOwner    map[sinkOwner][]*sinkWorker
 	reconciled *tenant.Registry
 }
 
-// workerName is a sink. One that becomes of another kind is another.
+// sinkOwner is an extension in an environment.
+type sinkOwner struct{ environment, extension string }
+
+// workerName is a sink. A sink whose kind changes is a new one.
 type workerName struct {
 	environment     tenant.Environment
 	extension, sink string
@@ -126,18 +44,31 @@ type workerName struct {
 
 // New returns a manager, which does nothing before Run.
 func New(options Options) *Manager {
-	m := &Manager{options: options.withDefaults(), workers: map[workerName]*worker{}}
+	t := defaultTuning(options.Alone, options.AllowPrivate)
+	if options.Transport != nil {
+		t.transport = options.Transport
+	}
+	return newTuned(options, t)
+}
+
+func newTuned(options Options, t tuning) *Manager {
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	m := &Manager{options: options, tuning: t, workers: map[workerName]*sinkWorker{}}
 	m.stopping, m.stop = context.WithCancel(context.Background())
-	m.hard, m.abandon = context.WithCancel(context.Background())
+	m.abandoned, m.abandon = context.WithCancel(context.Background())
 	m.client = &http.Client{
-		Transport: m.options.Transport,
-		// What is signed for one address is not for another.
+		Transport: t.transport,
+		// A signature is for one address only.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+	options.Notifier.Register(m.notifyWorkers)
 	return m
 }
 
-// reconcileEvery is how often the registry is looked at: a pointer is compared.
+// reconcileEvery is the interval at which the registry is checked for changes: it compares a
+// pointer.
 const reconcileEvery = time.Second
 
 // Run follows the registry until ctx is done. It is called once.
@@ -146,7 +77,7 @@ func (m *Manager) Run(ctx context.Context, registry func() *tenant.Registry) {
 	ticker := time.NewTicker(reconcileEvery)
 	defer ticker.Stop()
 	for {
-		m.reconcile()
+		m.reconcileWorkers()
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -155,8 +86,8 @@ func (m *Manager) Run(ctx context.Context, registry func() *tenant.Registry) {
 	}
 }
 
-// reconcile starts and stops workers as the registry says.
-func (m *Manager) reconcile() {
+// reconcileWorkers starts and stops workers as the registry declares sinks.
+func (m *Manager) reconcileWorkers() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	registry := m.registry()
@@ -164,7 +95,7 @@ func (m *Manager) reconcile() {
 		return
 	}
 	m.reconciled = registry
-	workers, byTenant := map[workerName]*worker{}, map[string][]*worker{}
+	workers, byOwner := map[workerName]*sinkWorker{}, map[sinkOwner][]*sinkWorker{}
 	for extension := range registry.Extensions() {
 		for _, environment := range m.options.Environments {
 			for _, s := range extension.Sinks(environment) {
@@ -174,8 +105,8 @@ func (m *Manager) reconcile() {
 					w = m.startWorker(name)
 				}
 				workers[name] = w
-				at := key.Join(string(environment), extension.ClientID)
-				byTenant[at] = append(byTenant[at], w)
+				of := sinkOwner{string(environment), extension.ClientID}
+				byOwner[of] = append(byOwner[of], w)
 			}
 		}
 	}
@@ -184,26 +115,27 @@ func (m *Manager) reconcile() {
 			w.stop()
 		}
 	}
-	m.workers, m.byTenant = workers, byTenant
+	m.workers, m.byOwner = workers, byOwner
 }
 
-// Touch is a hint that a stream or a document has changed. It returns at once.
-func (m *Manager) Touch(name string) {
+// notifyWorkers is an [event.HintReceiver].
+func (m *Manager) notifyWorkers(name string, head uint64) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if m.closed || len(m.byTenant) == 0 {
+	if m.closed || len(m.byOwner) == 0 {
 		return
 	}
-	_, rest, _ := strings.Cut(name, "/")
-	environment, rest, _ := strings.Cut(rest, "/")
-	extension, _, _ := strings.Cut(rest, "/")
-	for _, w := range m.byTenant[environment+"/"+extension] {
-		w.mark(name)
+	source, ok := event.ParseSource(name)
+	if !ok {
+		return
+	}
+	for _, w := range m.byOwner[sinkOwner{source.Audience.Environment, source.Audience.Extension}] {
+		w.enqueue(queueEntry{source, head})
 	}
 }
 
-// Close begins no more deliveries and waits for those that are under way. When ctx
-// is done first it abandons them: they are made again at the next start.
+// Close begins no more deliveries and waits for those in flight. When ctx is done
+// first it abandons them: the next process repeats them.
 func (m *Manager) Close(ctx context.Context) error {
 	m.mu.Lock()
 	m.closed = true

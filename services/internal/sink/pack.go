@@ -1,24 +1,28 @@
 package sink
 
-import "encoding/json"
+import (
+	"encoding/json"
 
-// maxMessage is how many bytes the platform lets pass in one message.
+	"github.com/acclaim-dev/acclaim/services/internal/event"
+)
+
+// maxMessage is the platform's limit of one message, in bytes.
 const maxMessage = 5 << 10
 
-// pack returns as many of the events, from the first on, as one message to one
+// packEnvelopes returns as many of the events, from the first on, as one message to one
 // target holds: the envelope of a single one, an array of several. There is always
-// one. An event that is too large by itself is replaced by a resync event, upon
-// which viewers read what there is.
-func pack(prefix string, events []Event) (message []byte, n int) {
+// one. A resync event, upon which viewers read everything, replaces an event that is
+// too large by itself.
+func packEnvelopes(events []*event.Event) (message []byte, n int) {
 	var envelopes []json.RawMessage
-	size := len("[]")
+	first, size := events[0], len("[]")
 	for _, e := range events {
-		if e.Target != events[0].Target || e.Channel != events[0].Channel {
+		if e.Target() != first.Target() || e.Audience.Channel != first.Audience.Channel {
 			break
 		}
-		text := encode(envelope{Event: prefix + e.Name, Data: e.Data})
+		text := e.Envelope()
 		if len(text) > maxMessage {
-			text = encode(envelope{Event: prefix + "resync", Data: []byte("{}")})
+			text = event.NewResync(e.Audience).Envelope()
 		}
 		if size += len(text) + len(","); n > 0 && size > maxMessage {
 			break
@@ -29,5 +33,5 @@ func pack(prefix string, events []Event) (message []byte, n int) {
 	if n == 1 {
 		return envelopes[0], 1
 	}
-	return encode(envelopes), n
+	return event.EncodeJSON(envelopes), n
 }

@@ -7,27 +7,30 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/acclaim-dev/acclaim/services/internal/event"
 )
 
 func TestPack(t *testing.T) {
-	event := func(name string, data int) Event {
-		return Event{Name: name, Target: "broadcast", Channel: "1", Data: []byte(`"` + strings.Repeat("x", data) + `"`)}
+	audience := event.Audience{Environment: "e", Extension: "x", Channel: "1"}
+	sized := func(name string, data int) *event.Event {
+		return &event.Event{Name: name, Audience: audience, Data: []byte(`"` + strings.Repeat("x", data) + `"`)}
 	}
-	whisper := event("b", 1)
-	whisper.Target = "whisper-U1"
+	whisper := sized("b", 1)
+	whisper.To = "U1"
 	for name, test := range map[string]struct {
-		events []Event
+		events []*event.Event
 		n      int
 		has    string
 	}{
-		"one alone":        {[]Event{event("a", 1)}, 1, `{"event":"e:a","data":"x"}`},
-		"two together":     {[]Event{event("a", 1), event("b", 1)}, 2, `[{"event":"e:a","data":"x"},{"event":"e:b","data":"x"}]`},
-		"another's target": {[]Event{event("a", 1), whisper}, 1, `{"event":"e:a","data":"x"}`},
-		"not both":         {[]Event{event("a", 3000), event("b", 3000)}, 1, `{"event":"e:a"`},
-		"too large":        {[]Event{event("a", 6000), event("b", 1)}, 2, `[{"event":"e:resync","data":{}},{"event":"e:b","data":"x"}]`},
-		"just":             {[]Event{event("a", maxMessage-len(`{"event":"e:a","data":""}`))}, 1, `{"event":"e:a"`},
+		"one alone":        {[]*event.Event{sized("a", 1)}, 1, `{"event":"e:x:a","data":"x"}`},
+		"two together":     {[]*event.Event{sized("a", 1), sized("b", 1)}, 2, `[{"event":"e:x:a","data":"x"},{"event":"e:x:b","data":"x"}]`},
+		"another's target": {[]*event.Event{sized("a", 1), whisper}, 1, `{"event":"e:x:a","data":"x"}`},
+		"not both":         {[]*event.Event{sized("a", 3000), sized("b", 3000)}, 1, `{"event":"e:x:a"`},
+		"too large":        {[]*event.Event{sized("a", 6000), sized("b", 1)}, 2, `[{"event":"e:x:resync","data":{}},{"event":"e:x:b","data":"x"}]`},
+		"just":             {[]*event.Event{sized("a", maxMessage-len(`{"event":"e:x:a","data":""}`))}, 1, `{"event":"e:x:a"`},
 	} {
-		message, n := pack("e:", test.events)
+		message, n := packEnvelopes(test.events)
 		if n != test.n || !strings.HasPrefix(string(message), test.has) {
 			t.Errorf("%s: %d events, %.80s", name, n, message)
 		}
@@ -39,14 +42,14 @@ func TestPack(t *testing.T) {
 func TestPackKeepsEverything(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		var events []Event
+		var events []*event.Event
 		var want, got []string
 		for i := range 1 + random.IntN(100) {
 			want = append(want, fmt.Sprint(i))
-			events = append(events, Event{Name: fmt.Sprint(i), Data: []byte(`"` + strings.Repeat("é", random.IntN(1200)) + `"`)})
+			events = append(events, &event.Event{Name: fmt.Sprint(i), Data: []byte(`"` + strings.Repeat("é", random.IntN(1200)) + `"`)})
 		}
 		for len(events) > 0 {
-			message, n := pack("", events)
+			message, n := packEnvelopes(events)
 			events = events[n:]
 			if len(message) > maxMessage || n == 0 {
 				t.Fatalf("seed %d: %d bytes, %d events", seed, len(message), n)
@@ -54,12 +57,12 @@ func TestPackKeepsEverything(t *testing.T) {
 			if message[0] == '{' {
 				message = slices.Concat([]byte("["), message, []byte("]"))
 			}
-			var all []envelope
+			var all []struct{ Event string }
 			if err := json.Unmarshal(message, &all); err != nil {
 				t.Fatal(err)
 			}
 			for _, e := range all {
-				got = append(got, e.Event)
+				got = append(got, strings.TrimPrefix(e.Event, "::"))
 			}
 		}
 		if !slices.Equal(got, want) {

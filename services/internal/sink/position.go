@@ -6,82 +6,75 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"strings"
-	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/event"
 	"github.com/acclaim-dev/acclaim/services/internal/key"
 )
 
-// Kind is the first element of the keys of positions and claims; the environment
+// Kind is the first element of the keys of positions and leases; the environment
 // is the second.
-const Kind = "sink"
+const Kind = key.Sink
 
-// position is what a sink knows of a subject.
+// position records how far a sink has delivered a source, as it is stored.
 type position struct {
-	// Head is how far the subject's stream, or the version that its document, had come.
-	Head uint64 `json:"head"`
-	// Resets counts the deletions of a poll, Stats is a digest of its statistics.
-	Resets uint64 `json:"resets,omitempty"`
-	Stats  string `json:"stats,omitempty"`
-	// EndsAt is when the poll ends, Ended the end that was told; Unix seconds.
-	EndsAt int64 `json:"endsAt,omitempty"`
-	Ended  int64 `json:"ended,omitempty"`
-	// Message is the number of the last message of a feed that was told, Before that
-	// of the last one up to Head; 0 where that is not known.
-	Message uint64 `json:"message,omitempty"`
-	Before  uint64 `json:"before,omitempty"`
+	event.Knowledge
 	// Tried is for how many milliseconds the next event was tried.
 	Tried int64 `json:"tried,omitempty"`
 }
 
-// due reports whether the end of a poll has come and was not told of.
-func (p position) due(now time.Time) bool {
-	return p.EndsAt != 0 && p.EndsAt != p.Ended && p.EndsAt <= now.Unix()
-}
-
-// stored is a position with the version of its document, 0 when there is none.
-type stored struct {
+// storedPosition is a position with the version of its document, 0 when there is none.
+type storedPosition struct {
 	position
 	version uint64
 }
 
-// positions are those of a sink.
-type positions struct {
-	store  document.Store
-	prefix string // of their keys
+// positionStore are those of one sink.
+type positionStore struct {
+	store document.Store
+	sink  key.Name // without a scope
 }
 
-func (p positions) key(subject string) string { return p.prefix + "at/" + subject }
+func (p positionStore) key(source string) string {
+	name := p.sink
+	name.Scope, name.ID = key.Position, source
+	return name.String()
+}
 
-func (p positions) load(ctx context.Context, subjects ...string) ([]stored, error) {
-	keys := make([]string, len(subjects))
-	for i, subject := range subjects {
-		keys[i] = p.key(subject)
+func (p positionStore) leaseKey(queue string) string {
+	name := p.sink
+	name.Scope, name.ID = key.Lease, queue
+	return name.String()
+}
+
+func (p positionStore) loadPositions(ctx context.Context, sources ...string) ([]storedPosition, error) {
+	keys := make([]string, len(sources))
+	for i, source := range sources {
+		keys[i] = p.key(source)
 	}
 	found, err := p.store.Get(ctx, keys...)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]stored, len(found))
+	all := make([]storedPosition, len(found))
 	for i, d := range found {
 		all[i].version = d.Version
 		if d.Version == 0 {
 			continue
 		}
 		if err := json.Unmarshal(d.Body, &all[i].position); err != nil {
-			return nil, fmt.Errorf("sink: the position at %s cannot be read: %w", keys[i], err)
+			return nil, fmt.Errorf("sink: decode the position at %s: %w", keys[i], err)
 		}
 	}
 	return all, nil
 }
 
-// save puts a position in place of the version that was read.
-func (p positions) save(ctx context.Context, subject string, now position, version uint64) error {
-	return put(ctx, p.store, p.key(subject), now, version)
+// savePosition replaces the position of the version that was read.
+func (p positionStore) savePosition(ctx context.Context, source string, now position, version uint64) error {
+	return putJSON(ctx, p.store, p.key(source), now, version)
 }
 
-func put(ctx context.Context, store document.Store, name string, body any, version uint64) error {
+func putJSON(ctx context.Context, store document.Store, name string, body any, version uint64) error {
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		return err
@@ -93,25 +86,25 @@ func put(ctx context.Context, store document.Store, name string, body any, versi
 	return store.Put(ctx, write)
 }
 
-// birth is, in place of a subject, whether positions say what the sink knows.
-const birth = "birth"
+// initMarker replaces a source's name. A position at its key means that
+// the sink is initialized, a lease that a process does so.
+const initMarker = "birth"
 
-// Forget has each sink of an extension in an environment begin like a new one at the
-// next start: what is there then counts as delivered, but for subjects whose positions
-// the store has. It is for whoever puts into the store what others have delivered long
-// ago, before doing so, and while no process serves the extension's sinks.
-func Forget(ctx context.Context, store Keeper, environment, extension string) error {
-	var births []string
-	for name, err := range store.Keys(ctx, key.Join(Kind, environment, extension)+"/") {
+// Reinitialize has each sink of an extension in an environment initialized again at the
+// next start: what is in the store then counts as delivered, but for sources whose
+// positions the store has. An import calls it before it writes what others have
+// delivered long ago, while no process serves the extension's sinks.
+func Reinitialize(ctx context.Context, store ListingStore, environment, extension string) error {
+	var markers []string
+	for name, err := range store.Keys(ctx, key.Prefix(Kind, environment, extension)) {
 		if err != nil {
 			return err
 		}
-		// The names of subjects and lanes have more parts, or other last ones.
-		if strings.HasSuffix(name, "/at/"+birth) || strings.HasSuffix(name, "/lane/"+birth) {
-			births = append(births, name)
+		if n, err := key.Parse(name); err == nil && n.ID == initMarker {
+			markers = append(markers, name)
 		}
 	}
-	for _, name := range births {
+	for _, name := range markers {
 		if err := store.Delete(ctx, name); err != nil {
 			return err
 		}
@@ -119,21 +112,21 @@ func Forget(ctx context.Context, store Keeper, environment, extension string) er
 	return nil
 }
 
-// Keeper is a store as Forget sees it.
-type Keeper interface {
+// ListingStore is a store of documents whose keys can be listed.
+type ListingStore interface {
 	Keys(ctx context.Context, prefix string) iter.Seq2[string, error]
 	Delete(ctx context.Context, key string) error
 }
 
-// ReadPosition returns the subject whose position is stored at a key of this kind, and
-// how far its stream or document has come at least. The subject is empty where
-// something else is stored.
-func ReadPosition(name string, body []byte) (subject string, head uint64, err error) {
-	parts := strings.SplitN(name, "/", 7) // as a worker makes them
-	if len(parts) < 7 || parts[5] != "at" || parts[6] == birth {
-		return "", 0, nil
+// ReadPosition returns the source whose position is stored at a key of this kind, and
+// the head that the source's stream or document has reached at least. The source is
+// empty where something else is stored.
+func ReadPosition(name string, body []byte) (source string, head uint64, err error) {
+	n, err := key.Parse(name)
+	if err != nil || n.Scope != key.Position || n.ID == initMarker {
+		return "", 0, nil //nolint:nilerr // other versions may store more than this one knows
 	}
 	var at position
 	err = json.Unmarshal(body, &at)
-	return parts[6], at.Head, err
+	return n.ID, at.Head, err
 }

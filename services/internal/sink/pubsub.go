@@ -4,47 +4,66 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 	"golang.org/x/time/rate"
+
+	"github.com/acclaim-dev/acclaim/services/internal/event"
 )
 
-// What the platform lets pass for each channel.
+// The platform's rate limit of each channel is one message a second and 100 at once. A
+// fifth of it is for messages to single viewers, which any viewer can send to itself.
 const (
-	perSecond = 1
-	burst     = 100
+	perSecond        = 0.8
+	burst            = 80
+	whispersASecond  = 0.2
+	burstOfWhispers  = 20
+	whisperQueueName = "whispers:"
 )
 
-// tokenLifetime is how long the platform may take to look at a token.
+// tokenLifetime limits the time that the platform may take to check a token.
 const tokenLifetime = time.Minute
 
-// pubSub sends what there is of a channel in one message to its viewers.
-type pubSub struct{ w *worker }
+// pubSubSender sends the events of a channel in one message to its viewers.
+type pubSubSender struct{ w *sinkWorker }
 
-// A channel has its lane; the whole extension has the empty one.
-func (pubSub) lane(s subject) string { return "channel:" + s.channel }
+// side is that of viewers, who all receive what the platform broadcasts.
+func (pubSubSender) side() event.Sight { return event.Viewers }
 
-// limiter begins with nothing in the bucket, so that the budget is kept by
-// processes that follow one another.
-func (pubSub) limiter() *rate.Limiter {
+// A channel has a queue, and another for whispers; that of the whole extension has no
+// channel in its name.
+func (pubSubSender) queueName(s event.Source) string {
+	if s.Whispers {
+		return whisperQueueName + s.Audience.Channel
+	}
+	return "channel:" + s.Audience.Channel
+}
+
+// newLimiter returns an empty bucket, so that processes that follow one another keep
+// the limit together.
+func (pubSubSender) newLimiter(queue string) *rate.Limiter {
 	l := rate.NewLimiter(perSecond, burst)
-	l.AllowN(time.Now(), burst)
+	if strings.HasPrefix(queue, whisperQueueName) {
+		l = rate.NewLimiter(whispersASecond, burstOfWhispers)
+	}
+	l.AllowN(time.Now(), l.Burst())
 	return l
 }
 
-// full reports whether there is a message's worth of events, and one more: then
+// isFull reports whether there is a message's worth of events, and one more: then
 // as many are packed as fit.
-func (pubSub) full(events []Event) bool {
+func (pubSubSender) isFull(events []*event.Event) bool {
 	size := 0
 	for _, e := range events {
 		size += len(e.Data) + len(e.Name)
 	}
-	return size >= maxMessage || len(events) >= subjectsAtOnce
+	return size >= maxMessage || len(events) >= sourcesAtOnce
 }
 
-// claims are those of a token that the platform takes.
-type claims struct {
+// platformClaims holds the claims of a token that the platform accepts.
+type platformClaims struct {
 	jwt.RegisteredClaims
 	UserID    string `json:"user_id"`
 	Role      string `json:"role"`
@@ -62,32 +81,32 @@ type publication struct {
 	Message     string   `json:"message"`
 }
 
-func (p pubSub) send(ctx context.Context, events []Event) (n int, a answer) {
-	message, n := pack(p.w.prefix(), events)
-	extension, s, ok := p.w.declared()
+func (p pubSubSender) sendEvents(ctx context.Context, events []*event.Event) (n int, o deliveryOutcome) {
+	message, n := packEnvelopes(events)
+	extension, s, ok := p.w.findDeclaration()
 	if !ok {
-		return n, answer{verdict: failed, reason: errUndeclared.Error()}
+		return n, deliveryOutcome{verdict: failed, reason: errUndeclared.Error()}
 	}
-	now, first := p.w.m.options.Clock.Now(), events[0]
+	now, first := p.w.m.tuning.clock.Now(), events[0]
 	key, ok := extension.SigningSecret(p.w.name.environment, now)
 	if !ok {
-		return n, answer{verdict: failed, reason: "the extension has no active key"}
+		return n, deliveryOutcome{verdict: failed, reason: "the extension has no active key"}
 	}
-	c := claims{UserID: extension.OwnerUserID, Role: "external", ChannelID: first.Channel}
-	c.ExpiresAt, c.Perms.Send = jwt.NewNumericDate(now.Add(tokenLifetime)), []string{first.Target}
-	body := publication{Target: c.Perms.Send, Broadcaster: first.Channel, Message: string(message)}
-	if first.Channel == "" {
+	c := platformClaims{UserID: extension.OwnerUserID, Role: "external", ChannelID: first.Audience.Channel}
+	c.ExpiresAt, c.Perms.Send = jwt.NewNumericDate(now.Add(tokenLifetime)), []string{first.Target()}
+	body := publication{Target: c.Perms.Send, Broadcaster: first.Audience.Channel, Message: string(message)}
+	if first.Audience.Channel == "" {
 		c.ChannelID, body.Global = "all", true
 	}
 	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, c).SignedString(key.Value)
 	if err != nil {
-		return n, answer{verdict: failed, reason: "the token cannot be signed"}
+		return n, deliveryOutcome{verdict: failed, reason: "the token cannot be signed"}
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.PubSubURL, bytes.NewReader(encode(body)))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.PubSubURL, bytes.NewReader(event.EncodeJSON(body)))
 	if err != nil {
-		return n, answer{verdict: failed, reason: reasonOf(err)}
+		return n, deliveryOutcome{verdict: failed, reason: reasonOf(err)}
 	}
 	r.Header.Set("Authorization", "Bearer "+token)
 	r.Header.Set("Client-Id", extension.ClientID)
-	return n, p.w.m.do(r)
+	return n, p.w.m.sendRequest(r)
 }

@@ -4,27 +4,28 @@ import "sync/atomic"
 
 // Stats are the figures of a manager.
 type Stats struct {
-	Sinks, Lanes int
-	// Waiting counts polls, documents and feeds that are to be looked at.
-	Waiting int
-	// Requests counts those made, Limited those of them that the other system
-	// refused because there were too many.
-	Requests, Limited uint64
-	// Delivered, Retries and Dead count events.
-	Delivered, Retries, Dead uint64
-	// Failures counts reads and writes of positions that failed and were tried again.
+	// Queues counts queues.
+	Sinks, Queues int
+	// Queued counts polls, documents and feeds in queues.
+	Queued int
+	// Requests counts those made, Limited those that the other system refused because
+	// there were too many.
+	Requests, RateLimited uint64
+	// Delivered, Retries and Dead count events; the last are those that were dropped.
+	Delivered, Retries, Dropped uint64
+	// Failures counts failed reads and writes of positions and sources.
 	Failures uint64
 }
 
-type counters struct {
-	requests, limited, delivered, retries, dead, failures atomic.Uint64
+type deliveryCounters struct {
+	requests, limited, delivered, retries, dropped, failures atomic.Uint64
 }
 
-// Stats returns the figures as they are now.
+// Stats returns the figures of this moment.
 func (m *Manager) Stats() Stats {
 	s := Stats{
-		Requests: m.stats.requests.Load(), Limited: m.stats.limited.Load(),
-		Delivered: m.stats.delivered.Load(), Retries: m.stats.retries.Load(), Dead: m.stats.dead.Load(),
+		Requests: m.stats.requests.Load(), RateLimited: m.stats.limited.Load(),
+		Delivered: m.stats.delivered.Load(), Retries: m.stats.retries.Load(), Dropped: m.stats.dropped.Load(),
 		Failures: m.stats.failures.Load(),
 	}
 	m.mu.RLock()
@@ -32,9 +33,10 @@ func (m *Manager) Stats() Stats {
 	s.Sinks = len(m.workers)
 	for _, w := range m.workers {
 		w.mu.Lock()
-		s.Lanes += len(w.lanes)
-		for _, l := range w.lanes {
-			s.Waiting += len(l.queue)
+		s.Queues += len(w.queues)
+		s.Queued += len(w.pool.fresh.byName)
+		for _, q := range w.queues {
+			s.Queued += len(q.waiting.byName)
 		}
 		w.mu.Unlock()
 	}

@@ -1,13 +1,14 @@
-package sink_test
+package sink
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/sink"
+	"github.com/acclaim-dev/acclaim/services/internal/event"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
@@ -20,17 +21,18 @@ import (
 func TestLongSweepsAreFew(t *testing.T) {
 	in(t, func(t *testing.T) {
 		store, clock := storetest.NewMemory(), stream.SystemClock()
-		votes := voting.NewService(store, clock, stream.Options{}, voting.HalfLife)
+		votes := voting.NewService(store, clock, stream.Options{})
 		messages := message.NewService(store, clock, stream.Options{})
 		var listings atomic.Int64
-		sinks := sink.New(sink.Options{
-			Store: store, Polls: votes, Messages: messages, Keys: store.Keys,
+		sinks := New(Options{
+			Store: store, Reader: event.NewReader(event.Stores{Polls: votes, Documents: store, Messages: messages}),
+			Notifier: &event.Notifier{}, Keys: store.Keys,
 			Streams: func(ctx context.Context, prefix string) iter.Seq2[string, error] {
 				listings.Add(1)
 				_ = clock.Sleep(ctx, 5*time.Second) // ends with the test
 				return store.Streams(ctx, prefix)
 			},
-			Tail:         sink.Local{Streams: store, Documents: store},
+			Tail:         event.LocalTail{Streams: store, Documents: store},
 			Environments: []tenant.Environment{tenant.Production},
 		})
 		registry, err := tenant.Parse([]byte(webhooks))
@@ -49,6 +51,26 @@ func TestLongSweepsAreFew(t *testing.T) {
 		for _, closer := range []func(context.Context) error{sinks.Close, votes.Close, messages.Close} {
 			if err := closer(context.WithoutCancel(t.Context())); err != nil {
 				t.Error(err)
+			}
+		}
+	})
+}
+
+// A hint that comes while a source is read, and that the read covers, is no reason to
+// read it again.
+func TestHintsThatAReadCovers(t *testing.T) {
+	in(t, func(t *testing.T) {
+		to := &system{t: t}
+		p := start(t, storetest.NewMemory(), webhooks, to, true)
+		p.hinting = true
+		pass(time.Minute)
+		for n := range 3 {
+			before := p.reads.Load()
+			p.vote("p", n)
+			pass(5 * time.Second)
+			to.want(fmt.Sprint("vote_update:p ", n+1))
+			if reads := p.reads.Load() - before; reads != 1 {
+				t.Errorf("%d reads for one vote", reads)
 			}
 		}
 	})

@@ -1,24 +1,25 @@
-package sink_test
+package sink
 
 import (
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/sink"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/state"
 )
 
-func TestWebhookHearsOfEverything(t *testing.T) {
+func TestWebhookReceivesEverything(t *testing.T) {
 	in(t, func(t *testing.T) {
 		to := &system{t: t}
 		p := start(t, storetest.NewMemory(), webhooks, to, true)
@@ -36,8 +37,9 @@ func TestWebhookHearsOfEverything(t *testing.T) {
 		to.want(`channel_state_update {"a":1}`)
 		p.write(state.Extension, `{"b":2}`)
 		to.want(`extension_state_update {"b":2}`)
-		p.say("", "goal", "1")
-		p.say("U7", "psst", "2")
+		p.publish("", "goal", "1")
+		pass(time.Second)
+		p.publish("U7", "psst", "2")
 		pass(time.Second)
 		to.want("goal 1", "psst 2")
 		if to.tried[len(to.tried)-1].body != `{"event":"production:ext:psst","data":2,"target":"whisper-U7","channel":"1"}` {
@@ -45,31 +47,76 @@ func TestWebhookHearsOfEverything(t *testing.T) {
 		}
 		p.end("q", time.Now().Unix()+10)
 		pass(9 * time.Second)
-		to.want()
+		to.want("poll_update:q")
 		pass(3 * time.Second)
-		to.want("vote_update:q 0")
+		to.want("poll_update:q", "vote_update:q 0")
 		pass(time.Hour)
 		to.want()
 	})
 }
 
+// verifyDelivery verifies a request as the specification of Standard Webhooks 1.0 says: one
+// of the signatures of version 1 is that of the id, the time and the body.
+func verifyDelivery(secret string, header http.Header, body string) error {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	if err != nil {
+		return err
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(header.Get("webhook-id") + "." + header.Get("webhook-timestamp") + "." + body))
+	for one := range strings.SplitSeq(header.Get("webhook-signature"), " ") {
+		version, signature, _ := strings.Cut(one, ",")
+		got, err := base64.StdEncoding.DecodeString(signature)
+		if version == "v1" && err == nil && hmac.Equal(got, mac.Sum(nil)) {
+			return nil
+		}
+	}
+	return errors.New("no signature is that of the secret")
+}
+
 func TestWebhookIsSigned(t *testing.T) {
 	in(t, func(t *testing.T) {
 		to := &system{t: t}
-		p := start(t, storetest.NewMemory(), webhooks, to, true)
+		const first, second = "whsec_c2FtcGxlLXdlYmhvb2stc2VjcmV0LTAxMjM0NTY3ODk=", "c2Vjb25kLXNlY3JldC0wMTIzNDU2Nzg5"
+		p := start(t, storetest.NewMemory(), strings.Replace(webhooks, "[{value: aG9vay1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=}]", "[{value: "+first+"}, {value: "+second+"}]", 1), to, true)
 		p.vote("p", 1)
 		synctest.Wait()
-		unix, signature, ok := strings.Cut(strings.TrimPrefix(to.headers.Get(sink.SignatureHeader), "t="), ",v1=")
-		mac := hmac.New(sha256.New, []byte("hook"))
-		mac.Write([]byte(unix + "." + to.took[0].body))
-		if want := hex.EncodeToString(mac.Sum(nil)); !ok || signature != want {
-			t.Errorf("signature %q, want %q", to.headers.Get(sink.SignatureHeader), want)
+		body := to.took[0].body
+		for _, secret := range []string{first, second} {
+			if err := verifyDelivery(secret, to.headers, body); err != nil {
+				t.Errorf("%v: %v", err, to.headers)
+			}
+		}
+		if unix, err := strconv.ParseInt(to.headers.Get("webhook-timestamp"), 10, 64); err != nil || unix != time.Now().Unix() {
+			t.Errorf("the time is %s", to.headers.Get("webhook-timestamp"))
+		}
+		for _, name := range []string{"webhook-id", "webhook-timestamp"} {
+			forged := to.headers.Clone()
+			forged.Set(name, "1")
+			if verifyDelivery(first, forged, body) == nil {
+				t.Errorf("%s can be changed", name)
+			}
+		}
+		if verifyDelivery(first, to.headers, body+" ") == nil || verifyDelivery("whsec_b3RoZXIta2V5LW9mLW1vcmUtdGhhbi0zMi1ieXRlcy0wMTIzNDU2", to.headers, body) == nil {
+			t.Error("the body can be changed, or another secret is accepted")
 		}
 	})
 }
 
-// Whatever the other system does, what a poll came to is delivered, and nothing
-// older after it; what is sent again has the same id.
+// The example that libraries for Standard Webhooks test.
+func TestSignDelivery(t *testing.T) {
+	secret, err := base64.StdEncoding.DecodeString("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := signDelivery(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", []byte(`{"test": 2432232314}`))
+	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// Whatever the other system does, the last value of a poll is delivered, and no older
+// one after it; a repeated event has the same id.
 func TestWebhookIsTriedAgain(t *testing.T) {
 	for name, status := range map[string]int{
 		"5xx": http.StatusBadGateway, "reset": 0, "hangs": -1, "4xx": http.StatusNotFound,
@@ -95,7 +142,7 @@ func TestWebhookIsTriedAgain(t *testing.T) {
 				if to.tried[0].id != to.tried[3].id || to.tried[0].id == "" || to.tried[0].id == to.tried[7].id {
 					t.Errorf("ids: %+v", to.tried)
 				}
-				if got := p.sinks.Stats(); got.Retries != 6 || got.Delivered != 2 || got.Dead != 0 {
+				if got := p.sinks.Stats(); got.Retries != 6 || got.Delivered != 2 || got.Dropped != 0 {
 					t.Errorf("%+v", got)
 				}
 			})
@@ -120,7 +167,7 @@ func TestPausesGrow(t *testing.T) {
 	})
 }
 
-func TestDeadEventsMakeWay(t *testing.T) {
+func TestDroppedEvents(t *testing.T) {
 	for name, status := range map[string]int{"in the end": http.StatusInternalServerError, "gone": http.StatusGone} {
 		in(t, func(t *testing.T) {
 			to := &system{t: t, answer: func(_ int, body string) int {
@@ -131,22 +178,22 @@ func TestDeadEventsMakeWay(t *testing.T) {
 			}}
 			store := storetest.NewMemory()
 			p := start(t, store, webhooks, to, true)
-			p.say("", "bad", "1")
-			p.say("", "good", "2")
+			p.publish("", "bad", "1")
+			p.publish("", "good", "2")
 			pass(12 * time.Hour)
-			p.kill() // which does not begin the time anew
+			p.kill() // the time goes on where it was
 			p = start(t, store, webhooks, to, true)
 			pass(12*time.Hour + 30*time.Minute)
 			to.want("good 2")
-			if got := p.sinks.Stats(); got.Dead != 1 && status != http.StatusGone {
+			if got := p.sinks.Stats(); got.Dropped != 1 && status != http.StatusGone {
 				t.Errorf("%s: %+v", name, got)
 			}
 		})
 	}
 }
 
-// What a process that was killed has not delivered, the next one does; and it says
-// nothing again that was delivered.
+// The next process delivers what one that was killed has not, and repeats nothing
+// that was delivered.
 func TestRestart(t *testing.T) {
 	in(t, func(t *testing.T) {
 		store, up := storetest.NewMemory(), false
@@ -159,7 +206,7 @@ func TestRestart(t *testing.T) {
 		p := start(t, store, webhooks, to, true)
 		p.vote("p", 1)
 		p.write(state.Channel, `{"a":1}`)
-		p.say("", "goal", "1")
+		p.publish("", "goal", "1")
 		p.end("q", time.Now().Unix()+60)
 		synctest.Wait()
 		p.kill()
@@ -167,10 +214,10 @@ func TestRestart(t *testing.T) {
 		pass(2 * time.Minute)
 		p = start(t, store, webhooks, to, true)
 		pass(time.Second)
-		got := to.heard()
+		got := to.received()
 		slices.Sort(got)
-		if want := []string{`channel_state_update {"a":1}`, "goal 1", "vote_update:p 1", "vote_update:q 0"}; !slices.Equal(got, want) {
-			t.Errorf("heard %q, want %q", got, want)
+		if want := []string{`channel_state_update {"a":1}`, "goal 1", "poll_update:q", "vote_update:p 1", "vote_update:q 0"}; !slices.Equal(got, want) {
+			t.Errorf("received %q, want %q", got, want)
 		}
 		p.kill()
 		start(t, store, webhooks, to, true)
@@ -179,8 +226,8 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// Messages that have left the log while a sink was away: it is told that it missed
-// some, then those that are at hand. A trim alone is told of to nobody.
+// Messages that left the log while a sink was down: it receives a resync event, then
+// the messages in memory. A truncation alone causes no event.
 func TestMessagesWereTrimmed(t *testing.T) {
 	in(t, func(t *testing.T) {
 		store, down := storetest.NewMemory(), false
@@ -191,28 +238,28 @@ func TestMessagesWereTrimmed(t *testing.T) {
 			return http.StatusOK
 		}}
 		p := start(t, store, webhooks, to, true)
-		p.say("", "tick", "0")
+		p.publish("", "tick", "0")
 		pass(time.Minute)
 		to.want("tick 0")
 		down = true
 		for n := range 300 {
-			p.say("", "tick", fmt.Sprint(1+n))
+			p.publish("", "tick", fmt.Sprint(1+n))
 		}
 		feed := message.Feed{Environment: "production", Extension: "ext", Channel: "1"}
-		if report, err := p.messages.Trim(t.Context(), feed.Stream(), time.Now().Add(time.Minute)); err != nil || report.Chunks != 301 {
+		if report, err := p.messages.Truncate(t.Context(), feed.Stream(), time.Now().Add(time.Minute)); err != nil || report.Chunks != 301 {
 			t.Errorf("trimmed %+v, %v", report, err)
 		}
 		p.kill()
 		down = false
 		p = start(t, store, webhooks, to, true)
 		pass(time.Hour)
-		if got := to.heard(); len(got) != 257 || got[0] != "resync {}" || got[1] != "tick 45" || got[256] != "tick 300" {
-			t.Errorf("heard %d events: %.300q", len(got), got)
+		if got := to.received(); len(got) != 257 || got[0] != "resync {}" || got[1] != "tick 45" || got[256] != "tick 300" {
+			t.Errorf("received %d events: %.300q", len(got), got)
 		}
-		p.say("", "tick", "301")
+		p.publish("", "tick", "301")
 		pass(time.Minute)
 		to.want("tick 301")
-		if _, err := p.messages.Trim(t.Context(), feed.Stream(), time.Now().Add(time.Minute)); err != nil {
+		if _, err := p.messages.Truncate(t.Context(), feed.Stream(), time.Now().Add(time.Minute)); err != nil {
 			t.Error(err)
 		}
 		pass(time.Hour)
@@ -229,18 +276,18 @@ func TestNewSinkBeginsWithWhatChanges(t *testing.T) {
 		p := start(t, store, "extensions: []", to, true)
 		p.vote("p", 1)
 		p.vote("still", 1)
-		p.say("", "old", "1")
+		p.publish("", "old", "1")
 		p.write(state.Channel, `{"a":1}`)
 		p.kill()
 		p = start(t, store, webhooks, to, true)
 		pass(time.Minute)
 		to.want()
 		p.vote("p", 2)
-		p.say("", "new", "2")
-		got := to.heard()
+		p.publish("", "new", "2")
+		got := to.received()
 		slices.Sort(got)
 		if want := []string{"new 2", "vote_update:p 2"}; !slices.Equal(got, want) {
-			t.Errorf("heard %q, want %q", got, want)
+			t.Errorf("received %q, want %q", got, want)
 		}
 	})
 }
@@ -259,16 +306,16 @@ func TestTwoProcesses(t *testing.T) {
 			pass(300 * time.Millisecond)
 		}
 		pass(5 * time.Second)
-		heard := to.heard()
-		for _, event := range heard {
+		got := to.received()
+		for _, event := range got {
 			var count int
 			if _, err := sscan(event, &count); err != nil || count <= want {
-				t.Errorf("heard %q", heard)
+				t.Errorf("received %q", got)
 			}
 			want = count
 		}
 		if want != 100 {
-			t.Errorf("heard %q", heard)
+			t.Errorf("received %q", got)
 		}
 		first.vote("p", 100)
 		first.kill()

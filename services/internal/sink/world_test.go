@@ -1,4 +1,4 @@
-package sink_test
+package sink
 
 import (
 	"context"
@@ -15,12 +15,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/document"
-	"github.com/acclaim-dev/acclaim/services/internal/sink"
+	"github.com/acclaim-dev/acclaim/services/internal/event"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/message"
+	"github.com/acclaim-dev/acclaim/services/ranking"
 	"github.com/acclaim-dev/acclaim/services/state"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
@@ -29,21 +31,21 @@ const webhooks = `
 extensions:
 - clientID: ext
   ownerUserID: "1000"
-  secrets: [{value: b25l}]
+  secrets: [{value: b25lLWtleS1vZi1tb3JlLXRoYW4tMzItYnl0ZXMtMDEyMzQ1Ng==}]
   sinks:
   - name: hook
-    webhook: {url: "https://example.com/secret/path", secrets: [{value: aG9vaw==}]}
+    webhook: {url: "https://example.com/secret/path", secrets: [{value: aG9vay1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=}]}
 `
 
 const platform = `
 extensions:
 - clientID: ext
   ownerUserID: "1000"
-  secrets: [{value: b25l}]
+  secrets: [{value: b25lLWtleS1vZi1tb3JlLXRoYW4tMzItYnl0ZXMtMDEyMzQ1Ng==}]
   sinks: [{name: viewers, pubsub: {}}]
 `
 
-// in runs a test in a bubble, where time is the test's.
+// in runs a test in a bubble with virtual time.
 func in(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, test)
@@ -55,11 +57,11 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// system is the other one. It implements [http.RoundTripper].
+// system is the other system. It implements [http.RoundTripper].
 type system struct {
 	t *testing.T
-	// answer says what becomes of a request, with the body it has; 0 breaks the
-	// connection, -1 hangs.
+	// answer returns the status for a request with a body; 0 breaks the connection, -1
+	// hangs.
 	answer func(n int, body string) (status int)
 	takes  time.Duration // to answer
 	header http.Header   // of answers
@@ -86,7 +88,7 @@ func (s *system) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer s.begin()()
 	<-time.After(s.takes)
 	s.mu.Lock()
-	got := received{time.Now(), r.Header.Get(sink.DeliveryHeader), string(body)}
+	got := received{time.Now(), r.Header.Get(IDHeader), string(body)}
 	s.tried = append(s.tried, got)
 	s.headers = r.Header
 	status := http.StatusNoContent
@@ -129,9 +131,9 @@ func (s *system) begin() (end func()) {
 	}
 }
 
-// heard returns what was taken since it was last asked: for each event its name
+// received returns what was taken since the last call: for each event its name
 // and, of polls, the number of votes.
-func (s *system) heard() (all []string) {
+func (s *system) received() (all []string) {
 	s.t.Helper()
 	synctest.Wait()
 	s.mu.Lock()
@@ -149,8 +151,8 @@ func sscan(event string, count *int) (int, error) {
 
 func (s *system) want(events ...string) {
 	s.t.Helper()
-	if got := s.heard(); !slices.Equal(got, events) {
-		s.t.Errorf("heard %q, want %q", got, events)
+	if got := s.received(); !slices.Equal(got, events) {
+		s.t.Errorf("received %q, want %q", got, events)
 	}
 }
 
@@ -204,19 +206,34 @@ type process struct {
 	votes    *voting.Service
 	states   *state.Service
 	messages *message.Service
-	sinks    *sink.Manager
+	buffers  *accumulation.Service
+	ranks    *ranking.Service
+	sinks    *Manager
+	notifier event.Notifier
 	kill     func()
+	reads    atomic.Int64 // of polls
+	hinting  bool         // reads are hints, as those of another process's polls are
 }
 
-// start starts a process. One that is alone hears of its own commits, one that is
-// not of nothing but by sweeps.
+// Overview implements [event.PollReader].
+func (p *process) Overview(ctx context.Context, poll voting.Poll) (voting.Overview, error) {
+	o, err := p.votes.Overview(ctx, poll)
+	p.reads.Add(1)
+	if p.hinting && err == nil {
+		p.notifier.Notify(poll.Stream(), o.Head)
+	}
+	return o, err
+}
+
+// start starts a process. One that is alone gets hints of its own commits, the others
+// sweep only.
 func start(t *testing.T, store *storetest.Memory, registry string, to *system, alone bool) *process {
 	t.Helper()
 	return startWith(t, store, registry, to, alone, stream.SystemClock())
 }
 
-// severed is a store as a process sees it that can be killed: then it writes no
-// document any more, not even to say goodbye.
+// severed is the store of a process that can be killed: from then on it writes no
+// document, not even to release a lease.
 type severed struct {
 	*storetest.Memory
 	dead atomic.Bool
@@ -231,27 +248,31 @@ func (s *severed) Put(ctx context.Context, writes ...document.Write) error {
 
 func startWith(t *testing.T, store *storetest.Memory, registry string, to *system, alone bool, clock stream.Clock) *process {
 	t.Helper()
-	p := boot(t, store, registry, clock, sink.Options{Alone: alone, Transport: to})
+	tuned := defaultTuning(alone, false)
+	tuned.clock, tuned.transport = clock, to
+	p := boot(t, store, registry, alone, tuned)
 	synctest.Wait()
 	return p
 }
 
-func boot(t *testing.T, shared *storetest.Memory, registry string, clock stream.Clock, options sink.Options) *process {
+func boot(t *testing.T, shared *storetest.Memory, registry string, alone bool, tuned tuning) *process {
 	t.Helper()
-	p, store := &process{t: t}, &severed{Memory: shared}
-	hinted, documents := stream.Options{Exclusive: options.Alone}, document.Options{}
-	if options.Alone {
-		hinted.Applied = func(name string, _ uint64) { p.sinks.Touch(name) }
-		documents.Changed = func(key string, _ uint64) { p.sinks.Touch(key) }
+	p, store, clock := &process{t: t}, &severed{Memory: shared}, tuned.clock
+	hinted, documents := stream.Options{Exclusive: alone}, document.Options{}
+	if alone {
+		hinted.Applied, documents.Changed = p.notifier.Notify, p.notifier.Notify
 	}
-	p.votes = voting.NewService(store, clock, hinted, voting.HalfLife)
+	p.votes = voting.NewService(store, clock, hinted)
 	p.messages = message.NewService(store, clock, hinted)
+	p.buffers = accumulation.NewService(store, clock, hinted)
+	p.ranks = ranking.NewService(store, clock, hinted)
 	docs := document.NewService(store, clock, documents)
 	p.states = state.NewService(docs)
-	options.Store, options.Polls, options.Messages, options.Clock = store, p.votes, p.messages, clock
-	options.Streams, options.Keys, options.Tail = store.Streams, store.Keys, sink.Local{Streams: store, Documents: store}
-	options.Environments = []tenant.Environment{tenant.Production}
-	p.sinks = sink.New(options)
+	p.sinks = newTuned(Options{
+		Store: store, Reader: event.NewReader(event.Stores{Polls: p, Documents: docs, Messages: p.messages, Buffers: p.buffers, Questions: p.ranks}), Notifier: &p.notifier,
+		Streams: store.Streams, Keys: store.Keys, Tail: event.LocalTail{Streams: store, Documents: store}, Alone: alone,
+		Environments: []tenant.Environment{tenant.Production},
+	}, tuned)
 	parsed, err := tenant.Parse([]byte(registry))
 	if err != nil {
 		t.Fatal(err)
@@ -264,8 +285,8 @@ func boot(t *testing.T, shared *storetest.Memory, registry string, clock stream.
 		end := context.WithoutCancel(t.Context())
 		at, over := context.WithCancel(end)
 		over()
-		_ = p.sinks.Close(at) // abandons what is under way
-		for _, closer := range []func(context.Context) error{p.votes.Close, p.messages.Close, docs.Close} {
+		_ = p.sinks.Close(at) // abandons requests in flight
+		for _, closer := range []func(context.Context) error{p.votes.Close, p.messages.Close, p.buffers.Close, p.ranks.Close, docs.Close} {
 			if err := closer(end); err != nil {
 				t.Error(err)
 			}
@@ -281,7 +302,14 @@ func pollOf(id string) voting.Poll {
 
 func (p *process) vote(id string, voter int) {
 	p.t.Helper()
-	if _, err := p.votes.Vote(p.t.Context(), pollOf(id), voting.Voter{OpaqueID: fmt.Sprint("U", voter)}, 1, 1); err != nil {
+	p.voteIn("1", id, voter)
+}
+
+func (p *process) voteIn(channel, id string, voter int) {
+	p.t.Helper()
+	poll := pollOf(id)
+	poll.Channel = channel
+	if _, err := p.votes.Vote(p.t.Context(), poll, voting.Voter{OpaqueID: fmt.Sprint("U", voter)}, 1, 1); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -302,9 +330,9 @@ func (p *process) end(id string, at int64) {
 	}
 }
 
-func (p *process) say(to, name, data string) {
+func (p *process) publish(to, name, data string) {
 	p.t.Helper()
-	f := message.Feed{Environment: "production", Extension: "ext", Channel: "1"}
+	f := message.Feed{Environment: "production", Extension: "ext", Channel: "1", Whispers: to != ""}
 	if err := p.messages.Publish(p.t.Context(), f, message.Message{To: to, Name: name, Data: json.RawMessage(data)}); err != nil {
 		p.t.Fatal(err)
 	}

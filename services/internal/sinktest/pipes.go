@@ -7,23 +7,23 @@ import (
 	"sync"
 )
 
-// Pipes are connections in memory, for tests that hold the time: in a bubble of
+// PipeNetwork are connections in memory, for tests with virtual time: in a bubble of
 // testing/synctest nothing may wait for a network.
-type Pipes struct {
+type PipeNetwork struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	close  func()
 }
 
-// NewPipes returns pipes that a server takes as its [Options.Pipes].
-func NewPipes() *Pipes {
-	p := &Pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+// NewPipes returns pipes for [Options.PipeNetwork].
+func NewPipes() *PipeNetwork {
+	p := &PipeNetwork{conns: make(chan net.Conn), closed: make(chan struct{})}
 	p.close = sync.OnceFunc(func() { close(p.closed) })
 	return p
 }
 
-// Transport returns one that reaches the server, whatever the address says.
-func (p *Pipes) Transport() *http.Transport {
+// Transport returns a transport that connects to the server under any address.
+func (p *PipeNetwork) Transport() *http.Transport {
 	return &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		here, there := net.Pipe()
 		select {
@@ -38,7 +38,7 @@ func (p *Pipes) Transport() *http.Transport {
 }
 
 // Accept implements [net.Listener].
-func (p *Pipes) Accept() (net.Conn, error) {
+func (p *PipeNetwork) Accept() (net.Conn, error) {
 	select {
 	case conn := <-p.conns:
 		return conn, nil
@@ -48,10 +48,10 @@ func (p *Pipes) Accept() (net.Conn, error) {
 }
 
 // Close implements [net.Listener].
-func (p *Pipes) Close() error {
+func (p *PipeNetwork) Close() error {
 	p.close()
 	return nil
 }
 
 // Addr implements [net.Listener].
-func (p *Pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+func (p *PipeNetwork) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }

@@ -3,7 +3,7 @@ package sinktest
 import (
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -13,11 +13,11 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// read returns the events of a request, whose signature or token must be good.
-func (s *Server) read(r *http.Request, body []byte) []Event {
+// readEvents returns the events of a request and checks its signature or token.
+func (s *Server) readEvents(r *http.Request, body []byte) []Event {
 	if r.URL.Path == "/hook" {
-		s.checkSignature(r.Header.Get("Acclaim-Signature"), body)
-		return s.envelopes(body)
+		s.checkSignature(r.Header, body)
+		return s.readEnvelopes(body)
 	}
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	_, err := jwt.Parse(token, func(*jwt.Token) (any, error) { return []byte(s.options.Key), nil }, jwt.WithExpirationRequired())
@@ -44,7 +44,7 @@ func (s *Server) read(r *http.Request, body []byte) []Event {
 	}
 	var events []Event
 	for _, one := range all {
-		for _, e := range s.envelopes(one) {
+		for _, e := range s.readEnvelopes(one) {
 			e.Target, e.Channel = p.Target[0], p.Channel
 			events = append(events, e)
 		}
@@ -52,8 +52,8 @@ func (s *Server) read(r *http.Request, body []byte) []Event {
 	return events
 }
 
-// envelopes reads one.
-func (s *Server) envelopes(body []byte) []Event {
+// readEnvelopes decodes one envelope.
+func (s *Server) readEnvelopes(body []byte) []Event {
 	var e struct {
 		Event, Target, Channel string
 		Data                   json.RawMessage
@@ -63,29 +63,29 @@ func (s *Server) envelopes(body []byte) []Event {
 	}
 	name, ok := strings.CutPrefix(e.Event, s.options.Prefix)
 	if !ok {
-		s.t.Errorf("an event is called %q", e.Event)
+		s.t.Errorf("the name of an event is %q", e.Event)
 	}
 	return []Event{{Name: name, Target: e.Target, Channel: e.Channel, Data: e.Data}}
 }
 
-// checkSignature checks it against the time it names, which is not long ago.
-func (s *Server) checkSignature(header string, body []byte) {
-	unix, signature, ok := strings.Cut(strings.TrimPrefix(header, "t="), ",v1=")
+// checkSignature checks a signature of Standard Webhooks, whose time must be recent.
+func (s *Server) checkSignature(header http.Header, body []byte) {
+	unix := header.Get("webhook-timestamp")
 	at, err := strconv.ParseInt(unix, 10, 64)
-	if !ok || err != nil || time.Since(time.Unix(at, 0)).Abs() > time.Hour {
-		s.t.Errorf("the signature is %q", header)
+	if err != nil || time.Since(time.Unix(at, 0)).Abs() > time.Hour {
+		s.t.Errorf("the time of a delivery is %q", unix)
 		return
 	}
 	mac := hmac.New(sha256.New, []byte(s.options.Secret))
-	mac.Write([]byte(unix + "."))
+	mac.Write([]byte(header.Get("webhook-id") + "." + unix + "."))
 	mac.Write(body)
-	if want := hex.EncodeToString(mac.Sum(nil)); signature != want {
-		s.t.Errorf("the signature of %s is %q, want v1=%s", body, header, want)
+	if got, want := header.Get("webhook-signature"), "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)); got != want {
+		s.t.Errorf("the signature of %s is %q, want %q", body, got, want)
 	}
 }
 
-// channelOf returns the channel of a publication by its token, so that it is known
-// where the body is not read.
+// channelOf returns the channel of a publication from its token, because some moods
+// do not read the body.
 func channelOf(r *http.Request) string {
 	claims := jwt.MapClaims{}
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")

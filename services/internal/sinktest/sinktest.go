@@ -1,7 +1,7 @@
-// Package sinktest is another system for tests of sinks: a server on a real
-// connection that takes webhooks at /hook and publications at /pubsub, well or badly
-// as a test wants it. What it finds wrong with a request fails the test: a signature,
-// a token, a budget that is overdrawn, an older figure after a newer one.
+// Package sinktest is the other system in tests of sinks: a server on a real
+// connection that takes webhooks at /hook and publications at /pubsub, and fails as a
+// test wants it to. A request fails the test when its signature or token is wrong,
+// when it exceeds the rate limit, or when an older value follows a newer one.
 //
 // Only tests may import it.
 package sinktest
@@ -18,31 +18,31 @@ import (
 	"time"
 )
 
-// Options say what the requests to a server look like.
+// Options describe the requests to a server.
 type Options struct {
-	// Prefix is what the names of events begin with.
+	// Prefix is the prefix of the names of events.
 	Prefix string
 	// Secret signs webhooks, Key publications.
 	Secret, Key string
-	// Pipes, if set, are what the server is reached by, instead of the network.
-	Pipes *Pipes
-	// Mood says what becomes of a request; nil means that all is well.
-	Mood func(Request) Mood
+	// Pipes, if set, connect to the server instead of the network.
+	Pipes *PipeNetwork
+	// Mood chooses the reaction to a request; nil accepts all.
+	Mood func(Request) ServerMood
 }
 
-// Request is one that was read whole, or that was not read for its mood.
+// Request is a request that was read completely, or not read because of its mood.
 type Request struct {
-	// Path is /hook or /pubsub, Life the program that sent it: see [Server.Hook].
+	// Path is /hook or /pubsub, Life the program that sent it: see [Server.HookURL].
 	Path, Life string
 	// N counts the requests of a path and a life from 1.
 	N int
-	// ID is that of a webhook's delivery.
+	// ID is the id of a webhook's delivery.
 	ID     string
 	Events []Event
-	Mood   Mood
+	Mood   ServerMood
 }
 
-// Event is one that was sent.
+// Event is an event that was sent.
 type Event struct {
 	Name, Target, Channel string
 	Data                  json.RawMessage
@@ -60,11 +60,11 @@ type Server struct {
 	life    string
 	count   map[string]int // requests by path and life
 	tried   []Request
-	figures map[string]int    // by path, life and event: the newest
-	known   map[string]int    // by path and event: what was acknowledged in any life
+	figures map[string]int    // newest, by path, life and event
+	known   map[string]int    // acknowledged in any life, by path and event
 	bodies  map[string]string // by delivery
-	buckets map[string]*bucket
-	taken   map[string][]Event // by path: what was answered well
+	buckets map[string]*tokenBucket
+	taken   map[string][]Event // acknowledged, by path
 }
 
 // Start returns a server that ends with the test.
@@ -72,12 +72,12 @@ func Start(t testing.TB, options Options) *Server {
 	s := &Server{
 		t: t, options: options, ended: make(chan struct{}),
 		count: map[string]int{}, figures: map[string]int{}, known: map[string]int{}, bodies: map[string]string{},
-		buckets: map[string]*bucket{}, taken: map[string][]Event{},
+		buckets: map[string]*tokenBucket{}, taken: map[string][]Event{},
 	}
 	s.changed = sync.NewCond(&s.mu)
-	s.server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	s.server = httptest.NewUnstartedServer(http.HandlerFunc(s.serveRequest))
 	if options.Pipes != nil {
-		_ = s.server.Listener.Close() // nobody has connected
+		_ = s.server.Listener.Close() // it has no connection yet
 		s.server.Listener = options.Pipes
 	}
 	s.server.Start()
@@ -85,36 +85,36 @@ func Start(t testing.TB, options Options) *Server {
 	return s
 }
 
-// Hook returns the address of webhooks for a program. What another one has sent
-// before it was killed, and comes later still, counts as not sent.
-func (s *Server) Hook(life string) string { return s.address("/hook", life) }
+// HookURL returns the address of webhooks for a program. Requests of earlier programs,
+// which were killed, do not count from then on.
+func (s *Server) HookURL(life string) string { return s.addressFor("/hook", life) }
 
-// PubSub returns that of publications.
-func (s *Server) PubSub(life string) string { return s.address("/pubsub", life) }
+// PubSubURL returns the address of publications.
+func (s *Server) PubSubURL(life string) string { return s.addressFor("/pubsub", life) }
 
-func (s *Server) address(path, life string) string {
+func (s *Server) addressFor(path, life string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.life = life
 	return s.server.URL + path + "?life=" + life
 }
 
-// Tried returns the requests so far.
-func (s *Server) Tried() []Request {
+// TriedRequests returns the requests so far.
+func (s *Server) TriedRequests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.tried)
 }
 
-// Taken returns the events that were acknowledged on a path so far.
-func (s *Server) Taken(path string) []Event {
+// TakenEvents returns the events that were acknowledged on a path so far.
+func (s *Server) TakenEvents(path string) []Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.taken[path])
 }
 
-// Await waits until something holds of the events that were acknowledged, by path,
-// and of the requests. It is asked whenever there was one, and hangs if it never does.
+// Await waits until holds returns true for the acknowledged events, by path, and the
+// requests. It calls holds after every request, and hangs if that never happens.
 func (s *Server) Await(holds func(taken map[string][]Event, tried []Request) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,59 +123,59 @@ func (s *Server) Await(holds func(taken map[string][]Event, tried []Request) boo
 	}
 }
 
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	request := Request{Path: r.URL.Path, Life: r.URL.Query().Get("life"), ID: r.Header.Get("Acclaim-Delivery")}
+func (s *Server) serveRequest(w http.ResponseWriter, r *http.Request) {
+	request := Request{Path: r.URL.Path, Life: r.URL.Query().Get("life"), ID: r.Header.Get("webhook-id")}
 	s.mu.Lock()
 	late := request.Life != s.life
 	s.count[request.Path+request.Life]++
 	request.N = s.count[request.Path+request.Life]
 	if request.Path == "/pubsub" && !late {
-		s.spend(r)
+		s.spendToken(r)
 	}
 	s.mu.Unlock()
 	if late {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	if s.feels(request) == ResetsUnread {
+	if s.moodOf(request) == ResetsUnread {
 		request.Mood = ResetsUnread
-		s.note(request)
-		reset(w)
+		s.noteRequest(request)
+		resetConnection(w)
 		return
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // it was cut off
+		return // the client has disconnected
 	}
-	request.Events = s.read(r, body)
-	request.Mood = s.feels(request)
-	s.note(request)
-	s.check(request, body)
-	s.answer(w, r, request.Mood)
+	request.Events = s.readEvents(r, body)
+	request.Mood = s.moodOf(request)
+	s.noteRequest(request)
+	s.checkRequest(request, body)
+	s.writeAnswer(w, r, request.Mood)
 }
 
-func (s *Server) feels(r Request) Mood {
+func (s *Server) moodOf(r Request) ServerMood {
 	if s.options.Mood == nil {
 		return Well
 	}
 	return s.options.Mood(r)
 }
 
-// note remembers a request before it is answered, so that whoever has the answer
+// noteRequest records a request before it is answered, so that a client with the answer
 // finds it here.
-func (s *Server) note(r Request) {
+func (s *Server) noteRequest(r Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tried = append(s.tried, r)
-	if r.Mood.takes() {
+	if r.Mood.takesEvents() {
 		s.taken[r.Path] = append(s.taken[r.Path], r.Events...)
 	}
 	s.changed.Broadcast()
 }
 
-// figure returns what only grows in an event: the votes of a poll, or a number that
-// is all of the data.
-func (e Event) figure() (n int, ok bool) {
+// parseFigure returns the number in an event that only grows: the votes of a poll, or a
+// number that is all of the data.
+func (e Event) parseFigure() (n int, ok bool) {
 	var poll struct{ Stats *struct{ Count int } }
 	if e.isUpdate() && json.Unmarshal(e.Data, &poll) == nil && poll.Stats != nil {
 		return poll.Stats.Count, true
@@ -185,13 +185,13 @@ func (e Event) figure() (n int, ok bool) {
 
 func (e Event) isUpdate() bool { return strings.HasPrefix(e.Name, "vote_update:") }
 
-// check looks whether what was sent before was older, and what had the same id the
-// same. Messages that are published together come again together.
-func (s *Server) check(r Request, body []byte) {
+// checkRequest fails the test when a newer value was sent before, or another body under the
+// same id. Messages that are published together are repeated together.
+func (s *Server) checkRequest(r Request, body []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range r.Events {
-		n, ok := e.figure()
+		n, ok := e.parseFigure()
 		if !ok || r.Path == "/pubsub" && !e.isUpdate() {
 			continue
 		}
@@ -201,7 +201,7 @@ func (s *Server) check(r Request, body []byte) {
 		} else {
 			s.figures[here] = n
 		}
-		if r.Mood.takes() {
+		if r.Mood.takesEvents() {
 			s.known[all] = n
 		}
 	}
@@ -220,27 +220,27 @@ func Last(events []Event) map[string]string {
 	return last
 }
 
-// bucket is what the platform allows for a channel.
-type bucket struct {
+// tokenBucket is the platform's rate limit of a channel.
+type tokenBucket struct {
 	tokens float64
 	at     time.Time
 }
 
 const (
 	burst    = 100
-	overdraw = 1e-3 // by what rates are rounded
+	overdraw = 1e-3 // rounding of rates
 )
 
-// spend takes one from the bucket of a channel. s.mu is held.
-func (s *Server) spend(r *http.Request) {
+// spendToken takes a token from the bucket of a channel. s.mu is held.
+func (s *Server) spendToken(r *http.Request) {
 	channel, now := channelOf(r), time.Now()
 	b := s.buckets[channel]
 	if b == nil {
-		b = &bucket{tokens: burst, at: now}
+		b = &tokenBucket{tokens: burst, at: now}
 		s.buckets[channel] = b
 	}
 	b.tokens, b.at = min(burst, b.tokens+now.Sub(b.at).Seconds())-1, now
 	if b.tokens < -overdraw {
-		s.t.Errorf("the budget of channel %q is overdrawn by %f", channel, -b.tokens)
+		s.t.Errorf("channel %q exceeds its rate limit by %f", channel, -b.tokens)
 	}
 }

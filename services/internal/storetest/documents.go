@@ -8,6 +8,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/once"
 )
 
 func put(t *testing.T, s Store, writes ...document.Write) {
@@ -68,6 +69,25 @@ func documentVersions(t *testing.T, s Harness) {
 	stale, _ := write("d", 4, "stale")
 	wantConflict(t, s, stale)
 	wantDocuments(t, s, []string{"d"}, last)
+}
+
+// documentKeys: a version has the keys that it was written with.
+func documentKeys(t *testing.T, s Harness) {
+	keys := []once.Kept{{Mark: once.Mark{Owner: once.Owner{1}, Key: [8]byte{2}, Request: [8]byte{0, 255}}, At: 1767225600000}, {At: -1}}
+	first, one := write("d", 0, "with keys")
+	first.Keys, one.Keys = keys, keys
+	put(t, s, first)
+	wantDocuments(t, s, []string{"d"}, one)
+	second, two := write("d", 1, "with one of them")
+	second.Keys, two.Keys = keys[1:], keys[1:]
+	other, three := write("e", 0, "together")
+	other.Keys, three.Keys = keys, keys
+	put(t, s, second, other)
+	s.Reopen(t)
+	wantDocuments(t, s, []string{"d", "e"}, two, three)
+	last, none := write("d", 2, "without")
+	put(t, s, last)
+	wantDocuments(t, s, []string{"d"}, none)
 }
 
 // documentsComeInOrder of the keys asked for, whatever of them there is.
@@ -167,7 +187,7 @@ func remove(t *testing.T, s Store, key string) {
 	}
 }
 
-// documentIsDeleted and begins anew, whatever of it the store had put where.
+// documentIsDeleted and begins again, wherever the store had put parts of it.
 func documentIsDeleted(t *testing.T, s Harness) {
 	remove(t, s, "d")
 	for reopen := range 4 {
@@ -197,7 +217,7 @@ func documentIsDeleted(t *testing.T, s Harness) {
 	wantDocuments(t, s, []string{"d"}, made)
 }
 
-// documentDeleteRace: whoever writes on top of a version that is gone is refused.
+// documentDeleteRace: a write on top of a version that is gone is refused.
 // Of a write that is deleted at once its writer need not learn what became of it.
 func documentDeleteRace(t *testing.T, s Harness) {
 	const writers, increments = 3, 20

@@ -16,6 +16,8 @@ import (
 type Lister interface {
 	// Streams yields the names of the streams that begin with prefix.
 	Streams(ctx context.Context, prefix string) iter.Seq2[string, error]
+	// StreamsAfter yields those of the names that come after another one.
+	StreamsAfter(ctx context.Context, prefix, after string) iter.Seq2[string, error]
 	// Keys yields the keys of the documents that begin with prefix.
 	Keys(ctx context.Context, prefix string) iter.Seq2[string, error]
 }
@@ -134,6 +136,14 @@ func wantListed(t *testing.T, s Lister, prefix string, want ...string) {
 	t.Helper()
 	if got := collect(t, s.Streams(t.Context(), prefix)); !slices.Equal(got, want) {
 		t.Errorf("streams of %q are %q, want %q", prefix, got, want)
+	}
+	for i, name := range want {
+		if got := collect(t, s.StreamsAfter(t.Context(), prefix, name)); !slices.Equal(got, want[i+1:]) {
+			t.Errorf("streams of %q after %q are %q, want %q", prefix, name, got, want[i+1:])
+		}
+	}
+	if got := collect(t, s.StreamsAfter(t.Context(), prefix, "!")); !slices.Equal(got, want) {
+		t.Errorf("streams of %q after what comes before all are %q, want %q", prefix, got, want)
 	}
 	if got := collect(t, s.Keys(t.Context(), prefix)); !slices.Equal(got, want) {
 		t.Errorf("keys of %q are %q, want %q", prefix, got, want)

@@ -52,7 +52,7 @@ func (m *Memory) Append(ctx context.Context, chunk stream.Chunk) error {
 		return stream.ErrConflict
 	}
 	if i < len(chunks) {
-		chunks = slices.Clone(chunks) // somebody may be reading what would move
+		chunks = slices.Clone(chunks) // a reader may hold what would move
 	}
 	m.chunks[chunk.Stream] = slices.Insert(chunks, i, chunk)
 	return nil
@@ -104,7 +104,7 @@ func (m *Memory) Replace(ctx context.Context, chunk stream.Chunk, expect stream.
 	case chunks[i].Sum() != expect:
 		return stream.ErrConflict
 	}
-	chunks = slices.Clone(chunks) // somebody may be reading the others
+	chunks = slices.Clone(chunks) // a reader may hold the others
 	chunks[i] = chunk
 	m.chunks[chunk.Stream] = chunks
 	return nil
@@ -172,7 +172,7 @@ func (m *Memory) Put(ctx context.Context, writes ...document.Write) error {
 		}
 	}
 	for _, w := range writes {
-		m.documents[w.Key] = document.Document{Version: w.Expect + 1, ID: w.ID, Body: w.Body}
+		m.documents[w.Key] = document.Document{Version: w.Expect + 1, ID: w.ID, Body: w.Body, Keys: w.Keys}
 	}
 	return nil
 }

@@ -10,10 +10,16 @@ import (
 
 // Streams implements [Lister].
 func (m *Memory) Streams(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return m.StreamsAfter(ctx, prefix, "")
+}
+
+// StreamsAfter implements [Lister].
+func (m *Memory) StreamsAfter(ctx context.Context, prefix, after string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		m.mu.Lock()
 		names := slices.Sorted(maps.Keys(m.chunks))
 		m.mu.Unlock()
+		names = slices.DeleteFunc(names, func(name string) bool { return name <= after })
 		yieldPrefixed(ctx, names, prefix, yield)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// Grown implements [Tail].
-func (m *Memory) Grown(ctx context.Context, heads map[string]uint64) (grown []string, err error) {
+// Advanced implements [Tail].
+func (m *Memory) Advanced(ctx context.Context, heads map[string]uint64) (grown []string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, head := range heads {
@@ -30,7 +30,7 @@ func (m *Memory) Versions(ctx context.Context, keys []string) (map[string]uint64
 	return versions, ctx.Err()
 }
 
-// Begun implements [Tail].
-func (m *Memory) Begun(ctx context.Context, prefix string) iter.Seq2[string, error] {
+// FirstChunks implements [Tail].
+func (m *Memory) FirstChunks(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return m.Streams(ctx, prefix)
 }

@@ -42,7 +42,7 @@ func chunkIsReplaced(t *testing.T, s Harness) {
 		for _, i := range []int{0, 7, 8, 39} {
 			next := redaction(chunks[i], round, []int{0, 3 << 20, 10, 100}[i%4]/round)
 			replace(t, s, next, chunks[i])
-			replace(t, s, next, chunks[i]) // once more, of which nobody is told
+			replace(t, s, next, chunks[i]) // once more, without an effect
 			chunks[i] = next
 		}
 		wantChunks(t, s, "s", 0, chunks...)
@@ -53,9 +53,9 @@ func chunkIsReplaced(t *testing.T, s Harness) {
 		}
 	}
 	if err := s.Append(t.Context(), newChunk("s", 8, 0, 100)); !errors.Is(err, stream.ErrConflict) {
-		t.Errorf("append in the place of a redacted chunk: %v, want ErrConflict", err)
+		t.Errorf("append at the number of a redacted chunk: %v, want ErrConflict", err)
 	}
-	for writer, size := range []int{9 << 20, 9 << 20, 10} { // more than a base may have
+	for writer, size := range []int{9 << 20, 9 << 20, 10} { // more than a checkpoint may have
 		next := redaction(chunks[0], writer+5, size)
 		replace(t, s, next, chunks[0])
 		chunks[0] = next

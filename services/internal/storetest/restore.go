@@ -10,13 +10,14 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/once"
 )
 
 // Restorer is a store that can take documents over from another.
 type Restorer interface {
 	// Restore stores a document as it was elsewhere, its version and write id
 	// included. Where one was ever written it stores nothing and returns
-	// [document.ErrConflict], even if it is the same. Nobody may write the document
+	// [document.ErrConflict], even if it is the same. No other caller may write the document
 	// by Put meanwhile.
 	Restore(ctx context.Context, key string, d document.Document) error
 }
@@ -58,7 +59,7 @@ func restore(t *testing.T, s Restorer, key string, d document.Document) {
 
 func restoredAsItWas(t *testing.T, s RestoringHarness) {
 	keys := []string{"first", "seventh", "late", "anonymous"}
-	want := []document.Document{at(1, "one"), at(7, "seven"), at(math.MaxInt64, "many"), {Version: 40, Body: []byte("{}")}}
+	want := []document.Document{at(1, "one"), at(7, "seven"), at(math.MaxInt64, "many"), {Version: 40, Body: []byte("{}"), Keys: []once.Kept{{At: 7}}}}
 	for i, key := range keys {
 		restore(t, s, key, want[i])
 	}

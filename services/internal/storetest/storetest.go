@@ -1,5 +1,5 @@
-// Package storetest is what every store of streams and documents must pass, and
-// a store in memory to test others against.
+// Package storetest holds the tests that every store of streams and documents must
+// pass, and a store in memory to test other packages with.
 //
 // A store passes when Run does with a harness that opens it. The tests are of
 // promises alone: nothing here knows how a store works, and none of it waits
@@ -22,7 +22,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
-// Store is what is tested.
+// Store is a store under test: of streams and of documents.
 type Store interface {
 	stream.Store
 	document.Store
@@ -32,7 +32,7 @@ type Store interface {
 // the test ends.
 type Harness interface {
 	Store
-	// Reopen closes the store and opens it again on what is stored. Nobody uses
+	// Reopen closes the store and opens it again on what is stored. No caller uses
 	// it meanwhile.
 	Reopen(t *testing.T)
 }
@@ -59,6 +59,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		"ReplaceOnlyWhatIsExpected":  replaceOnlyWhatIsExpected,
 		"ReplaceRaceIsHarmless":      replaceRaceIsHarmless,
 		"ReplaceWhileReading":        replaceWhileReading,
+		"PurgedStreamBeginsAgain":    purgedStreamBeginsAgain,
 		"SnapshotIsDeleted":          snapshotIsDeleted,
 		"DocumentIsDeleted":          documentIsDeleted,
 		"DocumentDeleteRace":         documentDeleteRace,
@@ -70,6 +71,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		"SnapshotSurvivesReopen":     snapshotSurvivesReopen,
 		"DocumentBeginsAbsent":       documentBeginsAbsent,
 		"DocumentVersions":           documentVersions,
+		"DocumentKeys":               documentKeys,
 		"DocumentsComeInOrder":       documentsComeInOrder,
 		"DocumentRaceLosesNothing":   documentRaceLosesNothing,
 		"DocumentsAllOrNone":         documentsAllOrNone,

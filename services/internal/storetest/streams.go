@@ -218,7 +218,7 @@ func readWhileWriting(t *testing.T, s Harness) {
 	})
 }
 
-// readAll reads the stream that somebody writes until its last chunk is there.
+// readAll reads a stream that is being written until its last chunk is there.
 func readAll(t *testing.T, s Store, acknowledged *atomic.Uint64, last uint64) {
 	for seen := uint64(0); seen < last; {
 		least := acknowledged.Load()
@@ -236,7 +236,7 @@ func readAll(t *testing.T, s Store, acknowledged *atomic.Uint64, last uint64) {
 	}
 }
 
-// readerHoldsNothing: one that never reads on hinders nobody.
+// readerHoldsNothing: a reader that stops reading delays no other caller.
 func readerHoldsNothing(t *testing.T, s Harness) {
 	chunks := []stream.Chunk{newChunk("s", 1, 0, 10), newChunk("s", 2, 0, 10), newChunk("s", 3, 0, 10)}
 	add(t, s, chunks[:2]...)

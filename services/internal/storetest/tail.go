@@ -12,15 +12,15 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 )
 
-// Tail is a store that can tell what is new in it, whoever wrote that.
+// Tail is a store that lists what is new in it, whichever process wrote it.
 type Tail interface {
-	// Grown returns which of the streams, given with the sequence number of a chunk,
+	// Advanced returns which of the streams, given with the sequence number of a chunk,
 	// have a chunk after that.
-	Grown(ctx context.Context, heads map[string]uint64) ([]string, error)
+	Advanced(ctx context.Context, heads map[string]uint64) ([]string, error)
 	// Versions returns the newest versions of those of the documents that exist.
 	Versions(ctx context.Context, keys []string) (map[string]uint64, error)
-	// Begun yields the names of the streams that begin with prefix, ascending.
-	Begun(ctx context.Context, prefix string) iter.Seq2[string, error]
+	// FirstChunks yields the names of the streams that begin with prefix, ascending.
+	FirstChunks(ctx context.Context, prefix string) iter.Seq2[string, error]
 }
 
 // TailHarness is a harness whose store has a tail.
@@ -42,7 +42,7 @@ func RunTail(t *testing.T, open func(t *testing.T) TailHarness) {
 	for n := range 3000 { // more than one query takes
 		heads[fmt.Sprint("poll/d/", n)] = 7
 	}
-	grown, err := s.Grown(t.Context(), heads)
+	grown, err := s.Advanced(t.Context(), heads)
 	slices.Sort(grown)
 	if want := []string{"poll/a/1", "poll/a/2"}; err != nil || !slices.Equal(grown, want) {
 		t.Errorf("grown are %q, %v, want %q", grown, err, want)
@@ -56,7 +56,7 @@ func RunTail(t *testing.T, open func(t *testing.T) TailHarness) {
 		"poll/b/": {"poll/b/1"},
 		"poll/e/": nil,
 	} {
-		if got := collect(t, s.Begun(t.Context(), prefix)); !slices.Equal(got, want) {
+		if got := collect(t, s.FirstChunks(t.Context(), prefix)); !slices.Equal(got, want) {
 			t.Errorf("below %s are %q, want %q", prefix, got, want)
 		}
 	}

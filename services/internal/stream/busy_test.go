@@ -11,8 +11,8 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
-// Whoever comes while the store is busy is refused before it is asked, readers
-// included; what may have been stored already is looked for all the same.
+// While the store is busy every call, reads included, is refused without a request to
+// the store. A command that may have been stored already is still looked for.
 func TestBusyStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, refused := newSlow(time.Millisecond), fault.New(fault.Unavailable, "busy")

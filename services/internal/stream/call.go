@@ -2,50 +2,65 @@ package stream
 
 import "github.com/acclaim-dev/acclaim/services/internal/batch"
 
-// call is what is submitted to a stream as one: commands, which one chunk will
-// hold, and queries, which are answered after them.
-type call[C, R any] struct {
+// submittedCall holds commands and queries that are submitted to a stream together:
+// one chunk will hold the commands, and the queries are answered after them.
+type submittedCall[C, R any] struct {
 	commands []C
 	queries  []C
 	// outcomes are those of the commands, then those of the queries.
-	outcomes []outcome[R]
-	// err is why there are no outcomes.
+	outcomes []commandOutcome[R]
+	// err is set when there are no outcomes.
 	err error
-	// head is how far the log had come when the outcomes were known.
+	// head is the sequence number of the last chunk when the outcomes were known.
 	head uint64
-	// look asks to look for chunks that this engine has not appended.
-	look bool
-	// group says where the call came from if it was another process.
-	group group
+	// spans are the commands that have keys, in their order.
+	spans []keyedSpan
+	// resultless is set when only the refusals of the commands are needed.
+	resultless bool
+	// refresh makes the worker read chunks that this engine has not appended.
+	refresh bool
+	// group is the origin of a call that another process forwarded.
+	group groupOrigin
 
 	// The one command or query of most calls, and its outcome.
 	single [1]C
-	only   [1]outcome[R]
+	only   [1]commandOutcome[R]
 }
 
-// outcome is what a command or query came to.
-type outcome[R any] struct {
+// commandOutcome holds the result of a command or query, or the error.
+type commandOutcome[R any] struct {
 	result R
 	err    error
+	// replayed is set if the command was not decided, because its key was known.
+	replayed bool
 }
 
-type item[C, R any] = batch.Item[*call[C, R]]
+type callItem[C, R any] = batch.Item[*submittedCall[C, R]]
 
-func newCommand[C, R any](command C) *call[C, R] {
-	c := &call[C, R]{single: [1]C{command}}
+func newCommand[C, R any](command C) *submittedCall[C, R] {
+	c := &submittedCall[C, R]{single: [1]C{command}}
 	c.commands, c.outcomes = c.single[:], c.only[:]
 	return c
 }
 
-func newQuery[C, R any](query C) *call[C, R] {
-	c := &call[C, R]{single: [1]C{query}}
+func newQuery[C, R any](query C) *submittedCall[C, R] {
+	c := &submittedCall[C, R]{single: [1]C{query}}
 	c.queries, c.outcomes = c.single[:], c.only[:]
 	return c
 }
 
-// complete turns what was decided into answers, read from a state that includes
+// newBatch returns a call of several commands, whose results are not needed, and a query
+// after them.
+func newBatch[C, R any](commands []C, query C) *submittedCall[C, R] {
+	return &submittedCall[C, R]{
+		commands: commands, queries: []C{query}, resultless: true,
+		outcomes: make([]commandOutcome[R], len(commands)+1),
+	}
+}
+
+// completeCall turns what was decided into answers, read from a state that includes
 // the call's commands.
-func (l *log[S, C, E, R]) complete(c *call[C, R]) {
+func (l *streamLog[S, C, E, R]) completeCall(c *submittedCall[C, R]) {
 	if c.err != nil {
 		return
 	}
@@ -54,6 +69,9 @@ func (l *log[S, C, E, R]) complete(c *call[C, R]) {
 	rules := l.engine.rules
 	c.head = l.head.Seq
 	for i, command := range c.commands {
+		if c.resultless {
+			break
+		}
 		if o := &c.outcomes[i]; o.err == nil {
 			o.result = rules.Answer(l.state, command, o.result)
 		}

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -11,20 +12,20 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// handle decides the batch and makes it durable. A nil error means that every
+// handleBatch decides the batch and makes it durable. A nil error means that every
 // call of l.taken holds its own result; what did not fit has gone back to the
 // queue.
-func (l *log[S, C, E, R]) handle(ctx context.Context) error {
-	if err := l.recall(ctx); err != nil {
+func (l *streamLog[S, C, E, R]) handleBatch(ctx context.Context) error {
+	if err := l.findRecovered(ctx); err != nil {
 		return err
 	}
-	for attempt := range l.engine.options.ConflictLimit {
-		chunk := l.decide(l.stamp())
-		if err := l.busy(); err != nil {
+	for attempt := range l.engine.tuning.ConflictLimit {
+		chunk := l.decideBatch(l.nextTime())
+		if err := l.checkBusy(); err != nil {
 			return err
 		}
-		if chunk.Count+len(l.groups) == 0 {
-			if news, err := l.refresh(ctx); news || err != nil {
+		if chunk.Count+len(l.header.groups) == 0 {
+			if news, err := l.refreshState(ctx); news || err != nil {
 				if err != nil {
 					return err
 				}
@@ -32,98 +33,98 @@ func (l *log[S, C, E, R]) handle(ctx context.Context) error {
 			}
 			return nil
 		}
-		// Who has lost once is nearly up to date: the next append tells sooner than
-		// a question whether there is yet another chunk.
+		// After a lost race this engine is nearly up to date: appending finds a further
+		// chunk sooner than asking for it.
 		last := chunk.Seq
 		if attempt == 0 {
 			last = toTheEnd
 		}
-		stored, err := l.commit(ctx, chunk, last)
+		stored, err := l.commitChunk(ctx, chunk, last)
 		if stored || err != nil {
 			return err
 		}
-		if err := l.pace(ctx, 0); err != nil {
+		if err := l.paceCommit(ctx, 0); err != nil {
 			return err
 		}
 	}
 	return fault.New(fault.Unavailable, "too much contention on one stream")
 }
 
-// decide runs the rules over the batch and returns the chunk that would hold
+// decideBatch runs the rules over the batch and returns the chunk that would hold
 // its entries. Each command sees the effect of those before it in a fork; the
 // state itself stays that of the head.
-func (l *log[S, C, E, R]) decide(at int64) Chunk {
-	d := draft[S, C, E, R]{log: l, at: at, state: l.state, entries: l.entries[:0], payload: []byte(noGroups)}
+func (l *streamLog[S, C, E, R]) decideBatch(at int64) Chunk {
+	d := chunkDraft[S, C, E, R]{log: l, at: at, state: l.state, entries: l.entries[:0], payload: []byte(noGroups)}
 	for i, it := range l.taken {
-		if d.full() {
+		if d.isFull() {
 			l.queue.Return(l.taken[i:])
 			l.taken = l.taken[:i]
 			break
 		}
-		d.add(it.Value, i == len(l.taken)-1)
+		d.addCall(it.Value, i == len(l.taken)-1)
 	}
-	l.groups, l.entries = d.groups, d.entries
-	return d.chunk(l.head)
+	l.header, l.entries = d.header, d.entries
+	return d.buildChunk(l.head)
 }
 
-// recall looks in the log itself for groups to recover that may be in chunks
-// older than the memory.
-func (l *log[S, C, E, R]) recall(ctx context.Context) error {
+// findRecovered searches the log itself for groups to recover that may be in chunks
+// older than the de-duplication window.
+func (l *streamLog[S, C, E, R]) findRecovered(ctx context.Context) error {
 	for _, it := range l.taken {
 		g := &it.Value.group
-		if !g.recovery || g.floor >= l.memory.floor {
+		if !g.recovery || g.lowWatermark >= l.window.lowWatermark {
 			continue
 		}
-		for chunk, err := range l.engine.store.Chunks(ctx, l.name, g.floor) {
+		for chunk, err := range l.engine.store.Chunks(ctx, l.name, g.lowWatermark) {
 			if err != nil {
-				return unread(err)
+				return readError(err)
 			}
-			groups, _, err := splitPayload(&chunk)
+			header, _, err := splitPayload(&chunk)
 			if err != nil {
-				return unread(err)
+				return readError(err)
 			}
-			if i := slices.IndexFunc(groups, func(m membership) bool { return m.id == g.id }); i >= 0 {
-				g.known, g.stored = true, groups[i].stored
+			if i := slices.IndexFunc(header.groups, func(m storedGroup) bool { return m.id == g.id }); i >= 0 {
+				g.known, g.stored = true, header.groups[i].stored
 				break
 			}
 			if chunk.Seq >= l.head.Seq {
 				break
 			}
 		}
-		g.floor = l.head.Seq
+		g.lowWatermark = l.head.Seq
 	}
 	return nil
 }
 
-// commit appends the chunk and applies whatever now follows the head. It
+// commitChunk appends the chunk and applies whatever now follows the head. It
 // reports whether that includes the chunk; when not, and without an error,
 // another chunk has its place and all up to the one numbered last are applied.
-func (l *log[S, C, E, R]) commit(ctx context.Context, chunk Chunk, last uint64) (stored bool, err error) {
-	pauses := settlePauses()
+func (l *streamLog[S, C, E, R]) commitChunk(ctx context.Context, chunk Chunk, last uint64) (stored bool, err error) {
+	pauses := settleBackoff()
+	began := l.engine.clock.Now()
+	defer l.blocked.Store(nil)
 	uncertain := false
-	for range l.engine.options.SettleAttempts {
-		switch err = l.append(ctx, chunk); {
+	for {
+		switch err = l.appendChunk(ctx, chunk); {
 		case err == nil:
-			l.apply(&chunk, l.groups, l.entries)
+			l.applyChunk(&chunk, l.header, nil, l.entries)
 			return true, nil
 		case errors.Is(err, ErrConflict):
 			if stored, err = l.catchUp(ctx, chunk.ID, last); stored {
-				return true, nil // an earlier attempt, of whose success nobody told
+				return true, nil // an earlier attempt succeeded, and its answer was lost
 			}
-			if err == nil {
+			if err == nil && l.head.Seq >= chunk.Seq {
 				l.engine.stats.conflicts.Add(1)
 				return false, nil
 			}
 			uncertain = true // the chunk in its place may be this very one
-		case !notStored(err):
+			err = cmp.Or(err, errOccupantUnseen)
+		case !fault.NothingStored(err):
 			uncertain = true
 		case !uncertain:
 			return false, err
 		}
-		if notStored(err) {
-			l.refuseWaiting(err)
-		}
-		if l.engine.clock.Sleep(ctx, pauses.NextBackOff()) != nil {
+		if !l.pauseSettling(ctx, began, pauses.NextBackOff(), err) {
 			break
 		}
 	}
@@ -131,17 +132,37 @@ func (l *log[S, C, E, R]) commit(ctx context.Context, chunk Chunk, last uint64) 
 	return false, fault.Wrap(fault.Uncertain, err, "the outcome of an append is unknown")
 }
 
-// refuseWaiting answers those who wait behind a chunk whose fate cannot be known
-// while the store is away. That may take long, and they need not.
-func (l *log[S, C, E, R]) refuseWaiting(err error) {
+// settlePatience limits how long calls wait behind a chunk whose outcome is unknown: one lost
+// answer is settled in milliseconds.
+const settlePatience = time.Second
+
+// pauseSettling waits before the next attempt to append a chunk whose outcome is unknown,
+// and reports whether the time for it is left.
+func (l *streamLog[S, C, E, R]) pauseSettling(ctx context.Context, began time.Time, pause time.Duration, err error) bool {
+	took := l.engine.clock.Now().Sub(began)
+	if fault.NothingStored(err) || took > settlePatience {
+		l.refuseWaiting(err)
+	}
+	return took+pause <= l.engine.tuning.SettleTimeout && l.engine.clock.Sleep(ctx, pause) == nil
+}
+
+// errOccupantUnseen is the outcome of an append while the chunk that has its place cannot
+// be read yet.
+var errOccupantUnseen = errors.New("what has the sequence number cannot be read yet")
+
+// refuseWaiting fails the calls that wait behind a chunk whose outcome stays unknown, and
+// those that come until it is known: that may take long. The log is blocked for them.
+func (l *streamLog[S, C, E, R]) refuseWaiting(err error) {
+	refusal := fault.Wrap(fault.Unavailable, err, "the store is away")
+	l.blocked.Store(refusal)
 	for _, it := range l.queue.Clear() {
-		it.Value.err = fault.Wrap(fault.Unavailable, err, "the store is away")
+		it.Value.err = refusal
 		it.Finish()
 	}
 }
 
-// append stores the chunk and notes how long that took.
-func (l *log[S, C, E, R]) append(ctx context.Context, chunk Chunk) error {
+// appendChunk stores the chunk and notes how long that took.
+func (l *streamLog[S, C, E, R]) appendChunk(ctx context.Context, chunk Chunk) error {
 	clock := l.engine.clock
 	began := clock.Now()
 	err := l.engine.store.Append(ctx, chunk)
@@ -149,14 +170,8 @@ func (l *log[S, C, E, R]) append(ctx context.Context, chunk Chunk) error {
 	return err
 }
 
-// notStored reports whether a failed append is certain to have stored nothing.
-func notStored(err error) bool {
-	kind := fault.KindOf(err)
-	return kind == fault.Storage || kind == fault.Unavailable
-}
-
-// settlePauses are the pauses between attempts to settle an outcome.
-func settlePauses() *backoff.ExponentialBackOff {
+// settleBackoff are the pauses between attempts to settle an outcome.
+func settleBackoff() *backoff.ExponentialBackOff {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval = 5 * time.Millisecond
 	pauses.MaxInterval = time.Second
@@ -165,30 +180,40 @@ func settlePauses() *backoff.ExponentialBackOff {
 	return pauses
 }
 
-// apply folds a durable chunk into the state and makes it the head.
-func (l *log[S, C, E, R]) apply(chunk *Chunk, groups []membership, entries []E) {
+// applyChunk folds a durable chunk into the state and makes it the head.
+func (l *streamLog[S, C, E, R]) applyChunk(chunk *Chunk, header chunkHeader, record *controlRecord, entries []E) {
 	rules, head := l.engine.rules, chunk.head()
 	l.mu.Lock()
+	switch {
+	case record.startsAgain():
+		l.state, l.folds, l.keys = rules.New(), l.folds+1, keyRing{}
+	case record.hasKind(recordTruncating), record.hasKind(recordTruncated):
+		l.keys.dropUntil(record.until)
+	}
 	for _, entry := range entries {
 		rules.Apply(l.state, chunk.At, entry)
 	}
 	l.head = head
+	l.keys.addKeys(chunk.Seq, chunk.At, header.keys, l.engine.tuning.KeyLimit)
 	l.mu.Unlock()
-	l.memory.add(chunk.Seq, groups, l.engine.options.GroupMemory)
-	l.measure()
+	if l.detached {
+		return
+	}
+	l.window.addGroups(chunk.Seq, header.groups, l.engine.tuning.GroupMemory)
+	l.measureSize()
 	l.tail.Add(int64(len(chunk.Payload)) + chunkOverhead)
 	l.engine.stats.commits.Add(1)
 	l.engine.stats.entries.Add(uint64(chunk.Count))
 	l.engine.options.Applied(l.name, chunk.Seq)
 }
 
-// measure notes how many bytes the stream keeps resident.
-func (l *log[S, C, E, R]) measure() {
-	l.size.Store(int64(l.engine.rules.Size(l.state) + logOverhead + groupOverhead*len(l.memory.order)))
+// measureSize notes how many bytes the stream keeps resident.
+func (l *streamLog[S, C, E, R]) measureSize() {
+	l.size.Store(int64(l.engine.rules.Size(l.state) + logOverhead + groupOverhead*len(l.window.order) + l.keys.bytes))
 }
 
 const (
-	logOverhead   = 512 // what a resident stream costs beside its state, in bytes
-	groupOverhead = 128 // what a remembered group costs, in bytes
-	chunkOverhead = 128 // what a chunk costs beside its payload, in bytes
+	logOverhead   = 512 // of a resident stream beside its state, in bytes
+	groupOverhead = 128 // of a group in the de-duplication window, in bytes
+	chunkOverhead = 128 // of a chunk beside its payload, in bytes
 )

@@ -4,22 +4,26 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
 // EntryCodec turns the encoded entries of a domain into something to read and
 // back. It is pure, and each domain has one beside its encoding.
 type EntryCodec interface {
-	// Readable returns the entry at the start of encoded as a value that
-	// encoding/json makes an object of, and what follows it in encoded.
-	Readable(encoded []byte) (entry any, rest []byte, err error)
+	// Readable reads an entry and returns it as a value that encoding/json encodes
+	// as an object. A malformed entry is an error of r.
+	Readable(r *wire.Reader) (entry any)
 
 	// AppendReadable appends the encoding of an entry to buf, which is given as the
 	// JSON object that Readable's value became.
 	AppendReadable(buf, object []byte) ([]byte, error)
 }
 
-// Group is a group of commands that a chunk names, see invariant 9.
+// Group is a group of commands that a chunk names, see invariant 9, or the keys in a chunk,
+// whose ID is "idempotency-keys" and whose Stored their encoding.
 type Group struct {
 	// ID is in hexadecimal.
 	ID string `json:"id"`
@@ -31,19 +35,23 @@ type Group struct {
 // Content returns what the chunk's payload holds. The error is [ErrDamaged] where
 // it does not decode.
 func (c *Chunk) Content(codec EntryCodec) (groups []Group, entries []any, err error) {
-	members, encoded, err := splitPayload(c)
+	header, encoded, err := splitPayload(c)
 	if err != nil {
 		return nil, nil, err
+	}
+	members := header.groups
+	if len(header.keys) > 0 {
+		members = append(slices.Clip(members), storedGroup{GroupID([]byte(keysGroup)), encodeKeys(header.keys)})
 	}
 	for _, m := range members {
 		groups = append(groups, Group{ID: hex.EncodeToString(m.id[:]), Stored: m.stored.String()})
 	}
+	r := wire.NewReader(encoded)
 	for n := range c.Count {
-		var entry any
-		if entry, encoded, err = codec.Readable(encoded); err != nil {
+		entries = append(entries, codec.Readable(r))
+		if err := r.Err(); err != nil {
 			return nil, nil, fmt.Errorf("%w: %s chunk %d entry %d: %w", ErrDamaged, c.Stream, c.Seq, n, err)
 		}
-		entries = append(entries, entry)
 	}
 	return groups, entries, nil
 }
@@ -51,13 +59,13 @@ func (c *Chunk) Content(codec EntryCodec) (groups []Group, entries []any, err er
 // NewPayload returns the payload that holds what Content returned, its entries as
 // JSON objects.
 func NewPayload(codec EntryCodec, groups []Group, entries []json.RawMessage) (payload []byte, err error) {
-	members := make([]membership, len(groups))
+	members := make([]storedGroup, len(groups))
 	for i, g := range groups {
-		if members[i], err = g.membership(); err != nil {
+		if members[i], err = g.parseHex(); err != nil {
 			return nil, fmt.Errorf("group %d: %w", i, err)
 		}
 	}
-	payload = appendMemberships(nil, members)
+	payload = encodeMemberships(members)
 	for i, entry := range entries {
 		if payload, err = codec.AppendReadable(payload, entry); err != nil {
 			return nil, fmt.Errorf("entry %d: %w", i, err)
@@ -66,7 +74,7 @@ func NewPayload(codec EntryCodec, groups []Group, entries []json.RawMessage) (pa
 	return payload, nil
 }
 
-func (g Group) membership() (m membership, err error) {
+func (g Group) parseHex() (m storedGroup, err error) {
 	id, err := hex.DecodeString(g.ID)
 	if err != nil || copy(m.id[:], id) != len(id) || len(id) != len(m.id) {
 		return m, fmt.Errorf("%q is not the id of a group", g.ID)
@@ -85,7 +93,7 @@ func (g Group) membership() (m membership, err error) {
 }
 
 // String returns a digit for each bit.
-func (b bitmap) String() string {
+func (b commandBitmap) String() string {
 	var digits strings.Builder
 	for i := range 8 * len(b) {
 		if b.has(i) {

@@ -8,18 +8,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
 // numbers is a codec whose entries are numbers.
 type numbers struct{}
 
-func (numbers) Readable(encoded []byte) (any, []byte, error) {
-	n, size := binary.Uvarint(encoded)
-	if size <= 0 {
-		return nil, nil, errors.New("cut off")
-	}
-	return n, encoded[size:], nil
-}
+func (numbers) Readable(r *wire.Reader) any { return r.Uvarint() }
 
 func (numbers) AppendReadable(buf, object []byte) ([]byte, error) {
 	var n uint64
@@ -29,8 +25,8 @@ func (numbers) AppendReadable(buf, object []byte) ([]byte, error) {
 
 func TestContentComesBack(t *testing.T) {
 	id := GroupID{0: 0xab, 15: 1}
-	for _, members := range [][]membership{nil, {{id: id, stored: bitmap{0b101}}}, {{stored: bitmap{}}, {id: id, stored: bitmap{0, 128}}}} {
-		chunk := &Chunk{Stream: "s", Seq: 1, Count: 2, Payload: append(appendMemberships(nil, members), 7, 200, 1)}
+	for _, members := range [][]storedGroup{nil, {{id: id, stored: commandBitmap{0b101}}}, {{stored: commandBitmap{}}, {id: id, stored: commandBitmap{0, 128}}}} {
+		chunk := &Chunk{Stream: "s", Seq: 1, Count: 2, Payload: append(encodeMemberships(members), 7, 200, 1)}
 		groups, entries, err := chunk.Content(numbers{})
 		if err != nil {
 			t.Fatal(err)

@@ -56,8 +56,8 @@ func TestContention(t *testing.T) {
 
 const contestClients = 256
 
-// length is how long a contest lasts: where replicas take turns, long enough for each
-// to have had many, so that a share is not a matter of luck.
+// length returns the duration of a contest. Where replicas take turns, each gets many
+// of them, so that a share does not depend on luck.
 func (c *contest) length() time.Duration {
 	if c.reachable {
 		return 2 * time.Second
@@ -82,9 +82,8 @@ type contest struct {
 func (c *contest) run(t *testing.T) {
 	for i := range c.replicas {
 		c.engines = append(c.engines, stream.New(ledgerRules{}, c, stream.SystemClock(), stream.Options{
-			Peers:  &contestView{c, i},
-			Random: rand.NewPCG(uint64(i), 2),
-		}))
+			Peers: &contestView{c, i},
+		}.Tuned(stream.Tuning{Random: rand.NewPCG(uint64(i), 2)})))
 	}
 	start := time.Now()
 	var clients sync.WaitGroup
@@ -153,7 +152,7 @@ func (c *contest) shares() (least, most float64) {
 	return float64(slices.Min(c.done)) / even, float64(slices.Max(c.done)) / even
 }
 
-// contestView is what a replica knows of the others.
+// contestView holds one replica's knowledge of the others.
 type contestView struct {
 	contest *contest
 	self    int
@@ -166,7 +165,7 @@ func (v *contestView) Owner(string) stream.Peer {
 	return contestLink{v.contest}
 }
 
-func (v *contestView) Rivals(string) int {
+func (v *contestView) Contenders(string) int {
 	if v.contest.reachable {
 		return 0
 	}

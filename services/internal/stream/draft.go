@@ -7,89 +7,98 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// draft is a chunk while its commands are decided.
-type draft[S, C, E, R any] struct {
-	log    *log[S, C, E, R]
+// chunkDraft is a chunk while its commands are decided.
+type chunkDraft[S, C, E, R any] struct {
+	log    *streamLog[S, C, E, R]
 	at     int64
 	state  S
 	forked bool
 
-	groups  []membership
+	decided int // commands
+	header  chunkHeader
+	drafted map[markName]int // the keys of the header
+	// keyed is set while commands are decided that have a key.
+	keyed   bool
 	entries []E
 	payload []byte // noGroups and the entries
 }
 
-// full reports whether no further call should join the chunk.
-func (d *draft[S, C, E, R]) full() bool {
-	return len(d.payload) > d.log.engine.options.PayloadLimit
+// isFull reports whether no further call should join the chunk.
+func (d *chunkDraft[S, C, E, R]) isFull() bool {
+	return len(d.payload) > d.log.engine.tuning.PayloadLimit || d.decided >= chunkCommands
 }
 
-// add decides the commands of a call. Nobody looks at the state after the last
-// call's last command.
-func (d *draft[S, C, E, R]) add(c *call[C, R], last bool) {
+// chunkCommands is the number of decided commands after which no further call joins a chunk:
+// refused ones add no bytes to it.
+const chunkCommands = 16_384
+
+// addCall decides the commands of a call. The state after the last call's
+// last command is not needed.
+func (d *chunkDraft[S, C, E, R]) addCall(c *submittedCall[C, R], last bool) {
 	c.err = nil
-	if c.group.foreign() {
+	d.decided += len(c.commands)
+	if c.group.isForwarded() {
 		d.addGroup(c)
 		return
 	}
-	for i, command := range c.commands {
-		d.decide(command, &c.outcomes[i], last && i == len(c.commands)-1)
-	}
+	d.decideCommands(c, func(i int) {
+		d.decideCommand(c.commands[i], &c.outcomes[i], last && i == len(c.commands)-1)
+	})
 }
 
 // addGroup decides the commands of a group, but for those that the log has
 // already.
-func (d *draft[S, C, E, R]) addGroup(c *call[C, R]) {
-	stored, known, err := d.recognise(&c.group)
+func (d *chunkDraft[S, C, E, R]) addGroup(c *submittedCall[C, R]) {
+	stored, known, err := d.findGroup(&c.group)
 	if err != nil {
 		c.err, c.head = err, d.log.head.Seq
 		return
 	}
-	member := membership{c.group.id, newBitmap(len(c.commands))}
+	member := storedGroup{c.group.id, newBitmap(len(c.commands))}
 	before := len(d.entries)
-	for i, command := range c.commands {
+	d.decideCommands(c, func(i int) {
 		o := &c.outcomes[i]
 		switch {
 		case stored.has(i):
-			o.result, o.err = d.log.engine.rules.Recover(command)
+			o.result, o.err = d.log.engine.rules.ReconstructResult(c.commands[i])
 		case known && !c.group.recovery:
-			// Whoever sent this a second time has nobody waiting for an answer.
+			// Only a sender whose caller has given up sends a group twice.
 			o.err = fault.New(fault.Uncertain, "the command was dealt with before")
-		case d.decide(command, o, false):
+		case d.decideCommand(c.commands[i], o, false):
 			member.stored.set(i)
 		}
-	}
+	})
 	// A group that is recovered is noted even if all of it was refused: else it
 	// could still be accepted when the request that was lost arrives after all.
 	if !known && (len(d.entries) > before || c.group.recovery) {
-		d.groups = append(d.groups, member)
+		d.header.groups = append(d.header.groups, member)
 	}
 }
 
-// recognise returns which commands of a group the log has already, and whether
+// findGroup returns which commands of a group the log has already, and whether
 // it has the group at all.
-func (d *draft[S, C, E, R]) recognise(g *group) (stored bitmap, known bool, err error) {
+func (d *chunkDraft[S, C, E, R]) findGroup(g *groupOrigin) (stored commandBitmap, known bool, err error) {
 	if g.known {
 		return g.stored, true, nil
 	}
-	if stored, known = d.log.memory.stored[g.id]; known {
+	if stored, known = d.log.window.stored[g.id]; known {
 		return stored, true, nil
 	}
-	if slices.ContainsFunc(d.groups, func(m membership) bool { return m.id == g.id }) {
+	if slices.ContainsFunc(d.header.groups, func(m storedGroup) bool { return m.id == g.id }) {
 		return nil, true, nil // delivered twice
 	}
-	if g.floor < d.log.memory.floor {
-		return nil, false, errStale
+	if g.lowWatermark < d.log.window.lowWatermark {
+		return nil, false, errStaleWatermark
 	}
 	return nil, false, nil
 }
 
-// decide runs the rules over one command and reports whether it has an entry.
-func (d *draft[S, C, E, R]) decide(command C, o *outcome[R], last bool) bool {
+// decideCommand runs the rules over one command and reports whether it has an entry.
+func (d *chunkDraft[S, C, E, R]) decideCommand(command C, o *commandOutcome[R], last bool) bool {
 	rules := d.log.engine.rules
 	decision, err := rules.Decide(d.state, d.at, command)
-	o.result, o.err = decision.Result, err
-	if err != nil || !decision.Store {
+	*o = commandOutcome[R]{result: decision.Result, err: err}
+	if err != nil || !decision.Store && !(d.keyed && decision.Storable) {
 		return false
 	}
 	d.entries = append(d.entries, decision.Entry)
@@ -104,22 +113,22 @@ func (d *draft[S, C, E, R]) decide(command C, o *outcome[R], last bool) bool {
 	return true
 }
 
-// errStale is that of a group whose sender knows too little of the log: its
-// commands may be in chunks that are no longer remembered. Nothing was stored
-// for this call.
-var errStale = errors.New("stream: the group's floor is too low")
+// errStaleWatermark refuses a group whose low watermark is below that of the
+// de-duplication window: its commands may be in chunks that the window no longer
+// covers. Nothing was stored for this call.
+var errStaleWatermark = errors.New("stream: the group's low watermark is too low")
 
-// chunk returns the draft as the chunk after head.
-func (d *draft[S, C, E, R]) chunk(head Head) Chunk {
+// buildChunk returns the draft as the chunk after head.
+func (d *chunkDraft[S, C, E, R]) buildChunk(head Head) Chunk {
 	payload := d.payload
-	if len(d.groups) > 0 {
-		payload = append(appendMemberships(nil, d.groups), payload[len(noGroups):]...)
+	if len(d.header.groups)+len(d.header.keys) > 0 {
+		payload = append(d.header.encode(), payload[len(noGroups):]...)
 	}
 	return Chunk{
 		Stream:  d.log.name,
 		Seq:     head.Seq + 1,
 		At:      d.at,
-		ID:      d.log.engine.random.id(),
+		ID:      d.log.engine.random.newChunkID(),
 		Prev:    head.Sum,
 		Count:   len(d.entries),
 		Payload: payload,

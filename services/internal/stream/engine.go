@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"iter"
 	"sync"
 	"sync/atomic"
@@ -13,6 +12,8 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/once"
+	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
 // Engine runs the commands of one domain on any number of streams of one store.
@@ -22,8 +23,9 @@ type Engine[S, C, E, R any] struct {
 	store   Store
 	clock   Clock
 	options Options
-	random  *random
-	stats   counters
+	tuning  internalLimits
+	random  *lockedRandom
+	stats   engineCounters
 
 	// ctx ends when Close stops waiting; every store call is under it.
 	ctx    context.Context
@@ -35,43 +37,42 @@ type Engine[S, C, E, R any] struct {
 	// saving lets one snapshot be written at a time.
 	saving chan struct{}
 
-	// floors are what is known of the heads of streams at home elsewhere.
-	floors *lru.Cache[string, uint64]
-	seed   maphash.Seed // of the choice among the lanes to a peer
+	// lowWatermarks holds the last known heads of streams that other processes own.
+	lowWatermarks *lru.Cache[string, uint64]
 
-	mu       sync.Mutex
-	closed   bool
-	lanes    map[laneKey]*lane[C, R]
-	resident *simplelru.LRU[string, *log[S, C, E, R]]
-	bytes    int64
+	mu         sync.Mutex
+	closed     bool
+	peerQueues map[string]*peerQueue[C, R] // by peer
+	resident   *simplelru.LRU[string, *streamLog[S, C, E, R]]
+	bytes      int64
 }
 
 // New returns an engine over store. Close ends it.
 func New[S, C, E, R any](rules Rules[S, C, E, R], store Store, clock Clock, options Options) *Engine[S, C, E, R] {
 	// The count is unbounded here: the memory budget decides what stays.
-	resident, err := simplelru.NewLRU[string, *log[S, C, E, R]](int(^uint(0)>>1), nil)
+	resident, err := simplelru.NewLRU[string, *streamLog[S, C, E, R]](int(^uint(0)>>1), nil)
 	if err != nil {
 		panic(err) // only a size below one is refused
 	}
-	floors, err := lru.New[string, uint64](floorsKept)
+	lowWatermarks, err := lru.New[string, uint64](lowWatermarksKept)
 	if err != nil {
 		panic(err) // likewise
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	options = options.withDefaults()
 	return &Engine[S, C, E, R]{
-		rules:    rules,
-		store:    store,
-		clock:    clock,
-		options:  options,
-		random:   newRandom(options.Random),
-		ctx:      ctx,
-		cancel:   cancel,
-		saving:   make(chan struct{}, 1),
-		floors:   floors,
-		lanes:    map[laneKey]*lane[C, R]{},
-		seed:     maphash.MakeSeed(),
-		resident: resident,
+		rules:         rules,
+		store:         store,
+		clock:         clock,
+		options:       options,
+		tuning:        options.tuning.withDefaults(),
+		random:        newRandom(options.tuning.Random),
+		ctx:           ctx,
+		cancel:        cancel,
+		saving:        make(chan struct{}, 1),
+		lowWatermarks: lowWatermarks,
+		peerQueues:    map[string]*peerQueue[C, R]{},
+		resident:      resident,
 	}
 }
 
@@ -80,9 +81,39 @@ func New[S, C, E, R any](rules Rules[S, C, E, R], store Store, clock Clock, opti
 // includes it.
 //
 // Errors are the domain's refusals and those of kind fault.Unavailable and
-// fault.Storage (nothing was stored) and fault.Uncertain (nobody knows).
-func (e *Engine[S, C, E, R]) Do(ctx context.Context, name string, command C) (R, error) {
-	return e.one(ctx, name, newCommand[C, R](command))
+// fault.Storage (nothing was stored) and fault.Uncertain (unknown outcome).
+//
+// There is at most one key. A command whose key the log has is not run: its answer is that
+// of [Decider.RepeatResult].
+func (e *Engine[S, C, E, R]) Do(ctx context.Context, name string, command C, keys ...*once.Key) (R, error) {
+	c := newCommand[C, R](command)
+	if key := once.First(keys); key != nil {
+		c.spans = []keyedSpan{{count: 1, key: key}}
+	}
+	return e.runOne(ctx, name, c)
+}
+
+// DoAll runs commands on the stream called name as one: in order, and with all their
+// entries in one chunk. It returns the refusal of each, nil for one that was accepted, and
+// the answer to a query from a state that includes them. Other errors are those of Do.
+//
+// There may be a key of all commands together or, if that is nil, of each. Where another
+// request had the key of all, the error is of kind fault.Reused.
+func (e *Engine[S, C, E, R]) DoAll(ctx context.Context, name string, commands []C, query C, whole *once.Key, each []*once.Key) (refusals []error, answer R, err error) {
+	c := newBatch[C, R](commands, query)
+	c.setKeys(whole, each)
+	if err := e.dispatchCall(ctx, name, c); err != nil {
+		return nil, answer, err
+	}
+	refusals = make([]error, len(commands))
+	for i, o := range c.outcomes[:len(commands)] {
+		refusals[i] = o.err
+	}
+	c.markReplayed()
+	if whole != nil && fault.KindOf(refusals[0]) == fault.Reused {
+		return nil, answer, refusals[0]
+	}
+	return refusals, c.outcomes[len(commands)].result, nil
 }
 
 // View answers a query from a state that includes every command acknowledged
@@ -96,49 +127,76 @@ func (e *Engine[S, C, E, R]) View(ctx context.Context, name string, query C) (R,
 // state includes, too.
 func (e *Engine[S, C, E, R]) ViewAt(ctx context.Context, name string, query C) (result R, head uint64, err error) {
 	c := newQuery[C, R](query)
-	if result, err = e.one(ctx, name, c); err != nil {
+	if result, err = e.runOne(ctx, name, c); err != nil {
 		return result, 0, err // the call may be under way still
 	}
 	return result, c.head, nil
 }
 
-func (e *Engine[S, C, E, R]) one(ctx context.Context, name string, c *call[C, R]) (R, error) {
-	if err := e.dispatch(ctx, name, c); err != nil {
+func (e *Engine[S, C, E, R]) runOne(ctx context.Context, name string, c *submittedCall[C, R]) (R, error) {
+	if err := e.dispatchCall(ctx, name, c); err != nil {
 		var none R
 		return none, err
 	}
+	c.markReplayed()
 	return c.outcomes[0].result, c.outcomes[0].err
 }
 
-// run runs a call on this engine, wherever its stream is at home, and returns why
+// runLocally runs a call on this engine, whichever process owns its stream, and returns why
 // there are no outcomes.
-func (e *Engine[S, C, E, R]) run(ctx context.Context, name string, c *call[C, R]) error {
-	l, err := e.acquire(name, c.group.recovery)
-	if err != nil {
-		return err
+func (e *Engine[S, C, E, R]) runLocally(ctx context.Context, name string, c *submittedCall[C, R]) error {
+	return e.beginLocally(name, c).finish(ctx)
+}
+
+// localCall is a call that this engine runs.
+type localCall[S, C, E, R any] struct {
+	log  *streamLog[S, C, E, R] // nil if err is set
+	call *submittedCall[C, R]
+	item *callItem[C, R] // nil: no need to wait
+	err  error
+}
+
+// beginLocally begins to run a call, which finish has to follow.
+func (e *Engine[S, C, E, R]) beginLocally(name string, c *submittedCall[C, R]) (r localCall[S, C, E, R]) {
+	r.call = c
+	if r.log, r.err = e.acquireLog(name, c.group.recovery); r.err != nil {
+		return r
 	}
-	defer e.release(l)
-	if len(c.commands) > 0 || c.look || !l.current() {
-		if err := l.submit(ctx, c); err != nil {
+	if len(c.commands) > 0 || c.refresh || !r.log.isCurrent() {
+		if r.item, r.err = r.log.submitCall(c); r.err != nil {
+			e.releaseLog(r.log)
+		}
+	}
+	return r
+}
+
+// finish waits for the outcomes of a call, and returns why there are none.
+func (r localCall[S, C, E, R]) finish(ctx context.Context) error {
+	if r.err != nil {
+		return r.err
+	}
+	defer r.log.engine.releaseLog(r.log)
+	if r.item != nil {
+		if err := r.log.awaitCall(ctx, r.item); err != nil {
 			return err
 		}
 	}
-	l.complete(c)
-	return c.err
+	r.log.completeCall(r.call)
+	return r.call.err
 }
 
 // Chunks yields the chunks of a stream after the given sequence number, at
 // least up to every command acknowledged before the call.
 func (e *Engine[S, C, E, R]) Chunks(ctx context.Context, name string, after uint64) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
-		if err := e.begin(); err != nil {
+		if err := e.beginCall(); err != nil {
 			yield(Chunk{}, err)
 			return
 		}
 		e.work.Done() // Close does not wait for a slow reader
-		for chunk, err := range e.store.Chunks(ctx, name, after) {
+		for chunk, err := range e.skipTombstones(ctx, name, after) {
 			if err != nil {
-				err = unread(err)
+				err = readError(err)
 			}
 			if !yield(chunk, err) || err != nil {
 				return
@@ -156,47 +214,47 @@ func (e *Engine[S, C, E, R]) Entries(chunk *Chunk) iter.Seq2[E, error] {
 			yield(none, err)
 			return
 		}
-		e.decode(chunk, encoded)(yield)
+		e.decodeEntries(chunk, encoded)(yield)
 	}
 }
 
-// unpack returns what a chunk holds: its groups, and a notice or entries, which it
+// unpackChunk returns what a chunk holds: its header, and a control record or entries, which it
 // appends to the given ones.
-func (e *Engine[S, C, E, R]) unpack(chunk *Chunk, entries []E) ([]membership, *notice, []E, error) {
-	groups, encoded, err := splitPayload(chunk)
+func (e *Engine[S, C, E, R]) unpackChunk(chunk *Chunk, entries []E) (chunkHeader, *controlRecord, []E, error) {
+	header, encoded, err := splitPayload(chunk)
 	if err != nil {
-		return nil, nil, nil, err
+		return header, nil, nil, err
 	}
-	for entry, err := range e.decode(chunk, encoded) {
+	for entry, err := range e.decodeEntries(chunk, encoded) {
 		if err != nil {
-			return nil, nil, nil, err
+			return header, nil, nil, err
 		}
 		entries = append(entries, entry)
 	}
-	notice, err := noticeIn(chunk, encoded)
-	return groups, notice, entries, err
+	record, err := controlRecordIn(chunk, encoded)
+	return header, record, entries, err
 }
 
-// decode yields the entries of a chunk, whose encoding is given.
-func (e *Engine[S, C, E, R]) decode(chunk *Chunk, encoded []byte) iter.Seq2[E, error] {
+// decodeEntries yields the entries of a chunk, whose encoding is given.
+func (e *Engine[S, C, E, R]) decodeEntries(chunk *Chunk, encoded []byte) iter.Seq2[E, error] {
 	return func(yield func(E, error) bool) {
+		r := wire.NewReader(encoded)
 		for n := range chunk.Count {
-			entry, rest, err := e.rules.DecodeEntry(encoded)
-			if err != nil {
+			entry := e.rules.DecodeEntry(r)
+			if err := r.Err(); err != nil {
 				yield(entry, fmt.Errorf("%w: %s chunk %d entry %d: %w", ErrDamaged, chunk.Stream, chunk.Seq, n, err))
 				return
 			}
 			if !yield(entry, nil) {
 				return
 			}
-			encoded = rest
 		}
 	}
 }
 
-// unread is what a caller hears of a read that failed: what the store cannot
-// take now may be asked again, all else is a failure of storage.
-func unread(err error) error {
+// readError classifies a failed read: fault.Unavailable, which the caller may retry,
+// or else fault.Storage.
+func readError(err error) error {
 	kind := fault.Storage
 	if fault.KindOf(err) == fault.Unavailable {
 		kind = fault.Unavailable
@@ -204,9 +262,9 @@ func unread(err error) error {
 	return fault.Wrap(kind, err, "reading the log failed")
 }
 
-// begin counts a caller in, for whom Close waits until work.Done. It refuses
-// once Close was called.
-func (e *Engine[S, C, E, R]) begin() error {
+// beginCall registers a caller: Close waits until the caller calls work.Done. It
+// returns an error once Close was called.
+func (e *Engine[S, C, E, R]) beginCall() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -219,9 +277,9 @@ func (e *Engine[S, C, E, R]) begin() error {
 // errClosed marks what came after Close.
 var errClosed = errors.New("stream: the engine is closed")
 
-// acquire returns the stream's log and keeps it resident until release. What is
-// to be recovered was accepted before Close.
-func (e *Engine[S, C, E, R]) acquire(name string, recovery bool) (*log[S, C, E, R], error) {
+// acquireLog returns the stream's log and keeps it resident until releaseLog. A call
+// to recover is accepted even after Close, because the engine accepted it before.
+func (e *Engine[S, C, E, R]) acquireLog(name string, recovery bool) (*streamLog[S, C, E, R], error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed && !recovery {
@@ -229,7 +287,7 @@ func (e *Engine[S, C, E, R]) acquire(name string, recovery bool) (*log[S, C, E, 
 	}
 	l, ok := e.resident.Get(name)
 	if !ok {
-		l = &log[S, C, E, R]{engine: e, name: name}
+		l = &streamLog[S, C, E, R]{engine: e, name: name}
 		e.resident.Add(name, l)
 	}
 	l.pins++
@@ -237,21 +295,44 @@ func (e *Engine[S, C, E, R]) acquire(name string, recovery bool) (*log[S, C, E, 
 	return l, nil
 }
 
-func (e *Engine[S, C, E, R]) release(l *log[S, C, E, R]) {
+func (e *Engine[S, C, E, R]) releaseLog(l *streamLog[S, C, E, R]) {
 	e.mu.Lock()
 	l.pins--
 	size := l.size.Load()
 	e.bytes += size - l.charged
 	l.charged = size
-	e.evict()
+	e.dropUnwritten(l)
+	e.evictIdle()
 	e.mu.Unlock()
 	e.work.Done()
 }
 
-// evict drops the streams that were idle longest until the budget is kept.
+// dropUnwritten drops a stream without chunks that is not in use: names that callers
+// invent would fill the memory that streams with data need. e.mu is held.
+func (e *Engine[S, C, E, R]) dropUnwritten(l *streamLog[S, C, E, R]) {
+	if l.pins > 0 || !l.queue.Idle() {
+		return
+	}
+	l.mu.RLock()
+	written := l.head.Seq > 0
+	l.mu.RUnlock()
+	if resident, _ := e.resident.Peek(l.name); !written && resident == l {
+		e.resident.Remove(l.name)
+		e.bytes -= l.charged
+	}
+}
+
+// endWorker drops what the worker of a stream kept in use.
+func (e *Engine[S, C, E, R]) endWorker(l *streamLog[S, C, E, R]) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.dropUnwritten(l)
+}
+
+// evictIdle drops the streams that were idle longest until the budget is kept.
 // Nothing is lost with them: a resident state holds nothing but durable chunks.
-func (e *Engine[S, C, E, R]) evict() {
-	for tries := e.resident.Len(); tries > 0 && e.bytes > e.options.MemoryBudget; tries-- {
+func (e *Engine[S, C, E, R]) evictIdle() {
+	for tries := e.resident.Len(); tries > 0 && e.bytes > e.tuning.MemoryBudget; tries-- {
 		name, l, _ := e.resident.GetOldest()
 		if l.pins > 0 || !l.queue.Idle() {
 			e.resident.Get(name) // in use: the youngest again
@@ -265,7 +346,7 @@ func (e *Engine[S, C, E, R]) evict() {
 
 // Close refuses new commands, waits for those under way and writes snapshots of
 // what a restart would otherwise have to fold again. When ctx is done first,
-// what is still under way is cut off, its callers hear fault.Uncertain, and the
+// what is still under way is cut off, its callers get fault.Uncertain, and the
 // error says so.
 func (e *Engine[S, C, E, R]) Close(ctx context.Context) error {
 	e.mu.Lock()
@@ -290,7 +371,7 @@ func (e *Engine[S, C, E, R]) saveAll(ctx context.Context) error {
 	var errs []error
 	for _, l := range e.resident.Values() {
 		if l.loaded.Load() && l.tail.Load() >= int64(e.options.SnapshotTail) {
-			errs = append(errs, l.save(ctx))
+			errs = append(errs, l.saveSnapshot(ctx))
 		}
 	}
 	return errors.Join(errs...)

@@ -3,6 +3,7 @@ package stream_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"sync"
 	"testing"
@@ -100,12 +101,13 @@ func TestCommandsThatArriveDuringACommitShareTheNext(t *testing.T) {
 	})
 }
 
-// Whoever would wait for too long behind a slow store is refused at once, so that
-// those who are not have a bounded wait. A store that is fast again has it all.
+// A call that would wait for too long behind a slow store is refused at once, so that
+// the accepted calls have a bounded wait. A store that is fast again holds all
+// accepted commands.
 func TestSlowStoreBoundsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newSlow(time.Second)
-		engine := newEngine(store, stream.Options{Exclusive: true, BatchLimit: 4})
+		engine := newEngine(store, stream.Options{Exclusive: true}.Tuned(stream.Tuning{BatchLimit: 4}))
 		flood := func(firstID uint64) (accepted int) {
 			var mu sync.Mutex
 			var callers sync.WaitGroup
@@ -169,7 +171,7 @@ func TestRefusalThatRestsOnTheBatchWaitsForIt(t *testing.T) {
 
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := newEngine(newSlow(time.Second), stream.Options{QueueLimit: 3})
+		engine := newEngine(newSlow(time.Second), stream.Options{}.Tuned(stream.Tuning{QueueLimit: 3}))
 		var callers sync.WaitGroup
 		for id := range uint64(3) {
 			callers.Go(func() { _, _ = engine.Do(t.Context(), testStream, post{id: id, amount: 1}) })
@@ -217,7 +219,7 @@ func TestCallerThatGivesUp(t *testing.T) {
 func TestPayloadLimitDividesABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newSlow(10 * time.Millisecond)
-		engine := newEngine(store, stream.Options{PayloadLimit: 4}) // two entries
+		engine := newEngine(store, stream.Options{}.Tuned(stream.Tuning{PayloadLimit: 4})) // two entries
 		var callers sync.WaitGroup
 		for id := range uint64(9) {
 			callers.Go(func() { _, _ = engine.Do(t.Context(), testStream, post{id: id, amount: 1}) })
@@ -239,7 +241,7 @@ func TestOutcomeThatCannotBeSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newSlow(0)
 		store.answer = func(stream.Chunk) error { return errNetwork }
-		engine := newEngine(store, stream.Options{SettleAttempts: 3})
+		engine := newEngine(store, stream.Options{}.Tuned(stream.Tuning{SettleTimeout: 20 * time.Millisecond}))
 		_, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 1})
 		if fault.KindOf(err) != fault.Uncertain {
 			t.Errorf("got %v, want uncertain", err)
@@ -326,7 +328,7 @@ func TestSnapshotShortensTheLoad(t *testing.T) {
 
 func TestIdleStreamsAreDroppedWithinTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := newEngine(newSlow(0), stream.Options{Exclusive: true, MemoryBudget: 4 << 10})
+		engine := newEngine(newSlow(0), stream.Options{Exclusive: true}.Tuned(stream.Tuning{MemoryBudget: 4 << 10}))
 		for round := range uint64(3) {
 			for i := range uint64(100) {
 				name := string(rune('a'+i/26)) + string(rune('a'+i%26))
@@ -343,6 +345,31 @@ func TestIdleStreamsAreDroppedWithinTheBudget(t *testing.T) {
 		}
 		mustClose(t, engine)
 	})
+}
+
+// Reads of streams that were never written leave nothing in memory, nor do commands that
+// store nothing.
+func TestUnwrittenStreamsTakeNoMemory(t *testing.T) {
+	for name, options := range map[string]stream.Options{"alone": {Exclusive: true}, "among others": {}} {
+		engine := newEngine(newSlow(0), options)
+		for i := range 100 {
+			if _, err := engine.View(t.Context(), fmt.Sprint("invented/", i), post{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mustClose(t, engine) // waits for the workers
+		if stats := engine.Stats(); stats.Streams > 0 || stats.ResidentBytes > 0 {
+			t.Errorf("%s: %d streams with %d bytes are in memory", name, stats.Streams, stats.ResidentBytes)
+		}
+		engine = newEngine(newSlow(0), options)
+		if _, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := engine.View(t.Context(), testStream, post{}); err != nil || engine.Stats().Streams != 1 {
+			t.Errorf("%s: the stream with data is not in memory: %v", name, err)
+		}
+		mustClose(t, engine)
+	}
 }
 
 func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {

@@ -9,9 +9,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
-// Viewer is whom an erasure is about.
+// Viewer names the viewer to erase.
 type Viewer struct {
 	// IDs are those by which entries may know the viewer, none of them empty. Each is
 	// replaced by a random name of its own.
@@ -20,12 +22,13 @@ type Viewer struct {
 	DropData bool
 }
 
-// Erased is what an erasure has done to a stream.
-type Erased struct {
+// Erasure counts the changes that an erasure made to a stream.
+type Erasure struct {
 	Chunks  uint64 // that held one of the ids
 	Entries uint64 // that held one of the ids
-	// Linked is what [Engine.Linked] returned before. Those ids were left as they are.
-	Linked []string
+	// RelatedIDs holds the result of [Engine.RelatedIDs] before the erasure. Those ids
+	// were not replaced.
+	RelatedIDs []string
 }
 
 // Erase gives a viewer random names in all that a stream holds up to now, as the
@@ -34,33 +37,33 @@ type Erased struct {
 // the ids and this engine knows them no more. Otherwise some may be left, every
 // figure is as it was, and erasing again goes on. It may be called for streams that
 // other engines append to.
-func (e *Engine[S, C, E, R]) Erase(ctx context.Context, name string, viewer Viewer) (Erased, error) {
-	if err := e.begin(); err != nil {
-		return Erased{}, err
+func (e *Engine[S, C, E, R]) Erase(ctx context.Context, name string, viewer Viewer) (Erasure, error) {
+	if err := e.beginCall(); err != nil {
+		return Erasure{}, err
 	}
 	e.work.Done() // Close does not wait: erasing again goes on where it was cut off
-	wanted := &notice{kind: noticeErasing, drop: viewer.DropData}
+	wanted := &controlRecord{kind: recordErasing, drop: viewer.DropData}
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(viewer.IDs))) {
-		wanted.names = append(wanted.names, naming{id, erasedPrefix + rand.Text()})
+		wanted.names = append(wanted.names, idReplacement{id, erasedPrefix + rand.Text()})
 	}
-	var report Erased
-	linked := links{}
-	x := &redactor[S, C, E, R]{engine: e, name: name, wanted: wanted}
-	x.trimmed = func(*Chunk) {}
-	x.inspect = func(_ *Chunk, n *notice, entries []E) error { return x.lookFor(n, entries, linked) }
-	x.rewritten = func(n *notice, entries uint64) {
-		if slices.ContainsFunc(n.names, func(n naming) bool { return wanted.knows(n.id) }) {
+	var report Erasure
+	linked := idSet{}
+	x := &logRedaction[S, C, E, R]{engine: e, name: name, wanted: wanted}
+	x.onTruncated = func(*Chunk) {}
+	x.inspect = func(_ *Chunk, n *controlRecord, entries []E) error { return x.inspectForErasure(n, entries, linked) }
+	x.rewritten = func(n *controlRecord, entries uint64) {
+		if slices.ContainsFunc(n.names, func(n idReplacement) bool { return wanted.concernsID(n.id) }) {
 			report.Chunks, report.Entries = report.Chunks+1, report.Entries+entries
 		}
 	}
-	done, err := x.run(ctx)
+	done, err := x.runSteps(ctx)
 	if err == nil && !done {
 		err = x.dropOldSnapshot(ctx)
 	}
 	if x.changed {
-		err = errors.Join(err, e.look(ctx, name))
+		err = errors.Join(err, e.refreshResident(ctx, name))
 	}
-	report.Linked = linked.sorted()
+	report.RelatedIDs = linked.sortedIDs()
 	if err != nil {
 		return report, fmt.Errorf("erase from %s: %w", name, err)
 	}
@@ -70,84 +73,85 @@ func (e *Engine[S, C, E, R]) Erase(ctx context.Context, name string, viewer View
 // erasedPrefix begins the names that take the place of ids.
 const erasedPrefix = "erased-"
 
-// Linked returns the ids that entries of a viewer hold besides those that are given,
-// in order, from the entries that the stream still has: those that were trimmed tell
+// RelatedIDs returns the ids that entries of a viewer hold besides those that are given,
+// in order, from the entries that the stream still has: those that were truncated tell
 // nothing, nor do those from which the viewer was erased. It changes nothing.
-func (e *Engine[S, C, E, R]) Linked(ctx context.Context, name string, ids []string) ([]string, error) {
-	wanted := &notice{kind: noticeErasing}
+func (e *Engine[S, C, E, R]) RelatedIDs(ctx context.Context, name string, ids []string) ([]string, error) {
+	wanted := &controlRecord{kind: recordErasing}
 	for _, id := range ids {
-		wanted.names = append(wanted.names, naming{id: id, name: id})
+		wanted.names = append(wanted.names, idReplacement{id: id, name: id})
 	}
-	linked := links{}
-	x := &redactor[S, C, E, R]{engine: e, name: name, wanted: wanted}
-	x.inspect = func(_ *Chunk, _ *notice, entries []E) error {
+	linked := idSet{}
+	x := &logRedaction[S, C, E, R]{engine: e, name: name, wanted: wanted}
+	x.inspect = func(_ *Chunk, _ *controlRecord, entries []E) error {
 		for _, entry := range entries {
-			x.link(entry, linked)
+			x.collectRelated(entry, linked)
 		}
 		return nil
 	}
-	x.forget()
-	if err := x.read(ctx); err != nil {
+	x.resetLog()
+	if err := x.readLog(ctx); err != nil {
 		return nil, fmt.Errorf("look for a viewer in %s: %w", name, err)
 	}
-	return linked.sorted(), nil
+	return linked.sortedIDs(), nil
 }
 
-// links are ids that entries of a viewer hold besides those that were given.
-type links map[string]bool
+// idSet are ids that entries of a viewer hold besides those that were given.
+type idSet map[string]bool
 
-func (l links) sorted() []string { return slices.Sorted(maps.Keys(l)) }
+func (l idSet) sortedIDs() []string { return slices.Sorted(maps.Keys(l)) }
 
-// link notes what else an entry says of the viewer, if it is the viewer's, and reports
-// whether it is.
-func (x *redactor[S, C, E, R]) link(entry E, linked links) bool {
-	if !x.engine.concerns(x.wanted, entry) {
+// collectRelated adds the other ids in an entry to linked if the entry is the
+// viewer's, and reports whether it is.
+func (x *logRedaction[S, C, E, R]) collectRelated(entry E, linked idSet) bool {
+	if !x.engine.concernsEntry(x.wanted, entry) {
 		return false
 	}
 	for _, id := range x.engine.rules.Identities(entry) {
-		if id != "" && !strings.HasPrefix(id, erasedPrefix) && !x.wanted.knows(id) {
+		if id != "" && !strings.HasPrefix(id, erasedPrefix) && !x.wanted.concernsID(id) {
 			linked[id] = true
 		}
 	}
 	return true
 }
 
-// look makes a resident stream follow what was appended by others.
-func (e *Engine[S, C, E, R]) look(ctx context.Context, name string) error {
+// refreshResident makes a resident stream apply the chunks that other processes
+// appended.
+func (e *Engine[S, C, E, R]) refreshResident(ctx context.Context, name string) error {
 	e.mu.Lock()
 	resident := e.resident.Contains(name)
 	e.mu.Unlock()
 	if !resident {
 		return nil
 	}
-	return e.run(ctx, name, &call[C, R]{look: true})
+	return e.runLocally(ctx, name, &submittedCall[C, R]{refresh: true})
 }
 
-// lookFor notes whether a chunk holds something of the viewer, and what else is
-// known of the viewer from it.
-func (x *redactor[S, C, E, R]) lookFor(n *notice, entries []E, linked links) error {
+// inspectForErasure notes whether a chunk holds an entry of the viewer, and which
+// other ids such entries hold.
+func (x *logRedaction[S, C, E, R]) inspectForErasure(n *controlRecord, entries []E, linked idSet) error {
 	for _, entry := range entries {
-		x.found = x.link(entry, linked) || x.found
+		x.found = x.collectRelated(entry, linked) || x.found
 	}
-	if !n.is(noticeBase) {
+	if !n.hasKind(recordCheckpoint) {
 		return nil
 	}
-	_, found, err := x.engine.renameBase(n, x.wanted)
+	_, found, err := x.engine.renameCheckpoint(n, x.wanted)
 	x.found = x.found || found > 0
 	return err
 }
 
-// rewrite takes a viewer out of the chunks before the one that began an erasure, and
-// returns the digest over all that are redacted.
-func (x *redactor[S, C, E, R]) rewrite(ctx context.Context, n *notice, until uint64) (seal Digest, err error) {
-	for chunk, err := range x.engine.present(ctx, x.name, 0) {
+// rewriteChunks erases a viewer from the chunks before the one that began the erasure,
+// and returns the digest over all redacted chunks.
+func (x *logRedaction[S, C, E, R]) rewriteChunks(ctx context.Context, n *controlRecord, until uint64) (seal Digest, err error) {
+	for chunk, err := range x.engine.presentChunks(ctx, x.name, 0) {
 		if err != nil {
-			return seal, unread(err)
+			return seal, readError(err)
 		}
 		if chunk.Seq >= until {
 			break
 		}
-		payload, entries, err := x.engine.redact(&chunk, n)
+		payload, entries, err := x.engine.redactChunk(&chunk, n)
 		if err != nil {
 			return seal, err
 		}
@@ -161,50 +165,69 @@ func (x *redactor[S, C, E, R]) rewrite(ctx context.Context, n *notice, until uin
 				return seal, err
 			}
 		}
-		seal = seal.sealing(&chunk)
+		seal = seal.withChunk(&chunk)
 	}
 	return seal, nil
 }
 
-// redact returns the payload of a chunk after an erasure, and how many of its
+// redactChunk returns the payload of a chunk after an erasure, and how many of its
 // entries are those of the viewer. What does not concern the viewer stays byte for
 // byte.
-func (e *Engine[S, C, E, R]) redact(chunk *Chunk, n *notice) (payload []byte, entries uint64, err error) {
-	_, encoded, err := splitPayload(chunk)
+func (e *Engine[S, C, E, R]) redactChunk(chunk *Chunk, n *controlRecord) (payload []byte, entries uint64, err error) {
+	header, encoded, err := splitPayload(chunk)
 	if err != nil {
 		return nil, 0, err
 	}
 	payload = slices.Clone(chunk.Payload[:len(chunk.Payload)-len(encoded)])
-	base, err := noticeIn(chunk, encoded)
+	checkpoint, err := controlRecordIn(chunk, encoded)
 	if err != nil {
 		return nil, 0, err
 	}
-	if base.is(noticeBase) {
-		base, entries, err = e.renameBase(base, n)
+	if checkpoint.hasKind(recordCheckpoint) {
+		checkpoint, entries, err = e.renameCheckpoint(checkpoint, n)
 		if err != nil || entries == 0 {
 			return chunk.Payload, 0, err
 		}
-		return base.append(payload), entries, nil
+		return checkpoint.appendEncoding(payload), entries, nil
 	}
+	if len(header.keys) > 0 {
+		if header.keys, err = e.keysWithoutViewer(chunk, encoded, header.keys, n); err != nil {
+			return nil, 0, err
+		}
+		payload = header.encode()
+	}
+	r := wire.NewReader(encoded)
 	for range chunk.Count {
-		entry, rest, err := e.rules.DecodeEntry(encoded)
-		if err != nil {
+		before := r.Rest()
+		entry := e.rules.DecodeEntry(r)
+		if err := r.Err(); err != nil {
 			return nil, 0, fmt.Errorf("%w: %s chunk %d: %w", ErrDamaged, chunk.Stream, chunk.Seq, err)
 		}
-		if e.concerns(n, entry) {
+		if e.concernsEntry(n, entry) {
 			entries++
-			payload = e.rules.AppendEntry(payload, e.rules.Redact(entry, n.rename, n.drop))
+			payload = e.rules.AppendEntry(payload, e.rules.Redact(entry, n.replaceID, n.drop))
 		} else {
-			payload = append(payload, encoded[:len(encoded)-len(rest)]...)
+			payload = append(payload, before[:len(before)-len(r.Rest())]...)
 		}
-		encoded = rest
 	}
-	return append(payload, encoded...), entries, nil
+	return append(payload, r.Rest()...), entries, nil
+}
+
+// keysWithoutViewer returns the keys of a chunk without those of the viewer's entries.
+func (e *Engine[S, C, E, R]) keysWithoutViewer(chunk *Chunk, encoded []byte, keys []storedKey, n *controlRecord) ([]storedKey, error) {
+	var own []bool
+	for entry, err := range e.decodeEntries(chunk, encoded) {
+		if err != nil {
+			return nil, err
+		}
+		own = append(own, e.concernsEntry(n, entry))
+	}
+	return keysWithout(keys, func(entry int) bool { return entry < len(own) && own[entry] }), nil
 }
 
 // dropOldSnapshot deletes a snapshot from before the last erasure, which a process
 // may have written after its end.
-func (x *redactor[S, C, E, R]) dropOldSnapshot(ctx context.Context) error {
+func (x *logRedaction[S, C, E, R]) dropOldSnapshot(ctx context.Context) error {
 	if x.last == 0 {
 		return nil
 	}

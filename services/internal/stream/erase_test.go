@@ -13,8 +13,8 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
-// posted returns a store in which three viewers have posted twice each, in a chunk
-// of their own, and of which there is a snapshot.
+// posted returns a store in which three viewers have posted twice each, each time in a
+// chunk of its own. The store has a snapshot of the stream, too.
 func posted(t *testing.T) *storetest.Memory {
 	t.Helper()
 	store := storetest.NewMemory()
@@ -28,7 +28,7 @@ func posted(t *testing.T) *storetest.Memory {
 	return store
 }
 
-func erase(t *testing.T, e *ledgerEngine, ids ...string) stream.Erased {
+func erase(t *testing.T, e *ledgerEngine, ids ...string) stream.Erasure {
 	t.Helper()
 	erased, err := e.Erase(t.Context(), testStream, stream.Viewer{IDs: ids})
 	if err != nil {
@@ -63,7 +63,7 @@ func TestEraseForgetsOneViewerInEveryEngine(t *testing.T) {
 				t.Fatal("the engines do not know the stream")
 			}
 		}
-		want := stream.Erased{Chunks: 2, Entries: 2}
+		want := stream.Erasure{Chunks: 2, Entries: 2}
 		if diff := cmp.Diff(want, erase(t, owner, "viewer-1")); diff != "" {
 			t.Errorf("erased (-want +got):\n%s", diff)
 		}
@@ -76,14 +76,15 @@ func TestEraseForgetsOneViewerInEveryEngine(t *testing.T) {
 		if report, err := verify(t, store); err != nil || report.Redacted != 3 || report.Entries != 6 {
 			t.Errorf("verify: %+v, %v, want 3 redacted chunks", report, err)
 		}
-		// Who comes back is a new viewer: that is 4 + 8, above the limit of one.
+		// A viewer that returns is a new viewer: the two have 4 + 8, above the limit
+		// of one.
 		if _, err := owner.Do(t.Context(), testStream, post{id: 9, amount: viewerLimit, who: "viewer-1"}); err != nil {
 			t.Errorf("the viewer came back: %v", err)
 		}
-		if diff := cmp.Diff(stream.Erased{Chunks: 1, Entries: 1}, erase(t, other, "viewer-1", "viewer-9")); diff != "" {
+		if diff := cmp.Diff(stream.Erasure{Chunks: 1, Entries: 1}, erase(t, other, "viewer-1", "viewer-9")); diff != "" {
 			t.Errorf("erased the second time (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(stream.Erased{}, erase(t, owner, "viewer-1")); diff != "" {
+		if diff := cmp.Diff(stream.Erasure{}, erase(t, owner, "viewer-1")); diff != "" {
 			t.Errorf("erased the third time (-want +got):\n%s", diff)
 		}
 		if report, err := verify(t, store); err != nil || report.Redacted != 5 || sum(t, other) != 20 {
@@ -126,7 +127,7 @@ func (a *ailing) DeleteSnapshot(ctx context.Context, name string) error {
 	return a.do(func() error { return a.Memory.DeleteSnapshot(ctx, name) })
 }
 
-// An erasure that is cut off at any step changes no figure, and whoever erases next
+// An erasure that is cut off at any step changes no figure, and the engine that erases next
 // finishes it.
 func TestEraseIsCutOff(t *testing.T) {
 	cuts := 0
@@ -167,7 +168,7 @@ func TestEraseIsCutOff(t *testing.T) {
 			mustClose(t, e)
 		}
 	}
-	if cuts != 2*(1+4+1+1+1) { // notice, chunks, seal, snapshot, notice
+	if cuts != 2*(1+4+1+1+1) { // control record, chunks, checksum record, snapshot, control record
 		t.Errorf("cut off at %d places", cuts)
 	}
 }
@@ -197,8 +198,8 @@ func TestEraseMeetsALateSnapshot(t *testing.T) {
 	if _, err := engine.Do(t.Context(), testStream, post{id: 9, amount: 1, who: "viewer-2"}); err != nil {
 		t.Fatal(err)
 	}
-	trim(t, engine, after(t, store, 9))
-	late() // where even the notice of the erasure is gone
+	truncate(t, engine, after(t, store, 9))
+	late() // where even the control record of the erasure is gone
 	erase(t, engine, "viewer-1")
 	wantErased(t, store, testStream, "viewer-1")
 	late()
@@ -229,7 +230,7 @@ func (h *held) SaveSnapshot(ctx context.Context, name string, snapshot stream.Sn
 	return h.Memory.SaveSnapshot(ctx, name, snapshot)
 }
 
-// An engine that is writing a snapshot while it hears of an erasure writes another.
+// An engine that reads an erasure while it writes a snapshot writes another snapshot.
 func TestEraseMeetsASnapshotBeingWritten(t *testing.T) {
 	store := &held{posted(t), make(chan struct{}), make(chan struct{})}
 	engine := newEngine(store, stream.Options{SnapshotTail: 1, Exclusive: true})
@@ -248,7 +249,8 @@ func TestEraseMeetsASnapshotBeingWritten(t *testing.T) {
 	}
 }
 
-// What verify proves of redacted chunks: that they are what the last erasure left.
+// Verify proves that redacted chunks hold exactly the bytes that the last erasure
+// wrote.
 func TestVerifyFindsWhatErasuresHaveNotDone(t *testing.T) {
 	before := chunksOf(t, posted(t))
 	for name, damage := range map[string]func(c []stream.Chunk) []stream.Chunk{
@@ -300,8 +302,8 @@ func chunksOf(t *testing.T, store stream.Store) (chunks []stream.Chunk) {
 	return chunks
 }
 
-// The digest of the chunk as it was does not tell whom it was about, not even to
-// somebody who knows all the rest.
+// The digest of the original chunk does not reveal the viewer, even to a reader that
+// knows the rest of the chunk.
 func TestRedactedChunksDoNotTellIfAGuessIsRight(t *testing.T) {
 	store := posted(t)
 	engine := newEngine(store, stream.Options{})

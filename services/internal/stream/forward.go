@@ -3,198 +3,309 @@ package stream
 import (
 	"context"
 	"errors"
-	"hash/maphash"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/batch"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
-// lane is where what is to be passed to one peer waits while the request before
-// is under way. A stream always takes the same of the lanes to a peer, so that
-// its commands stay together; different streams do not all wait for the slowest.
-type lane[C, R any] struct {
-	key   laneKey
-	peer  Peer
-	queue batch.Queue[*passed[C, R]]
+// peerQueue holds the calls to forward to one peer. Few requests with the calls of many
+// streams are under way at a time ([batch.Pace]): a request costs more than the calls in it.
+// Of a stream one group is under way at a time, so that what comes meanwhile is in the next,
+// and a stream that is slow holds one request only.
+type peerQueue[C, R any] struct {
+	peer   Peer
+	pushed atomic.Uint64 // calls
+
+	mu      sync.Mutex
+	streams map[string]*streamQueue[C, R]
+	ready   []*streamQueue[C, R] // those with calls and no group under way
+	pace    batch.Pace
+	// starting is set while a request is about to take what is ready, later while the pace
+	// lets none begin.
+	starting, later bool
 }
 
-type laneKey struct {
-	peer   string // its ID
-	number uint64
+// streamQueue holds the calls of one stream to forward to one peer.
+type streamQueue[C, R any] struct {
+	name  string
+	calls batch.Queue[*forwardedCall[C, R]]
 }
 
-// passed is a call on its way to another process. Its call has one outcome.
-type passed[C, R any] struct {
-	name string
-	call *call[C, R]
-	// here says that nothing came of it and that it is ours to run.
+// forwardedCall is a call on its way to another process.
+type forwardedCall[C, R any] struct {
+	call *submittedCall[C, R]
+	// here is set when the peer has not run the call, and this process must.
 	here     bool
 	attempts int
 }
 
-// parcel is what one request passes on for one stream.
-type parcel[C, R any] struct {
-	name  string
-	call  *call[C, R] // all that is in items
-	items []*batch.Item[*passed[C, R]]
+// forwardedGroup holds the calls of one stream in one request. The peer runs them as a
+// group.
+type forwardedGroup[C, R any] struct {
+	queue *streamQueue[C, R]
+	call  *submittedCall[C, R] // all that is in items
+	items []*batch.Item[*forwardedCall[C, R]]
 	frame []byte
 }
 
 const (
-	lanePass    = 512       // calls in one request
-	parcelBytes = 512 << 10 // of commands for one stream, unless one alone is larger
-	// laneWidth is how many requests may be under way to one peer.
-	laneWidth = 16
-	// floorsKept is for how many streams of other processes it is remembered how
-	// far their logs had come.
-	floorsKept = 1 << 16
-	// dispatchAttempts is how many peers are tried before a call is run here.
+	callsPerRequest = 512       // calls in one request
+	groupBytesLimit = 512 << 10 // of commands for one stream, unless one call alone is larger
+	// requestBytesLimit limits a request, unless one group alone is larger.
+	requestBytesLimit = 8 << 20
+	// requestsSideBySide is the number of requests to one peer that are under way while
+	// calls always wait, mostRequests limits them when some are slow.
+	requestsSideBySide, mostRequests = 2, 16
+	// lowWatermarksKept limits the streams of other processes whose last known heads
+	// are kept.
+	lowWatermarksKept = 1 << 16
+	// dispatchAttempts limits the peers that are tried before a call is run here.
 	dispatchAttempts = 2
-	// staleAttempts is how often a group is sent again with a higher floor.
+	// staleAttempts limits how often a group is sent again with a higher low
+	// watermark.
 	staleAttempts = 3
 )
 
-// dispatch runs a call where its stream is at home.
-func (e *Engine[S, C, E, R]) dispatch(ctx context.Context, name string, c *call[C, R]) error {
+// dispatchCall runs a call on the owner of its stream.
+func (e *Engine[S, C, E, R]) dispatchCall(ctx context.Context, name string, c *submittedCall[C, R]) error {
 	for range dispatchAttempts {
-		peer := e.owner(name)
+		peer := e.ownerOf(name)
 		if peer == nil {
 			break
 		}
-		if here, err := e.pass(ctx, peer, name, c); !here {
+		if here, err := e.forwardCall(ctx, peer, name, c); !here {
 			return err
 		}
 		// What the attempt has shown about the peer may give another owner.
 	}
-	return e.run(ctx, name, c)
+	return e.runLocally(ctx, name, c)
 }
 
-func (e *Engine[S, C, E, R]) owner(name string) Peer {
+func (e *Engine[S, C, E, R]) ownerOf(name string) Peer {
 	if e.options.Peers == nil {
 		return nil
 	}
 	return e.options.Peers.Owner(name)
 }
 
-// pass has a peer run a call. It reports here when the peer can't and certainly
-// has not.
-func (e *Engine[S, C, E, R]) pass(ctx context.Context, peer Peer, name string, c *call[C, R]) (here bool, err error) {
-	if err := e.begin(); err != nil {
+// forwardCall sends a call to a peer. It reports here when the peer certainly has not
+// run it.
+func (e *Engine[S, C, E, R]) forwardCall(ctx context.Context, peer Peer, name string, c *submittedCall[C, R]) (here bool, err error) {
+	if err := e.beginCall(); err != nil {
 		return false, err
 	}
 	defer e.work.Done()
-	if e.waiting.Add(1) > e.options.QueueLimit {
+	if e.waiting.Add(1) > e.tuning.QueueLimit {
 		e.waiting.Add(-1)
 		return false, errFull()
 	}
 	defer e.waiting.Add(-1)
 
-	p := &passed[C, R]{name: name, call: c}
+	p := &forwardedCall[C, R]{call: c}
 	it := batch.NewItem(p)
-	l := e.lane(peer, name)
-	if l.queue.Push(it) {
-		e.work.Go(func() { e.carry(l) })
-	}
+	l := e.peerQueue(peer)
+	q := l.push(name, it)
+	e.beginRequests(l)
 	select {
 	case <-it.Done():
 		return p.here, c.err
 	case <-ctx.Done():
-		return false, givenUp(ctx, l.queue.Withdraw(it))
+		return false, abandonError(ctx, q.calls.Withdraw(it))
 	}
 }
 
-// lane returns the lane of a stream to a peer.
-func (e *Engine[S, C, E, R]) lane(peer Peer, name string) *lane[C, R] {
-	key := laneKey{peer.ID(), maphash.String(e.seed, name) % laneWidth}
+// peerQueue returns the queue to a peer.
+func (e *Engine[S, C, E, R]) peerQueue(peer Peer) *peerQueue[C, R] {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	l, ok := e.lanes[key]
+	l, ok := e.peerQueues[peer.ID()]
 	if !ok {
-		l = &lane[C, R]{key: key, peer: peer}
-		e.lanes[key] = l
+		l = &peerQueue[C, R]{
+			peer: peer, streams: map[string]*streamQueue[C, R]{},
+			pace: batch.Pace{Parts: requestsSideBySide, Most: mostRequests},
+		}
+		e.peerQueues[peer.ID()] = l
 	}
 	return l
 }
 
-// carry sends what waits in a lane until nothing does.
-func (e *Engine[S, C, E, R]) carry(l *lane[C, R]) {
-	for {
-		l.queue.Gather()
-		taken := l.queue.Take(nil, lanePass)
-		if len(taken) == 0 {
-			// Whoever still pushes to this lane starts its worker anew.
-			e.mu.Lock()
-			delete(e.lanes, l.key)
-			e.mu.Unlock()
-			return
-		}
-		parcels := e.pack(taken)
-		var request []byte
-		for _, p := range parcels {
-			request = appendFramed(request, p.frame)
-		}
+// push adds a call, and returns the queue of its stream.
+func (l *peerQueue[C, R]) push(name string, it *batch.Item[*forwardedCall[C, R]]) *streamQueue[C, R] {
+	l.pushed.Add(1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q, ok := l.streams[name]
+	if !ok {
+		q = &streamQueue[C, R]{name: name}
+		l.streams[name] = q
+	}
+	if q.calls.Push(it) {
+		l.ready = append(l.ready, q)
+	}
+	return q
+}
+
+// beginRequests begins a request if some calls are ready and the pace lets one begin. What
+// makes either so calls it.
+func (e *Engine[S, C, E, R]) beginRequests(l *peerQueue[C, R]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.ready) == 0 || l.starting {
+		return
+	}
+	switch wait, ok := l.pace.NextWait(e.clock.Now()); {
+	case !ok, wait > 0 && l.later:
+	case wait > 0 && e.ctx.Err() == nil:
+		l.later = true
+		e.work.Go(func() {
+			_ = e.clock.Sleep(e.ctx, wait) // once the context is done nothing waits any more
+			l.mu.Lock()
+			l.later = false
+			l.mu.Unlock()
+			e.beginRequests(l)
+		})
+	default:
+		l.starting = true
+		e.work.Go(func() { e.sendRequest(l) })
+	}
+}
+
+// sendRequest sends what is ready in one request, and deals with the answer.
+func (e *Engine[S, C, E, R]) sendRequest(l *peerQueue[C, R]) {
+	l.gather()
+	request, groups := e.takeRequest(l)
+	if len(groups) > 0 {
+		e.beginRequests(l) // there may be more than fits
+		began := e.clock.Now()
 		answer, err := l.peer.Send(e.ctx, request)
-		e.stats.forwarded.Add(uint64(len(taken)))
-		for _, p := range parcels {
-			var frame []byte
+		answers := wire.NewReader(answer)
+		for _, p := range groups {
+			e.stats.forwarded.Add(uint64(len(p.items)))
+			frame := answers.Bytes()
 			if err == nil {
-				frame, answer, err = cutFramed(answer)
+				err = answers.Err()
 			}
-			e.deliver(l, p, frame, err)
+			e.handleAnswer(p, frame, err)
+		}
+		l.endRequest(groups, e.clock.Now().Sub(began))
+	}
+	e.beginRequests(l)
+	e.dropIdle(l)
+}
+
+// gather yields to callers that are about to push, like [batch.Queue.Gather].
+func (l *peerQueue[C, R]) gather() {
+	const tries = 8
+	for n, try := uint64(0), 0; try < tries && l.pushed.Load() > n; try++ {
+		n = l.pushed.Load()
+		runtime.Gosched()
+	}
+}
+
+// takeRequest takes calls that are ready and returns the request that holds them, in groups.
+func (e *Engine[S, C, E, R]) takeRequest(l *peerQueue[C, R]) (request []byte, groups []*forwardedGroup[C, R]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.starting = false
+	for calls := 0; len(l.ready) > 0 && calls < callsPerRequest; l.ready = l.ready[1:] {
+		q := l.ready[0]
+		items := q.calls.Take(nil, callsPerRequest-calls)
+		if len(items) == 0 { // all were withdrawn
+			delete(l.streams, q.name)
+			continue
+		}
+		of := e.divideCalls(q, items)
+		if size := sizeOf(of); len(request) > 0 && len(request)+size > requestBytesLimit {
+			q.calls.Return(items)
+			break
+		}
+		for _, p := range of {
+			request = wire.AppendBytes(request, p.frame)
+		}
+		groups, calls = append(groups, of...), calls+len(items)
+	}
+	if len(groups) > 0 {
+		l.pace.Begin(e.clock.Now())
+	}
+	return request, groups
+}
+
+func sizeOf[C, R any](groups []*forwardedGroup[C, R]) (size int) {
+	for _, p := range groups {
+		size += len(p.frame)
+	}
+	return size
+}
+
+// endRequest makes the streams of a request ready again in which calls wait.
+func (l *peerQueue[C, R]) endRequest(groups []*forwardedGroup[C, R], took time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pace.End(took)
+	for i, p := range groups {
+		switch {
+		case i > 0 && groups[i-1].queue == p.queue:
+		case p.queue.calls.End():
+			delete(l.streams, p.queue.name)
+		default:
+			l.ready = append(l.ready, p.queue)
 		}
 	}
 }
 
-// pack makes parcels of calls, one for each stream unless that gets too large.
-func (e *Engine[S, C, E, R]) pack(items []*batch.Item[*passed[C, R]]) (parcels []*parcel[C, R]) {
-	streams := map[string][]*batch.Item[*passed[C, R]]{}
-	var names []string
-	for _, it := range items {
-		name := it.Value.name
-		if streams[name] == nil {
-			names = append(names, name)
-		}
-		streams[name] = append(streams[name], it)
+// dropIdle drops the queue to a peer that has nothing to do. A call that has it already
+// goes through it all the same.
+func (e *Engine[S, C, E, R]) dropIdle(l *peerQueue[C, R]) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.streams) == 0 && !l.starting && e.peerQueues[l.peer.ID()] == l {
+		delete(e.peerQueues, l.peer.ID())
 	}
-	for _, name := range names {
-		for rest := [][]*batch.Item[*passed[C, R]]{streams[name]}; len(rest) > 0; {
-			p := e.parcel(name, rest[0])
-			if n := len(rest[0]); len(p.frame) > parcelBytes && n > 1 {
-				rest = slices.Insert(rest[1:], 0, rest[0][:n/2], rest[0][n/2:])
-				continue
-			}
-			parcels, rest = append(parcels, p), rest[1:]
-		}
-	}
-	return parcels
 }
 
-// parcel makes one parcel: the commands in their order, then the queries.
-func (e *Engine[S, C, E, R]) parcel(name string, items []*batch.Item[*passed[C, R]]) *parcel[C, R] {
-	c := &call[C, R]{outcomes: make([]outcome[R], len(items))}
-	c.group.id = GroupID(e.random.id())
-	c.group.floor, _ = e.floors.Get(name)
-	p := &parcel[C, R]{name: name, call: c}
-	var queries []*batch.Item[*passed[C, R]]
+// divideCalls makes groups of the calls of a stream: one, or several if its frame is larger
+// than groupBytesLimit.
+func (e *Engine[S, C, E, R]) divideCalls(q *streamQueue[C, R], items []*batch.Item[*forwardedCall[C, R]]) (groups []*forwardedGroup[C, R]) {
+	for rest := [][]*batch.Item[*forwardedCall[C, R]]{items}; len(rest) > 0; {
+		p := e.buildGroup(q, rest[0])
+		if n := len(rest[0]); len(p.frame) > groupBytesLimit && n > 1 {
+			rest = slices.Insert(rest[1:], 0, rest[0][:n/2], rest[0][n/2:])
+			continue
+		}
+		groups, rest = append(groups, p), rest[1:]
+	}
+	return groups
+}
+
+// buildGroup makes one group of calls: the commands in their order, then the queries.
+func (e *Engine[S, C, E, R]) buildGroup(q *streamQueue[C, R], items []*batch.Item[*forwardedCall[C, R]]) *forwardedGroup[C, R] {
+	c := &submittedCall[C, R]{}
+	c.group.id = GroupID(e.random.newChunkID())
+	c.group.lowWatermark, _ = e.lowWatermarks.Get(q.name)
 	for _, it := range items {
 		one := it.Value.call
-		c.commands, c.queries = append(c.commands, one.commands...), append(c.queries, one.queries...)
-		if len(one.queries) > 0 {
-			queries = append(queries, it)
-		} else {
-			p.items = append(p.items, it)
+		for _, s := range one.spans {
+			s.first += len(c.commands)
+			c.spans = append(c.spans, s)
 		}
+		c.commands, c.queries = append(c.commands, one.commands...), append(c.queries, one.queries...)
 	}
-	p.items = append(p.items, queries...)
-	p.frame = e.encodeGroup(name, c)
-	return p
+	c.outcomes = make([]commandOutcome[R], len(c.commands)+len(c.queries))
+	return &forwardedGroup[C, R]{queue: q, call: c, items: items, frame: e.encodeGroup(q.name, c)}
 }
 
-// deliver deals with what came of a parcel.
-func (e *Engine[S, C, E, R]) deliver(l *lane[C, R], p *parcel[C, R], frame []byte, err error) {
+// handleAnswer finishes the calls of a group by the answer to it, or recovers them.
+func (e *Engine[S, C, E, R]) handleAnswer(p *forwardedGroup[C, R], frame []byte, err error) {
 	if err == nil {
-		err = e.open(l, p, frame)
+		err = e.readAnswer(p, frame)
 		if err == nil {
 			return
 		}
@@ -206,74 +317,76 @@ func (e *Engine[S, C, E, R]) deliver(l *lane[C, R], p *parcel[C, R], frame []byt
 	e.stats.recovered.Add(1)
 	e.work.Go(func() {
 		p.call.group.recovery = true
-		err := e.run(e.ctx, p.name, p.call)
+		err := e.runLocally(e.ctx, p.queue.name, p.call)
 		if err != nil {
 			err = fault.Wrap(fault.Uncertain, err, "the outcome of a command is unknown")
 		}
-		p.finish(err)
+		p.finishCalls(err)
 	})
 }
 
-// open reads the answer about a parcel and finishes what it answers. An error
-// leaves open what came of the parcel.
-func (e *Engine[S, C, E, R]) open(l *lane[C, R], p *parcel[C, R], frame []byte) error {
-	if len(frame) == 0 {
-		return errMalformed
-	}
-	head, body, err := cutUvarint(frame[1:])
-	if err != nil {
+// readAnswer reads the answer to a group and finishes the calls that it answers. After
+// an error the outcome of the group is unknown.
+func (e *Engine[S, C, E, R]) readAnswer(p *forwardedGroup[C, R], frame []byte) error {
+	r := wire.NewReader(frame)
+	status, head := r.Byte(), r.Uvarint()
+	if err := r.Err(); err != nil {
 		return err
 	}
-	switch frame[0] {
+	switch status {
 	case groupDone:
-		if err := e.decodeOutcomes(body, p.call.outcomes); err != nil {
+		if err := e.decodeOutcomes(r, p.call.outcomes); err != nil {
 			return err
 		}
-		e.floors.Add(p.name, head)
+		e.lowWatermarks.Add(p.queue.name, head)
 		p.call.head = head
-		e.options.Applied(p.name, head)
-		p.finish(nil)
+		e.options.Applied(p.queue.name, head)
+		p.finishCalls(nil)
 	case groupStale:
-		e.floors.Add(p.name, head)
-		l.again(p)
+		e.lowWatermarks.Add(p.queue.name, head)
+		p.retry()
 	case groupFailed:
-		failure, _, err := cutFault(body)
-		if err != nil {
+		failure := fault.New(fault.Kind(r.Byte()-1), r.Text())
+		if err := r.Err(); err != nil {
 			return err
 		}
-		p.finish(failure)
+		p.finishCalls(failure)
 	case groupClosed:
 		p.takeBack()
 	default:
-		return errMalformed
+		return wire.ErrMalformed
 	}
 	return nil
 }
 
-// again sends what is in a parcel once more, or gives up.
-func (l *lane[C, R]) again(p *parcel[C, R]) {
+// retry puts the calls of a group back into their queue, or leaves them to their callers
+// after staleAttempts.
+func (p *forwardedGroup[C, R]) retry() {
 	if p.items[0].Value.attempts++; p.items[0].Value.attempts > staleAttempts {
 		p.takeBack()
 		return
 	}
-	l.queue.Return(p.items)
+	p.queue.calls.Return(p.items)
 }
 
-// takeBack leaves a parcel's calls to their callers.
-func (p *parcel[C, R]) takeBack() {
+// takeBack leaves a group's calls to their callers.
+func (p *forwardedGroup[C, R]) takeBack() {
 	for _, it := range p.items {
 		it.Value.here = true
 		it.Finish()
 	}
 }
 
-// finish gives every call of a parcel its outcome, or the reason why there is
-// none.
-func (p *parcel[C, R]) finish(err error) {
-	for i, it := range p.items {
-		if it.Value.call.err = err; err == nil { // else the parcel may be under way still
-			it.Value.call.outcomes[0] = p.call.outcomes[i]
-			it.Value.call.head = p.call.head
+// finishCalls gives every call of a group its outcomes, or err if that is not nil.
+func (p *forwardedGroup[C, R]) finishCalls(err error) {
+	ofCommands, ofQueries := p.call.outcomes[:len(p.call.commands)], p.call.outcomes[len(p.call.commands):]
+	for _, it := range p.items {
+		c := it.Value.call
+		if c.err = err; err == nil { // else the group may be under way still
+			n := copy(c.outcomes[:len(c.commands)], ofCommands)
+			m := copy(c.outcomes[n:], ofQueries)
+			ofCommands, ofQueries = ofCommands[n:], ofQueries[m:]
+			c.head = p.call.head
 		}
 		it.Finish()
 	}

@@ -4,85 +4,97 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
-// GroupID identifies commands that one process passed to another as a group, so
-// that both can tell whether the log has them already.
+// GroupID identifies commands that one process forwarded to another as a group, so
+// that both recognise them in the log.
 type GroupID [16]byte
 
-// group says where the commands of a call came from. The zero group is that of
-// commands this engine was the first to hear of: nobody else can submit them.
-type group struct {
+// groupOrigin identifies the group that the commands of a call were forwarded in. It
+// is zero for commands that callers of this engine submitted: no other process can
+// submit them.
+type groupOrigin struct {
 	id GroupID
-	// floor is a sequence number up to which no chunk can hold the group.
-	floor uint64
-	// recovery says that another engine may have committed the group, and that it
-	// is now ours to finish.
+	// lowWatermark is a sequence number up to which no chunk can hold the group.
+	lowWatermark uint64
+	// recovery is set when another engine may have committed the group, and this one
+	// must finish it.
 	recovery bool
-	// known says that the group was found in the log, with the commands in stored.
+	// known is set when the group was found in the log, with the commands in stored.
 	known  bool
-	stored bitmap
+	stored commandBitmap
 }
 
-func (g group) foreign() bool { return g.id != GroupID{} }
+func (g groupOrigin) isForwarded() bool { return g.id != GroupID{} }
 
-// bitmap says which commands of a group were stored. The others were refused or
-// changed nothing.
-type bitmap []byte
+// commandBitmap has a bit for each command of a group, set if the command was stored.
+// The others were refused or changed nothing.
+type commandBitmap []byte
 
-func newBitmap(n int) bitmap    { return make(bitmap, (n+7)/8) }
-func (b bitmap) set(i int)      { b[i/8] |= 1 << (i % 8) }
-func (b bitmap) has(i int) bool { return i/8 < len(b) && b[i/8]&(1<<(i%8)) != 0 }
-func (b bitmap) append(buf []byte) []byte {
-	return append(binary.AppendUvarint(buf, uint64(len(b))), b...)
+func newBitmap(n int) commandBitmap    { return make(commandBitmap, (n+7)/8) }
+func (b commandBitmap) set(i int)      { b[i/8] |= 1 << (i % 8) }
+func (b commandBitmap) has(i int) bool { return i/8 < len(b) && b[i/8]&(1<<(i%8)) != 0 }
+func (b commandBitmap) append(buf []byte) []byte {
+	return wire.AppendBytes(buf, b)
 }
 
-// membership is a group that a chunk holds.
-type membership struct {
+// storedGroup is a group that a chunk holds.
+type storedGroup struct {
 	id     GroupID
-	stored bitmap
+	stored commandBitmap
 }
 
-// noGroups is what appendMemberships makes of none.
+// noGroups is the encoding of no groups.
 const noGroups = "\x00"
 
-// appendMemberships encodes what stands in a payload before the entries.
-func appendMemberships(buf []byte, groups []membership) []byte {
-	buf = binary.AppendUvarint(buf, uint64(len(groups)))
+// encodeMemberships encodes groups.
+func encodeMemberships(groups []storedGroup) []byte {
+	buf := binary.AppendUvarint(nil, uint64(len(groups)))
 	for _, g := range groups {
 		buf = g.stored.append(append(buf, g.id[:]...))
 	}
 	return buf
 }
 
-// splitPayload returns the groups of a chunk and its encoded entries.
-func splitPayload(chunk *Chunk) (groups []membership, entries []byte, err error) {
-	rest := chunk.Payload
-	count, n := binary.Uvarint(rest)
-	if n <= 0 || count > uint64(len(rest)) {
-		return nil, nil, fmt.Errorf("%w: %s chunk %d: its groups are cut off", ErrDamaged, chunk.Stream, chunk.Seq)
-	}
-	rest = rest[n:]
-	for range count {
-		var g membership
-		size, n := binary.Uvarint(rest[min(len(g.id), len(rest)):])
-		if n <= 0 || size > uint64(len(rest)-len(g.id)-n) {
-			return nil, nil, fmt.Errorf("%w: %s chunk %d: its groups are cut off", ErrDamaged, chunk.Stream, chunk.Seq)
-		}
-		copy(g.id[:], rest)
-		rest = rest[len(g.id)+n:]
-		g.stored, rest = bitmap(rest[:size:size]), rest[size:]
-		groups = append(groups, g)
-	}
-	return groups, rest, nil
+// chunkHeader is the part of a payload before the entries.
+type chunkHeader struct {
+	groups []storedGroup
+	keys   []storedKey
 }
 
-// memory is which groups the chunks of a resident stream hold: all that are in
-// chunks after floor. It is bounded, and its floor rises with what it forgets.
-type memory struct {
-	floor  uint64
-	stored map[GroupID]bitmap
-	order  []placedGroup // oldest first
+func (h chunkHeader) encode() []byte {
+	if len(h.keys) == 0 {
+		return encodeMemberships(h.groups)
+	}
+	return encodeMemberships(append(slices.Clip(h.groups), storedGroup{GroupID([]byte(keysGroup)), encodeKeys(h.keys)}))
+}
+
+// splitPayload returns the header of a chunk and its encoded entries.
+func splitPayload(chunk *Chunk) (header chunkHeader, entries []byte, err error) {
+	r := wire.NewReader(chunk.Payload)
+	for range r.Count(len(GroupID{}) + 1) {
+		g := storedGroup{GroupID(r.Take(len(GroupID{}))), commandBitmap(r.Bytes())}
+		if string(g.id[:]) != keysGroup {
+			header.groups = append(header.groups, g)
+		} else if header.keys, err = decodeKeys(g.stored); err != nil {
+			r.Fail(err)
+		}
+	}
+	if r.Err() != nil {
+		return chunkHeader{}, nil, fmt.Errorf("%w: %s chunk %d: its groups are cut off", ErrDamaged, chunk.Stream, chunk.Seq)
+	}
+	return header, r.Rest(), nil
+}
+
+// dedupWindow holds the groups in the chunks of a resident stream after lowWatermark,
+// so that no group is stored twice. It is bounded: lowWatermark rises when it drops
+// the oldest.
+type dedupWindow struct {
+	lowWatermark uint64
+	stored       map[GroupID]commandBitmap
+	order        []placedGroup // oldest first
 }
 
 type placedGroup struct {
@@ -90,20 +102,20 @@ type placedGroup struct {
 	seq uint64
 }
 
-// forget empties the memory: nothing is known of chunks up to floor.
-func (m *memory) forget(floor uint64) { *m = memory{floor: floor} }
+// resetTo empties the window, which then covers only chunks after lowWatermark.
+func (m *dedupWindow) resetTo(lowWatermark uint64) { *m = dedupWindow{lowWatermark: lowWatermark} }
 
-// add remembers the groups of a chunk, at most limit with those before.
-func (m *memory) add(seq uint64, groups []membership, limit int) {
+// addGroups adds the groups of a chunk and drops the oldest above limit.
+func (m *dedupWindow) addGroups(seq uint64, groups []storedGroup, limit int) {
 	for _, g := range groups {
 		if m.stored == nil {
-			m.stored = map[GroupID]bitmap{}
+			m.stored = map[GroupID]commandBitmap{}
 		}
 		m.stored[g.id] = slices.Clone(g.stored) // not to keep the whole chunk
 		m.order = append(m.order, placedGroup{g.id, seq})
 	}
 	for len(m.order) > limit {
-		m.floor = m.order[0].seq
+		m.lowWatermark = m.order[0].seq
 		delete(m.stored, m.order[0].id)
 		m.order = m.order[1:]
 	}

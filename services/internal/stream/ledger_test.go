@@ -2,12 +2,12 @@ package stream_test
 
 import (
 	"encoding/binary"
-	"errors"
 	"maps"
 	"slices"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
 // ledger is the smallest domain that can tell whether an engine is exact: a sum
@@ -22,7 +22,7 @@ type ledger struct {
 type post struct {
 	id     uint64 // unique to the command
 	amount int64  // 0 empties the ledger
-	who    string // empty: nobody
+	who    string // empty: no viewer
 }
 
 // Queries. That for what a viewer has given names the viewer.
@@ -89,25 +89,21 @@ func (ledgerRules) Answer(s *ledger, c post, result int64) int64 {
 	return result
 }
 
-func (ledgerRules) Recover(post) (int64, error) {
+func (ledgerRules) RepeatResult(s *ledger, _ post) int64 { return s.sum }
+
+func (ledgerRules) ReconstructResult(post) (int64, error) {
 	return 0, fault.New(fault.Uncertain, "the sum at that time is not known")
 }
 
 func (r ledgerRules) AppendCommand(buf []byte, c post) []byte { return r.AppendEntry(buf, c) }
 
-func (r ledgerRules) DecodeCommand(buf []byte) (post, []byte, error) { return r.DecodeEntry(buf) }
+func (r ledgerRules) DecodeCommand(in *wire.Reader) post { return r.DecodeEntry(in) }
 
 func (ledgerRules) AppendResult(buf []byte, r, before int64) []byte {
 	return binary.AppendVarint(buf, r-before)
 }
 
-func (ledgerRules) DecodeResult(buf []byte, before int64) (r int64, rest []byte, err error) {
-	delta, n := binary.Varint(buf)
-	if n <= 0 {
-		return 0, nil, errors.New("no result")
-	}
-	return before + delta, buf[n:], nil
-}
+func (ledgerRules) DecodeResult(r *wire.Reader, before int64) int64 { return before + r.Varint() }
 
 func (ledgerRules) Apply(s *ledger, _ int64, e post) {
 	s.entries++
@@ -124,32 +120,11 @@ func (ledgerRules) Apply(s *ledger, _ int64, e post) {
 func (ledgerRules) AppendEntry(buf []byte, e post) []byte {
 	buf = binary.AppendUvarint(buf, e.id)
 	buf = binary.AppendVarint(buf, e.amount)
-	return appendText(buf, e.who)
+	return wire.AppendBytes(buf, e.who)
 }
 
-func appendText(buf []byte, s string) []byte {
-	return append(binary.AppendUvarint(buf, uint64(len(s))), s...)
-}
-
-func cutText(buf []byte) (s string, rest []byte, err error) {
-	size, n := binary.Uvarint(buf)
-	if n <= 0 || size > uint64(len(buf)-n) {
-		return "", nil, errors.New("no text")
-	}
-	return string(buf[n : n+int(size)]), buf[n+int(size):], nil
-}
-
-func (ledgerRules) DecodeEntry(buf []byte) (e post, rest []byte, err error) {
-	id, n := binary.Uvarint(buf)
-	if n <= 0 {
-		return e, nil, errors.New("no id")
-	}
-	amount, m := binary.Varint(buf[n:])
-	if m <= 0 {
-		return e, nil, errors.New("no amount")
-	}
-	who, rest, err := cutText(buf[n+m:])
-	return post{id: id, amount: amount, who: who}, rest, err
+func (ledgerRules) DecodeEntry(r *wire.Reader) post {
+	return post{id: r.Uvarint(), amount: r.Varint(), who: r.Text()}
 }
 
 func (ledgerRules) SnapshotFormat() uint32 { return 1 }
@@ -158,27 +133,18 @@ func (ledgerRules) AppendSnapshot(buf []byte, s *ledger) []byte {
 	buf = binary.AppendVarint(buf, s.sum)
 	buf = binary.AppendVarint(buf, s.entries)
 	for _, who := range slices.Sorted(maps.Keys(s.given)) {
-		buf = binary.AppendVarint(appendText(buf, who), s.given[who])
+		buf = binary.AppendVarint(wire.AppendBytes(buf, who), s.given[who])
 	}
 	return buf
 }
 
-func (ledgerRules) RestoreSnapshot(buf []byte) (*ledger, error) {
-	sum, n := binary.Varint(buf)
-	entries, m := binary.Varint(buf[max(n, 0):])
-	if n <= 0 || m <= 0 {
-		return nil, errors.New("short snapshot")
+func (ledgerRules) RestoreSnapshot(r *wire.Reader) *ledger {
+	s := &ledger{r.Varint(), r.Varint(), map[string]int64{}}
+	for len(r.Rest()) > 0 {
+		who := r.Text()
+		s.given[who] = r.Varint()
 	}
-	s := &ledger{sum, entries, map[string]int64{}}
-	for buf = buf[n+m:]; len(buf) > 0; {
-		who, rest, err := cutText(buf)
-		given, n := binary.Varint(rest)
-		if err != nil || n <= 0 {
-			return nil, errors.New("short snapshot")
-		}
-		s.given[who], buf = given, rest[n:]
-	}
-	return s, nil
+	return s
 }
 
 func (ledgerRules) Equal(a, b *ledger) bool {

@@ -6,25 +6,25 @@ import "time"
 // timer measures nothing.
 type loadTimer struct {
 	clock         Clock
-	stats         *counters
+	stats         *engineCounters
 	last          time.Time
 	read, rebuild time.Duration
 }
 
-func (l *log[S, C, E, R]) startTimer() *loadTimer {
+func (l *streamLog[S, C, E, R]) startTimer() *loadTimer {
 	e := l.engine
 	return &loadTimer{clock: e.clock, stats: &e.stats, last: e.clock.Now()}
 }
 
-// reading counts the time since the last call as spent in the store.
-func (t *loadTimer) reading() {
+// countRead counts the time since the last call as spent in the store.
+func (t *loadTimer) countRead() {
 	if t != nil {
 		t.read += t.lap()
 	}
 }
 
-// rebuilding counts the time since the last call as spent folding.
-func (t *loadTimer) rebuilding() {
+// countRebuild counts the time since the last call as spent folding.
+func (t *loadTimer) countRebuild() {
 	if t != nil {
 		t.rebuild += t.lap()
 	}

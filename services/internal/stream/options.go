@@ -3,69 +3,86 @@ package stream
 import (
 	"log/slog"
 	"math/rand/v2"
+	"time"
 )
 
-// Options tune an engine. The zero value is fit for production.
+// Options configure an engine. The zero value is fit for production.
 type Options struct {
-	// Exclusive says that no other process appends to this store, so that a read
-	// may be answered from memory without asking the store for news.
+	// Exclusive promises that no other process appends to this store, so that the
+	// engine answers reads from memory without a request to the store.
 	Exclusive bool
-	// Ties lets chunks of a stream share a millisecond, for domains to which only
+	// AllowEqualTimestamps lets chunks of a stream share a millisecond, for domains to which only
 	// their order matters: commits then follow one another without a pause.
-	Ties bool
+	AllowEqualTimestamps bool
 	// Peers are the other processes over the store; nil when there are none.
 	Peers Peers
-	// MemoryBudget is how many bytes of state may stay resident, 512 MiB when 0.
-	// Streams in use are not dropped, however large they are.
-	MemoryBudget int64
-	// QueueLimit is how many commands may wait in the engine, 16,384 when 0.
-	// Further ones are refused with fault.Unavailable.
-	QueueLimit int64
-	// BatchLimit is how many commands one chunk may hold, 1,024 when 0.
-	BatchLimit int
-	// PayloadLimit is the size in bytes after which no further command joins a
-	// chunk, 1 MiB when 0.
-	PayloadLimit int
-	// SnapshotTail is how many bytes of chunks a stream must have gathered since
-	// its last snapshot before another is worth it, 256 KiB when 0. While the
-	// state is larger than that, the tail must first outgrow the state.
+	// SnapshotTail is the number of bytes of chunks after a stream's last snapshot
+	// from which the next one is written, 256 KiB when 0. While the state is larger
+	// than that, the tail must first outgrow the state.
 	SnapshotTail int
-	// SettleAttempts is how often an append whose outcome is unknown is repeated
-	// before the callers are told so, 8 when 0. The pauses between attempts grow
-	// from 5 milliseconds to 1 second.
-	SettleAttempts int
-	// ConflictLimit is how many lost races in a row a batch survives before its
-	// callers are refused with fault.Unavailable, 300 when 0.
-	ConflictLimit int
-	// GroupMemory is how many groups of other processes a resident stream
-	// remembers, 1,024 when 0: those of a second or so of the busiest stream. Those
-	// who come with older news are told to come again, or are looked up in the log.
-	GroupMemory int
-	// Random gives chunk ids and jitter; a securely seeded generator when nil.
-	// The engine uses it from one goroutine at a time.
-	Random rand.Source
-	// Busy, if set, is asked before a batch needs the store. What it returns, which has
-	// kind fault.Unavailable, is what the callers hear. What may have been stored is
-	// looked for whatever it says.
+	// MemoryBudget limits the bytes of state that stay resident, 512 MiB when 0.
+	// Streams in use are not evicted, however large they are.
+	MemoryBudget int64
+	// Busy, if set, is called before a batch needs the store. Its error, which has
+	// kind fault.Unavailable, is returned to the callers. An append whose outcome is
+	// unknown is settled whatever Busy returns.
 	Busy func() error
-	// Applied, if set, hears how far the log of a stream is known to have come, soon
-	// after any engine's commit that this one learns of. It returns at once. It
-	// hears of the same place more than once and of no place that is not durable.
+	// Applied, if set, is called soon after each commit of any engine that this one
+	// learns of, with the sequence number that the stream has reached. It returns at
+	// once. It may be called more than once with the same position, and only with
+	// durable ones.
 	Applied func(stream string, head uint64)
-	// Logger hears of what no caller is told: failed snapshots, discarded
-	// snapshots. Nothing is logged when nil.
+	// Logger logs what is not returned to a caller: failed and discarded snapshots.
+	// Nothing is logged when nil.
 	Logger *slog.Logger
+
+	tuning internalLimits
+}
+
+// internalLimits holds limits that only tests set.
+type internalLimits struct {
+	// MemoryBudget goes before that of the options.
+	MemoryBudget int64
+	// QueueLimit limits the commands that wait in the engine. Further ones are refused
+	// with fault.Unavailable.
+	QueueLimit int64
+	// BatchLimit limits the commands in one chunk.
+	BatchLimit int
+	// PayloadLimit is the size in bytes after which no further command joins a chunk.
+	PayloadLimit int
+	// SettleTimeout limits how long the engine repeats an append whose outcome is unknown,
+	// before the callers get fault.Uncertain. The last attempt may end later. The pauses
+	// between attempts grow from 5 milliseconds to 1 second.
+	SettleTimeout time.Duration
+	// ConflictLimit limits the races that a batch may lose in a row, before its
+	// callers are refused with fault.Unavailable.
+	ConflictLimit int
+	// GroupMemory limits the groups in the de-duplication window of a resident stream.
+	// The default covers about a second of the busiest stream. Older groups are sent
+	// again by their senders, or looked up in the log.
+	GroupMemory int
+	// KeyLimit limits the keys of requests in a resident stream. The oldest are forgotten.
+	KeyLimit int
+	// Random gives chunk ids and jitter; a securely seeded generator when nil. The
+	// engine uses it from one goroutine at a time.
+	Random rand.Source
+}
+
+func (t internalLimits) withDefaults() internalLimits {
+	setDefault(&t.QueueLimit, 16_384)
+	setDefault(&t.BatchLimit, 1_024)
+	setDefault(&t.PayloadLimit, 1<<20)
+	setDefault(&t.SettleTimeout, 15*time.Second)
+	setDefault(&t.ConflictLimit, 300)
+	setDefault(&t.GroupMemory, 1_024)
+	setDefault(&t.KeyLimit, 65_536)
+	return t
 }
 
 func (o Options) withDefaults() Options {
-	setDefault(&o.MemoryBudget, 512<<20)
-	setDefault(&o.QueueLimit, 16_384)
-	setDefault(&o.BatchLimit, 1_024)
-	setDefault(&o.PayloadLimit, 1<<20)
 	setDefault(&o.SnapshotTail, 256<<10)
-	setDefault(&o.SettleAttempts, 8)
-	setDefault(&o.ConflictLimit, 300)
-	setDefault(&o.GroupMemory, 1_024)
+	setDefault(&o.MemoryBudget, 512<<20)
+	setDefault(&o.tuning.MemoryBudget, o.MemoryBudget)
 	if o.Busy == nil {
 		o.Busy = func() error { return nil }
 	}

@@ -5,17 +5,17 @@ import (
 	"errors"
 )
 
-// Peers are the other processes that serve the same streams. They know where
-// each stream is at home, so that its commands meet in one engine instead of
-// racing from several. Nothing that must be exact rests on them: views may
-// differ, requests may come late, twice or not at all.
+// Peers are the other processes that serve the same streams. They know the owner
+// of each stream, so that its commands meet in one engine instead of racing from
+// several. Exactness does not depend on them: views may differ, and requests may
+// arrive late, twice or not at all.
 type Peers interface {
-	// Owner returns the process at which a stream is at home, and nil when that is
-	// this one or one that cannot be reached now.
+	// Owner returns the peer that owns the stream, or nil if this process owns it or
+	// the owner is unreachable.
 	Owner(name string) Peer
-	// Rivals returns how many other processes probably append to a stream, too,
-	// because one of them cannot reach the one at which it is at home.
-	Rivals(name string) int
+	// Contenders returns how many other processes probably append to the stream too,
+	// because one of them cannot reach its owner.
+	Contenders(name string) int
 }
 
 // Peer is another process.
@@ -28,5 +28,5 @@ type Peer interface {
 	Send(ctx context.Context, request []byte) (answer []byte, err error)
 }
 
-// ErrNotSent marks a request to a peer that nobody will deal with.
+// ErrNotSent marks a request that no peer will process.
 var ErrNotSent = errors.New("stream: the request was not sent")

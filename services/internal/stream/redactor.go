@@ -1,78 +1,85 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// redactor is an erasure or a trim under way. All it knows it has read from the log,
-// so that it does not matter who has done the steps before the next.
-type redactor[S, C, E, R any] struct {
+// logRedaction is an erasure, a truncation or a purge under way. All its state comes from
+// the log, so any process may have done the earlier steps.
+type logRedaction[S, C, E, R any] struct {
 	engine *Engine[S, C, E, R]
 	name   string
-	wanted *notice
+	wanted *controlRecord
 	// inspect looks at a chunk that was read, for found.
-	inspect func(chunk *Chunk, n *notice, entries []E) error
-	// rewritten is told of each chunk that an erasure concerns, trimmed of each that a
-	// trim takes.
-	rewritten func(n *notice, entries uint64)
-	trimmed   func(chunk *Chunk)
-	// changed says that a chunk was appended or replaced.
+	inspect func(chunk *Chunk, n *controlRecord, entries []E) error
+	// rewritten is called for each chunk that an erasure concerns, onTruncated for each
+	// that a truncation empties.
+	rewritten   func(n *controlRecord, entries uint64)
+	onTruncated func(chunk *Chunk)
+	// changed is set when a chunk was appended or replaced.
 	changed bool
 
 	// What the log says up to the head of log, which has no state.
-	log    *log[S, C, E, R]
-	found  bool   // there is something to do
-	begun  *Chunk // the notice of what is not finished
-	sealed uint64 // the last seal
-	last   uint64 // the last notice that renames, or the base's head: older snapshots are of no use
-	base   uint64 // the base's head
+	log         *streamLog[S, C, E, R]
+	found       bool   // the log holds entries to erase or to truncate
+	begun       *Chunk // the control record of what is not finished
+	checksumSeq uint64 // the last checksum record
+	last        uint64 // the last control record that renames, or the checkpoint's head: older snapshots are of no use
+	checkpoint  uint64 // the checkpoint's head
 
-	// husks is up to which chunk all are known to be trimmed.
-	husks uint64
+	// tombstones is the sequence number up to which all chunks are known to be
+	// truncated.
+	tombstones uint64
 }
 
-// run takes the next step until there is none, and reports whether what was wanted
-// has been begun and finished.
-func (x *redactor[S, C, E, R]) run(ctx context.Context) (done bool, err error) {
-	x.forget()
+// runSteps takes the next step until none is left, and reports whether the wanted
+// erasure or truncation was begun and finished.
+func (x *logRedaction[S, C, E, R]) runSteps(ctx context.Context) (done bool, err error) {
+	x.resetLog()
 	for {
-		if err := x.read(ctx); err != nil {
+		if err := x.readLog(ctx); err != nil {
 			return false, err
 		}
 		switch {
 		case x.begun != nil:
-			switch ours, err := x.finish(ctx); {
-			case errors.Is(err, ErrConflict): // somebody else has finished it and begun another
+			switch ours, err := x.finishBegun(ctx); {
+			case errors.Is(err, ErrConflict): // another process has finished it and begun the next
 			case err != nil || ours:
 				return ours, err
 			}
-			x.forget()
+			x.resetLog()
 		case !x.found:
 			return false, nil
 		default:
-			x.husks = x.base // for nothing is unfinished
-			if err := x.append(ctx, x.wanted); err != nil && !errors.Is(err, ErrConflict) {
+			x.tombstones = x.checkpoint // for nothing is unfinished
+			if x.wanted.hasKind(recordPurging) {
+				x.wanted.until = x.log.head.Seq
+			}
+			if err := x.appendRecord(ctx, x.wanted); err != nil && !errors.Is(err, ErrConflict) {
 				return false, err
 			}
 		}
 	}
 }
 
-// forget makes the log unread.
-func (x *redactor[S, C, E, R]) forget() {
-	x.log = &log[S, C, E, R]{engine: x.engine, name: x.name}
-	x.found, x.begun, x.sealed, x.last, x.base = false, nil, 0, 0, 0
+// resetLog makes readLog start from the beginning of the log.
+func (x *logRedaction[S, C, E, R]) resetLog() {
+	x.log = &streamLog[S, C, E, R]{engine: x.engine, name: x.name}
+	x.found, x.begun, x.checksumSeq, x.last, x.checkpoint = false, nil, 0, 0, 0
 }
 
-// read reads on in the log.
-func (x *redactor[S, C, E, R]) read(ctx context.Context) error {
-	for chunk, err := range x.engine.present(ctx, x.name, x.log.head.Seq) {
+// readLog reads the log from the last chunk read to the end.
+func (x *logRedaction[S, C, E, R]) readLog(ctx context.Context) error {
+	for chunk, err := range x.engine.presentChunks(ctx, x.name, x.log.head.Seq) {
 		if err != nil {
-			return unread(err)
+			return readError(err)
 		}
-		_, n, entries, err := x.log.next(&chunk, nil)
+		_, n, entries, err := x.log.readNext(&chunk, nil)
 		if err != nil {
 			return err
 		}
@@ -81,26 +88,26 @@ func (x *redactor[S, C, E, R]) read(ctx context.Context) error {
 		}
 		x.log.head = chunk.head()
 		switch {
-		case n.is(noticeHusk): // a trim has gone past the head
-			x.forget()
-			return x.read(ctx)
-		case n.is(noticeBase):
-			x.log.head, x.last, x.base = n.base.Head, n.base.Head.Seq, n.base.Head.Seq
-		case n.is(noticeSealed):
-			x.sealed = chunk.Seq
-		case n.opens():
+		case n.hasKind(recordTombstone): // a truncation has gone past the head
+			x.resetLog()
+			return x.readLog(ctx)
+		case n.hasKind(recordCheckpoint):
+			x.log.head, x.last, x.checkpoint = n.checkpoint.Head, n.checkpoint.Head.Seq, n.checkpoint.Head.Seq
+		case n.hasKind(recordChecksum):
+			x.checksumSeq = chunk.Seq
+		case n.isUnfinished():
 			x.begun = &chunk
 		}
-		if n.renames() {
+		if n.replacesIDs() || n.startsAgain() {
 			x.last = chunk.Seq
 		}
 	}
 	return nil
 }
 
-// present yields the chunks of a stream after a number, without those that a trim
-// has taken: after the base come those after its head.
-func (e *Engine[S, C, E, R]) present(ctx context.Context, name string, after uint64) iter.Seq2[Chunk, error] {
+// presentChunks yields the chunks of a stream after a number, without tombstones:
+// after the checkpoint come the chunks after its head.
+func (e *Engine[S, C, E, R]) presentChunks(ctx context.Context, name string, after uint64) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
 		for more := true; more; {
 			more = false
@@ -111,8 +118,8 @@ func (e *Engine[S, C, E, R]) present(ctx context.Context, name string, after uin
 				if chunk.Seq > 1 || chunk.Count > 0 {
 					continue
 				}
-				if base, err := baseIn(&chunk); base != nil && err == nil {
-					after, more = base.base.Head.Seq, true
+				if checkpoint, err := checkpointIn(&chunk); checkpoint != nil && err == nil {
+					after, more = checkpoint.checkpoint.Head.Seq, true
 					break
 				}
 			}
@@ -120,79 +127,84 @@ func (e *Engine[S, C, E, R]) present(ctx context.Context, name string, after uin
 	}
 }
 
-// baseIn returns the base that a chunk holds, nil when it holds none.
-func baseIn(chunk *Chunk) (*notice, error) {
+// checkpointIn returns the checkpoint that a chunk holds, nil when it holds none.
+func checkpointIn(chunk *Chunk) (*controlRecord, error) {
 	_, encoded, err := splitPayload(chunk)
 	if err != nil {
 		return nil, err
 	}
-	n, err := noticeIn(chunk, encoded)
-	if !n.is(noticeBase) {
+	n, err := controlRecordIn(chunk, encoded)
+	if !n.hasKind(recordCheckpoint) {
 		return nil, err
 	}
 	return n, err
 }
 
-// append appends a notice to the log as it was read.
-func (x *redactor[S, C, E, R]) append(ctx context.Context, n *notice) error {
-	if err := x.log.pace(ctx, 0); err != nil {
+// appendRecord appends a control record to the log as it was read.
+func (x *logRedaction[S, C, E, R]) appendRecord(ctx context.Context, n *controlRecord) error {
+	if err := x.log.paceCommit(ctx, 0); err != nil {
 		return err
 	}
 	head := x.log.head
 	err := x.engine.store.Append(ctx, Chunk{
 		Stream:  x.name,
 		Seq:     head.Seq + 1,
-		At:      x.log.stamp(),
-		ID:      x.engine.random.id(),
+		At:      x.log.nextTime(),
+		ID:      x.engine.random.newChunkID(),
 		Prev:    head.Sum,
-		Payload: n.payload(),
+		Payload: n.encodePayload(),
 	})
-	x.changed = x.changed || !notStored(err)
+	x.changed = x.changed || !fault.NothingStored(err)
+	if errors.Is(err, ErrConflict) { // the caller reads on, and it may be too early for that
+		err = cmp.Or(x.engine.clock.Sleep(ctx, minTurn), err)
+	}
 	return err
 }
 
-// finish finishes what was begun, and reports whether it is what is wanted.
-func (x *redactor[S, C, E, R]) finish(ctx context.Context) (ours bool, err error) {
+// finishBegun finishes the erasure or truncation that was begun, and reports whether
+// it is the wanted one.
+func (x *logRedaction[S, C, E, R]) finishBegun(ctx context.Context) (ours bool, err error) {
 	begun := *x.begun
-	n, err := decodeNotice(begun.Payload[len(noGroups):])
+	n, err := decodeControlRecord(begun.Payload[len(noGroups):])
 	if err != nil {
 		return false, err
 	}
 	x.changed = true
 	var seal Digest
-	if n.is(noticeTrimming) {
-		seal, err = x.trim(ctx, n, begun.Seq)
+	if n.hasKind(recordTruncating) || n.hasKind(recordPurging) {
+		seal, err = x.truncateChunks(ctx, n, begun.Seq)
 	} else {
-		seal, err = x.rewrite(ctx, n, begun.Seq)
+		seal, err = x.rewriteChunks(ctx, n, begun.Seq)
 	}
 	if err != nil {
 		return false, err
 	}
-	closed := begun.redactedTo(n.close().payload())
-	if err := x.seal(ctx, seal.sealing(&closed), begun.Seq); err != nil {
+	closed := begun.redactedTo(n.asFinished().encodePayload())
+	if err := x.ensureChecksum(ctx, seal.withChunk(&closed), begun.Seq); err != nil {
 		return false, err
 	}
-	if n.renames() {
+	if n.replacesIDs() || n.startsAgain() {
 		if err := x.engine.store.DeleteSnapshot(ctx, x.name); err != nil {
 			return false, err
 		}
 	}
-	return n.equal(x.wanted), x.engine.store.Replace(ctx, closed, begun.Sum())
+	return n.sameStart(x.wanted), x.engine.store.Replace(ctx, closed, begun.Sum())
 }
 
-// seal makes sure that there is a seal after the notice with the given number. The
-// error is ErrConflict if a later trim has taken the notice, whose seal may be gone
-// with it: a second one, after the later notice, would be taken for the later's own.
-func (x *redactor[S, C, E, R]) seal(ctx context.Context, seal Digest, begun uint64) error {
-	for x.sealed < begun {
-		err := x.append(ctx, &notice{kind: noticeSealed, seal: seal})
+// ensureChecksum appends a checksum record unless the log has one after the control
+// record with the given number. The error is ErrConflict if a later truncation has
+// emptied the control record, whose checksum record may be gone with it: a second one,
+// after the later control record, would count as the later's own.
+func (x *logRedaction[S, C, E, R]) ensureChecksum(ctx context.Context, seal Digest, begun uint64) error {
+	for x.checksumSeq < begun {
+		err := x.appendRecord(ctx, &controlRecord{kind: recordChecksum, checksum: seal})
 		if err != nil && !errors.Is(err, ErrConflict) {
 			return err
 		}
-		if err := x.read(ctx); err != nil {
+		if err := x.readLog(ctx); err != nil {
 			return err
 		}
-		if x.base >= begun {
+		if x.checkpoint >= begun {
 			return ErrConflict
 		}
 	}

@@ -4,51 +4,49 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"sync"
+
+	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
-// Serve deals with a request that another process sent with [Peer.Send], and
-// returns the answer to send back. An error means that the request makes no
-// sense.
+// Serve runs a request that another process sent with [Peer.Send], and returns the
+// answer to send back. An error means that the request is malformed: then nothing is run.
 func (e *Engine[S, C, E, R]) Serve(ctx context.Context, request []byte) ([]byte, error) {
-	var frames [][]byte
-	for rest := request; len(rest) > 0; {
-		frame, tail, err := cutFramed(rest)
+	var names []string
+	var calls []*submittedCall[C, R]
+	for r := wire.NewReader(request); len(r.Rest()) > 0; {
+		frame := r.Bytes()
+		if err := r.Err(); err != nil {
+			return nil, err
+		}
+		name, c, err := e.decodeGroup(frame)
 		if err != nil {
 			return nil, err
 		}
-		frames, rest = append(frames, frame), tail
+		names, calls = append(names, name), append(calls, c)
 	}
-	answers := make([][]byte, len(frames))
-	errs := make([]error, len(frames))
-	var groups sync.WaitGroup
-	for i, frame := range frames {
-		groups.Go(func() { answers[i], errs[i] = e.serveGroup(ctx, frame) })
+	running := make([]localCall[S, C, E, R], len(calls))
+	for i, c := range calls {
+		running[i] = e.beginLocally(names[i], c)
 	}
-	groups.Wait()
 	var answer []byte
-	for _, a := range answers {
-		answer = appendFramed(answer, a)
+	for _, r := range running {
+		answer = wire.AppendBytes(answer, e.answerGroup(r.call, r.finish(ctx)))
 	}
-	return answer, errors.Join(errs...)
+	return answer, nil
 }
 
-func (e *Engine[S, C, E, R]) serveGroup(ctx context.Context, frame []byte) ([]byte, error) {
-	name, c, err := e.decodeGroup(frame)
-	if err != nil {
-		return nil, err
-	}
-	err = e.run(ctx, name, c)
+// answerGroup returns the answer to a group that was run.
+func (e *Engine[S, C, E, R]) answerGroup(c *submittedCall[C, R], err error) []byte {
 	switch {
 	case err == nil:
-		return e.encodeOutcomes(answerHeader(groupDone, c.head), c.outcomes), nil
-	case errors.Is(err, errStale):
-		return answerHeader(groupStale, c.head), nil
+		return e.encodeOutcomes(answerHeader(groupDone, c.head), c.outcomes)
+	case errors.Is(err, errStaleWatermark):
+		return answerHeader(groupStale, c.head)
 	case errors.Is(err, errClosed):
-		return answerHeader(groupClosed, 0), nil
+		return answerHeader(groupClosed, 0)
 	}
 	// The call may be under way still, so nothing of it is looked at.
-	return appendFault(answerHeader(groupFailed, 0), err), nil
+	return appendFault(answerHeader(groupFailed, 0), err)
 }
 
 func answerHeader(status byte, head uint64) []byte {

@@ -7,23 +7,23 @@ import (
 
 // Stats are totals since the engine was made, but for the first three.
 type Stats struct {
-	Streams       int   // resident streams
-	ResidentBytes int64 // their states, as Rules.Size has it
-	Waiting       int64 // commands in waiting
-	Commits       uint64
-	Entries       uint64
-	Conflicts     uint64 // appends that lost the race for their sequence number
-	Unsettled     uint64 // appends whose outcome stayed unknown
-	Evictions     uint64
-	Forwarded     uint64 // calls passed to the process where their stream is at home
-	Recovered     uint64 // groups passed on whose outcome was looked for in the log
-	Snapshots     uint64
-	Loads         uint64
-	LoadRead      time.Duration // of the loads, time spent in the store
-	LoadRebuild   time.Duration // of the loads, time spent folding
+	Streams         int   // resident streams
+	ResidentBytes   int64 // their states, as Rules.Size has it
+	Queued          int64 // commands in waiting
+	Commits         uint64
+	Entries         uint64
+	Conflicts       uint64 // appends that lost the race for their sequence number
+	UnknownOutcomes uint64 // appends whose outcome stayed unknown
+	Evictions       uint64
+	Forwarded       uint64 // calls sent to the owner of their stream
+	Settled         uint64 // forwarded groups whose outcome was looked for in the log
+	Snapshots       uint64
+	Loads           uint64
+	LoadRead        time.Duration // of the loads, time spent in the store
+	LoadRebuild     time.Duration // of the loads, time spent folding
 }
 
-type counters struct {
+type engineCounters struct {
 	commits, entries, conflicts, unsettled, evictions, snapshots, loads, forwarded, recovered atomic.Uint64
 	loadRead, loadRebuild                                                                     atomic.Int64
 }
@@ -34,19 +34,19 @@ func (e *Engine[S, C, E, R]) Stats() Stats {
 	streams, bytes := e.resident.Len(), e.bytes
 	e.mu.Unlock()
 	return Stats{
-		Streams:       streams,
-		ResidentBytes: bytes,
-		Waiting:       e.waiting.Load(),
-		Commits:       e.stats.commits.Load(),
-		Entries:       e.stats.entries.Load(),
-		Conflicts:     e.stats.conflicts.Load(),
-		Unsettled:     e.stats.unsettled.Load(),
-		Evictions:     e.stats.evictions.Load(),
-		Forwarded:     e.stats.forwarded.Load(),
-		Recovered:     e.stats.recovered.Load(),
-		Snapshots:     e.stats.snapshots.Load(),
-		Loads:         e.stats.loads.Load(),
-		LoadRead:      time.Duration(e.stats.loadRead.Load()),
-		LoadRebuild:   time.Duration(e.stats.loadRebuild.Load()),
+		Streams:         streams,
+		ResidentBytes:   bytes,
+		Queued:          e.waiting.Load(),
+		Commits:         e.stats.commits.Load(),
+		Entries:         e.stats.entries.Load(),
+		Conflicts:       e.stats.conflicts.Load(),
+		UnknownOutcomes: e.stats.unsettled.Load(),
+		Evictions:       e.stats.evictions.Load(),
+		Forwarded:       e.stats.forwarded.Load(),
+		Settled:         e.stats.recovered.Load(),
+		Snapshots:       e.stats.snapshots.Load(),
+		Loads:           e.stats.loads.Load(),
+		LoadRead:        time.Duration(e.stats.loadRead.Load()),
+		LoadRebuild:     time.Duration(e.stats.loadRebuild.Load()),
 	}
 }

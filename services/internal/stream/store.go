@@ -8,10 +8,10 @@ import (
 	"iter"
 )
 
-// ErrConflict is what Append returns when the stream already holds a chunk with
-// that sequence number. Nothing was stored by that call; the chunk that is
-// there may still be the caller's own, stored by an earlier attempt whose
-// answer was lost.
+// ErrConflict is the error of Append when the stream already holds a chunk with that
+// sequence number, for good. Nothing was stored by that call; the chunk that is there may
+// still be the caller's own, stored by an earlier attempt whose answer was lost. Until
+// Chunks yields that chunk, the outcome of the append is unknown.
 var ErrConflict = errors.New("stream: sequence number is taken")
 
 // ErrDamaged marks stored data that is not what was written: a gap, a broken
@@ -25,13 +25,13 @@ type Digest [sha256.Size]byte
 // unknown can be recognised when it is read back.
 type ChunkID [16]byte
 
-// faded returns what an id becomes when its chunk is redacted: whoever knows the
-// id recognises it, nobody can find the id from it. So the digest of the chunk as
-// it was does not tell whether a guess at what was redacted is right.
-func (id ChunkID) faded() (faded ChunkID) {
+// hashed returns the one-way hash that replaces the id of a redacted chunk. Code
+// that knows the id recognises it. Without the id, the digest of the chunk as it was
+// cannot confirm a guess at what was redacted.
+func (id ChunkID) hashed() (hashed ChunkID) {
 	sum := sha256.Sum256(id[:])
-	copy(faded[:], sum[:])
-	return faded
+	copy(hashed[:], sum[:])
+	return hashed
 }
 
 // Chunk is one append: the entries of one batch of commands. It is immutable
@@ -42,14 +42,14 @@ type Chunk struct {
 	// Seq numbers the chunks of a stream from 1 without gaps.
 	Seq uint64
 	// At is the server time of the batch in Unix milliseconds; it rises from chunk
-	// to chunk, strictly unless Options.Ties.
+	// to chunk, strictly unless Options.AllowEqualTimestamps.
 	At int64
 	// ID is unique to the attempt that wrote the chunk.
 	ID ChunkID
 	// Prev is the Link of the chunk before, zero for the first: the hash chain.
 	Prev Digest
 	// Original is the Sum of the chunk as it was appended if an erasure has redacted
-	// it, zero if none has. The ID of a redacted chunk has faded.
+	// it, zero if none has. The ID of a redacted chunk is hashed.
 	Original Digest
 	// Count is the number of entries in Payload.
 	Count int
@@ -60,7 +60,7 @@ type Chunk struct {
 // Link returns the digest by which the chunk after refers to this one: that of
 // the chunk as it was appended.
 func (c *Chunk) Link() Digest {
-	if c.redacted() {
+	if c.isRedacted() {
 		return c.Original
 	}
 	return c.Sum()
@@ -68,20 +68,20 @@ func (c *Chunk) Link() Digest {
 
 func (c *Chunk) head() Head { return Head{Seq: c.Seq, At: c.At, Sum: c.Link()} }
 
-func (c *Chunk) redacted() bool { return c.Original != Digest{} }
+func (c *Chunk) isRedacted() bool { return c.Original != Digest{} }
 
 // by reports whether the chunk is that of the attempt with the given id.
-func (c *Chunk) by(id ChunkID) bool {
-	if c.redacted() {
-		id = id.faded()
+func (c *Chunk) writtenBy(id ChunkID) bool {
+	if c.isRedacted() {
+		id = id.hashed()
 	}
 	return c.ID == id
 }
 
-// redactedTo returns the chunk with another payload in the place of its own.
+// redactedTo returns the chunk with another payload instead of its own.
 func (c Chunk) redactedTo(payload []byte) Chunk {
-	if !c.redacted() {
-		c.Original, c.ID = c.Sum(), c.ID.faded()
+	if !c.isRedacted() {
+		c.Original, c.ID = c.Sum(), c.ID.hashed()
 	}
 	c.Payload = payload
 	return c
@@ -98,7 +98,7 @@ func (c *Chunk) Sum() Digest {
 	header = append(header, c.ID[:]...)
 	header = append(header, c.Prev[:]...)
 	header = binary.BigEndian.AppendUint64(header, uint64(c.Count))
-	if c.redacted() {
+	if c.isRedacted() {
 		header = append(header, c.Original[:]...)
 	}
 	h := sha256.New()
@@ -136,20 +136,23 @@ type Snapshot struct {
 // Errors from a done context are of the second sort, unless the store knows.
 type Store interface {
 	// Append stores chunk durably if its stream has no chunk with that Seq, and
-	// returns ErrConflict if it has. The store does not check that Seq-1 exists.
+	// returns ErrConflict if it has. Reads may lag behind that refusal: Chunks yields the
+	// chunk that is there later, or at once. Where a store cannot tell whether that chunk
+	// stays, the outcome of the append is unknown, and ErrConflict is not its error.
+	// The store does not check that Seq-1 exists.
 	// The caller does not change chunk.Payload afterwards.
 	Append(ctx context.Context, chunk Chunk) error
 
 	// Chunks yields the chunks of a stream with Seq > after in ascending order:
 	// at least all whose Append returned nil before the call, or up to a gap: no
-	// engine appends before it has seen the chunk before. It reads in bounded steps and holds nothing locked between two of them, so that a slow consumer
-	// hurts nobody. The first error ends it.
+	// engine appends before it has seen the chunk before. It reads in bounded steps and holds no
+	// lock between two of them, so that a slow consumer delays no other caller. The first error ends it.
 	Chunks(ctx context.Context, stream string, after uint64) iter.Seq2[Chunk, error]
 
-	// Replace stores chunk durably in the place of the one with its stream and Seq,
-	// whose Sum must be expect, and returns ErrConflict if that one is not there. A
-	// chunk that is there already is not an error. A reader sees one or the other.
-	// Those who replace a chunk at the same time agree on what by.
+	// Replace durably replaces the chunk with the stream and Seq of chunk, whose Sum
+	// must be expect, and returns ErrConflict if that one is not there. A chunk that
+	// is there already is not an error. A reader sees one or the other. Callers that
+	// replace a chunk at the same time replace it by the same one.
 	Replace(ctx context.Context, chunk Chunk, expect Digest) error
 
 	// SaveSnapshot replaces the stream's snapshot. A crash during it leaves the

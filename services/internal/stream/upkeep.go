@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// Upkeep is what there is to do with the streams of an engine whatever they hold.
+// Admin is the set of domain-independent maintenance operations on streams.
 // [Engine] describes each. The service of a domain embeds its engine as this, so
-// that it offers all of it and keeps commands, queries and entries to itself.
-type Upkeep interface {
+// that it offers these operations and keeps commands, queries and entries to itself.
+type Admin interface {
 	Serve(ctx context.Context, request []byte) ([]byte, error)
 	Verify(ctx context.Context, name string) (Report, error)
-	Linked(ctx context.Context, name string, ids []string) ([]string, error)
-	Erase(ctx context.Context, name string, viewer Viewer) (Erased, error)
-	Trim(ctx context.Context, name string, before time.Time) (Trimmed, error)
-	Trimmable(ctx context.Context, name string, before time.Time) (bool, error)
+	RelatedIDs(ctx context.Context, name string, ids []string) ([]string, error)
+	Erase(ctx context.Context, name string, viewer Viewer) (Erasure, error)
+	Truncate(ctx context.Context, name string, before time.Time) (Truncation, error)
+	NeedsTruncation(ctx context.Context, name string, before time.Time) (bool, error)
+	Purge(ctx context.Context, name string, before time.Time, dryRun bool) (PurgeResult, error)
 	DropSnapshot(ctx context.Context, name string, before time.Time) (bool, error)
 	Stats() Stats
 	Close(ctx context.Context) error

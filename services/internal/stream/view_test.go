@@ -11,8 +11,8 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
-// view is what one node believes about where streams are at home. It is often
-// wrong, and what it sends is lost, late, doubled or left without an answer.
+// view holds one node's belief about the owners of streams. It is often wrong, and its
+// requests are lost, late, doubled or left without an answer.
 type view struct {
 	world  *world
 	node   *node
@@ -48,7 +48,7 @@ func (v *view) Owner(string) stream.Peer {
 	return &link{view: v, to: owner}
 }
 
-func (v *view) Rivals(string) int { return max(0, v.roll(4)-1) }
+func (v *view) Contenders(string) int { return max(0, v.roll(4)-1) }
 
 // link is the way from one node to another.
 type link struct {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
 )
 
@@ -29,7 +28,7 @@ func TestLoggerWritesJSONOfItsLevel(t *testing.T) {
 	}
 }
 
-// scrape returns what Prometheus would read.
+// scrape returns the text that Prometheus reads.
 func scrape(t *testing.T, m *telemetry.Metrics) string {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -47,7 +46,7 @@ func wantLines(t *testing.T, text string, lines ...string) {
 	}
 }
 
-// A client cannot make new series by inventing methods.
+// A client cannot create time series by inventing methods.
 func TestRequestsAreObserved(t *testing.T) {
 	m := telemetry.NewMetrics()
 	for _, method := range []string{"GET", "GET", "BREW", "X-1", "X-2"} {
@@ -64,18 +63,25 @@ func TestRequestsAreObserved(t *testing.T) {
 	}
 }
 
-// The engines of several domains and the metrics of several processes do not
-// meet, and figures are read when they are asked for.
-func TestStreams(t *testing.T) {
-	stats := stream.Stats{Commits: 7, LoadRead: 1500 * time.Millisecond}
-	for _, commits := range []string{"7", "8"} {
+// Several collectors share a prefix, metrics of several instances are separate, and
+// samples are taken at each scrape.
+func TestRegister(t *testing.T) {
+	commits := 7
+	for _, want := range []string{"7", "8"} {
 		m := telemetry.NewMetrics()
-		m.Streams("voting", func() stream.Stats { return stats })
-		m.Streams("ranking", func() stream.Stats { return stream.Stats{} })
+		m.Register("acclaim_stream_", func() []telemetry.Sample {
+			return []telemetry.Sample{telemetry.Counter("commits_total", "Commits.", commits).With("domain", "voting")}
+		})
+		m.Register("acclaim_stream_", func() []telemetry.Sample {
+			return []telemetry.Sample{
+				telemetry.Counter("commits_total", "Commits.", 0).With("domain", "ranking"),
+				telemetry.Gauge("load", "Load.", 1.5).With("domain", "ranking").With("phase", "read"),
+			}
+		})
 		wantLines(t, scrape(t, m),
-			`acclaim_stream_commits_total{domain="voting"} `+commits,
+			`acclaim_stream_commits_total{domain="voting"} `+want,
 			`acclaim_stream_commits_total{domain="ranking"} 0`,
-			`acclaim_stream_load_seconds_total{domain="voting",phase="read"} 1.5`)
-		stats.Commits++
+			`acclaim_stream_load{domain="ranking",phase="read"} 1.5`)
+		commits++
 	}
 }

@@ -1,14 +1,16 @@
 package tenant
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 )
 
-// reportFunc reports what is wrong with a field of an entry.
+// reportFunc reports a problem with a field of an entry.
 type reportFunc func(field, format string, args ...any)
 
 // at returns a report whose fields are below the given one.
@@ -21,35 +23,36 @@ func (r reportFunc) at(parent string) reportFunc {
 	}
 }
 
-// builder makes a registry of the entries of a file and gathers what is wrong
-// with them.
-type builder struct {
+// registryBuilder makes a registry of the entries of a file and gathers their problems.
+type registryBuilder struct {
 	registry *Registry
 	problems []error
-	// production holds who has each production secret, sandbox all the secrets of
-	// the sandbox: they are compared when all entries are known.
-	production map[string]*Extension
-	sandbox    []sandboxSecret
+	// keys are those of all extensions, in the order of the file: they are compared when
+	// all entries are known.
+	keys []declaredKey
 }
 
-type sandboxSecret struct {
-	value  string
-	report reportFunc
+// declaredKey is a key of an extension, which the registry has to tell from all others.
+type declaredKey struct {
+	environment Environment
+	extension   *Extension
+	value       string
+	report      reportFunc
+	field       string // with its entry
 }
 
-func newBuilder() *builder {
-	return &builder{
+func newBuilder() *registryBuilder {
+	return &registryBuilder{
 		registry: &Registry{
 			byClientID: map[string]*Extension{},
 			byAppID:    map[string]*Extension{},
-			origins:    map[Environment]origins{Production: {}, Sandbox: {}},
+			origins:    map[Environment]originSet{Production: {}, Sandbox: {}},
 		},
-		production: map[string]*Extension{},
 	}
 }
 
-// reporter returns the report for the entry at index i.
-func (b *builder) reporter(i int, clientID string) reportFunc {
+// reporterFor returns the report for the entry at index i.
+func (b *registryBuilder) reporterFor(i int, clientID string) reportFunc {
 	entry := fmt.Sprintf("extensions[%d]", i)
 	if clientID != "" {
 		entry += fmt.Sprintf(" %q", clientID)
@@ -59,24 +62,51 @@ func (b *builder) reporter(i int, clientID string) reportFunc {
 	}
 }
 
-// build returns the registry, or all that is wrong with its entries.
-func (b *builder) build() (*Registry, error) {
-	for _, secret := range b.sandbox {
-		if owner, shared := b.production[secret.value]; shared {
-			secret.report("", "is also a production secret of %q", owner.ClientID)
-		}
-	}
+// buildRegistry returns the registry, or all that is wrong with its entries.
+func (b *registryBuilder) buildRegistry() (*Registry, error) {
+	b.compareKeys()
 	if len(b.problems) > 0 {
 		return nil, errors.Join(b.problems...)
 	}
 	return b.registry, nil
 }
 
-// add adds the entry at index i.
-func (b *builder) add(i int, raw json.RawMessage) {
+// compareKeys refuses keys that verify tokens of two extensions, which would cross, or of
+// both environments. It notes which ones are short or published.
+func (b *registryBuilder) compareKeys() {
+	type place struct {
+		environment Environment
+		value       string
+	}
+	holders := map[place]*Extension{}
+	for _, k := range b.keys {
+		if _, taken := holders[place{k.environment, k.value}]; !taken {
+			holders[place{k.environment, k.value}] = k.extension
+		}
+	}
+	for _, k := range b.keys {
+		if k.environment == Sandbox {
+			if holder, shared := holders[place{Production, k.value}]; shared {
+				k.report("", "is also a production secret of %q", holder.ClientID)
+			}
+		}
+		if holder := holders[place{k.environment, k.value}]; holder != k.extension {
+			k.report("", "is also a %s secret of %q", k.environment, holder.ClientID)
+		}
+		switch {
+		case strings.HasPrefix(k.value, samplePrefix):
+			b.registry.sampleKeys = append(b.registry.sampleKeys, k.field)
+		case len(k.value) < shortKeyBytes:
+			b.registry.shortKeys = append(b.registry.shortKeys, k.field)
+		}
+	}
+}
+
+// addExtension adds the entry at index i.
+func (b *registryBuilder) addExtension(i int, raw json.RawMessage) {
 	var block extensionBlock
 	err := unmarshalStrict(raw, &block)
-	report := b.reporter(i, block.ClientID)
+	report := b.reporterFor(i, block.ClientID)
 	if err != nil {
 		b.problems = append(b.problems, fmt.Errorf("extensions[%d] %q: %w", i, block.ClientID, err))
 		return
@@ -87,6 +117,9 @@ func (b *builder) add(i int, raw json.RawMessage) {
 		OwnerUserID:  block.OwnerUserID,
 		AdminUserIDs: block.AdminUserIDs,
 		ExternalRole: block.ExternalRole,
+
+		GlobalPolls:         cmp.Or(block.GlobalPolls, "broadcaster"),
+		ViewersCreateGlobal: block.ViewersGlobal == nil || *block.ViewersGlobal,
 	}
 	b.checkNames(extension, report)
 	b.addSettings(extension, block, report)
@@ -100,10 +133,10 @@ var idPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 const idProblem = "must be 1 to 128 letters, digits, dots, hyphens or underscores"
 
 // checkNames checks the ids and roles of an extension and enters it under its ids.
-func (b *builder) checkNames(extension *Extension, report reportFunc) {
-	b.claim(b.registry.byClientID, extension.ClientID, extension, report.at("clientID"))
+func (b *registryBuilder) checkNames(extension *Extension, report reportFunc) {
+	b.claimID(b.registry.byClientID, extension.ClientID, extension, report.at("clientID"))
 	for i, appID := range extension.AppIDs {
-		b.claim(b.registry.byAppID, appID, extension, report.at(fmt.Sprintf("appIDs[%d]", i)))
+		b.claimID(b.registry.byAppID, appID, extension, report.at(fmt.Sprintf("appIDs[%d]", i)))
 	}
 	if i := slices.Index(extension.AdminUserIDs, ""); i >= 0 {
 		report(fmt.Sprintf("adminUserIDs[%d]", i), "is empty")
@@ -111,10 +144,13 @@ func (b *builder) checkNames(extension *Extension, report reportFunc) {
 	if role := extension.ExternalRole; role != "" && role != "backend" {
 		report("externalRole", `is %q, should be empty or "backend"`, role)
 	}
+	if !slices.Contains([]string{"broadcaster", "admin", "backend"}, extension.GlobalPolls) {
+		report("globalPolls", `is %q, should be "broadcaster", "admin" or "backend"`, extension.GlobalPolls)
+	}
 }
 
-// claim enters an extension under an id, unless another one has it.
-func (b *builder) claim(index map[string]*Extension, id string, extension *Extension, report reportFunc) {
+// claimID enters an extension under an id, unless another one has it.
+func (b *registryBuilder) claimID(index map[string]*Extension, id string, extension *Extension, report reportFunc) {
 	if !idPattern.MatchString(id) {
 		report("", idProblem)
 		return
@@ -126,25 +162,42 @@ func (b *builder) claim(index map[string]*Extension, id string, extension *Exten
 	index[id] = extension
 }
 
-// addSettings gives an extension what it has for each environment.
-func (b *builder) addSettings(extension *Extension, block extensionBlock, report reportFunc) {
+// addSettings sets the settings of an extension for each environment.
+func (b *registryBuilder) addSettings(extension *Extension, block extensionBlock, report reportFunc) {
 	if len(block.Secrets)+len(block.Sandbox.Secrets) == 0 {
 		report("secrets", "is empty")
 	}
 	production := settings{origins: newOrigins(defaultOrigins(extension.ClientID)), limits: defaultLimits()}
-	production = block.production().over(production, block.OwnerUserID, report)
-	for _, secret := range production.secrets {
-		b.production[string(secret.Value)] = extension
-	}
-	sandbox := block.Sandbox.over(production, block.OwnerUserID, report.at("sandbox"))
-	for i, secret := range block.Sandbox.Secrets {
-		if decoded, err := secret.decode(); err == nil {
-			field := fmt.Sprintf("sandbox.secrets[%d]", i)
-			b.sandbox = append(b.sandbox, sandboxSecret{string(decoded.Value), report.at(field)})
-		}
-	}
+	production = block.productionBlock().overrideSettings(production, block.OwnerUserID, report)
+	b.addKeys(extension, Production, block.Secrets, "secrets", report)
+	sandbox := block.Sandbox.overrideSettings(production, block.OwnerUserID, report.at("sandbox"))
+	b.addKeys(extension, Sandbox, block.Sandbox.Secrets, "sandbox.secrets", report)
 
+	checkExternal(extension, production.sinks, report)
+	checkExternal(extension, sandbox.sinks, report.at("sandbox"))
 	extension.settings = map[Environment]settings{Production: production, Sandbox: sandbox}
 	b.registry.origins[Production].add(production.origins)
 	b.registry.origins[Sandbox].add(sandbox.origins)
+}
+
+// addKeys notes the keys of an extension for an environment that could be decoded.
+func (b *registryBuilder) addKeys(extension *Extension, environment Environment, blocks []secretBlock, parent string, report reportFunc) {
+	for i, block := range blocks {
+		if secret, err := block.decodeSecret(); err == nil {
+			field := fmt.Sprintf("%s[%d]", parent, i)
+			b.keys = append(b.keys, declaredKey{
+				environment, extension, string(secret.Value), report.at(field), fmt.Sprintf("%s: %s", extension.ClientID, field),
+			})
+		}
+	}
+}
+
+// checkExternal refuses receivers of pub/sub messages that could act as a backend: each
+// message carries a token with the role "external".
+func checkExternal(extension *Extension, sinks []Sink, report reportFunc) {
+	for i, s := range sinks {
+		if extension.ExternalRole != "" && s.PubSubURL != "" && s.PubSubURL != PubSubURL {
+			report(fmt.Sprintf("sinks[%d].pubsub.url", i), "must be the platform's while externalRole is %q: its receiver gets tokens of that role", extension.ExternalRole)
+		}
+	}
 }

@@ -3,32 +3,27 @@ package tenant
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync/atomic"
-	"time"
 
-	"github.com/fsnotify/fsnotify"
+	"github.com/acclaim-dev/acclaim/services/internal/filewatch"
 )
-
-// settle is how long after the first event of a burst the file is read: one
-// save of an editor, or one update of a mounted ConfigMap, is several events.
-const settle = 100 * time.Millisecond
 
 // Directory holds the registry that is in force and replaces it when the file
 // it comes from changes.
 type Directory struct {
 	path    string
+	check   func(*Registry) error
 	seen    []byte // the content last read, nil if that failed; Watch's own once Open has returned
 	current atomic.Pointer[Registry]
 }
 
-// Open reads the registry file at path.
-func Open(path string) (*Directory, error) {
-	d := &Directory{path: path}
-	if _, err := d.reload(); err != nil {
+// Open reads the registry file at path. Where check is not nil, a registry for which it
+// returns an error is not used.
+func Open(path string, check func(*Registry) error) (*Directory, error) {
+	d := &Directory{path: path, check: check}
+	if _, err := d.reloadFile(); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -43,49 +38,18 @@ func (d *Directory) Registry() *Registry { return d.current.Load() }
 // nil when the new registry is in force, with the reason when the file cannot be
 // used and the registry in force stays.
 //
-// It watches the folder of the file, and so sees the file replaced by a rename
-// and the symbolic links of a mounted ConfigMap or Secret switched over. One
-// Directory is watched once at a time.
+// One Directory is watched once at a time.
 func (d *Directory) Watch(ctx context.Context, reloaded func(error)) error {
-	watcher, err := fsnotify.NewWatcher()
-	if err != nil {
-		return fmt.Errorf("watch extension registry: %w", err)
-	}
-	defer watcher.Close()
-	if err := watcher.Add(filepath.Dir(d.path)); err != nil {
-		return fmt.Errorf("watch extension registry: %w", err)
-	}
-	// The first reading is for what changed between Open and now.
-	due := time.After(0)
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-due:
-			due = nil
-			if changed, err := d.reload(); changed {
-				reloaded(err)
-			}
-		case _, ok := <-watcher.Events:
-			if !ok {
-				return errors.New("watch extension registry: watcher ended")
-			}
-			if due == nil {
-				due = time.After(settle)
-			}
-		case err := <-watcher.Errors:
-			// Events may have been lost (an overflow), so the file is read all the same.
-			reloaded(fmt.Errorf("watch extension registry: %w", err))
-			if due == nil {
-				due = time.After(settle)
-			}
+	return filewatch.Watch(ctx, func() {
+		if changed, err := d.reloadFile(); changed {
+			reloaded(err)
 		}
-	}
+	}, reloaded, d.path)
 }
 
-// reload reads the file and puts the registry it holds in force. It reports
+// reloadFile reads the file and puts the registry it holds in force. It reports
 // whether the content, or that there is none, differs from the time before.
-func (d *Directory) reload() (changed bool, err error) {
+func (d *Directory) reloadFile() (changed bool, err error) {
 	data, err := os.ReadFile(d.path)
 	if err != nil {
 		changed, d.seen = d.seen != nil, nil
@@ -96,6 +60,9 @@ func (d *Directory) reload() (changed bool, err error) {
 	}
 	d.seen = data
 	registry, err := Parse(data)
+	if err == nil && d.check != nil {
+		err = d.check(registry)
+	}
 	if err != nil {
 		return true, fmt.Errorf("extension registry %s:\n%w", d.path, err)
 	}

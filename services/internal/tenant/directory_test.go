@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	oneExtension  = "extensions: [{clientID: one, secrets: [{value: b25l}]}]"
-	twoExtensions = "extensions: [{clientID: one, secrets: [{value: b25l}]}, {clientID: two, secrets: [{value: dHdv}]}]"
+	oneExtension  = "extensions: [{clientID: one, secrets: [{value: b25lLWtleS1vZi1tb3JlLXRoYW4tMzItYnl0ZXMtMDEyMzQ1Ng==}]}]"
+	twoExtensions = "extensions: [{clientID: one, secrets: [{value: b25lLWtleS1vZi1tb3JlLXRoYW4tMzItYnl0ZXMtMDEyMzQ1Ng==}]}, {clientID: two, secrets: [{value: dHdvLWtleS1vZi1tb3JlLXRoYW4tMzItYnl0ZXMtMDEyMzQ1Ng==}]}]"
 )
 
 // watched is a directory under watch; the channel receives what it reports.
 func watched(t *testing.T, path string) (*tenant.Directory, <-chan error) {
 	t.Helper()
-	directory, err := tenant.Open(path)
+	directory, err := tenant.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestReloadAfterMountSwap(t *testing.T) {
 func TestChangeBetweenOpenAndWatchIsSeen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "extensions.yaml")
 	write(t, path, oneExtension)
-	directory, err := tenant.Open(path)
+	directory, err := tenant.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,11 +139,11 @@ func TestChangeBetweenOpenAndWatchIsSeen(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "extensions.yaml")
-	if _, err := tenant.Open(path); err == nil {
+	if _, err := tenant.Open(path, nil); err == nil {
 		t.Error("a missing file is accepted")
 	}
 	write(t, path, "extensions: [{}]")
-	if _, err := tenant.Open(path); err == nil {
+	if _, err := tenant.Open(path, nil); err == nil {
 		t.Error("a bad file is accepted")
 	}
 }

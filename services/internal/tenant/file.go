@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// file is the registry file as written.
-type file struct {
+// registryFile is the registry file as written.
+type registryFile struct {
 	Extensions *[]json.RawMessage `json:"extensions"`
 }
 
@@ -23,6 +23,8 @@ type extensionBlock struct {
 	OwnerUserID    string           `json:"ownerUserID"`
 	AdminUserIDs   []string         `json:"adminUserIDs"`
 	ExternalRole   string           `json:"externalRole"`
+	GlobalPolls    string           `json:"globalPolls"`
+	ViewersGlobal  *bool            `json:"viewersCreateGlobal"`
 	AllowedOrigins []string         `json:"allowedOrigins"`
 	Limits         limitsBlock      `json:"limits"`
 	Retention      retentionBlock   `json:"retention"`
@@ -31,12 +33,12 @@ type extensionBlock struct {
 	Sandbox        environmentBlock `json:"sandbox"`
 }
 
-// production is not embedded, for the fields' names in decoding errors.
-func (b extensionBlock) production() environmentBlock {
+// productionBlock is not embedded, for the fields' names in decoding errors.
+func (b extensionBlock) productionBlock() environmentBlock {
 	return environmentBlock{AllowedOrigins: b.AllowedOrigins, Limits: b.Limits, Retention: b.Retention, Secrets: b.Secrets, Sinks: b.Sinks}
 }
 
-// environmentBlock is what an entry says for one environment. In the sandbox,
+// environmentBlock is the part of an entry for one environment. In the sandbox,
 // allowed origins, limits and retention left out are those of production; secrets
 // and sinks never are.
 type environmentBlock struct {
@@ -59,7 +61,7 @@ func Parse(data []byte) (*Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	var f file
+	var f registryFile
 	if err := unmarshalStrict(plain, &f); err != nil {
 		return nil, err
 	}
@@ -68,9 +70,9 @@ func Parse(data []byte) (*Registry, error) {
 	}
 	b := newBuilder()
 	for i, raw := range *f.Extensions {
-		b.add(i, raw)
+		b.addExtension(i, raw)
 	}
-	return b.build()
+	return b.buildRegistry()
 }
 
 // unmarshalStrict decodes JSON into v and refuses unknown fields. Its errors do

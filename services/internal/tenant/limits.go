@@ -3,14 +3,19 @@ package tenant
 import (
 	"errors"
 	"math"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/quota"
 )
 
 // Limits bound what an extension may do in one environment. The zero Limits are
 // not usable; every registered extension has its own with the defaults filled in.
 type Limits struct {
-	// IdentityRate is how often one identity of the extension may ask.
+	// TokenLife limits how long a token may still be valid; 30 days by default.
+	TokenLife time.Duration
+	// IdentityRate limits the requests of one identity of the extension.
 	IdentityRate Rate
-	// ExtensionRate is how often all its identities together may ask.
+	// ExtensionRate limits the requests of all its identities together.
 	ExtensionRate Rate
 	// DocumentBytes is the largest state or configuration document, after the
 	// write; 64 KiB by default.
@@ -22,16 +27,32 @@ type Limits struct {
 	AdminMapBytes int
 	// AccumulationEntryBytes is the largest accumulated object; 64 KiB by default.
 	AccumulationEntryBytes int
-	// MessageRate is how often something may be said to one channel, and as often
-	// to the whole extension: 10 a second and 100 at once by default.
+	// MessageRate limits the messages to one channel and, separately, to the whole
+	// extension: 10 a second and 100 at once by default.
 	MessageRate Rate
+
+	// The quotas below limit viewers, and in the sandbox all callers.
+
+	// IdentityStreams and ExtensionStreams limit the polls, buffers and questions that
+	// viewers bring into being: 1,000 an hour for one identity and 100,000 a day for all of
+	// the extension by default.
+	IdentityStreams, ExtensionStreams quota.Quota
+	// IdentityBytes and ExtensionBytes limit what viewers send to be stored: 64 MiB a day for
+	// one identity and 64 GiB a day for all of the extension by default.
+	IdentityBytes, ExtensionBytes quota.Quota
+	// ExtensionDocuments limits the documents of state that viewers bring into being: a million
+	// a day for all of the extension by default.
+	ExtensionDocuments quota.Quota
+	// IdentityWhispers limits the messages that one identity sends to itself: 1,000 an hour
+	// by default.
+	IdentityWhispers quota.Quota
 }
 
 // Rate is a token bucket. The zero Rate does not limit.
 type Rate struct {
-	// PerSecond is how many requests a second are allowed in the long run.
+	// PerSecond limits the requests a second in the long run.
 	PerSecond float64
-	// Burst is how many are allowed at once, at least 1.
+	// Burst limits the requests at once; it is at least 1.
 	Burst int
 }
 
@@ -40,22 +61,32 @@ func (r Rate) Limited() bool { return r.PerSecond > 0 }
 
 func defaultLimits() Limits {
 	return Limits{
+		TokenLife:              720 * time.Hour,
 		DocumentBytes:          64 << 10,
 		BodyBytes:              256 << 10,
 		AdminMapBytes:          4 << 20,
 		AccumulationEntryBytes: 64 << 10,
 		MessageRate:            Rate{PerSecond: 10, Burst: 100},
+		IdentityStreams:        quota.Quota{Amount: 1_000, Period: time.Hour},
+		ExtensionStreams:       quota.Quota{Amount: 100_000, Period: 24 * time.Hour},
+		IdentityBytes:          quota.Quota{Amount: 64 << 20, Period: 24 * time.Hour},
+		ExtensionBytes:         quota.Quota{Amount: 64 << 30, Period: 24 * time.Hour},
+		ExtensionDocuments:     quota.Quota{Amount: 1_000_000, Period: 24 * time.Hour},
+		IdentityWhispers:       quota.Quota{Amount: 1_000, Period: time.Hour},
 	}
 }
 
-// What the stores and the memory of a replica are made for.
+// The largest limits that the stores and the memory of a replica are sized for.
 const (
+	maxTokenHours  = 87600 // 10 years
 	maxStoredBytes = 1 << 20
 	maxBodyBytes   = 64 << 20
+	maxQuota       = 1 << 40
 )
 
 // limitsBlock is the file's "limits". What it leaves out stays as it was.
 type limitsBlock struct {
+	TokenHours             *int       `json:"tokenHours"`
 	IdentityRate           *rateBlock `json:"identityRate"`
 	ExtensionRate          *rateBlock `json:"extensionRate"`
 	DocumentBytes          *int       `json:"documentBytes"`
@@ -63,6 +94,13 @@ type limitsBlock struct {
 	AdminMapBytes          *int       `json:"adminMapBytes"`
 	AccumulationEntryBytes *int       `json:"accumulationEntryBytes"`
 	MessageRate            *rateBlock `json:"messageRate"`
+
+	IdentityStreamsPerHour   *int64 `json:"identityStreamsPerHour"`
+	ExtensionStreamsPerDay   *int64 `json:"extensionStreamsPerDay"`
+	IdentityBytesPerDay      *int64 `json:"identityBytesPerDay"`
+	ExtensionBytesPerDay     *int64 `json:"extensionBytesPerDay"`
+	ExtensionDocumentsPerDay *int64 `json:"extensionDocumentsPerDay"`
+	IdentityWhispersPerHour  *int64 `json:"identityWhispersPerHour"`
 }
 
 // rateBlock is a rate in the file: perSecond 0 turns the limit off, a burst left
@@ -72,16 +110,39 @@ type rateBlock struct {
 	Burst     *int    `json:"burst"`
 }
 
-// over returns base with what the block sets laid over it.
-func (b limitsBlock) over(base Limits, report reportFunc) Limits {
-	b.IdentityRate.set(&base.IdentityRate, report.at("identityRate"))
-	b.ExtensionRate.set(&base.ExtensionRate, report.at("extensionRate"))
-	b.MessageRate.set(&base.MessageRate, report.at("messageRate"))
+// overrideLimits returns base with what the block sets laid over it.
+func (b limitsBlock) overrideLimits(base Limits, report reportFunc) Limits {
+	if hours := b.TokenHours; hours != nil {
+		if *hours < 1 || *hours > maxTokenHours {
+			report.at("tokenHours")("", "must be between 1 and %d", maxTokenHours)
+		}
+		base.TokenLife = time.Duration(min(max(*hours, 1), maxTokenHours)) * time.Hour
+	}
+	b.IdentityRate.setRate(&base.IdentityRate, report.at("identityRate"))
+	b.ExtensionRate.setRate(&base.ExtensionRate, report.at("extensionRate"))
+	b.MessageRate.setRate(&base.MessageRate, report.at("messageRate"))
+	setQuota(&base.IdentityStreams, b.IdentityStreamsPerHour, report.at("identityStreamsPerHour"))
+	setQuota(&base.ExtensionStreams, b.ExtensionStreamsPerDay, report.at("extensionStreamsPerDay"))
+	setQuota(&base.IdentityBytes, b.IdentityBytesPerDay, report.at("identityBytesPerDay"))
+	setQuota(&base.ExtensionBytes, b.ExtensionBytesPerDay, report.at("extensionBytesPerDay"))
+	setQuota(&base.ExtensionDocuments, b.ExtensionDocumentsPerDay, report.at("extensionDocumentsPerDay"))
+	setQuota(&base.IdentityWhispers, b.IdentityWhispersPerHour, report.at("identityWhispersPerHour"))
 	setBytes(&base.DocumentBytes, b.DocumentBytes, maxStoredBytes, report.at("documentBytes"))
 	setBytes(&base.BodyBytes, b.BodyBytes, maxBodyBytes, report.at("bodyBytes"))
 	setBytes(&base.AdminMapBytes, b.AdminMapBytes, maxBodyBytes, report.at("adminMapBytes"))
 	setBytes(&base.AccumulationEntryBytes, b.AccumulationEntryBytes, maxStoredBytes, report.at("accumulationEntryBytes"))
 	return base
+}
+
+// setQuota sets the amount of a quota; 0 turns it off.
+func setQuota(q *quota.Quota, amount *int64, report reportFunc) {
+	if amount == nil {
+		return
+	}
+	if *amount < 0 || *amount > maxQuota {
+		report("", "must be between 0 and %d", int64(maxQuota))
+	}
+	q.Amount = *amount
 }
 
 func setBytes(limit *int, value *int, most int, report reportFunc) {
@@ -94,18 +155,18 @@ func setBytes(limit *int, value *int, most int, report reportFunc) {
 	*limit = *value
 }
 
-func (b *rateBlock) set(rate *Rate, report reportFunc) {
+func (b *rateBlock) setRate(rate *Rate, report reportFunc) {
 	if b == nil {
 		return
 	}
-	parsed, err := b.rate()
+	parsed, err := b.parseRate()
 	if err != nil {
 		report("", "%v", err)
 	}
 	*rate = parsed
 }
 
-func (b *rateBlock) rate() (Rate, error) {
+func (b *rateBlock) parseRate() (Rate, error) {
 	if b.PerSecond < 0 || b.PerSecond > math.MaxInt32 {
 		return Rate{}, errors.New("perSecond must not be negative or above 2147483647")
 	}

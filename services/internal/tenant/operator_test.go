@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ func TestOperatorsFiles(t *testing.T) {
 		signs := map[string]string{}
 		for e := range r.Extensions() {
 			if secret, ok := e.SigningSecret(environment, now); ok {
-				signs[e.ClientID] = string(secret.Value)
+				signs[e.ClientID] = strings.TrimSuffix(string(secret.Value), keyPadding)
 			}
 		}
 		return signs

@@ -12,19 +12,19 @@ import (
 // default port included.
 const anyPort = ":*"
 
-// origins is a set of origin patterns: "*", an origin as a browser sends it
+// originSet is a set of origin patterns: "*", an origin as a browser sends it
 // (scheme://host or scheme://host:port), or scheme://host:*.
-type origins map[string]bool
+type originSet map[string]bool
 
-func newOrigins(patterns []string) origins {
-	set := make(origins, len(patterns))
+func newOrigins(patterns []string) originSet {
+	set := make(originSet, len(patterns))
 	for _, pattern := range patterns {
 		set[pattern] = true
 	}
 	return set
 }
 
-// defaultOrigins are what an extension allows that lists none.
+// defaultOrigins returns the origins of an extension that lists none.
 func defaultOrigins(clientID string) []string {
 	return []string{
 		"https://" + strings.ToLower(clientID) + ".ext-twitch.tv",
@@ -33,25 +33,26 @@ func defaultOrigins(clientID string) []string {
 	}
 }
 
-func (o origins) allow(origin string) bool {
+func (o originSet) allowsOrigin(origin string) bool {
 	if origin == "" {
 		return false
 	}
-	return o["*"] || o[origin] || o[withAnyPort(origin)]
+	return o["*"] || o[origin] || o.allowsAnyPort(origin)
 }
 
-func (o origins) add(other origins) { maps.Copy(o, other) }
+func (o originSet) add(other originSet) { maps.Copy(o, other) }
 
-// withAnyPort returns the origin with its port, if it has one, replaced by the
-// pattern for any.
-func withAnyPort(origin string) string {
-	scheme, host, _ := strings.Cut(origin, "://")
+// allowsAnyPort reports whether the set has the origin, without its port if it has one,
+// with the pattern for any port.
+func (o originSet) allowsAnyPort(origin string) bool {
+	_, host, _ := strings.Cut(origin, "://")
 	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
 		if _, err := strconv.ParseUint(host[i+1:], 10, 16); err == nil {
-			host = host[:i]
+			origin = strings.TrimSuffix(origin, host[i:])
 		}
 	}
-	return scheme + "://" + host + anyPort
+	var space [128]byte // every request asks, and most origins fit
+	return o[string(append(append(space[:0], origin...), anyPort...))]
 }
 
 var errOrigin = errors.New(`is not an origin: write "*", scheme://host, scheme://host:port or scheme://host:*` +

@@ -10,8 +10,8 @@ import (
 func TestDefaultOrigins(t *testing.T) {
 	registry := parse(t, `
 extensions:
-- {clientID: One, secrets: [{value: b25l}]}
-- {clientID: two, allowedOrigins: ["https://two.example:*", "http://[::1]:8080"], secrets: [{value: dHdv}]}
+- {clientID: One, secrets: [{value: b25lLWtleS1vZi1tb3JlLXRoYW4tMzItYnl0ZXMtMDEyMzQ1Ng==}]}
+- {clientID: two, allowedOrigins: ["https://two.example:*", "http://[::1]:8080"], secrets: [{value: dHdvLWtleS1vZi1tb3JlLXRoYW4tMzItYnl0ZXMtMDEyMzQ1Ng==}]}
 `)
 	one, two := extension(t, registry, "One"), extension(t, registry, "two")
 	for origin, want := range map[string]struct{ one, two, any bool }{
@@ -48,7 +48,7 @@ extensions:
 }
 
 func TestAnyOrigin(t *testing.T) {
-	registry := parse(t, `extensions: [{clientID: one, allowedOrigins: ["*"], secrets: [{value: b25l}]}]`)
+	registry := parse(t, `extensions: [{clientID: one, allowedOrigins: ["*"], secrets: [{value: b25lLWtleS1vZi1tb3JlLXRoYW4tMzItYnl0ZXMtMDEyMzQ1Ng==}]}]`)
 	one := extension(t, registry, "one")
 	if !one.AllowsOrigin(tenant.Production, "https://anything.example") || !one.AllowsOrigin(tenant.Production, "null") {
 		t.Error("* does not allow every origin")
@@ -65,7 +65,7 @@ func TestOriginPatterns(t *testing.T) {
 		"https://a/": false, "https://a:443": false, "http://a:80": false, "https://a:": false, "https://a:1:*": false,
 		"https://*.a": false, "https://a?b": false, "https://a#b": false, "https://u@a": false, "https://a b": false, "null": false,
 	} {
-		text := fmt.Sprintf("extensions: [{clientID: one, allowedOrigins: [%q], secrets: [{value: b25l}]}]", pattern)
+		text := fmt.Sprintf("extensions: [{clientID: one, allowedOrigins: [%q], secrets: [{value: b25lLWtleS1vZi1tb3JlLXRoYW4tMzItYnl0ZXMtMDEyMzQ1Ng==}]}]", pattern)
 		if _, err := tenant.Parse([]byte(text)); (err == nil) != want {
 			t.Errorf("pattern %q: %v", pattern, err)
 		}

@@ -8,17 +8,18 @@
 package tenant
 
 import (
+	"bytes"
 	"fmt"
 	"iter"
 	"slices"
 	"time"
 )
 
-// Environment is one of the two worlds an extension lives in. They share
-// nothing: neither keys nor data.
+// Environment separates the keys and the data of an extension; two environments
+// share nothing.
 type Environment string
 
-// The environments there are.
+// The environments.
 const (
 	Production Environment = "production"
 	Sandbox    Environment = "sandbox"
@@ -38,9 +39,12 @@ func ParseEnvironment(name string) (Environment, error) {
 type Secret struct {
 	// Value is the decoded key. The holder does not change it.
 	Value []byte
-	// ActiveFrom is when the key begins to be used; the zero time: always.
+	// ActiveFrom is the time from which the key is valid; the zero time: always.
 	ActiveFrom time.Time
 }
+
+// IsSample reports whether this project has published the key.
+func (s Secret) IsSample() bool { return bytes.HasPrefix(s.Value, []byte(samplePrefix)) }
 
 // String hides the value.
 func (s Secret) String() string { return "secret" }
@@ -54,6 +58,12 @@ type Extension struct {
 	// ExternalRole is the role that tokens with the platform's role "external"
 	// have: "" (they are refused) or "backend".
 	ExternalRole string
+	// GlobalPolls is the least of the roles that configure, modify and reset polls and
+	// questions of all channels: "broadcaster", "admin" or "backend".
+	GlobalPolls string
+	// ViewersCreateGlobal lets a viewer's first vote bring a poll of all channels into
+	// being, likewise answers.
+	ViewersCreateGlobal bool
 
 	settings map[Environment]settings
 }
@@ -85,7 +95,7 @@ func (e *Extension) SigningSecret(environment Environment, now time.Time) (Secre
 }
 
 // IsAdmin reports whether a user is the owner of the extension or one of its
-// admins. Nobody without a user id is.
+// admins. A caller without a user id never is.
 func (e *Extension) IsAdmin(userID string) bool {
 	return userID != "" && (userID == e.OwnerUserID || slices.Contains(e.AdminUserIDs, userID))
 }
@@ -93,7 +103,7 @@ func (e *Extension) IsAdmin(userID string) bool {
 // AllowsOrigin reports whether a browser page of that origin may read answers
 // meant for this extension.
 func (e *Extension) AllowsOrigin(environment Environment, origin string) bool {
-	return e.settings[environment].origins.allow(origin)
+	return e.settings[environment].origins.allowsOrigin(origin)
 }
 
 // Limits returns the limits of the extension, defaults filled in.
@@ -111,8 +121,17 @@ type Registry struct {
 	extensions []*Extension
 	byClientID map[string]*Extension
 	byAppID    map[string]*Extension
-	origins    map[Environment]origins
+	origins    map[Environment]originSet
+
+	shortKeys, sampleKeys []string
 }
+
+// ShortKeys returns the fields that hold keys of less than 32 bytes, each after its
+// client id.
+func (r *Registry) ShortKeys() []string { return r.shortKeys }
+
+// SampleKeys returns the fields that hold keys which this project has published.
+func (r *Registry) SampleKeys() []string { return r.sampleKeys }
 
 // Extensions yields all extensions in the order of the file.
 func (r *Registry) Extensions() iter.Seq[*Extension] { return slices.Values(r.extensions) }
@@ -141,5 +160,5 @@ func (r *Registry) Resolve(id string) (*Extension, bool) {
 // AllowsOrigin reports whether any extension allows the origin: the rule for
 // answers that carry no verified credential.
 func (r *Registry) AllowsOrigin(environment Environment, origin string) bool {
-	return r.origins[environment].allow(origin)
+	return r.origins[environment].allowsOrigin(origin)
 }

@@ -2,24 +2,24 @@ package tenant
 
 import "time"
 
-// Retention is how long an extension's data is kept in one environment. Zero is for
-// ever, which is the default of each.
+// Retention limits how long an extension's data is kept in one environment. Zero keeps
+// the data without limit and is the default.
 type Retention struct {
 	// Logs is the age after which accepted votes leave the logs of polls. Statistics
 	// stay.
 	Logs time.Duration
 	// Buffers is the age after which entries leave accumulation buffers.
 	Buffers time.Duration
-	// Rankings is the age after which submitted answers leave the logs of questions.
-	// Who holds which answer now stays.
+	// Rankings is the age after which submitted answers leave the logs of
+	// questions. The current answer of each viewer stays.
 	Rankings time.Duration
-	// Snapshots is how long a poll, buffer or question is unused before its snapshot is
-	// deleted.
+	// Snapshots is the time after which the snapshot of an unused poll, buffer or
+	// question is deleted.
 	Snapshots time.Duration
 }
 
 const (
-	// shortestRetention is longer than any request or peer is waited for.
+	// shortestRetention is longer than any request or call to a peer takes.
 	shortestRetention = time.Hour
 	// longestRetention is ten years, as in the resource Extension.
 	longestRetention = 87600 * time.Hour
@@ -33,8 +33,8 @@ type retentionBlock struct {
 	Snapshots *string `json:"snapshots"`
 }
 
-// over returns base with what the block sets laid over it.
-func (b retentionBlock) over(base Retention, report reportFunc) Retention {
+// overrideRetention returns base with what the block sets laid over it.
+func (b retentionBlock) overrideRetention(base Retention, report reportFunc) Retention {
 	setAge(&base.Logs, b.Logs, report.at("logs"))
 	setAge(&base.Buffers, b.Buffers, report.at("buffers"))
 	setAge(&base.Rankings, b.Rankings, report.at("rankings"))
@@ -42,7 +42,7 @@ func (b retentionBlock) over(base Retention, report reportFunc) Retention {
 	return base
 }
 
-// setAge sets an age to what a field says: a duration, "0" for ever.
+// setAge sets an age to the value of a field: a duration, or "0" for no limit.
 func setAge(age *time.Duration, value *string, report reportFunc) {
 	if value == nil {
 		return

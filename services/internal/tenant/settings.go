@@ -5,25 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
-// settings are what an extension has for one environment.
+// settings are the settings of an extension for one environment.
 type settings struct {
 	secrets   []Secret // newest first
-	origins   origins
+	origins   originSet
 	limits    Limits
 	retention Retention
 	sinks     []Sink
 }
 
-// over returns base with what the block sets laid over it. Secrets and sinks are
+// overrideSettings returns base with what the block sets laid over it. Secrets and sinks are
 // never those of base.
-func (b environmentBlock) over(base settings, owner string, report reportFunc) settings {
+func (b environmentBlock) overrideSettings(base settings, owner string, report reportFunc) settings {
 	base.secrets = decodeSecrets(b.Secrets, report)
 	base.sinks = decodeSinks(b.Sinks, owner, report)
-	base.limits = b.Limits.over(base.limits, report.at("limits"))
-	base.retention = b.Retention.over(base.retention, report.at("retention"))
+	base.limits = b.Limits.overrideLimits(base.limits, report.at("limits"))
+	base.retention = b.Retention.overrideRetention(base.retention, report.at("retention"))
 	for i, pattern := range b.AllowedOrigins {
 		if err := checkOrigin(pattern); err != nil {
 			report(fmt.Sprintf("allowedOrigins[%d]", i), "%v", err)
@@ -39,7 +40,7 @@ func (b environmentBlock) over(base settings, owner string, report reportFunc) s
 func decodeSecrets(blocks []secretBlock, report reportFunc) []Secret {
 	secrets := make([]Secret, 0, len(blocks))
 	for i, block := range blocks {
-		secret, err := block.decode()
+		secret, err := block.decodeSecret()
 		if err != nil {
 			report(fmt.Sprintf("secrets[%d]", i), "%v", err)
 			continue
@@ -50,14 +51,30 @@ func decodeSecrets(blocks []secretBlock, report reportFunc) []Secret {
 	return secrets
 }
 
-// decode returns the secret. Its errors never repeat what was written.
-func (b secretBlock) decode() (Secret, error) {
-	value, err := base64.StdEncoding.DecodeString(b.Value)
+const (
+	// minKeyBytes is the least length of a decoded key. A shorter one can be guessed.
+	minKeyBytes = 16
+	// shortKeyBytes is the length that HS256 asks for (RFC 7518, 3.2). A shorter key is
+	// used and reported.
+	shortKeyBytes = 32
+	// samplePrefix begins every key that this project publishes.
+	samplePrefix = "sample-"
+)
+
+// webhookPrefix may precede a secret, as Standard Webhooks writes those of webhooks.
+const webhookPrefix = "whsec_"
+
+// decodeSecret returns the secret. Its errors never repeat what was written.
+func (b secretBlock) decodeSecret() (Secret, error) {
+	value, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(b.Value, webhookPrefix))
 	if err != nil {
 		return Secret{}, errors.New("is not base64")
 	}
-	if len(value) == 0 {
+	switch {
+	case len(value) == 0:
 		return Secret{}, errors.New("is empty")
+	case len(value) < minKeyBytes:
+		return Secret{}, fmt.Errorf("is weak: it has less than %d bytes", minKeyBytes)
 	}
 	if b.ActiveFrom == "" {
 		return Secret{Value: value}, nil

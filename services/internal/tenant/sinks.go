@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Sink is another system that is told of an extension's events in one
-// environment. Either WebhookURL or PubSubURL is set.
+// Sink is another system that receives an extension's events in one environment.
+// Either WebhookURL or PubSubURL is set.
 type Sink struct {
-	// Name tells it apart from the extension's other sinks. What was delivered is
-	// remembered under it.
+	// Name tells it apart from the extension's other sinks. Delivery positions are
+	// stored under it.
 	Name string
-	// WebhookURL is where events are posted, one in each request.
+	// WebhookURL receives one event in each POST request.
 	WebhookURL string
-	// PubSubURL is where the streaming platform takes messages to the viewers of an
-	// extension.
+	// PubSubURL is the address at which the streaming platform accepts messages to
+	// the viewers of an extension.
 	PubSubURL string
 
 	secrets []Secret // newest first
@@ -26,8 +26,8 @@ type Sink struct {
 // String returns the name, and so keeps secrets and addresses out of logs.
 func (s Sink) String() string { return s.Name }
 
-// PubSubURL is where the streaming platform takes messages unless a sink says
-// otherwise.
+// PubSubURL is the default address at which the streaming platform accepts
+// messages.
 const PubSubURL = "https://api.twitch.tv/helix/extensions/pubsub"
 
 // ActiveSecrets returns the secrets that sign the requests of a webhook at the
@@ -65,7 +65,7 @@ type pubSubBlock struct {
 	URL string `json:"url"`
 }
 
-// maxSinks is how many an extension may have in one environment.
+// maxSinks is the maximum number of sinks of an extension in one environment.
 const maxSinks = 8
 
 var sinkNamePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
@@ -86,12 +86,12 @@ func decodeSinks(blocks []sinkBlock, owner string, report reportFunc) []Sink {
 			at("name", "is that of another sink, too")
 		}
 		names[block.Name] = true
-		sinks = append(sinks, block.decode(owner, at))
+		sinks = append(sinks, block.decodeSink(owner, at))
 	}
 	return sinks
 }
 
-func (b sinkBlock) decode(owner string, report reportFunc) Sink {
+func (b sinkBlock) decodeSink(owner string, report reportFunc) Sink {
 	s := Sink{Name: b.Name}
 	switch {
 	case (b.Webhook == nil) == (b.PubSub == nil):
@@ -117,7 +117,7 @@ func (b sinkBlock) decode(owner string, report reportFunc) Sink {
 }
 
 // checkSinkURL does not repeat what was written: addresses of webhooks are often
-// known to nobody else.
+// secret.
 func checkSinkURL(text string, report reportFunc) {
 	u, err := url.Parse(text)
 	switch {

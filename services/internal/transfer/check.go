@@ -10,14 +10,14 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
-// ErrFile marks what is not a whole and unchanged export.
-var ErrFile = errors.New("this is not a whole and unchanged export")
+// ErrBadFile marks a file that is not a whole and unchanged export.
+var ErrBadFile = errors.New("this is not a whole and unchanged export")
 
-// checker reads an export line by line and lets nothing pass that it does not
-// vouch for.
-type checker struct {
+// lineChecker reads an export line by line and rejects every line that fails
+// verification.
+type lineChecker struct {
 	scope Scope
-	ledger
+	contentLedger
 	begun, ended bool
 
 	// open is the stream whose chunks are being read, if its kind is not empty.
@@ -28,59 +28,59 @@ type checker struct {
 	entries uint64
 }
 
-func newChecker() *checker { return &checker{ledger: newLedger()} }
+func newLineChecker() *lineChecker { return &lineChecker{contentLedger: newContentLedger()} }
 
-// item is what a line has to be stored: one of its members is set, or none.
-type item struct {
+// lineContent is the content of a line to store: at most one member is set.
+type lineContent struct {
 	chunk    *stream.Chunk
 	end      *streamEnd
-	document *named
+	document *namedDocument
 }
 
-// streamEnd says that a stream has no chunk after a number.
+// streamEnd is the last sequence number of a stream.
 type streamEnd struct {
 	name string
 	last uint64
 }
 
-type named struct {
+type namedDocument struct {
 	name string
 	document.Document
 }
 
-// next checks a line.
-func (c *checker) next(line []byte) (item, error) {
-	record, err := recordOf(line)
+// checkLine checks a line.
+func (c *lineChecker) checkLine(line []byte) (lineContent, error) {
+	record, err := recordTypeOf(line)
 	switch {
 	case err != nil:
-		return item{}, fmt.Errorf("not JSON: %w", err)
+		return lineContent{}, fmt.Errorf("not JSON: %w", err)
 	case c.ended:
-		return item{}, errors.New("it comes after the footer")
+		return lineContent{}, errors.New("it comes after the footer")
 	case !c.begun:
-		return item{}, c.header(line, record)
+		return lineContent{}, c.checkHeader(line, record)
 	}
 	switch record {
 	case recordChunk:
-		return c.nextChunk(line)
+		return c.checkChunk(line)
 	case recordEnd:
-		return c.nextEnd(line)
+		return c.checkEnd(line)
 	case recordDocument:
-		return c.nextDocument(line)
+		return c.checkDocument(line)
 	case recordFooter:
-		return item{}, c.nextFooter(line)
+		return lineContent{}, c.checkFooter(line)
 	}
-	return item{}, fmt.Errorf("there is no record %q", record)
+	return lineContent{}, fmt.Errorf("there is no record %q", record)
 }
 
-// finish checks that nothing is missing.
-func (c *checker) finish() error {
+// checkComplete checks that the footer was read.
+func (c *lineChecker) checkComplete() error {
 	if !c.ended {
 		return errors.New("it has no footer: it was cut off")
 	}
 	return nil
 }
 
-func (c *checker) header(line []byte, record string) error {
+func (c *lineChecker) checkHeader(line []byte, record string) error {
 	var h headerRecord
 	if err := json.Unmarshal(line, &h); err != nil || record != recordHeader || h.Format != format {
 		return errors.New("it does not begin with a header of " + format)
@@ -89,13 +89,13 @@ func (c *checker) header(line []byte, record string) error {
 		return fmt.Errorf("it is of version %d and this program reads %d", h.Version, version)
 	}
 	c.scope, c.begun = h.Scope, true
-	return h.check()
+	return h.checkScope()
 }
 
-// enter makes sure that something belongs to the export and comes in order,
-// which also means once.
-func (c *checker) enter(environment, extension, kind, name string) error {
-	rank, ok := c.scope.rank(environment, extension, kind)
+// checkOrder checks that a stream or document belongs to the export and comes in
+// order, and so only once.
+func (c *lineChecker) checkOrder(environment, extension, kind, name string) error {
+	rank, ok := c.scope.exportRank(environment, extension, kind)
 	switch {
 	case c.open.Kind != "":
 		return fmt.Errorf("%s begins before the end of %s", name, c.name)
@@ -108,84 +108,84 @@ func (c *checker) enter(environment, extension, kind, name string) error {
 	return nil
 }
 
-func (c *checker) nextChunk(line []byte) (item, error) {
+func (c *lineChecker) checkChunk(line []byte) (lineContent, error) {
 	var r chunkRecord[json.RawMessage]
 	if err := json.Unmarshal(line, &r); err != nil {
-		return item{}, err
+		return lineContent{}, err
 	}
-	name, err := r.name()
+	name, err := r.streamName()
 	if err != nil {
-		return item{}, err
+		return lineContent{}, err
 	}
 	if c.open.Kind != r.Kind || c.name != name {
-		if err := c.enter(r.Environment, r.Extension, r.Kind, name); err != nil {
-			return item{}, err
+		if err := c.checkOrder(r.Environment, r.Extension, r.Kind, name); err != nil {
+			return lineContent{}, err
 		}
 		c.open, c.head, c.entries = r.streamRecord, stream.Head{}, 0
 	}
 	chunk, err := chunkOf(&r, name, c.head.Sum)
 	if err != nil {
-		return item{}, err
+		return lineContent{}, err
 	}
 	head, err := c.head.Next(&chunk, streamKinds()[r.Kind].ties)
 	if err != nil {
-		return item{}, err
+		return lineContent{}, err
 	}
 	sum := chunk.Sum()
 	if !slices.Equal(sum[:], r.Sum) {
-		return item{}, fmt.Errorf("%s chunk %d was changed: its digest is %x and should be %x", name, chunk.Seq, sum, []byte(r.Sum))
+		return lineContent{}, fmt.Errorf("%s chunk %d was changed: its digest is %x and should be %x", name, chunk.Seq, sum, []byte(r.Sum))
 	}
 	c.head = head
 	c.entries += uint64(chunk.Count)
-	c.chunk(sum, chunk.Count)
-	return item{chunk: &chunk}, nil
+	c.addChunk(sum, chunk.Count)
+	return lineContent{chunk: &chunk}, nil
 }
 
-func (c *checker) nextEnd(line []byte) (item, error) {
+func (c *lineChecker) checkEnd(line []byte) (lineContent, error) {
 	var r endRecord
 	if err := json.Unmarshal(line, &r); err != nil {
-		return item{}, err
+		return lineContent{}, err
 	}
-	name, err := r.name()
+	name, err := r.streamName()
 	switch {
 	case err != nil:
-		return item{}, err
+		return lineContent{}, err
 	case c.open.Kind != r.Kind || c.name != name:
-		return item{}, fmt.Errorf("%s ends and has not begun", name)
+		return lineContent{}, fmt.Errorf("%s ends and has not begun", name)
 	case r.Chunks != c.head.Seq || r.Entries != c.entries || !slices.Equal(c.head.Sum[:], r.Head):
-		return item{}, fmt.Errorf("%s ends at chunk %d and should at %d", name, c.head.Seq, r.Chunks)
+		return lineContent{}, fmt.Errorf("%s ends at chunk %d and should at %d", name, c.head.Seq, r.Chunks)
 	}
 	c.open.Kind = ""
 	c.totals.Streams++
-	return item{end: &streamEnd{name, r.Chunks}}, nil
+	return lineContent{end: &streamEnd{name, r.Chunks}}, nil
 }
 
-func (c *checker) nextDocument(line []byte) (item, error) {
+func (c *lineChecker) checkDocument(line []byte) (lineContent, error) {
 	var r documentRecord
 	if err := json.Unmarshal(line, &r); err != nil {
-		return item{}, err
+		return lineContent{}, err
 	}
-	name, d, err := r.document()
+	name, d, err := r.toDocument()
 	if err != nil {
-		return item{}, err
+		return lineContent{}, err
 	}
-	if err := c.enter(r.Environment, r.Extension, Documents, name); err != nil {
-		return item{}, err
+	if err := c.checkOrder(r.Environment, r.Extension, Documents, name); err != nil {
+		return lineContent{}, err
 	}
 	sum := sumOf(name, d)
 	if !slices.Equal(sum[:], r.Sum) {
-		return item{}, fmt.Errorf("%s was changed: its digest is %x and should be %x", name, sum, []byte(r.Sum))
+		return lineContent{}, fmt.Errorf("%s was changed: its digest is %x and should be %x", name, sum, []byte(r.Sum))
 	}
-	c.document(sum)
-	return item{document: &named{name, d}}, nil
+	c.addDocument(sum)
+	return lineContent{document: &namedDocument{name, d}}, nil
 }
 
-func (c *checker) nextFooter(line []byte) error {
+func (c *lineChecker) checkFooter(line []byte) error {
 	var r footerRecord
 	if err := json.Unmarshal(line, &r); err != nil {
 		return err
 	}
-	want := c.footer()
+	want := c.newFooter()
 	switch {
 	case c.open.Kind != "":
 		return fmt.Errorf("%s has no end", c.name)

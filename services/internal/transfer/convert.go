@@ -6,42 +6,41 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/key"
+	"github.com/acclaim-dev/acclaim/services/internal/once"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
-	"github.com/acclaim-dev/acclaim/services/state"
 )
 
 // newStreamRecord returns the beginning of the records of a stream.
 func newStreamRecord(kind, name string) (r streamRecord, err error) {
 	r.Kind = kind
-	if r.place, err = streamKinds()[kind].parse(name); err == nil && !isText(r.Channel, r.ID) {
+	if r.streamIdentity, err = streamKinds()[kind].parse(name); err == nil && !isText(r.Channel, r.ID) {
 		r.Stream = name
 	}
 	return r, err
 }
 
-// name returns that of the stream, whose place is then its own in every case.
-func (r *streamRecord) name() (name string, err error) {
+// streamName returns the name of the stream and sets the identity from it.
+func (r *streamRecord) streamName() (name string, err error) {
 	kind, ok := streamKinds()[r.Kind]
 	if !ok {
 		return "", fmt.Errorf("%q is not a kind of streams", r.Kind)
 	}
 	if r.Stream != "" {
-		r.place, err = kind.parse(r.Stream)
+		r.streamIdentity, err = kind.parse(r.Stream)
 		return r.Stream, err
 	}
-	name = kind.name(r.place)
-	if p, err := kind.parse(name); err != nil || p != r.place {
+	name = kind.name(r.streamIdentity)
+	if p, err := kind.parse(name); err != nil || p != r.streamIdentity {
 		return "", fmt.Errorf("there are no %s of channel %q with the id %q", r.Kind, r.Channel, r.ID)
 	}
 	return name, nil
 }
 
-// chunkOf returns the chunk of a record, which follows one with the sum prev.
+// chunkOf returns the chunk of a record. prev is the sum of the chunk before it.
 func chunkOf(r *chunkRecord[json.RawMessage], name string, prev stream.Digest) (c stream.Chunk, err error) {
 	c = stream.Chunk{Stream: name, Seq: r.Seq, At: r.At, Prev: prev, Count: len(r.Entries), Payload: r.Payload}
 	if len(r.ID) != len(c.ID) {
@@ -61,16 +60,30 @@ func chunkOf(r *chunkRecord[json.RawMessage], name string, prev stream.Digest) (
 	return c, err
 }
 
+// inExtension is the index of the first element of a name that differs within one
+// extension.
+const inExtension = 3
+
+// parseDocument parses the stored name of a document, which must be as it would be
+// stored.
+func parseDocument(stored string) (key.Name, error) {
+	n, err := key.Parse(stored)
+	if err != nil || n.Kind != key.Document || n.String() != stored {
+		return key.Name{}, fmt.Errorf("%q is not the name of a document", stored)
+	}
+	return n, nil
+}
+
 // newDocumentRecord returns the record of a document, its body as it was stored.
 func newDocumentRecord(name string, d document.Document) (r documentRecord, err error) {
-	parts, err := key.Split(name)
-	if err != nil || len(parts) < 4 || parts[0] != state.Kind || key.Join(parts...) != name {
-		return r, fmt.Errorf("%s is not the name of a document", name)
+	n, err := parseDocument(name)
+	if err != nil {
+		return r, err
 	}
 	sum := sumOf(name, d)
 	r = documentRecord{
-		Record: recordDocument, Environment: parts[1], Extension: parts[2], Key: parts[3:],
-		Version: d.Version, Body: d.Body, Sum: sum[:],
+		Record: recordDocument, Environment: n.Environment, Extension: n.Extension, Key: n.Elements()[inExtension:],
+		Version: d.Version, Body: d.Body, Keys: once.AppendKept(nil, d.Keys), Sum: sum[:],
 	}
 	if !isText(r.Key...) {
 		r.Name = name
@@ -81,19 +94,24 @@ func newDocumentRecord(name string, d document.Document) (r documentRecord, err 
 	return r, nil
 }
 
-// document returns the document of a record and its name.
-func (r *documentRecord) document() (name string, d document.Document, err error) {
+// toDocument returns the document of a record and its name.
+func (r *documentRecord) toDocument() (name string, d document.Document, err error) {
 	if name = r.Name; name == "" {
-		name = key.Join(append([]string{state.Kind, r.Environment, r.Extension}, r.Key...)...)
+		name = key.Join(append([]string{key.Document, r.Environment, r.Extension}, r.Key...)...)
 	}
-	prefix := key.Join(state.Kind, r.Environment, r.Extension) + "/"
-	parts, err := key.Split(name)
-	if err != nil || key.Join(parts...) != name || len(r.Key) == 0 || !strings.HasPrefix(name, prefix) {
-		return name, d, fmt.Errorf("%q is not the name of a document", name)
+	n, err := parseDocument(name)
+	if err != nil {
+		return name, d, err
+	}
+	if n.Environment != r.Environment || n.Extension != r.Extension {
+		return name, d, fmt.Errorf("%q is the name of a document elsewhere", name)
 	}
 	d = document.Document{Version: r.Version, Body: r.Body}
 	if len(r.Raw) > 0 {
 		d.Body = r.Raw
+	}
+	if d.Keys, err = once.ReadKept(r.Keys); err != nil {
+		return name, d, err
 	}
 	if d.Version == 0 || d.Version > 1<<63-1 {
 		return name, d, fmt.Errorf("a document cannot have version %d", d.Version)
@@ -104,7 +122,7 @@ func (r *documentRecord) document() (name string, d document.Document, err error
 	return name, d, nil
 }
 
-// sumOf returns the digest of all that a document is.
+// sumOf returns the digest of a document with its name, version and write id.
 func sumOf(name string, d document.Document) (sum stream.Digest) {
 	header := binary.AppendUvarint(nil, uint64(len(name)))
 	header = append(header, name...)
@@ -113,6 +131,7 @@ func sumOf(name string, d document.Document) (sum stream.Digest) {
 	h := sha256.New()
 	h.Write(header)
 	h.Write(d.Body)
+	h.Write(once.AppendKept(nil, d.Keys))
 	h.Sum(sum[:0])
 	return sum
 }

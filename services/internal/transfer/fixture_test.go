@@ -9,12 +9,14 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/key"
+	"github.com/acclaim-dev/acclaim/services/internal/once"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/transfer"
@@ -34,7 +36,7 @@ type domains struct {
 
 func newDomains(t testing.TB, store stream.Store) *domains {
 	clock := stream.SystemClock()
-	d := &domains{t, voting.NewService(store, clock, stream.Options{}, voting.HalfLife),
+	d := &domains{t, voting.NewService(store, clock, stream.Options{}),
 		accumulation.NewService(store, clock, stream.Options{}), ranking.NewService(store, clock, stream.Options{})}
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
@@ -69,7 +71,10 @@ func full(t testing.TB) *storetest.Memory {
 			Prompt: "<é> \u2028", UserData: json.RawMessage(`{"a":[1.50,"<"]}`)}))
 		d.vote(poll, voting.Voter{OpaqueID: "U\"汉\"", UserID: "1"}, -128, 9)
 		d.vote(poll, voting.Voter{OpaqueID: "not text \xff"}, 128, 1)
-		d.must(d.voting.Modify(ctx, poll, "1", -5))
+		scope := once.NewScope([][]byte{[]byte("secret")}, time.Now(), poll.ID)
+		for range 2 {
+			d.must(d.voting.Modify(ctx, poll, "1", -5, scope.NewKey("k", nil)))
+		}
 		d.must(d.voting.Reset(ctx, poll))
 		d.vote(poll, voting.Voter{OpaqueID: "U1"}, 0, 1)
 		for _, p := range []voting.Poll{
@@ -89,6 +94,14 @@ func full(t testing.TB) *storetest.Memory {
 			d.must(err)
 		}
 		d.must(d.ranking.Clear(ctx, ranking.Question{Environment: environment, Extension: "x", ID: "global"}))
+		config := ranking.Config{Normalization: ranking.Compatible, MinLength: 1, MaxLength: 9, Blocked: []string{"<ü>"}, AnswersPerViewer: 2, HoldAnswers: true}
+		question.ID = "moderated"
+		d.must(d.ranking.Configure(ctx, question, config))
+		_, err := d.ranking.Submit(ctx, question, "U1", "Ｔea ")
+		d.must(err)
+		for _, m := range []ranking.Moderation{{Action: ranking.Merge, Key: "tea", Into: "ü"}, {Action: ranking.Hide, Key: "="}, {Action: ranking.Show, Key: "tea"}} {
+			d.must(d.ranking.Moderate(ctx, question, m))
+		}
 		putDocuments(t, m, environment)
 	}
 	appendOdd(t, m)
@@ -105,6 +118,9 @@ func putDocuments(t testing.TB, m *storetest.Memory, environment string) {
 			if i > 0 {
 				write.ID = document.WriteID{byte(i), 15: byte(version)}
 			}
+			if i == 7 {
+				write.Keys = []once.Kept{{Mark: once.Mark{Owner: once.Owner{byte(i)}}, At: int64(version)}}
+			}
 			if err := m.Put(t.Context(), write); err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +132,7 @@ func putDocuments(t testing.TB, m *storetest.Memory, environment string) {
 // entries, and many.
 func appendOdd(t testing.TB, m *storetest.Memory) {
 	t.Helper()
-	reset, err := voting.Readable{}.AppendReadable(nil, []byte(`{"entry":"reset"}`))
+	reset, err := voting.EntryCodec{}.AppendReadable(nil, []byte(`{"entry":"reset"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,15 +154,6 @@ func appendOdd(t testing.TB, m *storetest.Memory) {
 		if err := m.Append(t.Context(), chunk); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-// appendChunk stores the first chunk of a stream.
-func appendChunk(t testing.TB, m *storetest.Memory, name string, count int, payload []byte) {
-	t.Helper()
-	chunk := stream.Chunk{Stream: name, Seq: 1, ID: stream.ChunkID{1}, Count: count, Payload: payload}
-	if err := m.Append(t.Context(), chunk); err != nil {
-		t.Fatal(err)
 	}
 }
 

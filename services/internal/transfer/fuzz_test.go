@@ -13,17 +13,14 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/transfer"
 )
 
-// FuzzImport: whatever a file holds, what is stored of it is sound.
+// FuzzImport: an import of any file leaves the store sound.
 func FuzzImport(f *testing.F) {
 	f.Add([]byte(""))
 	f.Add([]byte("{}\n"))
 	f.Add([]byte(`{"record":"header","format":"acclaim-export","version":1,"extension":"x","environments":["production"],"kinds":["votes"]}` + "\n" +
 		`{"record":"footer","streams":0,"chunks":0,"entries":0,"documents":0,"digest":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}`))
-	from, lines := small(f)
+	_, lines := small(f)
 	f.Add([]byte(strings.Join(lines, "")))
-	for _, table := range tables(f, from) {
-		f.Add([]byte(table))
-	}
 	f.Fuzz(func(t *testing.T, file []byte) {
 		to := storetest.NewMemory()
 		_, _ = transfer.Import(t.Context(), bytes.NewReader(file), to, nil)
@@ -31,8 +28,7 @@ func FuzzImport(f *testing.F) {
 	})
 }
 
-// FuzzForged: nor is it otherwise where somebody who knows how to make the sums
-// has made them.
+// FuzzForged: the same holds for a file with valid sums.
 func FuzzForged(f *testing.F) {
 	f.Add("votes", "a", []byte{0, 4}, `[{"entry":"reset"}]`, int64(7))
 	f.Add("rankings", "global", []byte{0, 0}, `[{"entry":"clear"}]`, int64(7))

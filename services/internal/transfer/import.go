@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 )
 
-// Target is a store that an export can be brought into.
+// Target is a store that an export can be imported into.
 type Target interface {
 	Source
 	// Restore stores a document as it was elsewhere, its version and write id
@@ -19,83 +18,68 @@ type Target interface {
 	Restore(ctx context.Context, key string, d document.Document) error
 }
 
-// ErrOther marks a store that holds something else under a name of the export.
-var ErrOther = errors.New("the store holds something else")
+// ErrDiffers marks a store with other content under a name of the export.
+var ErrDiffers = errors.New("the store holds something else")
 
-// Result is what an import came to.
+// Result summarizes an import.
 type Result struct {
 	Scope Scope
-	// Read counts what was read and found good, the streams of which the end was.
+	// Read counts the verified lines; streams count once their end is verified.
 	Read Totals
-	// Chunks and Documents count what was stored. The rest of what was read was
-	// there already or, if the import failed, is not in the store.
+	// Chunks and Documents count what was stored. The rest was present before or,
+	// if the import failed, is not in the store.
 	Chunks, Documents uint64
 }
 
-// Import stores what Export or ExportCSV wrote. It replaces nothing: what is in the store
-// already is left alone if it is the same, else the error is ErrOther. Chunks of a
-// batch are stored in no order: until an import has succeeded streams may have gaps,
-// and nobody else may write anything of the export's scope.
+// Import stores what Export wrote. It replaces nothing: equal content in the store
+// is left alone; for different content the error is ErrOther. Chunks of a batch are
+// stored in no order: until an import has succeeded streams may have gaps, and no
+// other process may write within the export's scope.
 //
-// The error is ErrFile where the file is not whole or was changed. What it says
-// up to there may be stored then, whatever the error, and a repetition with the
-// whole file goes on from there. Memory is bounded by a batch of lines.
+// The error is ErrFile where the file is not whole or was changed. After any error
+// the lines before it may be stored, and an import of the whole file completes the
+// rest. Memory is bounded by a batch of lines.
 //
-// Unless it is nil, begin is called with what the file is of before anything is
+// Unless it is nil, begin is called with the scope of the file before anything is
 // stored. Its error ends the import.
 func Import(ctx context.Context, r io.Reader, store Target, begin func(context.Context, Scope) error) (Result, error) {
-	c, b := newChecker(), &batch{store: store}
-	in, err := open(r)
+	c, b := newLineChecker(), &importBatch{store: store}
+	in, err := openLines(r)
 	if err == nil {
-		err = read(ctx, in, c, b, begin)
+		err = importLines(ctx, in, c, b, begin)
 	}
 	return Result{Scope: c.scope, Read: c.totals, Chunks: b.chunks.Load(), Documents: b.documents.Load()}, err
 }
 
-// records reads a file record by record.
-type records interface {
-	// next returns the next record as a line of JSON, which is good until the next
-	// call, and io.EOF when there is none or only the beginning of one.
-	next() (line []byte, err error)
-	// position says where in the file that record is.
-	position() string
-}
-
-// open begins to read a file of either form.
-func open(r io.Reader) (records, error) {
+// open begins to read a file.
+func openLines(r io.Reader) (*lineReader, error) {
 	in := bufio.NewReaderSize(r, 256<<10)
-	begin, err := in.Peek(len(byteOrderMark))
+	begin, err := in.Peek(2)
 	switch {
 	case len(begin) == 0 && errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("%w: it is empty", ErrFile)
+		return nil, fmt.Errorf("%w: it is empty", ErrBadFile)
 	case len(begin) == 0:
 		return nil, err
-	case bytes.HasPrefix(begin, []byte{0x1f, 0x8b}):
-		return nil, fmt.Errorf("%w: it is compressed by gzip, unpack it first", ErrFile)
-	case begin[0] == '{':
-		return &lines{in: in}, nil
+	case begin[0] == 0x1f:
+		return nil, fmt.Errorf("%w: it is compressed by gzip, unpack it first", ErrBadFile)
+	case begin[0] != '{':
+		return nil, fmt.Errorf("%w: it is not JSON Lines; a CSV export cannot be imported", ErrBadFile)
 	}
-	if string(begin) == byteOrderMark {
-		_, _ = in.Discard(len(byteOrderMark)) // it is there
-	}
-	return newRows(in), nil
+	return &lineReader{in: in}, nil
 }
 
-// byteOrderMark is what spreadsheets begin CSV with.
-const byteOrderMark = "\ufeff"
-
-func read(ctx context.Context, in records, c *checker, b *batch, begin func(context.Context, Scope) error) error {
+func importLines(ctx context.Context, in *lineReader, c *lineChecker, b *importBatch, begin func(context.Context, Scope) error) error {
 	for {
-		line, err := in.next()
+		line, err := in.nextLine()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return err
 		}
-		it, err := c.next(line)
+		it, err := c.checkLine(line)
 		if err != nil {
-			return fmt.Errorf("%w: %s: %w", ErrFile, in.position(), err)
+			return fmt.Errorf("%w: %s: %w", ErrBadFile, in.position(), err)
 		}
 		if begin != nil {
 			if err := begin(ctx, c.scope); err != nil {
@@ -103,7 +87,7 @@ func read(ctx context.Context, in records, c *checker, b *batch, begin func(cont
 			}
 			begin = nil
 		}
-		if b.add(it, len(line)); b.full() {
+		if b.addLine(it, len(line)); b.isFull() {
 			if err := b.flush(ctx); err != nil {
 				return err
 			}
@@ -112,8 +96,8 @@ func read(ctx context.Context, in records, c *checker, b *batch, begin func(cont
 	if err := b.flush(ctx); err != nil {
 		return err
 	}
-	if err := c.finish(); err != nil {
-		return fmt.Errorf("%w: %w", ErrFile, err)
+	if err := c.checkComplete(); err != nil {
+		return fmt.Errorf("%w: %w", ErrBadFile, err)
 	}
 	return nil
 }

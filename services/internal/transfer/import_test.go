@@ -29,7 +29,7 @@ func small(t testing.TB) (from *storetest.Memory, lines []string) {
 	for i, id := range []string{"a", "a", "b"} {
 		d.vote(pollOf(id), voterOf(i), 1, 1)
 	}
-	for i, name := range []string{"document/production/x/1", "document/production/x/2"} {
+	for i, name := range []string{"document/production/x/state/extension_viewer/1", "document/production/x/state/extension_viewer/2"} {
 		for version := range uint64(1 + i) {
 			if err := from.Put(t.Context(), document.Write{Key: name, Expect: version, ID: document.WriteID{1}, Body: []byte(`{"a":1}`)}); err != nil {
 				t.Fatal(err)
@@ -57,7 +57,7 @@ func TestImportOfACutFile(t *testing.T) {
 	for n := 0; n < len(whole)-1; n += 7 {
 		to := storetest.NewMemory()
 		result, err := transfer.Import(t.Context(), strings.NewReader(whole[:n]), to, nil)
-		if !errors.Is(err, transfer.ErrFile) || n > len(lines[0]) && !strings.HasSuffix(err.Error(), "it was cut off") {
+		if !errors.Is(err, transfer.ErrBadFile) || n > len(lines[0]) && !strings.HasSuffix(err.Error(), "it was cut off") {
 			t.Fatalf("%d of %d bytes: %v, want ErrFile", n, len(whole), err)
 		}
 		if strings.HasSuffix(whole[:n], "\n") || result.Read.Documents == 2 {
@@ -105,7 +105,7 @@ func TestImportOfAChangedFile(t *testing.T) {
 		"nothing":            {nil, "empty"},
 		"compressed":         {file{"\x1f\x8b\x08"}, "gzip"},
 		"not JSON":           {edit(3, "{", "{{"), "line 4: not JSON"},
-		"another table":      {file{"a,b\n1,2\n"}, "neither JSON Lines nor CSV"},
+		"a table":            {file{"a,b\n1,2\n"}, "a CSV export cannot be imported"},
 		"another format":     {edit(0, "acclaim-export", "something"), "does not begin with a header"},
 		"later version":      {edit(0, `"version":1`, `"version":2`), "version 2"},
 		"no extension":       {edit(0, `"extension":"x"`, `"extension":""`), "an export is of"},
@@ -150,16 +150,16 @@ func TestImportOfAChangedFile(t *testing.T) {
 		"end of nothing":     {edit(3, `"id":"a"`, `"id":"b"`), "has not begun"},
 		"end elsewhere":      {edit(3, `"chunks":2`, `"chunks":3`), "ends at chunk 2 and should at 3"},
 		"head":               {edit(3, `"head":"`, `"head":"00`), "ends at chunk"},
-		"document":           {edit(7, `{"a":1}`, `{"a":2}`), "line 8: document/production/x/2 was changed"},
+		"document":           {edit(7, `{"a":1}`, `{"a":2}`), "line 8: document/production/x/state/extension_viewer/2 was changed"},
 		"document version":   {edit(7, `"version":2`, `"version":3`), "was changed"},
 		"no version":         {edit(7, `"version":2`, `"version":0`), "cannot have version 0"},
 		"huge version":       {edit(7, `"version":2`, `"version":9223372036854775808`), "cannot have version"},
 		"write":              {edit(7, `"write":"01`, `"write":"02`), "was changed"},
 		"half a write":       {edit(7, `"write":"01`, `"write":"`), "32 digits"},
-		"key":                {edit(7, `["2"]`, `["3"]`), "was changed"},
-		"no key":             {edit(7, `["2"]`, `[]`), "not the name of a document"},
-		"key elsewhere":      {edit(7, `["2"]`, `["2"],"name":"document/production/y/2"`), "not the name of a document"},
-		"odd key":            {edit(7, `["2"]`, `["2"],"name":"document/production/x/%32"`), "not the name of a document"},
+		"key":                {edit(7, `"2"]`, `"3"]`), "was changed"},
+		"no key":             {edit(7, `["state","extension_viewer","2"]`, `[]`), "not the name of a document"},
+		"key elsewhere":      {edit(7, `"2"]`, `"2"],"name":"document/production/y/state/extension_viewer/2"`), "the name of a document elsewhere"},
+		"odd key":            {edit(7, `"2"]`, `"2"],"name":"document/production/x/state/extension_viewer/%32"`), "not the name of a document"},
 		"raw document":       {edit(7, `"sum"`, `"raw":"e30=","sum"`), "was changed"},
 		"footer":             {edit(8, `"chunks":3`, `"chunks":4`), "counts"},
 		"digest":             {edit(8, `"digest":"`, `"digest":"00`), "digest"},
@@ -171,7 +171,7 @@ func TestImportOfAChangedFile(t *testing.T) {
 	} {
 		to := storetest.NewMemory()
 		_, err := importing(t, to, c.file...)
-		if !errors.Is(err, transfer.ErrFile) || !strings.Contains(err.Error(), c.why) {
+		if !errors.Is(err, transfer.ErrBadFile) || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s: %v, want %s", name, err, c.why)
 		}
 		wantPartOf(t, name, contentOf(t, from, ""), contentOf(t, to, ""))
@@ -226,17 +226,17 @@ func TestImportReplacesNothing(t *testing.T) {
 			newDomains(t, to).vote(pollOf("a"), voterOf(7), 1, 1)
 		}, "poll/production/x/channel/1/a goes on with chunk 3"},
 		"another document": {func(t *testing.T, to *storetest.Memory) {
-			if err := to.Put(t.Context(), document.Write{Key: "document/production/x/2", Body: []byte(`{"a":1}`)}); err != nil {
+			if err := to.Put(t.Context(), document.Write{Key: "document/production/x/state/extension_viewer/2", Body: []byte(`{"a":1}`)}); err != nil {
 				t.Fatal(err)
 			}
-		}, "document/production/x/2 is at version 1 and another"},
+		}, "document/production/x/state/extension_viewer/2 is at version 1 and another"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			to := storetest.NewMemory()
 			c.before(t, to)
 			before := contentOf(t, to, "")
 			_, err := importing(t, to, lines...)
-			if !errors.Is(err, transfer.ErrOther) || !strings.Contains(err.Error(), c.why) {
+			if !errors.Is(err, transfer.ErrDiffers) || !strings.Contains(err.Error(), c.why) {
 				t.Errorf("%v, want %s", err, c.why)
 			}
 			wantSame(t, before, contentOf(t, to, "")) // one batch: all or nothing
@@ -255,7 +255,7 @@ func (s *shaky) fail(write func() error) error {
 	case 1:
 		return fault.New(fault.Unavailable, "not stored")
 	case 3:
-		_ = write() // nobody hears of it
+		_ = write() // the answer is lost
 		return errors.New("the answer was lost")
 	}
 	return write()
@@ -322,7 +322,7 @@ func TestImportThatIsRepeated(t *testing.T) {
 	}
 }
 
-// gapped is a store that sees no chunk behind a gap, and counts what is appended.
+// gapped is a store that hides the chunks behind a gap and counts appends.
 type gapped struct {
 	*storetest.Memory
 	appends atomic.Int64
@@ -366,11 +366,11 @@ func TestImportFillsGaps(t *testing.T) {
 func TestImportThatCannotRead(t *testing.T) {
 	_, lines := small(t)
 	broken := io.MultiReader(strings.NewReader(lines[0]), readerFunc(func([]byte) (int, error) { return 0, io.ErrClosedPipe }))
-	if _, err := transfer.Import(t.Context(), broken, storetest.NewMemory(), nil); !errors.Is(err, io.ErrClosedPipe) || errors.Is(err, transfer.ErrFile) {
+	if _, err := transfer.Import(t.Context(), broken, storetest.NewMemory(), nil); !errors.Is(err, io.ErrClosedPipe) || errors.Is(err, transfer.ErrBadFile) {
 		t.Errorf("%v", err)
 	}
 	endless := io.MultiReader(strings.NewReader(lines[0]), readerFunc(func(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte("a"), len(p))), nil }))
-	if _, err := transfer.Import(t.Context(), endless, storetest.NewMemory(), nil); !errors.Is(err, transfer.ErrFile) || !strings.Contains(err.Error(), "longer than") {
+	if _, err := transfer.Import(t.Context(), endless, storetest.NewMemory(), nil); !errors.Is(err, transfer.ErrBadFile) || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("an endless line: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -7,10 +7,11 @@ import (
 	"encoding/json"
 	"hash"
 
+	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
-// What a line's member "record" says.
+// The values of a line's member "record".
 const (
 	recordHeader   = "header"
 	recordChunk    = "chunk"
@@ -25,7 +26,7 @@ const (
 	version = 1
 )
 
-// maxLine is the longest line in bytes, several times what a full chunk comes to.
+// maxLine is the longest line in bytes, several times the line of a full chunk.
 const maxLine = 64 << 20
 
 type headerRecord struct {
@@ -39,32 +40,33 @@ type headerRecord struct {
 type streamRecord struct {
 	Record string `json:"record"`
 	Kind   string `json:"kind"`
-	place
-	// Stream is its name, where the place is not text and JSON would change it.
+	streamIdentity
+	// Stream holds the name of the stream, if its identity is not text: JSON would
+	// change it.
 	Stream string `json:"stream,omitempty"`
 }
 
 // chunkRecord is a chunk. Its entries are values to encode or JSON to decode.
 type chunkRecord[E any] struct {
 	streamRecord
-	Seq uint64      `json:"seq"`
-	At  int64       `json:"at"`
-	ID  hexadecimal `json:"chunk"`
+	Seq uint64   `json:"seq"`
+	At  int64    `json:"at"`
+	ID  hexBytes `json:"chunk"`
 	// Original is the digest that a redacted chunk had.
-	Original hexadecimal    `json:"original,omitempty"`
+	Original hexBytes       `json:"original,omitempty"`
 	Groups   []stream.Group `json:"groups,omitempty"`
 	Entries  []E            `json:"entries"`
-	// Payload is that of the chunk, where groups and entries do not tell it exactly.
-	Payload []byte      `json:"payload,omitempty"`
-	Sum     hexadecimal `json:"sum"`
+	// Payload holds the chunk's bytes, if they do not follow from groups and entries.
+	Payload []byte   `json:"payload,omitempty"`
+	Sum     hexBytes `json:"sum"`
 }
 
 // endRecord follows the last chunk of a stream.
 type endRecord struct {
 	streamRecord
-	Chunks  uint64      `json:"chunks"`
-	Entries uint64      `json:"entries"`
-	Head    hexadecimal `json:"head"` // sum of the last chunk
+	Chunks  uint64   `json:"chunks"`
+	Entries uint64   `json:"entries"`
+	Head    hexBytes `json:"head"` // sum of the last chunk
 }
 
 type documentRecord struct {
@@ -72,20 +74,21 @@ type documentRecord struct {
 	Environment string   `json:"environment"`
 	Extension   string   `json:"extension"`
 	Key         []string `json:"key"`
-	// Name is that in the store, where the key is not text and JSON would change it.
+	// Name holds the name in the store, if the key is not text: JSON would change it.
 	Name    string          `json:"name,omitempty"`
 	Version uint64          `json:"version"`
-	Write   hexadecimal     `json:"write,omitempty"`
+	Write   hexBytes        `json:"write,omitempty"`
+	Keys    hexBytes        `json:"keys,omitempty"` // of requests
 	Body    json.RawMessage `json:"body,omitempty"`
 	// Raw is the body, where the member body would not tell it exactly.
-	Raw []byte      `json:"raw,omitempty"`
-	Sum hexadecimal `json:"sum"`
+	Raw []byte   `json:"raw,omitempty"`
+	Sum hexBytes `json:"sum"`
 }
 
 type footerRecord struct {
 	Record string `json:"record"`
 	Totals
-	Digest hexadecimal `json:"digest"` // of all sums, in order
+	Digest hexBytes `json:"digest"` // of all sums, in order
 }
 
 // Totals count what was exported or read.
@@ -96,52 +99,49 @@ type Totals struct {
 	Documents uint64 `json:"documents"`
 }
 
-// ledger is what a footer is made of.
-type ledger struct {
+// contentLedger accumulates the content of the footer.
+type contentLedger struct {
 	totals Totals
 	digest hash.Hash
 }
 
-func newLedger() ledger { return ledger{digest: sha256.New()} }
+func newContentLedger() contentLedger { return contentLedger{digest: sha256.New()} }
 
-func (l *ledger) chunk(sum stream.Digest, entries int) {
+func (l *contentLedger) addChunk(sum stream.Digest, entries int) {
 	l.digest.Write(sum[:])
 	l.totals.Chunks++
 	l.totals.Entries += uint64(entries)
 }
 
-func (l *ledger) document(sum stream.Digest) {
+func (l *contentLedger) addDocument(sum stream.Digest) {
 	l.digest.Write(sum[:])
 	l.totals.Documents++
 }
 
-func (l *ledger) footer() footerRecord {
+func (l *contentLedger) newFooter() footerRecord {
 	return footerRecord{Record: recordFooter, Totals: l.totals, Digest: l.digest.Sum(nil)}
 }
 
-// hexadecimal is bytes that are written in hexadecimal.
-type hexadecimal []byte
+// hexBytes marshals to hexadecimal text.
+type hexBytes []byte
 
 // MarshalText implements [encoding.TextMarshaler].
-func (h hexadecimal) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h), nil }
+func (h hexBytes) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h), nil }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
-func (h *hexadecimal) UnmarshalText(text []byte) (err error) {
+func (h *hexBytes) UnmarshalText(text []byte) (err error) {
 	*h, err = hex.AppendDecode(nil, text)
 	return err
 }
 
 // encodeLine returns a record as a line, its line feed included.
 func encodeLine(record any) ([]byte, error) {
-	var line bytes.Buffer
-	encoder := json.NewEncoder(&line)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(record)
-	return line.Bytes(), err
+	line, err := exactjson.Marshal(record)
+	return append(line, '\n'), err
 }
 
-// recordOf returns what sort of record a line is.
-func recordOf(line []byte) (string, error) {
+// recordTypeOf returns the type of a line's record.
+func recordTypeOf(line []byte) (string, error) {
 	for _, record := range []string{recordChunk, recordDocument, recordEnd} {
 		if bytes.HasPrefix(line, []byte(`{"record":"`+record+`",`)) { // as Export writes it
 			return record, nil

@@ -8,7 +8,6 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/key"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/ranking"
-	"github.com/acclaim-dev/acclaim/services/state"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
@@ -23,14 +22,14 @@ const (
 // Kinds returns all kinds in the order in which they are exported.
 func Kinds() []string { return []string{Votes, Accumulations, Rankings, Documents} }
 
-// Scope is what an export is of.
+// Scope selects the data of an export.
 type Scope struct {
 	Extension    string   `json:"extension"`    // client id
 	Environments []string `json:"environments"` // in the order of the export
 	Kinds        []string `json:"kinds"`        // likewise
 }
 
-func (s Scope) check() error {
+func (s Scope) checkScope() error {
 	if s.Extension == "" || len(s.Environments) == 0 || len(s.Kinds) == 0 {
 		return fmt.Errorf("an export is of an extension, its environments and kinds, not of %+v", s)
 	}
@@ -42,83 +41,82 @@ func (s Scope) check() error {
 	return nil
 }
 
-// Prefixes returns what the names of the scope's streams and the keys of its
-// documents begin with.
+// Prefixes returns the prefixes of the names of the scope's streams and documents.
 func (s Scope) Prefixes() (prefixes []string) {
 	for _, environment := range s.Environments {
 		for _, kind := range s.Kinds {
-			prefixes = append(prefixes, s.prefix(environment, kind))
+			prefixes = append(prefixes, s.namePrefix(environment, kind))
 		}
 	}
 	return prefixes
 }
 
-func (s Scope) prefix(environment, kind string) string {
-	first := state.Kind
+func (s Scope) namePrefix(environment, kind string) string {
+	stored := key.Document
 	if kind != Documents {
-		first = streamKinds()[kind].first
+		stored = streamKinds()[kind].key
 	}
-	return key.Join(first, environment, s.Extension) + "/"
+	return key.Prefix(stored, environment, s.Extension)
 }
 
-// rank returns where in an export things of an environment and kind come, and
+// exportRank returns the position of an environment and kind in an export, and
 // whether they belong to the scope.
-func (s Scope) rank(environment, extension, kind string) (rank int, ok bool) {
+func (s Scope) exportRank(environment, extension, kind string) (rank int, ok bool) {
 	e, k := slices.Index(s.Environments, environment), slices.Index(s.Kinds, kind)
 	return e*len(s.Kinds) + k, e >= 0 && k >= 0 && extension == s.Extension
 }
 
-// place is what a stream belongs to. It has the fields of [voting.Poll].
-type place struct {
+// streamIdentity identifies a stream. It has the fields of [voting.Poll].
+type streamIdentity struct {
 	Environment string `json:"environment"`
 	Extension   string `json:"extension"`
 	Channel     string `json:"channel,omitempty"` // none: it belongs to the extension
 	ID          string `json:"id"`
 }
 
-// streamKind is how the streams of a kind are exported.
+// streamKind describes the streams of a kind.
 type streamKind struct {
-	first string // element of the streams' names
+	key   string // kind of the streams' names
 	codec stream.EntryCodec
 	ties  bool // as in [stream.Options]
-	name  func(place) string
-	parse func(name string) (place, error)
+	name  func(streamIdentity) string
+	parse func(name string) (streamIdentity, error)
 }
 
 func streamKinds() map[string]streamKind {
 	return map[string]streamKind{
 		Votes: {
-			first: voting.Kind,
-			codec: voting.Readable{},
+			key:   voting.Kind,
+			codec: voting.EntryCodec{},
 			ties:  true,
-			name:  func(p place) string { return voting.Poll(p).Stream() },
-			parse: func(name string) (place, error) {
+			name:  func(p streamIdentity) string { return voting.Poll(p).Stream() },
+			parse: func(name string) (streamIdentity, error) {
 				p, err := voting.ParseStream(name)
-				return place(p), err
+				return streamIdentity(p), err
 			},
 		},
 		Accumulations: {
-			first: accumulation.Kind,
-			codec: accumulation.Readable{},
-			name:  func(p place) string { return bufferOf(p).Stream() },
-			parse: func(name string) (place, error) {
+			key:   accumulation.Kind,
+			codec: accumulation.EntryCodec{},
+			name:  func(p streamIdentity) string { return bufferOf(p).Stream() },
+			parse: func(name string) (streamIdentity, error) {
 				b, err := accumulation.ParseStream(name)
-				return place{Environment: b.Environment, Extension: b.Extension, ID: b.Name}, err
+				return streamIdentity{Environment: b.Environment, Extension: b.Extension, ID: b.Name}, err
 			},
 		},
 		Rankings: {
-			first: ranking.Kind,
-			codec: ranking.Readable{},
+			key:   ranking.Kind,
+			codec: ranking.EntryCodec{},
 			ties:  true,
-			name:  func(p place) string { return ranking.Question(p).Stream() },
-			parse: func(name string) (place, error) {
+			name:  func(p streamIdentity) string { return ranking.Question(p).Stream() },
+			parse: func(name string) (streamIdentity, error) {
 				q, err := ranking.ParseStream(name)
-				return place(q), err
+				return streamIdentity(q), err
 			},
 		},
 	}
 }
 
-func bufferOf(p place) accumulation.Buffer {
+func bufferOf(p streamIdentity) accumulation.Buffer {
 	return accumulation.Buffer{Environment: p.Environment, Extension: p.Extension, Name: p.ID}
 }

@@ -64,11 +64,13 @@ func TestExportIsReadable(t *testing.T) {
 		`"entries":[{"entry":"submission","channel_id":"0","opaque_user_id":"U1","user_id":"","data":{}}],"sum":"`,
 		`"data":{"not":"compact"}}],"payload":"`,
 		`"entries":[{"entry":"answer","identity":"0","key":"green"}],"sum":"`,
+		`"entries":[{"entry":"answer","identity":"U1","key":"Ｔea","group":"tea","answersPerViewer":2,"held":true}],"sum":"`,
+		`"entries":[{"entry":"merge","key":"tea","into":"ü"}],"sum":"`,
 		`{"record":"document","environment":"sandbox","extension":"x","key":["state","viewer","0","not text"],"version":1,"body":{},"sum":"`,
 		`"version":2,"write":"01000000000000000000000000000001","body":{"a":1.50,"<":"é\u2028"},"sum":"`,
 		`"version":3,"write":"02000000000000000000000000000002","raw":"`,
 		`{"record":"end","kind":"rankings","environment":"sandbox","extension":"x","channel":"1","id":"tea?","chunks":4,"entries":4,"head":"`,
-		`{"record":"footer","streams":11,"chunks":`,
+		`{"record":"footer","streams":13,"chunks":`,
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %s", want)

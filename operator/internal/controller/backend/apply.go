@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,107 +13,93 @@ import (
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
+	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
-// scalingOwner has the number of pods of an autoscaled Deployment until the
-// autoscaler changes it. A field that nobody owns any more is removed, and one
-// pod is the default.
+// scalingOwner is the field owner of an autoscaled Deployment's number of pods
+// until the autoscaler changes it. A field without an owner would be removed, and
+// the default is one pod.
 const scalingOwner = FieldOwner + "-autoscaling"
 
-// carryOut does all writes but that of the status. An object that is refused
-// does not keep the others back; the first refusal is returned.
-func (r *Reconciler) carryOut(ctx context.Context, w *world, p plan) (*trouble, error) {
+// execute does all writes but that of the status. A refused object does not keep
+// the others back; the first refusal is returned.
+func (r *Reconciler) execute(ctx context.Context, s *clusterState, p changePlan) (*status.Problem, error) {
 	for _, d := range p.handOver {
-		// Not forced: where the autoscaler has changed the number meanwhile, it is its own.
-		number := appsv1ac.Deployment(d.Name, d.Namespace).WithSpec(appsv1ac.DeploymentSpec().WithReplicas(*d.Spec.Replicas))
-		if err := r.Client.Apply(ctx, number, client.FieldOwner(scalingOwner)); err != nil {
+		// Without force: a number that the autoscaler has changed meanwhile stays its own.
+		replicas := appsv1ac.Deployment(d.Name, d.Namespace).WithSpec(appsv1ac.DeploymentSpec().WithReplicas(*d.Spec.Replicas))
+		if err := r.Client.Apply(ctx, replicas, client.FieldOwner(scalingOwner)); err != nil {
 			return nil, err
 		}
 	}
-	var first *trouble
+	var first *status.Problem
 	for _, o := range p.apply {
-		refusal, err := r.apply(ctx, w, o)
+		refusal, err := r.applyObject(ctx, s, o)
 		if err != nil {
 			return nil, err
 		}
-		if first == nil {
-			first = refusal
-		}
+		first = status.FirstProblem(first, refusal)
 	}
-	for _, i := range p.remove {
-		if err := r.remove(ctx, w, i); err != nil {
+	for _, id := range p.remove {
+		if err := r.removeObject(ctx, s, id); err != nil {
 			return nil, err
 		}
 	}
 	return first, nil
 }
 
-// apply makes one object what it should be, unless it is somebody else's.
-func (r *Reconciler) apply(ctx context.Context, w *world, o desired.Object) (*trouble, error) {
-	taken, err := r.taken(ctx, w, o)
+// applyObject applies one object, unless its name belongs to something else.
+func (r *Reconciler) applyObject(ctx context.Context, s *clusterState, o desired.Object) (*status.Problem, error) {
+	taken, err := r.checkOwner(ctx, s, o)
 	if taken != nil || err != nil {
 		return taken, err
 	}
-	err = r.Client.Apply(ctx, configuration(o), client.FieldOwner(FieldOwner), client.ForceOwnership)
-	if refused(err) {
-		return &trouble{v1alpha1.ReasonObjectRefused, fmt.Sprintf("%s %s: %v", o.Kind, o.Name, err), err}, nil
+	err = r.Client.Apply(ctx, applyConfiguration(o), client.FieldOwner(FieldOwner), client.ForceOwnership)
+	if !status.IsRefusal(err) {
+		return nil, err
 	}
-	return nil, err
+	refusal := newProblem(v1alpha1.ReasonObjectRefused, "%s %s: %v", o.Kind, o.Name, err)
+	refusal.Retry = err
+	return refusal, nil
 }
 
-// configuration returns what the client applies.
-func configuration(o desired.Object) runtime.ApplyConfiguration {
+// applyConfiguration returns what the client applies.
+func applyConfiguration(o desired.Object) runtime.ApplyConfiguration {
 	if u, ok := o.Config.(*unstructured.Unstructured); ok {
 		return client.ApplyConfigurationFromUnstructured(u)
 	}
 	return o.Config.(runtime.ApplyConfiguration)
 }
 
-// taken says whether an object is somebody else's. One that is not known is
-// looked for, since the cache has only those with the operator's labels.
-func (r *Reconciler) taken(ctx context.Context, w *world, o desired.Object) (*trouble, error) {
-	have, known := w.have[id{o.Kind, o.Name}]
+// checkOwner returns a problem if an object's name belongs to something else. An
+// object that is not known is read uncached: the cache has only objects with the
+// operator's labels.
+func (r *Reconciler) checkOwner(ctx context.Context, s *clusterState, o desired.Object) (*status.Problem, error) {
+	have, known := s.have[objectID{o.Kind, o.Name}]
 	if !known {
 		var found metav1.PartialObjectMetadata
 		found.SetGroupVersionKind(kindOf(o).groupVersionKind())
-		err := r.Live.Get(ctx, client.ObjectKey{Namespace: w.backend.Namespace, Name: o.Name}, &found)
+		err := r.APIReader.Get(ctx, client.ObjectKey{Namespace: s.backend.Namespace, Name: o.Name}, &found)
 		if err != nil {
 			return nil, client.IgnoreNotFound(err)
 		}
 		have = &found
 	}
-	// The operator's objects without an owner are left over from a Backend that was
-	// deleted without them.
-	orphan := metav1.GetControllerOf(have) == nil && have.GetLabels()[desired.OperatorLabel] == desired.Operator
-	if orphan || metav1.IsControlledBy(have, w.backend) {
+	if desired.BelongsTo(have, s.backend) {
 		return nil, nil
 	}
-	message := fmt.Sprintf("%s %s exists and does not belong to this Backend", o.Kind, o.Name)
-	return &trouble{v1alpha1.ReasonNameTaken, message, errors.New(message)}, nil
+	taken := newNameTaken(o.Kind, o.Name)
+	taken.Retry = errors.New(taken.Message) // the cache does not show when the object goes
+	return taken, nil
 }
 
-// refused says that the API server understood a request and will not do it, as
-// opposed to that it could not just now.
-func refused(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return false
-	}
-	switch status.Status().Code {
-	case http.StatusConflict, http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return false
-	}
-	return true
-}
-
-// remove deletes an object and nothing that has taken its place since.
-func (r *Reconciler) remove(ctx context.Context, w *world, i id) error {
-	o := w.have[i]
+// removeObject deletes an object, but not one that has replaced it since.
+func (r *Reconciler) removeObject(ctx context.Context, s *clusterState, id objectID) error {
+	o := s.have[id]
 	uid := o.GetUID()
 	err := r.Client.Delete(ctx, o, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	r.Recorder.Eventf(w.backend, nil, corev1.EventTypeNormal, "Removed", "Reconcile", "%s %s is no longer declared", i.kind, i.name)
+	status.RecordNormal(r.Recorder, s.backend, "Removed", fmt.Sprintf("%s %s is no longer declared", id.kind, id.name))
 	return nil
 }

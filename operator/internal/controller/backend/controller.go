@@ -1,8 +1,8 @@
-// Package backend makes what Backend resources declare run: it applies the
-// objects of package desired, rolls services out one after the other and says in
-// conditions what keeps them from being ready.
+// Package backend rolls out the services that Backend resources declare: it applies
+// the objects of package desired, rolls the services out one after the other and
+// reports in conditions what keeps them from being ready.
 //
-//	gather (all reads) ─▶ decide (pure) ─▶ carry out (all writes) ─▶ report
+//	gather (all reads) ─▶ decide (pure) ─▶ execute (all writes) ─▶ report
 //
 // It may not know what the services do.
 package backend
@@ -17,47 +17,56 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/holder"
 )
 
-// Reconciler brings about what one Backend declares.
+// Reconciler rolls out what one Backend declares.
 type Reconciler struct {
-	// Client reads and writes resources. It may read from a cache that holds only
-	// objects with the operator's label; see Cached.
+	// Client reads and writes resources. Its cache may hold only objects with the
+	// operator's label; see CacheOptions.
 	Client client.Client
-	// Live says whose a name is of which the cache knows nothing.
-	Live client.Reader
-	// Recorder takes Events.
+	// APIReader reads uncached, for objects that the filtered cache does not hold.
+	APIReader client.Reader
+	// Recorder writes Events.
 	Recorder events.EventRecorder
-	// Now tells the time.
+	// Now returns the time.
 	Now func() time.Time
+	// Instance tells the operator's Backends from those of others.
+	Instance *holder.Instance
 }
 
-// Reconcile makes one Backend true, as far as it can be at once, and reports on it.
+// Reconcile takes one Backend as far as is possible now, and reports on it.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var b v1alpha1.Backend
 	if err := r.Client.Get(ctx, request.NamespacedName, &b); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !b.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, nil // its objects have it as their owner and go with it
+		return ctrl.Result{}, nil // the garbage collector deletes its objects
 	}
-	w, err := r.gather(ctx, &b)
+	if held, err := r.Instance.Claim(ctx, r.Client, r.Recorder, &b, ""); !held || err != nil {
+		return ctrl.Result{}, err
+	}
+	if r.Instance.IsPaused(r.Recorder, &b) {
+		return ctrl.Result{}, nil
+	}
+	state, err := r.gather(ctx, &b)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	p, err := decide(w)
+	p, err := decide(state)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	refusal, err := r.carryOut(ctx, w, p)
+	refusal, err := r.execute(ctx, state, p)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if err := r.report(ctx, &b, p, refusal); err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := errors.Join(p.trouble.retry(), refusal.retry()); err != nil {
+	if err := errors.Join(p.problem.RetryError(), refusal.RetryError()); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: patient(w)}, nil
+	return ctrl.Result{RequeueAfter: untilReadinessDue(state)}, nil
 }

@@ -3,15 +3,16 @@ package backend
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,87 +20,140 @@ import (
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 )
 
-// world is what a decision rests on.
-type world struct {
+// clusterState is everything that a decision depends on.
+type clusterState struct {
 	now     time.Time
 	backend *v1alpha1.Backend
-	// want is what the Backend should consist of.
+	// want are the objects that the Backend should consist of.
 	want desired.Set
-	// have is what there is with its labels, by kind and name.
-	have map[id]client.Object
-	// pods are those that are not on their way out, by name.
+	// have are the stored objects with the Backend's labels.
+	have map[objectID]client.Object
+	// pods are those that are neither finished nor being deleted, sorted by name.
 	pods []corev1.Pod
-	// database and registry say whether the Secrets are there, routes whether the
-	// cluster knows HTTPRoutes.
-	database, registry, routes bool
+	// hasDatabase reports whether the Secret with the database's URI exists.
+	hasDatabase bool
+	// hasRegistry reports whether the Secret with the extension registry exists;
+	// registryTaken, whether its name belongs to something else.
+	hasRegistry, registryTaken bool
+	// hasCertificate reports whether the Secret with the services' certificate is whole, or
+	// none is declared.
+	hasCertificate bool
+	// hasGatewayAPI reports whether the cluster knows HTTPRoutes.
+	hasGatewayAPI bool
+	// lacksIngressClass and lacksCertificate report what the Ingress names and does not
+	// exist.
+	lacksIngressClass bool
+	lacksCertificate  hostCertificate // empty: none
 }
 
-type id struct{ kind, name string }
+// hostCertificate names the Secret with the certificate of a host of the Ingress.
+type hostCertificate struct{ host, secret string }
 
-// deployment returns the one of a service, nil when there is none.
-func (w *world) deployment(r desired.Rollout) *appsv1.Deployment {
-	d, _ := w.have[id{"Deployment", *r.Deployment.Name}].(*appsv1.Deployment)
+type objectID struct{ kind, name string }
+
+// deployment returns the Deployment of a service, nil without one.
+func (s *clusterState) deployment(r desired.Rollout) *appsv1.Deployment {
+	d, _ := s.have[objectID{"Deployment", *r.Deployment.Name}].(*appsv1.Deployment)
 	return d
 }
 
 // podsOf returns the pods of a service.
-func (w *world) podsOf(service string) []corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(w.pods), func(p corev1.Pod) bool { return p.Labels[desired.ServiceLabel] != service })
+func (s *clusterState) podsOf(service string) []corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(s.pods), func(p corev1.Pod) bool { return p.Labels[desired.ServiceLabel] != service })
 }
 
 // gather does all reads.
-func (r *Reconciler) gather(ctx context.Context, b *v1alpha1.Backend) (*world, error) {
-	uri, found, err := r.secret(ctx, b.Namespace, b.Spec.MongoDB.Name, b.Spec.MongoDB.Key)
+func (r *Reconciler) gather(ctx context.Context, b *v1alpha1.Backend) (*clusterState, error) {
+	database, err := r.readSecret(ctx, b.Namespace, b.Spec.MongoDB.Name)
 	if err != nil {
 		return nil, err
 	}
-	_, registry, err := r.secret(ctx, b.Namespace, desired.RegistrySecret(b.Name), desired.RegistryKey)
+	registry, err := r.readSecret(ctx, b.Namespace, desired.RegistrySecret(b.Name))
 	if err != nil {
 		return nil, err
 	}
-	w := &world{
-		now:      r.Now(),
-		backend:  b,
-		want:     desired.Backend(b, digest(b, uri)),
-		have:     map[id]client.Object{},
-		database: found,
-		registry: registry,
-		routes:   true,
+	uri := database.Data[b.Spec.MongoDB.Key]
+	exists := registry.UID != ""
+	owned := desired.BelongsTo(registry, b)
+	s := &clusterState{
+		now:           r.Now(),
+		backend:       b,
+		want:          desired.Backend(b, database.ResourceVersion),
+		have:          map[objectID]client.Object{},
+		hasDatabase:   len(uri) > 0,
+		hasRegistry:   owned && len(registry.Data[desired.RegistryKey]) > 0,
+		registryTaken: exists && !owned,
+		hasGatewayAPI: true,
+	}
+	if err := errors.Join(r.readCertificate(ctx, s), r.readIngressNeeds(ctx, s)); err != nil {
+		return nil, err
 	}
 	mine := []client.ListOption{client.InNamespace(b.Namespace), client.MatchingLabels{
 		desired.BackendLabel:  b.Name,
 		desired.OperatorLabel: desired.Operator,
 	}}
-	for _, k := range kinds() {
-		if err := r.list(ctx, k, w, mine); err != nil {
+	for _, k := range objectKinds() {
+		if err := r.listObjects(ctx, k, s, mine); err != nil {
 			return nil, err
 		}
 	}
-	return w, r.listPods(ctx, w, mine)
+	return s, r.listPods(ctx, s, mine)
 }
 
-// secret returns an entry that is not empty, and whether there is one.
-func (r *Reconciler) secret(ctx context.Context, namespace, name, key string) (value []byte, found bool, err error) {
+// readSecret returns a Secret, an empty one if it does not exist.
+func (r *Reconciler) readSecret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
 	var secret corev1.Secret
-	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret); err != nil {
-		return nil, false, client.IgnoreNotFound(err)
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret)
+	return &secret, client.IgnoreNotFound(err)
+}
+
+// readCertificate looks the certificate of the services up.
+func (r *Reconciler) readCertificate(ctx context.Context, s *clusterState) error {
+	name := s.backend.Spec.TLSSecretName
+	if s.hasCertificate = name == ""; s.hasCertificate {
+		return nil
 	}
-	value = secret.Data[key]
-	return value, len(value) > 0, nil
+	secret, err := r.readSecret(ctx, s.backend.Namespace, name)
+	s.hasCertificate = !slices.ContainsFunc([]string{desired.CertificateKey, desired.PrivateKeyKey, desired.AuthorityKey},
+		func(key string) bool { return len(secret.Data[key]) == 0 })
+	return err
 }
 
-// digest returns a short name of a secret text that nobody can look up: it is
-// another one for each Backend.
-func digest(b *v1alpha1.Backend, secret []byte) string {
-	sum := sha256.Sum256(append([]byte(b.UID+"/"), secret...))
-	return hex.EncodeToString(sum[:8])
+// readIngressNeeds looks up what the Ingress names. An operator of some namespaces may
+// not read IngressClasses, which belong to none.
+func (r *Reconciler) readIngressNeeds(ctx context.Context, s *clusterState) error {
+	declared := s.backend.Spec.Ingress
+	if declared == nil {
+		return nil
+	}
+	if declared.ClassName != nil {
+		class := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "IngressClass"}}
+		err := r.APIReader.Get(ctx, client.ObjectKey{Name: *declared.ClassName}, &class)
+		if s.lacksIngressClass = apierrors.IsNotFound(err); err != nil && !s.lacksIngressClass && !apierrors.IsForbidden(err) {
+			return err
+		}
+	}
+	for _, c := range []hostCertificate{{declared.Host, declared.TLSSecretName}, {declared.GameHost, declared.GameTLSSecretName}} {
+		if c.secret == "" {
+			continue
+		}
+		certificate, err := r.readSecret(ctx, s.backend.Namespace, c.secret)
+		if err != nil {
+			return err
+		}
+		if certificate.UID == "" {
+			s.lacksCertificate = c
+			return nil
+		}
+	}
+	return nil
 }
 
-// list notes down the objects of one kind.
-func (r *Reconciler) list(ctx context.Context, k kind, w *world, mine []client.ListOption) error {
+// listObjects adds the objects of one kind to the state.
+func (r *Reconciler) listObjects(ctx context.Context, k objectKind, s *clusterState, mine []client.ListOption) error {
 	err := r.Client.List(ctx, k.list, mine...)
 	if meta.IsNoMatchError(err) && k.name == desired.HTTPRouteKind {
-		w.routes = false
+		s.hasGatewayAPI = false
 		return nil
 	}
 	if err != nil {
@@ -107,19 +161,19 @@ func (r *Reconciler) list(ctx context.Context, k kind, w *world, mine []client.L
 	}
 	return meta.EachListItem(k.list, func(o runtime.Object) error {
 		object := o.(client.Object)
-		w.have[id{k.name, object.GetName()}] = object
+		s.have[objectID{k.name, object.GetName()}] = object
 		return nil
 	})
 }
 
-func (r *Reconciler) listPods(ctx context.Context, w *world, mine []client.ListOption) error {
+func (r *Reconciler) listPods(ctx context.Context, s *clusterState, mine []client.ListOption) error {
 	var pods corev1.PodList
 	if err := r.Client.List(ctx, &pods, mine...); err != nil {
 		return err
 	}
-	w.pods = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool {
+	s.pods = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool {
 		return p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 	})
-	slices.SortFunc(w.pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return nil
 }

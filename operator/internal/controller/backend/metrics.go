@@ -9,7 +9,7 @@ import (
 	"github.com/acclaim-dev/acclaim/operator/internal/census"
 )
 
-// NewCensus counts the Backends in a cache.
+// NewCensus returns a collector that counts the Backends in a cache.
 func NewCensus(cache client.Reader) prometheus.Collector {
 	return &census.Census[v1alpha1.Backend]{
 		From: cache,
@@ -19,11 +19,11 @@ func NewCensus(cache client.Reader) prometheus.Collector {
 			Help: "Backends by environment and status: ready, reconciling or degraded.",
 		},
 		Labels: []string{"environment", "status"},
-		Values: func(b *v1alpha1.Backend) []string { return []string{b.Spec.Environment, status(b)} },
+		Values: func(b *v1alpha1.Backend) []string { return []string{b.Spec.Environment, statusLabel(b)} },
 	}
 }
 
-func status(b *v1alpha1.Backend) string {
+func statusLabel(b *v1alpha1.Backend) string {
 	switch {
 	case meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.Ready):
 		return "ready"

@@ -3,6 +3,7 @@ package backend_test
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -19,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/desired"
+	"github.com/acclaim-dev/acclaim/operator/internal/holder"
 )
 
 // objects returns the kinds and names of all that there is in the namespace.
@@ -43,9 +46,12 @@ func (w *world) objects(ctx context.Context) []string {
 var _ = Describe("Objects", func() {
 	everything := func(s *v1alpha1.BackendSpec) {
 		s.Environment = "sandbox"
-		s.Ingress = &v1alpha1.Ingress{Host: "quiz.example", TLSSecretName: "tls", Annotations: map[string]string{"a": "b"}}
+		s.Ingress = &v1alpha1.Ingress{Host: "quiz.example", TLSSecretName: "tls", GameHost: "games.example", Annotations: map[string]string{"a": "b"}}
+		s.Services.GameLink = &v1alpha1.Service{}
 		s.Services.Voting = &v1alpha1.Service{
-			Autoscaling: &v1alpha1.Autoscaling{MaxReplicas: 9},
+			Autoscaling: &v1alpha1.Autoscaling{MaxReplicas: 9, Behavior: &autoscalingv2.HorizontalPodAutoscalerBehavior{
+				ScaleDown: &autoscalingv2.HPAScalingRules{Policies: []autoscalingv2.HPAScalingPolicy{{Type: "Pods", Value: 1, PeriodSeconds: 60}}},
+			}},
 			// Not how the API server writes it.
 			Resources: &corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1000m")}},
 		}
@@ -53,12 +59,32 @@ var _ = Describe("Objects", func() {
 			NodeSelector:      map[string]string{"pool": "games"},
 			Tolerations:       []corev1.Toleration{{Key: "games", Operator: corev1.TolerationOpExists}},
 			PriorityClassName: "high",
+			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
+					{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "pool", Operator: "Exists"}}},
+				}},
+			}},
+			TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{TopologyKey: "zone", MaxSkew: 1, WhenUnsatisfiable: "ScheduleAnyway"}},
+		}
+		// References as people write them, without what the API server adds.
+		s.PodTemplate = v1alpha1.PodTemplate{
+			Labels:                    map[string]string{"team": "games"},
+			Annotations:               map[string]string{"a.example/b": "c"},
+			ServiceAccountAnnotations: map[string]string{"a.example/role": "quiz"},
+			ImagePullPolicy:           corev1.PullAlways,
+			Env: []corev1.EnvVar{
+				{Name: "PLAIN", Value: "a"},
+				{Name: "EMPTY"},
+				{Name: "FIELD", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}},
+				{Name: "SECRET", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "a"}, Key: "b"}}},
+			},
 		}
 		s.ImagePullSecrets = []v1alpha1.ObjectReference{{Name: "registry"}}
 		s.NetworkPolicy.AdminFrom = []networkingv1.NetworkPolicyPeer{
 			{NamespaceSelector: &metav1.LabelSelector{}, PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "prometheus"}}},
 			{IPBlock: &networkingv1.IPBlock{CIDR: "192.0.2.0/24"}},
 		}
+		s.NetworkPolicy.EgressTo = []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "198.51.100.0/24"}}}
 	}
 
 	It("come and go with what is declared", func(ctx context.Context) {
@@ -74,11 +100,12 @@ var _ = Describe("Objects", func() {
 		})
 		w.rollOut(ctx)
 		w.settle(ctx)
-		Expect(w.objects(ctx)).To(ConsistOf(append(few, "Ingress default", "HorizontalPodAutoscaler default-voting")))
+		Expect(w.objects(ctx)).To(ConsistOf(append(few, "Ingress default", "HorizontalPodAutoscaler default-voting",
+			"Deployment default-gamelink", "Service default-gamelink", "PodDisruptionBudget default-gamelink")))
 
 		w.change(ctx, func(s *v1alpha1.BackendSpec) {
 			s.Ingress, s.Scheduling, s.ImagePullSecrets = nil, v1alpha1.Scheduling{}, nil
-			s.Services.Voting, s.Services.Ranking = nil, &v1alpha1.Service{Disabled: true}
+			s.Services.Voting, s.Services.Ranking, s.Services.GameLink = nil, &v1alpha1.Service{Disabled: true}, nil
 		})
 		w.rollOut(ctx)
 		w.settle(ctx)
@@ -94,10 +121,10 @@ var _ = Describe("Objects", func() {
 		w := newWorld(ctx, everything)
 		w.rollOut(ctx)
 		w.settle(ctx)
-		Expect(w.objects(ctx)).To(HaveLen(20))
+		Expect(w.objects(ctx)).To(HaveLen(23))
 	})
 
-	It("are put right when somebody changes them, with one write each", func(ctx context.Context) {
+	It("are corrected after changes, with one write each", func(ctx context.Context) {
 		w := newWorld(ctx, everything)
 		w.rollOut(ctx)
 		w.settle(ctx)
@@ -151,7 +178,7 @@ var _ = Describe("Objects", func() {
 		}
 	})
 
-	It("keep what somebody adds", func(ctx context.Context) {
+	It("keep the additions of others", func(ctx context.Context) {
 		w := newWorld(ctx, everything)
 		w.rollOut(ctx)
 		w.settle(ctx)
@@ -167,11 +194,11 @@ var _ = Describe("Objects", func() {
 		Expect(template.Spec.Containers[0].Env).To(ContainElement(HaveField("Name", "GODEBUG")))
 	})
 
-	It("are never taken from somebody else", func(ctx context.Context) {
+	It("are never taken from another owner", func(ctx context.Context) {
 		w := newWorld(ctx, nil)
 		foreign := &corev1.Service{ObjectMeta: w.named("default-voting"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
 		w.create(ctx, foreign)
-		Expect(w.reconcile(ctx)).NotTo(Succeed(), "nobody tells when the name is free, so it tries again")
+		Expect(w.reconcile(ctx)).NotTo(Succeed(), "no watch reports that the name is free, so it tries again")
 		Expect(w.expectDegraded(v1alpha1.ReasonNameTaken)).To(ContainSubstring("Service default-voting"))
 		Expect(w.images(ctx)).To(HaveLen(1), "the rest goes on")
 		Expect(w.reconcile(ctx)).NotTo(Succeed())
@@ -180,6 +207,39 @@ var _ = Describe("Objects", func() {
 		Expect(foreign.Spec.Ports).To(HaveExactElements(HaveField("Port", BeEquivalentTo(80))))
 		Expect(w.Delete(ctx, foreign)).To(Succeed())
 		w.rollOut(ctx)
+	})
+
+	It("are not made for a Backend that another operator holds", func(ctx context.Context) {
+		w := newWorld(ctx, nil)
+		w.reconciler.Instance = holder.NewInstance("team-a/acclaim")
+		w.backend.Annotations = map[string]string{v1alpha1.OperatorAnnotation: "team-b/acclaim"}
+		Expect(w.Update(ctx, w.backend)).To(Succeed())
+		w.settle(ctx)
+		Expect(w.backend.Status.Conditions).To(BeEmpty())
+		Expect(w.images(ctx)).To(BeEmpty())
+		Expect(w.events()).To(ConsistOf(HavePrefix("Normal HeldByAnother")))
+
+		w.backend.Annotations = nil
+		Expect(w.Update(ctx, w.backend)).To(Succeed())
+		w.rollOut(ctx)
+		Expect(w.backend.Annotations).To(HaveKeyWithValue(v1alpha1.OperatorAnnotation, "team-a/acclaim"))
+	})
+
+	It("are left as they are while their Backend is paused", func(ctx context.Context) {
+		w := newWorld(ctx, nil)
+		w.rollOut(ctx)
+		w.load(ctx, w.backend)
+		w.backend.Annotations = map[string]string{v1alpha1.PausedAnnotation: "true"}
+		w.backend.Spec.Image = "acclaim:2"
+		Expect(w.Update(ctx, w.backend)).To(Succeed())
+		Expect(w.Delete(ctx, w.deployment(ctx, "state"))).To(Succeed())
+		Expect(w.reconcile(ctx)).To(Succeed())
+		Expect(w.requests.writes).To(BeEmpty())
+		w.load(ctx, w.backend)
+		w.backend.Annotations = nil
+		Expect(w.Update(ctx, w.backend)).To(Succeed())
+		w.rollOut(ctx)
+		Expect(w.deployment(ctx, "state").Spec.Template.Spec.Containers[0].Image).To(Equal("acclaim:2"))
 	})
 
 	It("are adopted when their Backend was deleted without them", func(ctx context.Context) {
@@ -197,37 +257,119 @@ var _ = Describe("Objects", func() {
 
 	It("that the API server refuses are reported and keep nothing else back", func(ctx context.Context) {
 		w := newWorld(ctx, func(s *v1alpha1.BackendSpec) {
-			s.Ingress = &v1alpha1.Ingress{Host: "not a host"}
+			s.Ingress = &v1alpha1.Ingress{Host: "a.example", Annotations: map[string]string{"not a name": ""}}
 		})
 		Expect(w.reconcile(ctx)).NotTo(Succeed())
-		Expect(w.expectDegraded(v1alpha1.ReasonObjectRefused)).To(And(ContainSubstring("Ingress default"), ContainSubstring("host")))
+		Expect(w.expectDegraded(v1alpha1.ReasonObjectRefused)).To(And(ContainSubstring("Ingress default"), ContainSubstring("annotations")))
 		Expect(w.images(ctx)).To(HaveLen(1))
-		w.change(ctx, func(s *v1alpha1.BackendSpec) { s.Ingress.Host = "a.example" })
+		w.change(ctx, func(s *v1alpha1.BackendSpec) { s.Ingress.Annotations = nil })
 		w.rollOut(ctx)
+	})
+})
+
+var _ = Describe("A Backend claims only what was looked at", func() {
+	It("of the class and the certificate of its Ingress", func(ctx context.Context) {
+		class := "missing-" + strconv.FormatInt(GinkgoRandomSeed(), 10)
+		w := newWorld(ctx, func(s *v1alpha1.BackendSpec) {
+			s.Services.GameLink = &v1alpha1.Service{}
+			s.Ingress = &v1alpha1.Ingress{
+				ClassName: &class, Host: "a.example", TLSSecretName: "absent", GameHost: "games.example", GameTLSSecretName: "later",
+			}
+		})
+		Expect(w.reconcile(ctx)).NotTo(Succeed(), "no watch reports the class, so it tries again")
+		Expect(w.expectDegraded(v1alpha1.ReasonIngressClassMissing)).To(ContainSubstring(class))
+		w.create(ctx, &networkingv1.IngressClass{
+			ObjectMeta: metav1.ObjectMeta{Name: class}, Spec: networkingv1.IngressClassSpec{Controller: "example.com/ingress"},
+		})
+		w.playAll(ctx)
+		Expect(w.reconcile(ctx)).To(Succeed())
+		Expect(w.expectDegraded(v1alpha1.ReasonTLSSecretMissing)).To(ContainSubstring(`"absent"`))
+		w.create(ctx, w.secret("absent", "tls.crt", "any"))
+		w.playAll(ctx)
+		Expect(w.reconcile(ctx)).To(Succeed())
+		Expect(w.expectDegraded(v1alpha1.ReasonTLSSecretMissing)).To(ContainSubstring(`"later" with the certificate of games.example`))
+		w.create(ctx, w.secret("later", "tls.crt", "any"))
+		w.rollOut(ctx)
+	})
+
+	It("of the certificate of its services, without which no pod is started", func(ctx context.Context) {
+		w := newWorld(ctx, func(s *v1alpha1.BackendSpec) { s.TLSSecretName = "services" })
+		Expect(w.reconcile(ctx)).To(Succeed())
+		Expect(w.expectDegraded(v1alpha1.ReasonTLSSecretMissing)).To(ContainSubstring(`"services"`))
+		Expect(w.images(ctx)).To(BeEmpty())
+		certificate := w.secret("services", desired.CertificateKey, "any")
+		certificate.Data[desired.PrivateKeyKey] = []byte("any")
+		w.create(ctx, certificate)
+		Expect(w.reconcile(ctx)).To(Succeed())
+		w.expectDegraded(v1alpha1.ReasonTLSSecretMissing)
+		certificate.Data[desired.AuthorityKey] = []byte("any")
+		Expect(w.Update(ctx, certificate)).To(Succeed())
+		w.rollOut(ctx)
+		pod := w.deployment(ctx, "voting").Spec.Template.Spec
+		Expect(pod.Containers[0].Args).To(ContainElement("--tls-cert=/etc/acclaim-tls/tls.crt"))
+		Expect(pod.Volumes).To(ContainElement(HaveField("VolumeSource.Secret.SecretName", "services")))
+	})
+
+	It("and not to serve without services", func(ctx context.Context) {
+		off := &v1alpha1.Service{Disabled: true}
+		w := newWorld(ctx, func(s *v1alpha1.BackendSpec) {
+			s.Services = v1alpha1.Services{Voting: off, Accumulation: off, Ranking: off, State: off}
+		})
+		w.settle(ctx)
+		w.expectDegraded(v1alpha1.ReasonNoServices)
+		Expect(w.condition(v1alpha1.Available)).To(HaveField("Status", metav1.ConditionFalse))
+		Expect(w.condition(v1alpha1.Stalled)).To(HaveField("Status", metav1.ConditionTrue))
 	})
 })
 
 var _ = Describe("A route", func() {
 	routed := func(s *v1alpha1.BackendSpec) {
-		s.Route = &v1alpha1.Route{Gateway: v1alpha1.ObjectReference{Name: "public"}, Host: "quiz.example"}
+		s.Route = &v1alpha1.Route{Gateway: v1alpha1.ObjectReference{Name: "public"}, Host: "quiz.example", GameHost: "games.example"}
+		s.Services.GameLink = &v1alpha1.Service{}
 	}
-	get := func(ctx context.Context, w *world) (*unstructured.Unstructured, error) {
-		r := route(w.backend.Namespace, w.backend.Name)
+	getNamed := func(ctx context.Context, w *world, name string) (*unstructured.Unstructured, error) {
+		r := route(w.backend.Namespace, name)
 		return r, w.Get(ctx, client.ObjectKeyFromObject(r), r)
+	}
+
+	get := func(ctx context.Context, w *world) (*unstructured.Unstructured, error) {
+		return getNamed(ctx, w, w.backend.Name)
 	}
 
 	It("needs the Gateway API, and says so", func(ctx context.Context) {
 		w := newWorld(ctx, routed)
-		Expect(w.reconcile(ctx)).NotTo(Succeed(), "nobody tells when it is installed, so it tries again")
+		Expect(w.reconcile(ctx)).NotTo(Succeed(), "no watch reports the installation, so it tries again")
 		w.expectDegraded(v1alpha1.ReasonGatewayAPIMissing)
 		Expect(w.images(ctx)).To(HaveLen(1), "the rest goes on")
 		Expect(w.reconcile(ctx)).NotTo(Succeed())
 		Expect(w.requests.writes).To(BeEmpty())
 	})
 
-	It("is what the Gateway API takes", func(ctx context.Context) {
+	It("is accepted by the Gateway API", func(ctx context.Context) {
 		installGatewayAPI(ctx)
 		w := newWorld(ctx, routed)
+		Expect(w.reconcile(ctx)).To(Succeed())
+		w.expectDegraded(v1alpha1.ReasonRouteNotAccepted)
+		answer := func(accepted, resolved string) {
+			GinkgoHelper()
+			taken, err := get(ctx, w)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(w.answerRoute(ctx, taken, accepted, resolved)).To(Succeed())
+			w.playAll(ctx)
+		}
+		answer("False", "True")
+		Expect(w.reconcile(ctx)).To(Succeed())
+		Expect(w.expectDegraded(v1alpha1.ReasonRouteNotAccepted)).To(ContainSubstring("of the host"))
+		answer("True", "False")
+		Expect(w.reconcile(ctx)).To(Succeed())
+		Expect(w.expectDegraded(v1alpha1.ReasonRouteNotAccepted)).To(ContainSubstring("of a Service"))
+		answer("True", "True")
+		w.playAll(ctx)
+		Expect(w.reconcile(ctx)).To(Succeed())
+		Expect(w.expectDegraded(v1alpha1.ReasonRouteNotAccepted)).To(ContainSubstring("No Gateway has answered"))
+		games, err := getNamed(ctx, w, "default-gamelink")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(w.answerRoute(ctx, games, "True", "True")).To(Succeed())
 		w.rollOut(ctx)
 		w.settle(ctx)
 		route, err := get(ctx, w)

@@ -94,14 +94,14 @@ var _ = Describe("Rolling out", func() {
 	It("replaces pods, one service at a time, when the database has another address", func(ctx context.Context) {
 		w := newWorld(ctx, nil)
 		w.rollOut(ctx)
-		old := w.databaseHash(ctx, "voting")
-		Expect(old).To(HaveLen(16))
+		old := w.databaseVersion(ctx, "voting")
+		Expect(old).NotTo(BeEmpty())
 		Expect(w.Update(ctx, w.secret("mongodb", "uri", "mongodb://two"))).To(Succeed())
 		w.settle(ctx)
-		Expect(w.databaseHash(ctx, "voting")).NotTo(Equal(old))
-		Expect(w.databaseHash(ctx, "state")).To(Equal(old))
+		Expect(w.databaseVersion(ctx, "voting")).NotTo(Equal(old))
+		Expect(w.databaseVersion(ctx, "state")).To(Equal(old))
 		w.rollOut(ctx)
-		Expect(w.databaseHash(ctx, "state")).To(Equal(w.databaseHash(ctx, "voting")))
+		Expect(w.databaseVersion(ctx, "state")).To(Equal(w.databaseVersion(ctx, "voting")))
 	})
 
 	DescribeTable("leaves everything as it is while a Secret is missing", func(ctx context.Context, name, key, reason string, degraded metav1.ConditionStatus) {
@@ -198,5 +198,20 @@ var _ = Describe("Autoscaling", func() {
 		w.change(ctx, scaled)
 		w.settle(ctx)
 		Expect(w.deployment(ctx, "voting").Spec.Replicas).To(HaveValue(BeEquivalentTo(6)))
+	})
+
+	It("starts no pods while a foreign Secret has the registry's name", func(ctx context.Context) {
+		w := newWorld(ctx, nil)
+		foreign := w.secret("default-registry", desired.RegistryKey, "extensions: []")
+		Expect(w.Delete(ctx, foreign)).To(Succeed())
+		foreign = w.secret("default-registry", desired.RegistryKey, "extensions: []")
+		foreign.Labels = nil
+		w.create(ctx, foreign)
+		w.settle(ctx)
+		Expect(w.expectDegraded(v1alpha1.ReasonNameTaken)).To(ContainSubstring("Secret default-registry"))
+		Expect(w.images(ctx)).To(BeEmpty())
+		Expect(w.Delete(ctx, foreign)).To(Succeed())
+		w.create(ctx, w.secret("default-registry", desired.RegistryKey, "extensions: []"))
+		w.rollOut(ctx)
 	})
 })

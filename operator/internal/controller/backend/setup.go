@@ -2,6 +2,7 @@ package backend
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,10 +19,10 @@ import (
 	"github.com/acclaim-dev/acclaim/operator/internal/secrets"
 )
 
-// Each line below is something that the controller does. Applying takes patch,
-// and create where there is nothing yet; get finds out whose a name is.
+// Each of these lines is a right that the controller uses. Applying needs patch, and
+// create for a new object; get finds the owner of a name.
 //
-// +kubebuilder:rbac:groups=acclaim.dev,resources=backends,verbs=get;list;watch
+// +kubebuilder:rbac:groups=acclaim.dev,resources=backends,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=acclaim.dev,resources=backends/status,verbs=patch
 // +kubebuilder:rbac:groups=acclaim.dev,resources=backends/finalizers,verbs=update
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
@@ -31,17 +32,17 @@ import (
 // +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=ingresses;networkpolicies,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=ingressclasses,verbs=get
 // +kubebuilder:rbac:groups=gateway.networking.k8s.io,resources=httproutes,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Cached says what a manager's cache should hold of the kinds that Backends
-// consist of: the operator's own objects, not all of the cluster's. HTTPRoutes
-// are not among them, for a cache cannot be asked to hold what a cluster may not
-// know.
-func Cached() map[client.Object]cache.ByObject {
+// CacheOptions limits a manager's cache to the operator's own objects of the kinds
+// that Backends consist of. HTTPRoutes are not among them: a cache cannot be
+// limited for a kind that a cluster may not know.
+func CacheOptions() map[client.Object]cache.ByObject {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{desired.OperatorLabel: desired.Operator})}
 	held := map[client.Object]cache.ByObject{&corev1.Pod{}: ours}
-	for _, k := range kinds() {
+	for _, k := range objectKinds() {
 		if k.name != desired.HTTPRouteKind {
 			held[k.object] = ours
 		}
@@ -49,15 +50,15 @@ func Cached() map[client.Object]cache.ByObject {
 	return held
 }
 
-// Setup lets a manager run the reconciler. A cluster that has no HTTPRoutes when
-// it is called is not watched for them.
+// Setup registers the reconciler with a manager. HTTPRoutes are watched only if the
+// cluster knows them when Setup is called.
 func (r *Reconciler) Setup(manager ctrl.Manager) error {
-	r.Client = secrets.New(r.Client, r.Live)
+	r.Client = secrets.New(r.Client, r.APIReader)
 	b := ctrl.NewControllerManagedBy(manager).
-		For(&v1alpha1.Backend{}). // its status, too: a pass may have compared with an older one
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(ofPod)).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSecret))
-	for _, k := range kinds() {
+		For(&v1alpha1.Backend{}). // its status, too: a reconciliation may have compared with an older one
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(requestsForPod)).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.requestsForSecret))
+	for _, k := range objectKinds() {
 		if k.name == desired.HTTPRouteKind {
 			gvk := k.groupVersionKind()
 			_, err := manager.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -73,8 +74,8 @@ func (r *Reconciler) Setup(manager ctrl.Manager) error {
 	return b.Complete(r)
 }
 
-// ofPod returns the Backend that a pod is of.
-func ofPod(_ context.Context, o client.Object) []reconcile.Request {
+// requestsForPod returns the Backend of a pod.
+func requestsForPod(_ context.Context, o client.Object) []reconcile.Request {
 	name := o.GetLabels()[desired.BackendLabel]
 	if name == "" {
 		return nil
@@ -82,9 +83,9 @@ func ofPod(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
 }
 
-// ofSecret returns the Backends that read a Secret. A list from the cache does
+// requestsForSecret returns the Backends that read a Secret. A list from the cache does
 // not fail in practice.
-func (r *Reconciler) ofSecret(ctx context.Context, o client.Object) []reconcile.Request {
+func (r *Reconciler) requestsForSecret(ctx context.Context, o client.Object) []reconcile.Request {
 	var backends v1alpha1.BackendList
 	if err := r.Client.List(ctx, &backends, client.InNamespace(o.GetNamespace())); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "list Backends")
@@ -93,7 +94,11 @@ func (r *Reconciler) ofSecret(ctx context.Context, o client.Object) []reconcile.
 	var requests []reconcile.Request
 	for i := range backends.Items {
 		b := &backends.Items[i]
-		if o.GetName() == b.Spec.MongoDB.Name || o.GetName() == desired.RegistrySecret(b.Name) {
+		names := []string{b.Spec.TLSSecretName}
+		if i := b.Spec.Ingress; i != nil {
+			names = append(names, i.TLSSecretName, i.GameTLSSecretName)
+		}
+		if slices.Contains(names, o.GetName()) || o.GetName() == b.Spec.MongoDB.Name || o.GetName() == desired.RegistrySecret(b.Name) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 		}
 	}

@@ -65,6 +65,9 @@ var _ = DescribeTable("watches what it rests on, with the rights it is given", f
 			s.Route = &v1alpha1.Route{Gateway: v1alpha1.ObjectReference{Name: "public"}, Host: "quiz.example"}
 		}
 	})
+	if gateway {
+		w.playGateway(ctx)
+	}
 	Expect(w.Delete(ctx, w.secret("mongodb", "", ""))).To(Succeed())
 	manager, err := ctrl.NewManager(asOperator(ctx, w, w.backend.Namespace, "namespace.yaml", "role.yaml", "service_account.yaml", binding), ctrl.Options{
 		Scheme:     cluster.Scheme,
@@ -72,16 +75,16 @@ var _ = DescribeTable("watches what it rests on, with the rights it is given", f
 		Controller: config.Controller{SkipNameValidation: new(true)}, // there is one in each spec
 		Client:     client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		Cache: cache.Options{
-			ByObject:          backend.Cached(),
+			ByObject:          backend.CacheOptions(),
 			DefaultNamespaces: map[string]cache.Config{w.backend.Namespace: {}},
 		},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	r := &backend.Reconciler{
-		Client:   manager.GetClient(),
-		Live:     manager.GetAPIReader(),
-		Recorder: manager.GetEventRecorder("acclaim-operator"),
-		Now:      time.Now,
+		Client:    manager.GetClient(),
+		APIReader: manager.GetAPIReader(),
+		Recorder:  manager.GetEventRecorder("acclaim-operator"),
+		Now:       time.Now,
 	}
 	Expect(r.Setup(manager)).To(Succeed())
 	running, stop := context.WithCancel(ctx)
@@ -98,9 +101,9 @@ var _ = DescribeTable("watches what it rests on, with the rights it is given", f
 		w.eventually(ctx, v1alpha1.Reconciling, v1alpha1.ReasonRollingOut)
 		Eventually(ctx, func() map[string]string { return w.images(ctx) }).Should(HaveKey(service))
 		if service == "voting" {
-			old := w.databaseHash(ctx, service)
+			old := w.databaseVersion(ctx, service)
 			Expect(w.Update(ctx, w.secret("mongodb", "uri", "mongodb://two"))).To(Succeed())
-			Eventually(ctx, func() string { return w.databaseHash(ctx, service) }).ShouldNot(Equal(old))
+			Eventually(ctx, func() string { return w.databaseVersion(ctx, service) }).ShouldNot(Equal(old))
 			Eventually(ctx, func() error { return w.tell(ctx, service, 0, 0) }).Should(Succeed())
 			p := w.pod(ctx, service, waiting("ErrImagePull", "not found"))
 			w.eventually(ctx, v1alpha1.Degraded, v1alpha1.ReasonImagePullBackOff)
@@ -164,7 +167,7 @@ var _ = DescribeTable("watches what it rests on, with the rights it is given", f
 		return events.Items, err
 	}).Should(ContainElement(HaveField("Reason", v1alpha1.ReasonRolledOut)))
 },
-	Entry("in the cluster, which has the Gateway API", "cluster_role_binding.yaml", true, false),
+	Entry("in the cluster, which has the Gateway API", "all-namespaces/cluster_role_binding.yaml", true, false),
 	Entry("in a namespace of one that does not, and whose API server is away for a while", "namespaced/role_binding.yaml", false, true),
 )
 

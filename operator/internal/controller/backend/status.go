@@ -5,41 +5,36 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
-// report writes the status once, if it changed, and an Event if Ready did. What
-// will be known with the next event is not guessed at: an autoscaler that adds
-// pods would otherwise make Ready turn twice.
-func (r *Reconciler) report(ctx context.Context, b *v1alpha1.Backend, p plan, refusal *trouble) error {
-	if p.unknown && refusal == nil {
+// report writes the status once if it changed, and an Event if Ready did. It waits
+// for the Deployment controller to see a change: a new number of pods, set by an
+// autoscaler, would otherwise make Ready change twice.
+func (r *Reconciler) report(ctx context.Context, b *v1alpha1.Backend, p changePlan, refusal *status.Problem) error {
+	if p.unobserved && refusal == nil {
 		return nil
 	}
 	before := b.DeepCopy()
-	found := p.trouble
-	if found == nil {
-		found = refusal
-	}
-	setConditions(b, p, found)
+	setConditions(b, p, status.FirstProblem(p.problem, refusal))
 	if equality.Semantic.DeepEqual(before.Status, b.Status) {
 		return nil
 	}
-	if err := r.Client.Status().Patch(ctx, b, client.MergeFrom(before)); err != nil {
-		return client.IgnoreNotFound(err)
+	written, err := status.Patch(ctx, r.Client, before, b)
+	if written {
+		status.RecordReady(r.Recorder, b, before.Status.Conditions, b.Status.Conditions, "Everything that is declared runs")
 	}
-	r.announce(before, b)
-	return nil
+	return err
 }
 
-// setConditions says how things stand. Ready is derived from the others.
-func setConditions(b *v1alpha1.Backend, p plan, found *trouble) {
-	available, reconciling, degraded := availability(p.standings), progress(p), health(found)
+// setConditions describes the state. Ready is derived from the other conditions.
+func setConditions(b *v1alpha1.Backend, p changePlan, problem *status.Problem) {
+	available, reconciling, degraded := describeAvailability(p.rollouts), describeProgress(p), describeHealth(problem)
 	ready := metav1.Condition{Type: v1alpha1.Ready, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRolledOut}
 	for _, c := range []metav1.Condition{degraded, reconciling} {
 		if c.Status == metav1.ConditionTrue {
@@ -47,36 +42,45 @@ func setConditions(b *v1alpha1.Backend, p plan, found *trouble) {
 			break
 		}
 	}
-	for _, c := range []metav1.Condition{available, reconciling, degraded, ready} {
-		c.ObservedGeneration = b.Generation
-		meta.SetStatusCondition(&b.Status.Conditions, c)
+	if ready.Status != metav1.ConditionTrue && status.NeedsPerson(ready.Reason) {
+		// kstatus reads the first of the two that is true.
+		reconciling.Status, reconciling.Reason = metav1.ConditionFalse, ready.Reason
+		status.SetConditions(&b.Status.Conditions, b.Generation, metav1.Condition{
+			Type: v1alpha1.Stalled, Status: metav1.ConditionTrue, Reason: ready.Reason, Message: ready.Message,
+		})
+	} else {
+		meta.RemoveStatusCondition(&b.Status.Conditions, v1alpha1.Stalled)
 	}
+	status.SetConditions(&b.Status.Conditions, b.Generation, available, reconciling, degraded, ready)
 	b.Status.ObservedGeneration = b.Generation
 }
 
-func availability(standings []standing) metav1.Condition {
+func describeAvailability(rollouts []rolloutState) metav1.Condition {
 	var none []string
-	for _, s := range standings {
+	for _, s := range rollouts {
 		if !s.serves {
 			none = append(none, s.service)
 		}
 	}
 	c := metav1.Condition{Type: v1alpha1.Available, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonServing}
+	if len(rollouts) == 0 {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonNoServices, "Every service is disabled"
+	}
 	if len(none) > 0 {
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonNoReadyPods
-		c.Message = "No pod is ready of " + strings.Join(none, ", ")
+		c.Message = "No pod is ready in " + strings.Join(none, ", ")
 	}
 	return c
 }
 
-func progress(p plan) metav1.Condition {
+func describeProgress(p changePlan) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.Reconciling, Status: metav1.ConditionTrue}
 	if p.awaited != nil {
-		c.Reason, c.Message = p.awaited.reason, p.awaited.message
+		c.Reason, c.Message = p.awaited.Reason, p.awaited.Message
 		return c
 	}
 	var parts, waiting []string
-	for _, s := range p.standings {
+	for _, s := range p.rollouts {
 		switch {
 		case s.waits:
 			waiting = append(waiting, s.service)
@@ -96,27 +100,10 @@ func progress(p plan) metav1.Condition {
 	return c
 }
 
-func health(found *trouble) metav1.Condition {
+func describeHealth(problem *status.Problem) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.Degraded, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonHealthy}
-	if found != nil {
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, found.reason, found.message
+	if problem != nil {
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, problem.Reason, problem.Message
 	}
 	return c
-}
-
-// announce writes an Event when Ready turned or has another reason.
-func (r *Reconciler) announce(before, after *v1alpha1.Backend) {
-	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.Ready)
-	is := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.Ready)
-	if was != nil && was.Status == is.Status && was.Reason == is.Reason {
-		return
-	}
-	kind, message := corev1.EventTypeNormal, is.Message
-	switch {
-	case is.Status == metav1.ConditionTrue:
-		message = "Everything that is declared runs"
-	case meta.IsStatusConditionTrue(after.Status.Conditions, v1alpha1.Degraded):
-		kind = corev1.EventTypeWarning
-	}
-	r.Recorder.Eventf(after, nil, kind, is.Reason, "Reconcile", "%s", message)
 }

@@ -12,7 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -33,7 +35,7 @@ type world struct {
 	requests      *requests
 }
 
-// newWorld returns a world with both Secrets and a Backend that has been created
+// newWorld returns a world with all Secrets and a Backend that has been created
 // but not reconciled.
 func newWorld(ctx context.Context, change func(*v1alpha1.BackendSpec)) *world {
 	seen := &requests{}
@@ -49,10 +51,11 @@ func newWorld(ctx context.Context, change func(*v1alpha1.BackendSpec)) *world {
 		Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}}
 	Expect(undisturbed.Create(ctx, namespace)).To(Succeed())
+	DeferCleanup(func(ctx context.Context) { Expect(cluster.CheckStatuses(ctx, namespace.Name)).To(Succeed()) })
 	recorder := events.NewFakeRecorder(100)
 	w := &world{
 		Client:     undisturbed,
-		reconciler: &backend.Reconciler{Client: mine, Live: mine, Recorder: recorder, Now: func() time.Time { return now.Time }},
+		reconciler: &backend.Reconciler{Client: mine, APIReader: mine, Recorder: recorder, Now: func() time.Time { return now.Time }},
 		recorder:   recorder,
 		requests:   seen,
 		backend: &v1alpha1.Backend{
@@ -64,6 +67,7 @@ func newWorld(ctx context.Context, change func(*v1alpha1.BackendSpec)) *world {
 		},
 	}
 	w.create(ctx, w.secret("mongodb", "uri", "mongodb://one"))
+	w.create(ctx, w.secret("tls", "tls.crt", "any"))
 	w.create(ctx, w.secret("default-registry", desired.RegistryKey, "extensions: []"))
 	if change != nil {
 		change(&w.backend.Spec)
@@ -76,8 +80,13 @@ func (w *world) named(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: w.backend.Namespace, Name: name}
 }
 
+// secret returns a Secret with one entry. A registry has the operator's label.
 func (w *world) secret(name, key, value string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: w.named(name), Data: map[string][]byte{key: []byte(value)}}
+	s := &corev1.Secret{ObjectMeta: w.named(name), Data: map[string][]byte{key: []byte(value)}}
+	if name == desired.RegistrySecret(w.backend.Name) {
+		s.Labels = map[string]string{desired.OperatorLabel: desired.Operator}
+	}
+	return s
 }
 
 func (w *world) create(ctx context.Context, o client.Object) {
@@ -90,12 +99,15 @@ func (w *world) load(ctx context.Context, o client.Object) {
 	Expect(w.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
 }
 
-// change edits the Backend's spec as a person would.
+// change edits the Backend's spec as a person would, again when the operator has
+// written meanwhile.
 func (w *world) change(ctx context.Context, by func(*v1alpha1.BackendSpec)) {
 	GinkgoHelper()
-	w.load(ctx, w.backend)
-	by(&w.backend.Spec)
-	Expect(w.Update(ctx, w.backend)).To(Succeed())
+	Eventually(ctx, func() error {
+		w.load(ctx, w.backend)
+		by(&w.backend.Spec)
+		return w.Update(ctx, w.backend)
+	}).Should(Succeed())
 }
 
 // reconcile runs the reconciler once and loads what became of the Backend.
@@ -123,7 +135,7 @@ func (w *world) condition(kind string) metav1.Condition {
 	return *c
 }
 
-// expectReady says that all is well.
+// expectReady fails the spec unless the Backend is ready.
 func (w *world) expectReady() {
 	GinkgoHelper()
 	Expect(w.backend.Status.ObservedGeneration).To(Equal(w.backend.Generation))
@@ -133,7 +145,8 @@ func (w *world) expectReady() {
 	Expect(w.condition(v1alpha1.Reconciling)).To(HaveField("Status", metav1.ConditionFalse))
 }
 
-// expectDegraded says what is wrong and returns how it is described.
+// expectDegraded fails the spec unless the Backend is degraded for a reason, and
+// returns the message.
 func (w *world) expectDegraded(reason string) string {
 	GinkgoHelper()
 	degraded, ready := w.condition(v1alpha1.Degraded), w.condition(v1alpha1.Ready)
@@ -161,8 +174,8 @@ func (w *world) images(ctx context.Context) map[string]string {
 	return images
 }
 
-// databaseHash returns what a service's pods are marked with.
-func (w *world) databaseHash(ctx context.Context, service string) string {
+// databaseVersion returns what a service's pods are marked with.
+func (w *world) databaseVersion(ctx context.Context, service string) string {
 	GinkgoHelper()
 	return w.deployment(ctx, service).Spec.Template.Annotations[desired.DatabaseAnnotation]
 }
@@ -200,11 +213,17 @@ func (w *world) rollOut(ctx context.Context) {
 			w.expectReady()
 			return
 		}
-		for service := range w.images(ctx) {
-			w.play(ctx, service, *w.deployment(ctx, service).Spec.Replicas, 0)
-		}
+		w.playAll(ctx)
 	}
 	Fail("never ready")
+}
+
+// playAll plays a successful rollout of every Deployment.
+func (w *world) playAll(ctx context.Context) {
+	GinkgoHelper()
+	for service := range w.images(ctx) {
+		w.play(ctx, service, *w.deployment(ctx, service).Spec.Replicas, 0)
+	}
 }
 
 // pod creates a pod of a service as its Deployment would, with a status.
@@ -223,7 +242,7 @@ func (w *world) pod(ctx context.Context, service string, status corev1.PodStatus
 type requests struct {
 	next   http.RoundTripper
 	writes []string
-	method string // of the request at hand
+	method string // of the current request
 	// fail is asked before each request when it is set. lost lets the request pass
 	// and loses the answer.
 	fail func() (err error, lost bool)
@@ -267,4 +286,47 @@ func namesOf(list client.ObjectList) []string {
 		return nil
 	})).To(Succeed())
 	return names
+}
+
+// answerRoute sets the answer of a Gateway to an HTTPRoute.
+func (w *world) answerRoute(ctx context.Context, route *unstructured.Unstructured, accepted, resolved string) error {
+	at := now.UTC().Format(time.RFC3339)
+	err := unstructured.SetNestedSlice(route.Object, []any{map[string]any{
+		"controllerName": "example.com/gateway", "parentRef": map[string]any{"name": "public"},
+		"conditions": []any{
+			map[string]any{"type": "Accepted", "status": accepted, "reason": "Any", "message": "of the host", "lastTransitionTime": at},
+			map[string]any{"type": "ResolvedRefs", "status": resolved, "reason": "Any", "message": "of a Service", "lastTransitionTime": at},
+		},
+	}}, "status", "parents")
+	if err != nil {
+		return err
+	}
+	return w.Status().Update(ctx, route)
+}
+
+// playGateway takes every HTTPRoute of the namespace until the spec ends.
+func (w *world) playGateway(ctx context.Context) {
+	GinkgoHelper()
+	c, err := client.NewWithWatch(cluster.Config, client.Options{Scheme: cluster.Scheme})
+	Expect(err).NotTo(HaveOccurred())
+	var routes unstructured.UnstructuredList
+	routes.SetAPIVersion(desired.HTTPRouteVersion)
+	routes.SetKind(desired.HTTPRouteKind + "List")
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	seen, err := c.Watch(running, &routes, client.InNamespace(w.backend.Namespace))
+	Expect(err).NotTo(HaveOccurred())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for event := range seen.ResultChan() {
+			route, isRoute := event.Object.(*unstructured.Unstructured)
+			if !isRoute || event.Type == watch.Deleted {
+				continue
+			}
+			if _, answered, _ := unstructured.NestedSlice(route.Object, "status", "parents"); !answered {
+				_ = w.answerRoute(running, route, "True", "True") // of a stale one: the next event follows
+			}
+		}
+	}()
+	DeferCleanup(func() { seen.Stop(); stop(); <-done })
 }

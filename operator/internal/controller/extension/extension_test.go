@@ -3,6 +3,8 @@ package extension_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
+	"github.com/acclaim-dev/acclaim/operator/internal/registry"
 )
 
 var _ = Describe("An Extension", func() {
@@ -38,8 +41,8 @@ var _ = Describe("An Extension", func() {
 				have(v1alpha1.Registered, v1alpha1.ReasonRegistered),
 				have(v1alpha1.Ready, v1alpha1.ReasonRegistered)))
 		}
-		// Three registries, and one status each.
-		Expect(w.writes).To(HaveLen(5))
+		// Three registries, and one finalizer and one status each.
+		Expect(w.writes).To(HaveLen(7))
 		Expect(w.events()).To(ConsistOf("Normal Registered", "Normal Registered"))
 	})
 
@@ -78,14 +81,14 @@ var _ = Describe("An Extension", func() {
 
 	It("without a good key tells so and does not touch the others", func(ctx context.Context) {
 		good := w.extension("good", key("a"))
-		create(ctx, w.secret("a"), good, w.backend("default", "production"))
+		create(ctx, w.secret("a", "b"), good, w.backend("default", "production"))
 		w.settle(ctx)
 		bad := w.extension("bad", key("absent"), v1alpha1.Key{SecretRef: v1alpha1.SecretKeyReference{Name: "absent", Key: "a"}})
-		partly := w.extension("partly", key("a"), key("absent"))
+		partly := w.extension("partly", key("b"), key("absent"))
 		create(ctx, bad, partly)
 		w.settle(ctx)
 
-		Expect(w.registry(ctx, "default")).To(Equal(keys{"good": {"a"}, "partly": {"a"}}))
+		Expect(w.registry(ctx, "default")).To(Equal(keys{"good": {"a"}, "partly": {"b"}}))
 		Expect(told(ctx, good)).To(have(v1alpha1.Ready, v1alpha1.ReasonRegistered))
 		Expect(told(ctx, bad)).To(And(
 			have(v1alpha1.KeysUsable, v1alpha1.ReasonKeyNotFound),
@@ -110,6 +113,8 @@ var _ = Describe("An Extension", func() {
 	},
 		Entry("not base64", "hush-hush", v1alpha1.ReasonInvalidKey),
 		Entry("empty", "", v1alpha1.ReasonInvalidKey),
+		Entry("weak", "aHVzaC1odXNoLWh1c2g=", v1alpha1.ReasonWeakKey),
+		Entry("published", "c2FtcGxlLXNlY3JldC10aGF0LWV2ZXJ5b25lLWtub3dz", v1alpha1.ReasonPublicKey),
 		Entry("too long", strings.Repeat("hush", 1366), v1alpha1.ReasonInvalidKey),
 	)
 
@@ -165,20 +170,27 @@ var _ = Describe("An Extension", func() {
 	})
 
 	It("that the registry has no room for tells so, and smaller ones still go in", func(ctx context.Context) {
-		secret := w.secret("a")
-		var long []v1alpha1.Key
-		for i := range 16 {
-			entry := string(rune('a'+i)) + "-long"
-			secret.Data[entry] = []byte(strings.Repeat("aaaa", 1365))
-			long = append(long, key(entry))
+		create(ctx, w.secret("a"), w.backend("default", "production"))
+		longKeys := func(extension string) (long []v1alpha1.Key) {
+			secret := w.secret()
+			secret.Name = extension
+			for i := range 16 {
+				entry := fmt.Sprintf("key-%02d", i)
+				value := fmt.Appendf(nil, "%-20s%s", extension, entry)
+				value = append(value, bytes.Repeat([]byte("a"), registry.MaxKeyBytes-1-len(value))...)
+				secret.Data[entry] = []byte(base64.StdEncoding.EncodeToString(value))
+				long = append(long, v1alpha1.Key{SecretRef: v1alpha1.SecretKeyReference{Name: extension, Key: entry}})
+			}
+			create(ctx, secret)
+			return long
 		}
-		create(ctx, secret, w.backend("default", "production"))
 		var last *v1alpha1.Extension
 		for i := range 11 { // of 85 KiB each
-			last = w.extension("large-"+string(rune('a'+i)), long...)
+			name := "large-" + string(rune('a'+i))
+			last = w.extension(name, longKeys(name)...)
 			create(ctx, last)
 		}
-		tooMuch, small := w.extension("too-much", long...), w.extension("small", key("a"))
+		tooMuch, small := w.extension("too-much", longKeys("too-much")...), w.extension("small", key("a"))
 		w.createYounger(ctx, tooMuch, last)
 		w.createYounger(ctx, small, tooMuch)
 		w.settle(ctx)
@@ -197,6 +209,9 @@ var _ = Describe("An Extension", func() {
 	})
 
 	It("as in the samples is ready", func(ctx context.Context) {
+		keys := w.secret("production", "sandbox")
+		keys.Name = "sample-quiz"
+		create(ctx, keys)
 		sample, err := os.ReadFile("../../../../config/samples/extension.yaml")
 		Expect(err).NotTo(HaveOccurred())
 		for document := range bytes.SplitSeq(sample, []byte("\n---\n")) {
@@ -209,7 +224,7 @@ var _ = Describe("An Extension", func() {
 		w.settle(ctx)
 		e := &v1alpha1.Extension{ObjectMeta: w.named("sample-quiz")}
 		Expect(told(ctx, e)).To(have(v1alpha1.Ready, v1alpha1.ReasonRegistered))
-		Expect(w.registry(ctx, "dev")).To(Equal(keys{"sample-quiz": {"sample-quiz-sandbox-secret"}}))
+		Expect(w.registry(ctx, "dev")).To(Equal(map[string][]string{"sample-quiz": {"sandbox"}}))
 	})
 
 	It("is nothing to a Backend that is going, nor to a namespace that is", func(ctx context.Context) {

@@ -12,14 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 )
 
-// conflict is what the API server answers to a write that came too late.
+// conflict returns the API server's error for a write that came too late.
 func conflict() error {
-	return apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "any", errors.New("somebody was faster"))
+	return apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "any", errors.New("another writer was faster"))
 }
 
-// forbidden is what it answers to one who may not.
+// forbidden returns its error for a missing right.
 func forbidden() error {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "any", errors.New("not yours"))
 }
@@ -64,9 +65,8 @@ var _ = Describe("The API server", func() {
 		create(ctx, w.secret(), e, w.backend("default", "production"))
 		load(ctx, e)
 		unseen := *e.DeepCopy()
-		w.cached = []v1alpha1.Extension{unseen}
 		w.settle(ctx)
-		Expect(w.writes).To(HaveLen(2), "the registry and the status")
+		Expect(w.writes).To(HaveLen(3), "the finalizer, the registry and the status")
 		Expect(w.events()).To(Equal([]string{"Warning KeyNotFound"}))
 		load(ctx, e)
 		first := *e.DeepCopy()
@@ -75,13 +75,18 @@ var _ = Describe("The API server", func() {
 		w.settle(ctx)
 		Expect(w.writes).To(HaveLen(2), "the registry and the status")
 		Expect(w.events()).To(Equal([]string{"Normal Registered"}))
-		for _, behind := range []v1alpha1.Extension{unseen, first} {
-			w.cached = []v1alpha1.Extension{behind}
-			w.settle(ctx)
-			Expect(w.writes).To(BeEmpty())
+		load(ctx, e)
+		version := e.ResourceVersion
+		for _, stale := range []v1alpha1.Extension{unseen, first} {
+			w.cached = []v1alpha1.Extension{stale}
+			_, err := w.reconcile(ctx)
+			Expect(apierrors.IsConflict(err)).To(BeTrue(), "which makes the controller try again: %v", err)
+			load(ctx, e)
+			Expect(e.ResourceVersion).To(Equal(version))
+			Expect(w.events()).To(BeEmpty())
 		}
 
-		By("catching up with what somebody else did to the status")
+		By("correcting a status that another writer changed")
 		change(ctx, e, func(e *v1alpha1.Extension) { e.Annotations = map[string]string{"a": "b"} })
 		e.Status.Conditions = nil
 		Expect(api.Status().Update(ctx, e)).To(Succeed())
@@ -92,7 +97,7 @@ var _ = Describe("The API server", func() {
 		Expect(w.events()).To(Equal([]string{"Normal Registered"}))
 	})
 
-	It("keeps the registry as it is when a Secret cannot be asked for", func(ctx context.Context) {
+	It("keeps the registry when a Secret cannot be read", func(ctx context.Context) {
 		w := newWorld(ctx)
 		e := w.extension("quiz", key("a"))
 		create(ctx, w.secret("a"), e, w.backend("default", "production"))
@@ -131,6 +136,7 @@ var _ = Describe("The API server", func() {
 		e, other := w.extension("quiz", key("a")), inSandbox(w.extension("other"), key("b"))
 		immutable := true
 		inTheWay := &corev1.Secret{ObjectMeta: w.named("default-registry"), Immutable: &immutable}
+		inTheWay.Labels = map[string]string{desired.OperatorLabel: desired.Operator}
 		create(ctx, w.secret("a", "b"), e, other, inTheWay, w.backend("default", "production"), w.backend("dev", "sandbox"))
 		_, err := w.reconcile(ctx)
 		Expect(err).To(MatchError(ContainSubstring("immutable")))
@@ -142,6 +148,28 @@ var _ = Describe("The API server", func() {
 		Expect(w.writes).To(HaveLen(1), "the attempt alone, no status")
 
 		Expect(api.Delete(ctx, inTheWay)).To(Succeed())
+		w.settle(ctx)
+		Expect(told(ctx, e)).To(have(v1alpha1.Ready, v1alpha1.ReasonRegistered))
+	})
+	It("leaves a Secret alone that has the name of a registry and another owner", func(ctx context.Context) {
+		w := newWorld(ctx)
+		e, other := w.extension("quiz", key("a")), inSandbox(w.extension("other"), key("b"))
+		pull := &corev1.Secret{
+			ObjectMeta: w.named("default-registry"),
+			Type:       corev1.SecretTypeDockerConfigJson,
+			Data:       map[string][]byte{corev1.DockerConfigJsonKey: []byte("{}")},
+		}
+		create(ctx, w.secret("a", "b"), e, other, pull, w.backend("default", "production"), w.backend("dev", "sandbox"))
+		version := pull.ResourceVersion
+		_, err := w.reconcile(ctx)
+		Expect(err).To(MatchError(ContainSubstring("does not belong to this Backend")))
+		load(ctx, pull)
+		Expect(pull.ResourceVersion).To(Equal(version))
+		Expect(told(ctx, e)).To(have(v1alpha1.Ready, v1alpha1.ReasonRegistryNotWritten))
+		Expect(w.registry(ctx, "dev")).To(Equal(keys{"other": {"b"}}))
+		Expect(told(ctx, other)).To(have(v1alpha1.Ready, v1alpha1.ReasonRegistered))
+
+		Expect(api.Delete(ctx, pull)).To(Succeed())
 		w.settle(ctx)
 		Expect(told(ctx, e)).To(have(v1alpha1.Ready, v1alpha1.ReasonRegistered))
 	})

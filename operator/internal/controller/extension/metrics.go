@@ -9,7 +9,7 @@ import (
 	"github.com/acclaim-dev/acclaim/operator/internal/census"
 )
 
-// NewCensus counts the Extensions in a cache.
+// NewCensus returns a collector that counts the Extensions in a cache.
 func NewCensus(cache client.Reader) prometheus.Collector {
 	return &census.Census[v1alpha1.Extension]{
 		From: cache,

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,47 +16,68 @@ import (
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 	"github.com/acclaim-dev/acclaim/operator/internal/registry"
+	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
-// service is how the Backends of one environment were given their registries.
-type service struct {
-	refused string // why one was not; empty when all were
+// publishResult describes the registries of the Backends of one environment.
+type publishResult struct {
+	refusal string // of one of them; empty if all were written
 }
 
+// errNameTaken is a Secret with the name of a registry that the operator must not
+// touch.
+var errNameTaken = errors.New("a Secret with its name exists and does not belong to this Backend")
+
 // publish writes the registry of every Backend that does not have it. It returns
-// the environments that have a Backend, and what was refused. A registry that
-// cannot be written leaves the others alone, and its services with the last one.
-func (r *Reconciler) publish(ctx context.Context, backends []v1alpha1.Backend, files map[registry.Environment][]byte) (served map[registry.Environment]service, refused, err error) {
-	served = map[registry.Environment]service{}
-	for i := range backends {
-		b := &backends[i]
+// a result for each environment that has a Backend, and the refusals. A registry
+// that cannot be written does not keep the others back, and its services keep the
+// last one. That of a Backend that another operator holds is the other's to write.
+func (r *Reconciler) publish(ctx context.Context, s namespaceState, files map[registry.Environment][]byte) (results map[registry.Environment]publishResult, refused, err error) {
+	results = map[registry.Environment]publishResult{}
+	for i := range s.backends {
+		b := &s.backends[i]
 		if !b.DeletionTimestamp.IsZero() {
 			continue
 		}
 		environment := registry.Environment(b.Spec.Environment)
-		outcome := served[environment]
-		if failure := r.write(ctx, b, files[environment]); failure != nil {
+		result := results[environment]
+		if !r.Instance.Holds(b) {
+			results[environment] = result
+			continue
+		}
+		if failure := r.writeRegistry(ctx, b, files[environment], s.heldIDs()); failure != nil {
 			failure = fmt.Errorf("the registry of Backend %q could not be written: %w", b.Name, failure)
-			if isRefusal(failure) {
-				outcome.refused = failure.Error()
+			if errors.Is(failure, errNameTaken) || status.IsRefusal(failure) {
+				result.refusal = failure.Error()
 				refused = errors.Join(refused, failure)
 			} else {
 				err = errors.Join(err, failure)
 			}
 		}
-		served[environment] = outcome
+		results[environment] = result
 	}
-	return served, refused, err
+	return results, refused, err
 }
 
-// write applies a Backend's registry unless it is there as it should be.
-func (r *Reconciler) write(ctx context.Context, b *v1alpha1.Backend, file []byte) error {
+// writeRegistry applies the registry of a Backend if it differs. It does not
+// touch a Secret that belongs to something else: the Backend would become its
+// owner, and deleting the Backend would delete it. Entries of the held client ids
+// that the file lacks stay as they were.
+func (r *Reconciler) writeRegistry(ctx context.Context, b *v1alpha1.Backend, file []byte, held map[v1alpha1.ID]bool) error {
 	var current corev1.Secret
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: desired.RegistrySecret(b.Name)}, &current)
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	if err == nil && bytes.Equal(current.Data[desired.RegistryKey], file) && metav1.IsControlledBy(&current, b) && current.Labels[desired.OperatorLabel] == desired.Operator {
+	if err == nil && !desired.BelongsTo(&current, b) {
+		return errNameTaken
+	}
+	file = registry.KeepEntries(file, current.Data[desired.RegistryKey], held)
+	annotations := map[string]string{desired.PathAnnotation: desired.BasePath(b), desired.EnvironmentAnnotation: b.Spec.Environment}
+	if b.Spec.TLSSecretName != "" {
+		annotations[desired.TLSSecretAnnotation] = b.Spec.TLSSecretName
+	}
+	if err == nil && bytes.Equal(current.Data[desired.RegistryKey], file) && isMarked(&current, b, annotations) {
 		return nil
 	}
 	owner := metav1ac.OwnerReference().
@@ -65,6 +85,7 @@ func (r *Reconciler) write(ctx context.Context, b *v1alpha1.Backend, file []byte
 		WithName(b.Name).WithUID(b.UID).WithController(true)
 	secret := corev1ac.Secret(desired.RegistrySecret(b.Name), b.Namespace).
 		WithLabels(map[string]string{desired.OperatorLabel: desired.Operator}).
+		WithAnnotations(annotations).
 		WithOwnerReferences(owner).
 		WithData(map[string][]byte{desired.RegistryKey: file})
 	err = r.Client.Apply(ctx, secret, client.FieldOwner(desired.Operator), client.ForceOwnership)
@@ -74,17 +95,13 @@ func (r *Reconciler) write(ctx context.Context, b *v1alpha1.Backend, file []byte
 	return err
 }
 
-// isRefusal reports whether an error is the API server's last word, so that the
-// same request would have the same answer.
-func isRefusal(err error) bool {
-	answer, ok := errors.AsType[*apierrors.StatusError](err)
-	if !ok {
-		return false
+// isMarked reports whether a registry has its Backend as owner, the operator's label
+// and the annotations.
+func isMarked(current *corev1.Secret, b *v1alpha1.Backend, annotations map[string]string) bool {
+	for _, name := range []string{desired.PathAnnotation, desired.EnvironmentAnnotation, desired.TLSSecretAnnotation} {
+		if current.Annotations[name] != annotations[name] {
+			return false
+		}
 	}
-	switch code := answer.Status().Code; code {
-	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
-		return false
-	default:
-		return code/100 == 4
-	}
+	return metav1.IsControlledBy(current, b) && current.Labels[desired.OperatorLabel] == desired.Operator
 }

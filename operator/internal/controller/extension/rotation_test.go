@@ -2,6 +2,7 @@ package extension_test
 
 import (
 	"context"
+	"crypto/tls"
 	"maps"
 	"net/http"
 	"strings"
@@ -21,10 +22,10 @@ import (
 	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	acclaim "github.com/acclaim-dev/acclaim/api/client"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/extension"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/poll"
-	"github.com/acclaim-dev/acclaim/services/votingclient"
 )
 
 // window stands for the two minutes that the documentation asks for between
@@ -46,13 +47,13 @@ func (w *world) start() ctrl.Manager {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	ctx, stop := context.WithCancel(context.Background())
-	extensions := &extension.Reconciler{Client: manager.GetClient(), Recorder: w.recorder, Now: time.Now}
+	extensions := &extension.Reconciler{Client: manager.GetClient(), Recorder: w.recorder, Now: time.Now, GiveUpAfter: time.Minute}
 	Expect(extensions.Setup(ctx, manager, 2)).To(Succeed())
 	polls := &poll.Reconciler{
 		Client:        manager.GetClient(),
-		Live:          manager.GetAPIReader(),
+		APIReader:     manager.GetAPIReader(),
 		Recorder:      events.NewFakeRecorder(10_000),
-		HTTP:          &http.Client{Timeout: 5 * time.Second},
+		HTTP:          poll.NewClients(func(*tls.Config) *http.Client { return &http.Client{Timeout: 5 * time.Second} }),
 		Endpoint:      func(*v1alpha1.Backend) string { return w.endpoint() },
 		Now:           time.Now,
 		DriftInterval: 100 * time.Millisecond,
@@ -83,7 +84,7 @@ type counter struct {
 	next http.RoundTripper
 }
 
-// RoundTrip counts and passes on.
+// RoundTrip counts the request and sends it.
 func (c counter) RoundTrip(r *http.Request) (*http.Response, error) {
 	_, name, ok := strings.Cut(r.URL.Path, "/secrets")
 	if ok && r.Method == http.MethodGet && !strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata") {
@@ -103,10 +104,10 @@ func (w *world) secretsRead() map[string]int {
 // ask asks a pod for a poll with a token signed with a key and returns the status
 // of the answer.
 func ask(ctx context.Context, p *pod, key string) int {
-	_, err := votingclient.New(p.base, http.DefaultClient, time.Now).
-		Statistics(ctx, votingclient.Poll{ClientID: "quiz", Keys: [][]byte{[]byte(key)}, Channel: "1", ID: "any"})
+	signer := acclaim.Signer{ClientID: "quiz", Keys: [][]byte{[]byte(key + padding)}, Channel: "1"}
+	_, err := acclaim.New(p.base, signer.Credentials, acclaim.Options{Attempts: 1}).ReadStatistics(ctx, "any")
 	if err != nil {
-		return votingclient.StatusOf(err)
+		return acclaim.StatusOf(err)
 	}
 	return http.StatusOK
 }
@@ -246,7 +247,7 @@ var _ = Describe("Keys", func() {
 		withNew := call("new", quick, slow)
 		Eventually(withNew.good).Should(BeNumerically(">", 100))
 
-		By("removing the old key when nobody uses it any more")
+		By("removing the old key when it is not used any more")
 		Expect(withOld.finish()).To(HaveLen(1))
 		Expect(withOld.answers[http.StatusOK]).To(BeNumerically(">", 100))
 		spread(func() {

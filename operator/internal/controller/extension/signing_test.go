@@ -50,7 +50,7 @@ func show(ctx context.Context, p *pod, token string) int {
 }
 
 func isSignedWith(token, key string) bool {
-	_, err := jwt.Parse(token, func(*jwt.Token) (any, error) { return []byte(key), nil })
+	_, err := jwt.Parse(token, func(*jwt.Token) (any, error) { return []byte(key + padding), nil })
 	return err == nil
 }
 
@@ -88,7 +88,7 @@ var _ = Describe("The keys that services sign with", func() {
 			c.tryOut(issuer, signedWithNew[i], verifiers...)
 		}
 
-		By("adding the new key: who signs has it first")
+		By("adding the new key: the signer has it first")
 		at := time.Now().Add(window).Truncate(time.Second)
 		spread(func() {
 			change(ctx, quiz, func(e *v1alpha1.Extension) {

@@ -8,6 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,6 +38,15 @@ var _ = Describe("What is watched", func() {
 		quiz = w.extension("quiz", key("old"))
 		create(ctx, w.secret("old"), quiz, w.backend("default", "production"))
 		Eventually(stored(ctx)).Should(Equal(keys{"quiz": {"old"}}))
+	})
+
+	It("is the status of Extensions, which a late pass may have written", func(ctx context.Context) {
+		Eventually(conditions(ctx, quiz)).Should(have(v1alpha1.Ready, v1alpha1.ReasonRegistered))
+		before := quiz.DeepCopy()
+		meta.SetStatusCondition(&quiz.Status.Conditions, metav1.Condition{
+			Type: v1alpha1.Ready, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonKeyNotFound})
+		Expect(api.Status().Patch(ctx, quiz, client.MergeFrom(before))).To(Succeed())
+		Eventually(conditions(ctx, quiz)).Should(have(v1alpha1.Ready, v1alpha1.ReasonRegistered))
 	})
 
 	It("are the Secrets that hold keys", func(ctx context.Context) {

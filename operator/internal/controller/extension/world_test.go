@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,7 +42,7 @@ type world struct {
 	// behind.
 	cached []v1alpha1.Extension
 
-	serving atomic.Pointer[pod] // whom a Poll controller that was started asks
+	serving atomic.Pointer[pod] // the service that a started Poll controller calls
 
 	mu    sync.Mutex
 	reads map[string]int // of Secrets by controllers that were started
@@ -50,10 +51,11 @@ type world struct {
 func newWorld(ctx context.Context) *world {
 	GinkgoHelper()
 	w := &world{now: time.Now().Truncate(time.Second), recorder: events.NewFakeRecorder(1000), reads: map[string]int{"": 0}}
-	w.reconciler = &extension.Reconciler{Client: w.watched(), Recorder: w.recorder, Now: func() time.Time { return w.now }}
+	w.reconciler = &extension.Reconciler{Client: w.watched(), Recorder: w.recorder, Now: func() time.Time { return w.now }, GiveUpAfter: 5 * time.Minute}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "extension-"}}
 	Expect(api.Create(ctx, namespace)).To(Succeed())
 	w.namespace = namespace.Name
+	DeferCleanup(func(ctx context.Context) { Expect(cluster.CheckStatuses(ctx, w.namespace)).To(Succeed()) })
 	return w
 }
 
@@ -61,11 +63,15 @@ func (w *world) named(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: w.namespace, Name: name}
 }
 
-// secret returns the Secret "keys" with the given keys, each the base64 of its name.
+// padding makes a key of a name, long enough to be used.
+const padding = "-key-of-more-than-32-bytes-0123456"
+
+// secret returns the Secret "keys" with the given keys, each the base64 of its name and
+// padding.
 func (w *world) secret(keys ...string) *corev1.Secret {
 	s := &corev1.Secret{ObjectMeta: w.named("keys"), Data: map[string][]byte{}}
 	for _, k := range keys {
-		s.Data[k] = []byte(base64.StdEncoding.EncodeToString([]byte(k)))
+		s.Data[k] = []byte(base64.StdEncoding.EncodeToString([]byte(k + padding)))
 	}
 	return s
 }
@@ -192,7 +198,7 @@ func (w *world) webhookKeys(ctx context.Context, backend string) (keys []string)
 	for _, e := range content.Extensions {
 		for _, s := range append(e.Sinks, e.Sandbox.Sinks...) {
 			for _, k := range s.Webhook.Secrets {
-				keys = append(keys, string(k.Value))
+				keys = append(keys, strings.TrimSuffix(string(k.Value), padding))
 			}
 		}
 	}
@@ -213,13 +219,13 @@ func parse(file []byte) map[string][]string {
 	keys := map[string][]string{}
 	for _, e := range content.Extensions {
 		for _, s := range append(e.Secrets, e.Sandbox.Secrets...) {
-			keys[e.ClientID] = append(keys[e.ClientID], string(s.Value))
+			keys[e.ClientID] = append(keys[e.ClientID], strings.TrimSuffix(string(s.Value), padding))
 		}
 	}
 	return keys
 }
 
-// keys is what registry returns.
+// keys is the result of registry.
 type keys = map[string][]string
 
 // told returns the Extension's conditions as they are stored.
@@ -230,7 +236,7 @@ func told(ctx context.Context, e *v1alpha1.Extension) []metav1.Condition {
 }
 
 // have matches conditions that have one of the type, with the reason; a reason
-// of those that say that all is well is that of a true one.
+// that reports no problem belongs to a true condition.
 func have(condition, reason string) gomegatypes.GomegaMatcher {
 	well := map[string]bool{v1alpha1.ReasonUsable: true, v1alpha1.ReasonRegistered: true, v1alpha1.ReasonInSync: true}
 	return WithTransform(func(conditions []metav1.Condition) string {
@@ -300,6 +306,12 @@ func (w *world) watched() client.Client {
 				return err
 			}
 			return c.Apply(ctx, o, opts...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if err := w.ask("patch", o, "", true); err != nil {
+				return err
+			}
+			return c.Patch(ctx, o, patch, opts...)
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 			if err := w.ask("patch", o, "", true); err != nil {

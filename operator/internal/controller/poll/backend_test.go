@@ -25,7 +25,7 @@ var _ = Describe("The Backend of a Poll", func() {
 	It("is created when the namespace has none", func(ctx SpecContext) {
 		w.create(ctx, p)
 		w.settle(ctx, p)
-		Expect(w.wire.Writes()).To(ContainElement("POST backends"))
+		Expect(w.wire.TakeWrites()).To(ContainElement("POST backends"))
 		Expect(p).To(beReady())
 		Expect(w.gone(ctx, w.backend("default"))).To(BeFalse())
 	})
@@ -62,7 +62,7 @@ var _ = Describe("The Backend of a Poll", func() {
 		w.settle(ctx, p)
 		w.create(ctx, w.backend("default"))
 		w.settle(ctx, p)
-		Expect(w.wire.Writes()).To(BeEmpty())
+		Expect(w.wire.TakeWrites()).To(BeEmpty())
 		Expect(p.Status.Backend).To(Equal("one"))
 	})
 
@@ -73,9 +73,9 @@ var _ = Describe("The Backend of a Poll", func() {
 		w.delete(ctx, w.backend("one"))
 		w.create(ctx, w.backend("two"))
 		w.settle(ctx, p)
-		Expect(w.wire.Writes()).To(Equal([]string{"POST /vote_config", "PATCH polls/status"}))
+		Expect(w.wire.TakeWrites()).To(Equal([]string{"POST /vote_config", "PATCH polls/status"}))
 		Expect(p.Status.Backend).To(Equal("two"))
-		Expect(w.noted()).To(ContainElement(ContainSubstring("Backend one was left behind")))
+		Expect(w.noted()).To(ContainElement(ContainSubstring("votes in Backend one were left behind")))
 	})
 
 	It("says itself why its service does not answer", func(ctx SpecContext) {
@@ -85,14 +85,14 @@ var _ = Describe("The Backend of a Poll", func() {
 			Type: v1alpha1.Ready, Status: metav1.ConditionFalse, Reason: "RollingOut", Message: "voting: 0 of 2 pods are ready",
 		})
 		Expect(w.api.Status().Update(ctx, b)).To(Succeed())
-		w.wire.Cut(toVoting(refuse))
+		w.wire.SetFilter(toVoting(refuse))
 		_, err := w.reconcile(ctx, p)
 		Expect(err).To(HaveOccurred())
 		Expect(p).To(beBecause(v1alpha1.ServicesAvailable, v1alpha1.ReasonBackendNotReady))
 		ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.Ready)
 		Expect(ready.Message).To(Equal(`Backend "default": RollingOut: voting: 0 of 2 pods are ready`))
 
-		w.wire.Cut(nil)
+		w.wire.SetFilter(nil)
 		w.settle(ctx, p)
 		Expect(p).To(beReady(), "a service that answers is enough")
 	})

@@ -9,87 +9,95 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	acclaim "github.com/acclaim-dev/acclaim/api/client"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
-	"github.com/acclaim-dev/acclaim/services/votingclient"
+	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
 // configure compares the service's configuration with the declared one and
-// does what policy says.
-func (r *Reconciler) configure(ctx context.Context, p *v1alpha1.Poll, t target) (*problem, error) {
-	want, err := declared(p)
+// applies the drift policy.
+func (r *Reconciler) configure(ctx context.Context, p *v1alpha1.Poll, t pollTarget) (*status.Problem, error) {
+	want, err := declaredConfig(p)
 	if err != nil {
-		return unconfigured(v1alpha1.ReasonInvalidConfiguration, "userData: %v", err), nil
+		return newConfigProblem(v1alpha1.ReasonInvalidConfiguration, "userData: %v", err), nil
 	}
 	written := p.Status.AppliedHash != "" && p.Status.Backend == t.backend.Name
 	if written && p.Spec.DriftPolicy == v1alpha1.DriftInitOnly {
-		return nil, nil
+		return findOutage(t.backend), nil // the service is not asked
 	}
-	got, found, err := t.service.Config(ctx, t.poll)
+	got, found, err := t.service.ReadPollConfig(ctx, t.poll)
 	if err != nil {
-		return r.refused(t, err), nil
+		return r.classifyError(t, err), nil
 	}
-	if !written || p.Status.AppliedHash != hashOf(t, want) {
-		// Otherwise it was perhaps written already, and what the service holds is not the
-		// operator's to replace, or not without saying so.
-		if err := r.current(ctx, p); err != nil {
+	if !written || p.Status.AppliedHash != hashConfig(t, want) {
+		// With a stale Poll the configuration may have been written before, and the drift
+		// policy may forbid to replace what the service holds.
+		if err := status.CheckFresh(ctx, r.APIReader, p); err != nil {
 			return nil, err
 		}
-		return r.write(ctx, p, t, want), nil
+		return r.writeConfig(ctx, p, t, want), nil
 	}
-	return r.correct(ctx, p, t, want, found && visiblyEqual(want, got)), nil
+	return r.correctDrift(ctx, p, t, want, found && equalVisibly(want, got)), nil
 }
 
-// correct does what policy says of a configuration that was written before.
-func (r *Reconciler) correct(ctx context.Context, p *v1alpha1.Poll, t target, want votingclient.Config, equal bool) *problem {
+// correctDrift applies the drift policy to a configuration that was written before.
+func (r *Reconciler) correctDrift(ctx context.Context, p *v1alpha1.Poll, t pollTarget, want acclaim.PollConfig, equal bool) *status.Problem {
 	if equal {
 		return nil
 	}
 	if p.Spec.DriftPolicy == v1alpha1.DriftObserve {
-		return unconfigured(v1alpha1.ReasonDrifted, "The service holds another configuration than the declared one")
+		return newConfigProblem(v1alpha1.ReasonDrifted, "The service holds another configuration than the declared one")
 	}
-	if problem := r.write(ctx, p, t, want); problem != nil {
+	if problem := r.writeConfig(ctx, p, t, want); problem != nil {
 		return problem
 	}
-	r.Metrics.driftCorrected()
-	r.note(p, "DriftCorrected", "The service held another configuration; the declared one was written back")
+	r.Metrics.countDriftCorrection()
+	status.RecordNormal(r.Recorder, p, "DriftCorrected", "The service held another configuration; the declared one was written back")
 	return nil
 }
 
-// write stores a configuration and remembers what and where.
-func (r *Reconciler) write(ctx context.Context, p *v1alpha1.Poll, t target, want votingclient.Config) *problem {
-	if err := t.service.Configure(ctx, t.poll, want); err != nil {
-		return r.refused(t, err)
+// writeConfig stores a configuration and records its hash and its Backend.
+func (r *Reconciler) writeConfig(ctx context.Context, p *v1alpha1.Poll, t pollTarget, want acclaim.PollConfig) *status.Problem {
+	if err := t.service.ConfigurePoll(ctx, t.poll, want); err != nil {
+		return r.classifyError(t, err)
 	}
 	if earlier := p.Status.Backend; earlier != "" && earlier != t.backend.Name {
-		r.warn(p, "LeftBehind", "The configuration in Backend "+earlier+" was left behind")
+		status.RecordWarning(r.Recorder, p, "LeftBehind", "The Poll is now in Backend "+t.backend.Name+"; its configuration and votes in Backend "+earlier+" were left behind")
 	}
-	p.Status.Backend, p.Status.AppliedHash = t.backend.Name, hashOf(t, want)
+	p.Status.Backend, p.Status.AppliedHash = t.backend.Name, hashConfig(t, want)
 	return nil
 }
 
-// refused says what an error of the service means.
-func (r *Reconciler) refused(t target, err error) *problem {
-	var p *problem
-	status := votingclient.StatusOf(err)
+// registryDelay is the time that a kubelet takes at most to bring a registry to a pod.
+const registryDelay = 2 * time.Minute
+
+// classifyError returns the problem behind an error of the service.
+func (r *Reconciler) classifyError(t pollTarget, err error) *status.Problem {
+	var problem *status.Problem
+	code := acclaim.StatusOf(err)
 	switch {
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		p = unconfigured(v1alpha1.ReasonNotAuthorized, "%v", err)
-		p.retry = err // a new key takes a moment to reach the service
-	case status/100 == 4 && status != http.StatusTooManyRequests:
-		p = unconfigured(v1alpha1.ReasonInvalidConfiguration, "%v", err)
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		problem = newConfigProblem(v1alpha1.ReasonNotAuthorized, "%v", err)
+		if r.Now().Sub(t.registered) < registryDelay {
+			problem = newConfigProblem(v1alpha1.ReasonWaitingForRegistry, "The services have yet to read the registry with the Extension's key")
+		}
+		problem.Retry = err // a new key takes a moment to reach the service
+	case status.IsRefusalCode(code):
+		problem = newConfigProblem(v1alpha1.ReasonInvalidConfiguration, "%v", err)
 	default:
-		p = unanswered(t.backend, err)
+		problem = newServiceProblem(t.backend, err)
 	}
-	r.Metrics.configurationError(p.reason)
-	return p
+	r.Metrics.countConfigurationError(problem.Reason)
+	return problem
 }
 
-// declared returns the configuration that a Poll declares.
-func declared(p *v1alpha1.Poll) (votingclient.Config, error) {
-	config := votingclient.Config{
+// declaredConfig returns the configuration that a Poll declares.
+func declaredConfig(p *v1alpha1.Poll) (acclaim.PollConfig, error) {
+	config := acclaim.PollConfig{
 		UserIDVoting:           p.Spec.VoterIdentity == v1alpha1.SharedUserID,
 		DistinctOptionsPerUser: p.Spec.DistinctOptionsPerUser,
 		TotalVotesPerUser:      p.Spec.TotalVotesPerUser,
@@ -98,8 +106,11 @@ func declared(p *v1alpha1.Poll) (votingclient.Config, error) {
 		Disabled:               p.Spec.Disabled,
 		Prompt:                 p.Spec.Prompt,
 		Options:                p.Spec.Options,
-		StartsAt:               seconds(p.Spec.StartsAt),
-		EndsAt:                 seconds(p.Spec.EndsAt),
+		StartsAt:               unixSeconds(p.Spec.StartsAt),
+		EndsAt:                 unixSeconds(p.Spec.EndsAt),
+		ResultsVisibility:      visibilityInAPI(p.Spec.ResultsVisibility),
+		ShowCount:              p.Spec.ShowCount,
+		LoggedInOnly:           p.Spec.LoggedInOnly,
 	}
 	if p.Spec.UserData == nil {
 		return config, nil
@@ -110,31 +121,45 @@ func declared(p *v1alpha1.Poll) (votingclient.Config, error) {
 	return config, err
 }
 
-func seconds(t *metav1.Time) int64 {
+// visibilityInAPI returns the API's name of a visibility. The service leaves the default
+// out of its answers.
+func visibilityInAPI(v v1alpha1.ResultsVisibility) string {
+	switch v {
+	case v1alpha1.ResultsAfterVote:
+		return "afterVote"
+	case v1alpha1.ResultsAfterClose:
+		return "afterClose"
+	case v1alpha1.ResultsStaff:
+		return "staff"
+	}
+	return ""
+}
+
+func unixSeconds(t *metav1.Time) int64 {
 	if t == nil {
 		return 0
 	}
 	return t.Unix()
 }
 
-// hashOf returns a short name of a configuration, prompt and userData included,
-// and of the extension that it is for.
-func hashOf(t target, c votingclient.Config) string {
+// hashConfig returns a short hash of a configuration, prompt and userData
+// included, and of the extension that it belongs to.
+func hashConfig(t pollTarget, c acclaim.PollConfig) string {
 	encoded, err := json.Marshal(c)
 	if err != nil {
 		panic(err) // strings, integers and JSON that was compacted
 	}
-	sum := sha256.Sum256(append(encoded, t.poll.ClientID...))
+	sum := sha256.Sum256(append(encoded, t.clientID...))
 	return hex.EncodeToString(sum[:8])
 }
 
-// visiblyEqual compares what the service returns of a configuration. Of options,
-// none and an empty list are the same.
-func visiblyEqual(want, got votingclient.Config) bool {
+// equalVisibly compares the fields that the service returns of a configuration. No
+// options and an empty list of them are the same.
+func equalVisibly(want, got acclaim.PollConfig) bool {
 	if !slices.Equal(want.Options, got.Options) {
 		return false
 	}
-	for _, c := range []*votingclient.Config{&want, &got} {
+	for _, c := range []*acclaim.PollConfig{&want, &got} {
 		c.Prompt, c.UserData, c.Status, c.Options = "", nil, "", nil
 	}
 	return reflect.DeepEqual(want, got)

@@ -46,7 +46,7 @@ var _ = Describe("Two Polls that declare one poll", func() {
 			w.delete(ctx, second)
 			w.settle(ctx, second)
 			Expect(w.gone(ctx, second)).To(BeTrue())
-			Expect(w.wire.Calls()).To(Equal([]string{"PATCH polls"}))
+			Expect(w.wire.TakeCalls()).To(Equal([]string{"PATCH polls"}))
 			Expect(w.config(ctx, first)).NotTo(BeNil())
 		})
 

@@ -1,110 +1,95 @@
-// Package poll makes the configuration of polls in the voting service what Poll
-// resources declare.
+// Package poll configures the polls in the voting service as Poll resources
+// declare them.
 //
 // It talks to the service over its HTTP API alone and may not import any of it.
 package poll
 
 import (
 	"context"
-	"errors"
-	"net/http"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/holder"
+	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
-// Finalizer keeps a Poll until its configuration is removed from the service.
-const Finalizer = "acclaim.dev/poll"
-
-// Reconciler brings about what one Poll declares.
+// Reconciler configures in the service what one Poll declares.
 type Reconciler struct {
-	// Client reads and writes resources. What it reads from has the indexes of Index.
+	// Client reads and writes resources. Its cache has the indexes of AddIndexes.
 	Client client.Client
-	// Live says whether what was read of a Poll is what is stored.
-	Live client.Reader
-	// Recorder takes Events.
+	// APIReader reads uncached, to find out whether a cached Poll is stale.
+	APIReader client.Reader
+	// Recorder writes Events.
 	Recorder events.EventRecorder
-	// HTTP asks voting services; its time limit is that of a request.
-	HTTP *http.Client
+	// HTTP sends requests to voting services.
+	HTTP *Clients
 	// Endpoint returns the base address of a Backend's voting service.
 	Endpoint func(*v1alpha1.Backend) string
 	// DefaultBackend is created in a namespace that has none; nil creates none.
 	DefaultBackend *v1alpha1.BackendSpec
-	// Now tells the time.
+	// Now returns the time.
 	Now func() time.Time
-	// DriftInterval is how often a configuration is compared with the declared one.
+	// DriftInterval is the time between two comparisons of a configuration with the
+	// declared one.
 	DriftInterval time.Duration
-	// GiveUpAfter is how long a deletion waits for a service that does not answer.
+	// GiveUpAfter limits how long a deletion waits for a service that does not answer.
 	GiveUpAfter time.Duration
-	// Metrics counts what was done.
+	// Metrics counts requests and corrections.
 	Metrics *Metrics
+	// Instance tells the operator's Polls from those of others.
+	Instance *holder.Instance
 }
 
-// Reconcile makes one Poll true and reports on it.
+// Reconcile configures one Poll and reports on it.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var p v1alpha1.Poll
 	if err := r.Client.Get(ctx, request.NamespacedName, &p); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	// The finalizer comes before anything is written to the service.
+	if held, err := r.Instance.Claim(ctx, r.Client, r.Recorder, &p, v1alpha1.PollFinalizer); !held || err != nil {
+		return ctrl.Result{}, err
+	}
 	if !p.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, r.remove(ctx, &p)
 	}
-	if err := r.hold(ctx, &p); err != nil {
-		return ctrl.Result{}, err
+	if r.Instance.IsPaused(r.Recorder, &p) {
+		return ctrl.Result{}, nil
 	}
 	before := p.DeepCopy()
 	syncErr := r.sync(ctx, &p)
-	r.schedule(&p)
+	r.updateSchedule(&p)
+	setEnded(&p)
 	if err := r.report(ctx, before, &p); err != nil {
 		return ctrl.Result{}, err
 	}
 	if syncErr != nil {
 		return ctrl.Result{}, syncErr
 	}
-	if unready(&p) && p.ResourceVersion == before.ResourceVersion {
-		// Not written, as the cache has it already: but is it what is stored? What woke
-		// this pass does not come again.
-		if err := r.current(ctx, &p); err != nil {
+	if isUnready(&p) && p.ResourceVersion == before.ResourceVersion {
+		// The status is not written because the cached one says the same. If that one is
+		// stale, the stored one may be wrong, and what woke the controller does not come
+		// again.
+		if err := status.CheckFresh(ctx, r.APIReader, &p); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
-	return r.next(&p), nil
+	return r.nextResult(&p), nil
 }
 
-// current returns an error if a Poll is stored otherwise than it was read: the cache
-// is late with what an earlier pass wrote, or with what somebody else did.
-func (r *Reconciler) current(ctx context.Context, p *v1alpha1.Poll) error {
-	var stored v1alpha1.Poll
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(p), &stored); err != nil {
+// sync compares the service with the Poll and writes what is missing. It returns
+// an error if another try may help; conditions report everything else.
+func (r *Reconciler) sync(ctx context.Context, p *v1alpha1.Poll) error {
+	backends, err := r.ensureBackend(ctx, p)
+	if err != nil {
 		return err
 	}
-	if stored.ResourceVersion != p.ResourceVersion {
-		return apierrors.NewConflict(schema.GroupResource{Group: v1alpha1.Group, Resource: "polls"}, p.Name, errors.New("the cache is late"))
-	}
-	return nil
-}
-
-// hold adds the finalizer before anything is written to the service.
-func (r *Reconciler) hold(ctx context.Context, p *v1alpha1.Poll) error {
-	before := p.DeepCopy()
-	if !controllerutil.AddFinalizer(p, Finalizer) {
-		return nil
-	}
-	return r.Client.Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-}
-
-// sync asks the service and writes to it what is missing. Its error is one that
-// trying again may get rid of; conditions say everything else.
-func (r *Reconciler) sync(ctx context.Context, p *v1alpha1.Poll) error {
-	t, problem, err := r.target(ctx, p)
+	t, problem, err := r.findTarget(ctx, p, backends)
 	if err != nil {
 		return err
 	}
@@ -113,25 +98,22 @@ func (r *Reconciler) sync(ctx context.Context, p *v1alpha1.Poll) error {
 			return err
 		}
 	}
-	if problem == nil || problem.reason == v1alpha1.ReasonDrifted {
-		problem = worse(problem, r.conclude(ctx, p, t))
+	if problem == nil || problem.Reason == v1alpha1.ReasonDrifted {
+		problem = status.FirstProblem(problem, r.recordStatistics(ctx, p, t), r.reportLive(ctx, p, t))
 	}
 	setConditions(p, problem)
-	if problem != nil {
-		return problem.retry
-	}
-	return nil
+	return problem.RetryError()
 }
 
-// report writes the status once, if it changed, and an Event if Ready did. What
-// rests on a Poll that the cache was late with is refused, and done again.
+// report writes the status once if it changed, and an Event if Ready did.
 func (r *Reconciler) report(ctx context.Context, before, p *v1alpha1.Poll) error {
 	if equality.Semantic.DeepEqual(before.Status, p.Status) {
 		return nil
 	}
-	if err := r.Client.Status().Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return client.IgnoreNotFound(err)
+	written, err := status.Patch(ctx, r.Client, before, p)
+	if written {
+		r.recordReady(before, p)
+		r.recordPhase(before, p)
 	}
-	r.announce(before, p)
-	return nil
+	return err
 }

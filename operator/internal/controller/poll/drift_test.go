@@ -28,14 +28,14 @@ var _ = Describe("A configuration changed behind the operator's back", func() {
 		It("is written back, and nothing else happens", func(ctx SpecContext) {
 			w.configure(ctx, p)
 			w.settle(ctx, p)
-			Expect(w.wire.Writes()).To(Equal([]string{"POST /vote_config"}))
+			Expect(w.wire.TakeWrites()).To(Equal([]string{"POST /vote_config"}))
 			Expect(w.config(ctx, p).TotalVotesPerUser).To(BeEquivalentTo(3))
 			Expect(w.noted()).To(ConsistOf(HavePrefix("Normal DriftCorrected")))
 			Expect(p).To(beReady())
 		})
 
 		It("is written back when all of it was removed", func(ctx SpecContext) {
-			Expect(w.service.Delete(ctx, inService(p))).To(Succeed())
+			Expect(w.serviceOf(p).DeletePoll(ctx, p.PollID())).To(Succeed())
 			w.settle(ctx, p)
 			Expect(w.config(ctx, p)).NotTo(BeNil())
 		})
@@ -47,11 +47,11 @@ var _ = Describe("A configuration changed behind the operator's back", func() {
 		It("is reported once, until the Poll is edited", func(ctx SpecContext) {
 			w.configure(ctx, p)
 			w.settle(ctx, p)
-			Expect(w.wire.Writes()).To(Equal([]string{"PATCH polls/status"}))
+			Expect(w.wire.TakeWrites()).To(Equal([]string{"PATCH polls/status"}))
 			Expect(p).To(beBecause(v1alpha1.Configured, v1alpha1.ReasonDrifted))
 			Expect(w.noted()).To(ConsistOf(HavePrefix("Warning Drifted")))
 			w.settle(ctx, p)
-			Expect(w.wire.Writes()).To(BeEmpty())
+			Expect(w.wire.TakeWrites()).To(BeEmpty())
 
 			change(ctx, w, p, func(p *v1alpha1.Poll) { p.Spec.TotalVotesPerUser = 4 })
 			w.settle(ctx, p)
@@ -59,11 +59,11 @@ var _ = Describe("A configuration changed behind the operator's back", func() {
 			Expect(w.config(ctx, p).TotalVotesPerUser).To(BeEquivalentTo(4))
 		})
 
-		It("is reported until the configuration is what it was", func(ctx SpecContext) {
+		It("is reported until the configuration is restored", func(ctx SpecContext) {
 			config := w.config(ctx, p)
 			w.configure(ctx, p)
 			w.settle(ctx, p)
-			Expect(w.service.Configure(ctx, inService(p), *config)).To(Succeed())
+			Expect(w.serviceOf(p).ConfigurePoll(ctx, p.PollID(), *config)).To(Succeed())
 			w.settle(ctx, p)
 			Expect(p).To(beReady())
 		})
@@ -75,13 +75,13 @@ var _ = Describe("A configuration changed behind the operator's back", func() {
 		It("is not looked at", func(ctx SpecContext) {
 			w.configure(ctx, p)
 			w.settle(ctx, p)
-			Expect(w.wire.Calls()).To(BeEmpty())
+			Expect(w.wire.TakeCalls()).To(BeEmpty())
 			Expect(p).To(beReady())
 			Expect(w.config(ctx, p).TotalVotesPerUser).To(BeEquivalentTo(9))
 		})
 	})
 
-	// A pass on a Poll of which the cache does not know yet that it was written once.
+	// A reconciliation with a stale Poll, from before its first write.
 	DescribeTable("is not overwritten as if nothing had been written", func(ctx SpecContext, policy v1alpha1.DriftPolicy, votes int) {
 		declare(ctx, policy)
 		late := p.DeepCopy()
@@ -91,8 +91,8 @@ var _ = Describe("A configuration changed behind the operator's back", func() {
 		current := w.reconciler.Client
 		w.reconciler.Client = lateCache{current, late}
 		_, err := w.reconcile(ctx, p)
-		Expect(apierrors.IsConflict(err)).To(BeTrue(), "which lets it be tried again")
-		Expect(w.wire.Writes()).NotTo(ContainElement("POST /vote_config"))
+		Expect(apierrors.IsConflict(err)).To(BeTrue(), "which makes the controller try again")
+		Expect(w.wire.TakeWrites()).NotTo(ContainElement("POST /vote_config"))
 
 		w.reconciler.Client = current
 		w.settle(ctx, p)

@@ -10,8 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	acclaim "github.com/acclaim-dev/acclaim/api/client"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
-	"github.com/acclaim-dev/acclaim/services/votingclient"
 )
 
 var _ = Describe("The life of a Poll", func() {
@@ -31,10 +31,10 @@ var _ = Describe("The life of a Poll", func() {
 		})
 
 		It("configures the service, for two writes to the API server", func(ctx SpecContext) {
-			Expect(w.wire.Calls()).To(Equal([]string{"PATCH polls", "GET /vote_config", "POST /vote_config", "PATCH polls/status"}))
+			Expect(w.wire.TakeCalls()).To(Equal([]string{"PATCH polls", "GET /vote_config", "POST /vote_config", "PATCH polls/status"}))
 			Expect(p).To(beReady())
 			Expect(p.Finalizers).To(ConsistOf("acclaim.dev/poll"))
-			Expect(w.config(ctx, p)).To(Equal(&votingclient.Config{
+			Expect(w.config(ctx, p)).To(Equal(&acclaim.PollConfig{
 				DistinctOptionsPerUser: 1, TotalVotesPerUser: 3, VotesPerOption: 1,
 				Options: []string{"this", "that"}, UserData: []byte("null"), Status: "active",
 			}))
@@ -43,7 +43,7 @@ var _ = Describe("The life of a Poll", func() {
 
 		It("writes nothing when it is looked at again", func(ctx SpecContext) {
 			w.settle(ctx, p)
-			Expect(w.wire.Calls()).To(Equal([]string{"GET /vote_config"}))
+			Expect(w.wire.TakeCalls()).To(Equal([]string{"GET /vote_config"}))
 		})
 
 		It("is looked at again after everything more urgent", func(ctx SpecContext) {
@@ -54,38 +54,38 @@ var _ = Describe("The life of a Poll", func() {
 	})
 
 	DescribeTable("its fields are those of the contract",
-		func(ctx SpecContext, change func(*v1alpha1.PollSpec), want func(*votingclient.Config)) {
+		func(ctx SpecContext, change func(*v1alpha1.PollSpec), want func(*acclaim.PollConfig)) {
 			w.create(ctx, w.backend("default"))
 			change(&p.Spec)
 			w.create(ctx, p)
 			w.settle(ctx, p)
 			Expect(p).To(beReady())
-			config := &votingclient.Config{
+			config := &acclaim.PollConfig{
 				DistinctOptionsPerUser: 1, TotalVotesPerUser: 3, VotesPerOption: 1,
 				Options: []string{"this", "that"}, UserData: []byte("null"), Status: "active",
 			}
 			want(config)
 			Expect(w.config(ctx, p)).To(Equal(config))
 			w.settle(ctx, p)
-			Expect(w.wire.Writes()).To(BeEmpty(), "what was read back is what was declared")
+			Expect(w.wire.TakeWrites()).To(BeEmpty(), "the service returns what was declared")
 		},
 		Entry("voterIdentity", func(s *v1alpha1.PollSpec) { s.VoterIdentity = v1alpha1.SharedUserID },
-			func(c *votingclient.Config) { c.UserIDVoting = true }),
+			func(c *acclaim.PollConfig) { c.UserIDVoting = true }),
 		Entry("the vote limits", func(s *v1alpha1.PollSpec) { s.DistinctOptionsPerUser, s.TotalVotesPerUser, s.VotesPerOption = 2, 4, 3 },
-			func(c *votingclient.Config) {
+			func(c *acclaim.PollConfig) {
 				c.DistinctOptionsPerUser, c.TotalVotesPerUser, c.VotesPerOption = 2, 4, 3
 			}),
 		Entry("disabled", func(s *v1alpha1.PollSpec) { s.Disabled = true },
-			func(c *votingclient.Config) { c.Disabled = true }),
+			func(c *acclaim.PollConfig) { c.Disabled = true }),
 		Entry("options left out", func(s *v1alpha1.PollSpec) { s.Options = nil },
-			func(c *votingclient.Config) { c.Options = []string{} }),
+			func(c *acclaim.PollConfig) { c.Options = []string{} }),
 		Entry("global", func(s *v1alpha1.PollSpec) {
 			id := "global-colour"
 			s.ID, s.Global, s.Channel = &id, true, ""
-		}, func(c *votingclient.Config) { c.Global = true }),
+		}, func(c *acclaim.PollConfig) { c.Global = true }),
 		Entry("userData, which is not read back", func(s *v1alpha1.PollSpec) {
 			s.UserData = &apiextensionsv1.JSON{Raw: []byte(`{"any": ["json", 1.50]}`)}
-		}, func(*votingclient.Config) {}),
+		}, func(*acclaim.PollConfig) {}),
 	)
 
 	It("does not act for good upon what a late cache shows", func(ctx SpecContext) {
@@ -96,7 +96,7 @@ var _ = Describe("The life of a Poll", func() {
 		change(ctx, w, p, func(p *v1alpha1.Poll) { p.Labels = map[string]string{"some": "edit"} })
 		w.reconciler.Client = lateCache{w.reconciler.Client, late}
 		_, err := w.reconcile(ctx, p)
-		Expect(apierrors.IsConflict(err)).To(BeTrue(), "which lets it be tried again")
+		Expect(apierrors.IsConflict(err)).To(BeTrue(), "which makes the controller try again")
 		Expect(w.noted()).To(BeEmpty())
 		Expect(p).To(beReady())
 	})
@@ -113,7 +113,7 @@ var _ = Describe("The life of a Poll", func() {
 		current := w.reconciler.Client
 		w.reconciler.Client = lateCache{current, late} // which says already that there is no key
 		_, err := w.reconcile(ctx, p)
-		Expect(apierrors.IsConflict(err)).To(BeTrue(), "which lets it be tried again")
+		Expect(apierrors.IsConflict(err)).To(BeTrue(), "which makes the controller try again")
 		w.reconciler.Client = current
 		w.settle(ctx, p)
 		Expect(p).To(haveReason(v1alpha1.Ready, v1alpha1.ReasonNoKey))
@@ -124,7 +124,7 @@ var _ = Describe("The life of a Poll", func() {
 		w.settle(ctx, p)
 		change(ctx, w, p, func(p *v1alpha1.Poll) { p.Spec.Prompt = "Which one?" })
 		w.settle(ctx, p)
-		Expect(w.wire.Writes()).To(Equal([]string{"POST /vote_config", "PATCH polls/status"}))
+		Expect(w.wire.TakeWrites()).To(Equal([]string{"POST /vote_config", "PATCH polls/status"}))
 		Expect(p).To(beReady())
 	})
 
@@ -133,7 +133,7 @@ var _ = Describe("The life of a Poll", func() {
 		w.settle(ctx, p)
 		w.delete(ctx, p)
 		w.settle(ctx, p)
-		Expect(w.wire.Writes()).To(Equal([]string{"DELETE /vote", "PATCH polls"}))
+		Expect(w.wire.TakeWrites()).To(Equal([]string{"DELETE /vote", "PATCH polls"}))
 		Expect(w.gone(ctx, p)).To(BeTrue())
 		Expect(w.config(ctx, p)).To(BeNil())
 	})
@@ -144,7 +144,7 @@ var _ = Describe("The life of a Poll", func() {
 		w.settle(ctx, p)
 		w.delete(ctx, p)
 		w.settle(ctx, p)
-		Expect(w.wire.Calls()).To(Equal([]string{"PATCH polls"}))
+		Expect(w.wire.TakeCalls()).To(Equal([]string{"PATCH polls"}))
 		Expect(w.gone(ctx, p)).To(BeTrue())
 		Expect(w.config(ctx, p)).NotTo(BeNil())
 	})
@@ -152,13 +152,13 @@ var _ = Describe("The life of a Poll", func() {
 	It("may go although its configuration is gone already", func(ctx SpecContext) {
 		w.create(ctx, w.backend("default"), p)
 		w.settle(ctx, p)
-		Expect(w.service.Delete(ctx, inService(p))).To(Succeed())
+		Expect(w.serviceOf(p).DeletePoll(ctx, p.PollID())).To(Succeed())
 		w.delete(ctx, p)
 		w.settle(ctx, p)
 		Expect(w.gone(ctx, p)).To(BeTrue())
 	})
 
-	It("says what the service does not accept, until it is mended", func(ctx SpecContext) {
+	It("reports what the service does not accept until that is fixed", func(ctx SpecContext) {
 		p.Spec.UserData = &apiextensionsv1.JSON{Raw: []byte(`"` + strings.Repeat("a", 1023) + `"`)}
 		w.create(ctx, w.backend("default"), p)
 		w.settle(ctx, p)

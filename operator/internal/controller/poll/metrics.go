@@ -1,6 +1,10 @@
 package poll
 
 import (
+	"cmp"
+	"context"
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -9,7 +13,7 @@ import (
 	"github.com/acclaim-dev/acclaim/operator/internal/census"
 )
 
-// Metrics counts what the controller did.
+// Metrics counts failed requests and corrected drift.
 type Metrics struct {
 	errors *prometheus.CounterVec
 	drift  prometheus.Counter
@@ -31,10 +35,54 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-func (m *Metrics) configurationError(reason string) { m.errors.WithLabelValues(reason).Inc() }
-func (m *Metrics) driftCorrected()                  { m.drift.Inc() }
+func (m *Metrics) countConfigurationError(reason string) { m.errors.WithLabelValues(reason).Inc() }
+func (m *Metrics) countDriftCorrection()                 { m.drift.Inc() }
 
-// NewCensus counts the Polls in a cache.
+// maxReported limits the Polls whose votes are metrics: each is a series in Prometheus.
+const maxReported = 1000
+
+// LiveVotes collects the votes of the Polls in a cache that report them.
+type LiveVotes struct {
+	cache          client.Reader
+	votes, leftOut *prometheus.Desc
+}
+
+// NewLiveVotes returns a collector of the votes of the Polls in a cache.
+func NewLiveVotes(cache client.Reader) *LiveVotes {
+	return &LiveVotes{
+		cache: cache,
+		votes: prometheus.NewDesc("acclaim_operator_poll_votes",
+			"Votes of a Poll with a reportInterval when they were last reported.", []string{"namespace", "name"}, nil),
+		leftOut: prometheus.NewDesc("acclaim_operator_poll_votes_left_out",
+			"Polls with a reportInterval beyond the first thousand by namespace and name, which acclaim_operator_poll_votes leaves out.", nil, nil),
+	}
+}
+
+// Describe implements [prometheus.Collector].
+func (l *LiveVotes) Describe(descriptions chan<- *prometheus.Desc) {
+	descriptions <- l.votes
+	descriptions <- l.leftOut
+}
+
+// Collect implements [prometheus.Collector].
+func (l *LiveVotes) Collect(collected chan<- prometheus.Metric) {
+	var polls v1alpha1.PollList
+	if err := l.cache.List(context.Background(), &polls, client.UnsafeDisableDeepCopy); err != nil {
+		return // the cache is not filled yet
+	}
+	reporting := slices.DeleteFunc(polls.Items, func(p v1alpha1.Poll) bool { return p.Status.Live == nil })
+	slices.SortFunc(reporting, func(a, b v1alpha1.Poll) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	shown := reporting[:min(len(reporting), maxReported)]
+	for i := range shown {
+		p := &shown[i]
+		collected <- prometheus.MustNewConstMetric(l.votes, prometheus.GaugeValue, float64(p.Status.Live.Count), p.Namespace, p.Name)
+	}
+	collected <- prometheus.MustNewConstMetric(l.leftOut, prometheus.GaugeValue, float64(len(reporting)-len(shown)))
+}
+
+// NewCensus returns a collector that counts the Polls in a cache.
 func NewCensus(cache client.Reader) prometheus.Collector {
 	return &census.Census[v1alpha1.Poll]{
 		From: cache,

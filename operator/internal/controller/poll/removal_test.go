@@ -29,7 +29,7 @@ var _ = Describe("A Poll that is deleted", func() {
 			w.delete(ctx, p)
 			w.settle(ctx, p)
 			Expect(w.gone(ctx, p)).To(BeTrue())
-			Expect(w.wire.Writes()).To(Equal([]string{"PATCH polls"}), "no Backend is made for it")
+			Expect(w.wire.TakeWrites()).To(Equal([]string{"PATCH polls"}), "no Backend is made for it")
 			Expect(w.noted()).To(ConsistOf(HavePrefix("Warning LeftBehind")))
 			Expect(w.config(ctx, p)).NotTo(BeNil())
 		},
@@ -43,22 +43,22 @@ var _ = Describe("A Poll that is deleted", func() {
 
 	Context("while its service does not answer", func() {
 		BeforeEach(func(ctx SpecContext) {
-			w.wire.Cut(toVoting(refuse))
+			w.wire.SetFilter(toVoting(refuse))
 			w.delete(ctx, p)
 			_, err := w.reconcile(ctx, p)
-			Expect(err).To(HaveOccurred(), "which lets it be tried again")
+			Expect(err).To(HaveOccurred(), "which makes the controller try again")
 		})
 
-		It("stays, and says why, once", func(ctx SpecContext) {
+		It("stays and reports the reason once", func(ctx SpecContext) {
 			Expect(w.gone(ctx, p)).To(BeFalse())
 			Expect(p).To(beBecause(v1alpha1.ServicesAvailable, v1alpha1.ReasonServiceUnreachable))
 			_, err := w.reconcile(ctx, p)
 			Expect(err).To(HaveOccurred())
-			Expect(w.wire.Writes()).To(Equal([]string{"DELETE /vote"}))
+			Expect(w.wire.TakeWrites()).To(Equal([]string{"DELETE /vote"}))
 		})
 
 		It("goes when the service is back", func(ctx SpecContext) {
-			w.wire.Cut(nil)
+			w.wire.SetFilter(nil)
 			w.settle(ctx, p)
 			Expect(w.gone(ctx, p)).To(BeTrue())
 			Expect(w.config(ctx, p)).To(BeNil())
@@ -72,7 +72,7 @@ var _ = Describe("A Poll that is deleted", func() {
 			Expect(w.noted()).To(ConsistOf(HavePrefix("Warning LeftBehind")))
 		})
 
-		It("goes when it is told to leave its configuration", func(ctx SpecContext) {
+		It("is deleted when its policy changes to Retain", func(ctx SpecContext) {
 			retain := []byte(`{"spec":{"deletionPolicy":"Retain"}}`) // as the documentation says
 			Expect(w.api.Patch(ctx, p, client.RawPatch("application/merge-patch+json", retain))).To(Succeed())
 			w.settle(ctx, p)
@@ -81,7 +81,7 @@ var _ = Describe("A Poll that is deleted", func() {
 	})
 
 	It("is waited for in the same way while its key is refused", func(ctx SpecContext) {
-		w.wire.Cut(toVoting(answer(403)))
+		w.wire.SetFilter(toVoting(answer(403)))
 		w.delete(ctx, p)
 		_, err := w.reconcile(ctx, p)
 		Expect(err).To(HaveOccurred())
@@ -92,7 +92,7 @@ var _ = Describe("A Poll that is deleted", func() {
 	})
 
 	It("goes without a word when it never was in the service", func(ctx SpecContext) {
-		never := w.poll("never", func(s *v1alpha1.PollSpec) { s.ExtensionRef.Name = "nobody" })
+		never := w.poll("never", func(s *v1alpha1.PollSpec) { s.ExtensionRef.Name = "missing" })
 		w.create(ctx, never)
 		w.settle(ctx, never)
 		w.noted()

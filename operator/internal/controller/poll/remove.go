@@ -3,54 +3,116 @@ package poll
 import (
 	"context"
 	"errors"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/desired"
+	"github.com/acclaim-dev/acclaim/operator/internal/registry"
+	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
-// remove takes the poll out of the service and lets the object go. It waits for
-// a service that may still answer, but not for ever, and not at all when nothing
-// is left that could confirm.
+// remove deletes the poll from the service and releases the object. It waits for
+// a service that may still answer, for up to GiveUpAfter, and not at all if
+// nothing is left that could confirm the deletion.
 func (r *Reconciler) remove(ctx context.Context, p *v1alpha1.Poll) error {
-	if !controllerutil.ContainsFinalizer(p, Finalizer) {
+	if !controllerutil.ContainsFinalizer(p, v1alpha1.PollFinalizer) {
 		return nil
 	}
-	problem, err := r.clean(ctx, p)
+	problem, err := r.deletePoll(ctx, p)
 	if err != nil {
 		return err
 	}
-	if problem != nil && problem.retry != nil && r.Now().Sub(p.DeletionTimestamp.Time) < r.GiveUpAfter {
+	if retry := problem.RetryError(); retry != nil && r.Now().Sub(p.DeletionTimestamp.Time) < r.GiveUpAfter {
 		before := p.DeepCopy()
 		setConditions(p, problem)
-		return errors.Join(r.report(ctx, before, p), problem.retry)
+		return errors.Join(r.report(ctx, before, p), retry)
 	}
-	if problem != nil && problem.reason != v1alpha1.ReasonConflict && p.Status.AppliedHash != "" {
-		r.warn(p, "LeftBehind", "The configuration was left behind: "+problem.message)
+	if problem != nil && problem.Reason != v1alpha1.ReasonConflict && p.Status.AppliedHash != "" {
+		status.RecordWarning(r.Recorder, p, "LeftBehind", "The configuration was left behind: "+problem.Message)
 	}
-	return r.release(ctx, p)
+	return r.removeFinalizer(ctx, p)
 }
 
-// clean removes the poll from the service unless it is to stay.
-func (r *Reconciler) clean(ctx context.Context, p *v1alpha1.Poll) (*problem, error) {
+// deletePoll deletes the poll from the service unless the Poll's policy retains it.
+// Of a Backend that was deleted before, services may still answer; they are asked
+// once.
+func (r *Reconciler) deletePoll(ctx context.Context, p *v1alpha1.Poll) (*status.Problem, error) {
 	if p.Spec.DeletionPolicy == v1alpha1.DeletionRetain {
 		return nil, nil
 	}
-	t, problem, err := r.target(ctx, p)
+	backends, err := r.listBackends(ctx, p.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	remains, err := r.findRemains(ctx, p, backends)
+	if err != nil {
+		return nil, err
+	}
+	if remains != nil {
+		backends = []v1alpha1.Backend{*remains}
+	}
+	t, problem, err := r.findTarget(ctx, p, backends)
 	if problem != nil || err != nil {
 		return problem, err
 	}
-	if err := t.service.Delete(ctx, t.poll); err != nil {
-		return r.refused(t, err), nil
+	if err := t.service.DeletePoll(ctx, t.poll); err != nil {
+		problem := r.classifyError(t, err)
+		if remains != nil {
+			problem = newBackendProblem(v1alpha1.ReasonBackendNotFound, "Backend %q does not exist, and its voting service: %v", remains.Name, err)
+		}
+		return problem, nil
 	}
 	return nil, nil
 }
 
-// release lets the object go.
-func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Poll) error {
+// findRemains returns the Backend that holds a Poll's configuration, as far as its
+// registry still describes it, if the Backend itself is gone; else nil.
+func (r *Reconciler) findRemains(ctx context.Context, p *v1alpha1.Poll, backends []v1alpha1.Backend) (*v1alpha1.Backend, error) {
+	name := p.Status.Backend
+	if name == "" || slices.ContainsFunc(backends, func(b v1alpha1.Backend) bool { return b.Name == name }) {
+		return nil, nil
+	}
+	b := &v1alpha1.Backend{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: name}}
+	secret, err := r.readRegistry(ctx, b)
+	if secret == nil || err != nil {
+		return nil, err
+	}
+	b.Spec.Environment = secret.Annotations[desired.EnvironmentAnnotation]
+	b.Spec.Ingress = &v1alpha1.Ingress{Path: secret.Annotations[desired.PathAnnotation]}
+	b.Spec.TLSSecretName = secret.Annotations[desired.TLSSecretAnnotation]
+	return b, nil
+}
+
+// readRegistry returns the registry Secret of a Backend, nil if there is none that
+// the operator made.
+func (r *Reconciler) readRegistry(ctx context.Context, b *v1alpha1.Backend) (*corev1.Secret, error) {
+	var secret corev1.Secret
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: desired.RegistrySecret(b.Name)}, &secret)
+	if err != nil || secret.Labels[desired.OperatorLabel] != desired.Operator {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return &secret, nil
+}
+
+// findPublishedKeys returns the keys that a Backend's registry still has of an
+// Extension whose Secrets are gone.
+func (r *Reconciler) findPublishedKeys(ctx context.Context, extension *v1alpha1.Extension, b *v1alpha1.Backend) ([][]byte, error) {
+	secret, err := r.readRegistry(ctx, b)
+	if secret == nil || err != nil {
+		return nil, err
+	}
+	return registry.PublishedKeys(secret.Data[desired.RegistryKey], extension.Spec.ClientID, r.Now()), nil
+}
+
+// removeFinalizer releases the object.
+func (r *Reconciler) removeFinalizer(ctx context.Context, p *v1alpha1.Poll) error {
 	before := p.DeepCopy()
-	controllerutil.RemoveFinalizer(p, Finalizer)
+	controllerutil.RemoveFinalizer(p, v1alpha1.PollFinalizer)
 	err := r.Client.Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	return client.IgnoreNotFound(err)
 }

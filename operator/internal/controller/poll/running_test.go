@@ -40,7 +40,7 @@ func (w *world) run() (operator ctrl.Manager, stop func()) {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	r := *w.reconciler
-	r.Client, r.Live, r.Now, r.Recorder = manager.GetClient(), manager.GetAPIReader(), w.clock.moving, manager.GetEventRecorder("acclaim-operator")
+	r.Client, r.APIReader, r.Now, r.Recorder = manager.GetClient(), manager.GetAPIReader(), w.clock.moving, manager.GetEventRecorder("acclaim-operator")
 	ctx, cancel := context.WithCancel(context.Background())
 	Expect(r.Setup(ctx, manager, 4)).To(Succeed())
 	done := make(chan error, 1)
@@ -94,8 +94,8 @@ var _ = Describe("The operator as it runs", func() {
 		w.eventually(ctx, p, haveReason(v1alpha1.Ready, v1alpha1.ReasonNoKey))
 		w.create(ctx, w.secret())
 		w.eventually(ctx, p, beReady())
-		// Read by the controller it may be before the watch has heard of it, and what it
-		// has never heard of it does not miss.
+		// The controller may read the Secret before the watch delivers it, and the watch
+		// reports no deletion of an object that it never delivered.
 		seen := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}}
 		Eventually(func() error {
 			return manager.GetClient().Get(ctx, client.ObjectKeyFromObject(w.secret()), &seen)
@@ -112,11 +112,11 @@ var _ = Describe("The operator as it runs", func() {
 
 	It("looks again at a Poll that is not ready when its Backend turned ready", func(ctx SpecContext) {
 		p, b := w.poll("waiting"), w.backend("default")
-		w.wire.Cut(toVoting(answer(http.StatusBadRequest))) // which is not tried again by itself
+		w.wire.SetFilter(toVoting(answer(http.StatusBadRequest))) // which is not tried again by itself
 		w.create(ctx, b, p)
 		w.run()
 		w.eventually(ctx, p, haveReason(v1alpha1.Ready, v1alpha1.ReasonInvalidConfiguration))
-		w.wire.Cut(nil)
+		w.wire.SetFilter(nil)
 		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.Ready, Status: metav1.ConditionTrue, Reason: "Serving"})
 		Expect(w.api.Status().Update(ctx, b)).To(Succeed())
 		w.eventually(ctx, p, beReady())
@@ -165,7 +165,7 @@ var _ = Describe("The operator as it runs", func() {
 
 	It("counts Polls by their status", func(ctx SpecContext) {
 		ready, lost := w.poll("ready"), w.poll("lost")
-		lost.Spec.ExtensionRef.Name = "nobody"
+		lost.Spec.ExtensionRef.Name = "missing"
 		w.create(ctx, ready, lost)
 		manager, _ := w.run()
 		w.eventually(ctx, ready, beReady())
@@ -204,8 +204,8 @@ var _ = Describe("The operator as it runs", func() {
 	It("keeps what others write to a Poll meanwhile", func(ctx SpecContext) {
 		p := w.poll("contended")
 		var others atomic.Int32
-		w.wire.Cut(func(call string, r *http.Request, pass http.RoundTripper) (*http.Response, error) {
-			if call == "PATCH polls" && others.Add(1) <= 3 { // somebody is faster
+		w.wire.SetFilter(func(call string, r *http.Request, pass http.RoundTripper) (*http.Response, error) {
+			if call == "PATCH polls" && others.Add(1) <= 3 { // another writer is faster
 				label := fmt.Appendf(nil, `{"metadata":{"labels":{"label-%d":"kept"}}}`, others.Load())
 				other := &v1alpha1.Poll{ObjectMeta: w.named("contended")}
 				if err := w.api.Patch(ctx, other, client.RawPatch(types.MergePatchType, label)); err != nil {
@@ -218,7 +218,7 @@ var _ = Describe("The operator as it runs", func() {
 		w.create(ctx, p)
 		w.eventually(ctx, p, beReady())
 		Expect(p.Labels).To(HaveLen(3))
-		Expect(p.Finalizers).To(ConsistOf(poll.Finalizer))
+		Expect(p.Finalizers).To(ConsistOf(v1alpha1.PollFinalizer))
 		Expect(others.Load()).To(BeEquivalentTo(4), "each conflict is tried again")
 	})
 
@@ -270,7 +270,7 @@ var _ = Describe("The operator as it runs", func() {
 	})
 
 	It("outlives the key being exchanged under its hands", func(ctx SpecContext) {
-		const next = "bmV4dC1zZWNyZXQ="
+		const next = "bmV4dC1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY="
 		polls := w.several(20)
 		w.run()
 		for i, p := range polls {
@@ -297,7 +297,7 @@ var _ = Describe("The operator as it runs", func() {
 			}
 			service(ctx)
 			w.delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
-			// What the namespace controller of a cluster does, in an order that is none of ours:
+			// The namespace controller of a cluster does the same, in an order that is not fixed:
 			for _, kind := range []client.Object{&corev1.Secret{}, &v1alpha1.Extension{}, &v1alpha1.Poll{}, &v1alpha1.Backend{}} {
 				Expect(w.api.DeleteAllOf(ctx, kind, client.InNamespace(w.namespace))).To(Succeed())
 			}
@@ -308,7 +308,7 @@ var _ = Describe("The operator as it runs", func() {
 			}).WithContext(ctx).Should(Succeed())
 		},
 		Entry("while the service answers", func(context.Context) {}),
-		Entry("while the service is gone for good", func(context.Context) { w.wire.Cut(toVoting(refuse)) }),
-		Entry("while the service refuses everything", func(context.Context) { w.wire.Cut(toVoting(answer(403))) }),
+		Entry("while the service is gone for good", func(context.Context) { w.wire.SetFilter(toVoting(refuse)) }),
+		Entry("while the service refuses everything", func(context.Context) { w.wire.SetFilter(toVoting(answer(403))) }),
 	)
 })

@@ -9,11 +9,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
-// settle is how long after its end a poll's numbers are read: the clocks of the
-// service's pods may differ, and what they accepted last is still to be counted.
-const settle = 2 * time.Second
+// settleDelay is the time from a poll's end until its final statistics are read:
+// the clocks of the service's pods may differ, and the last accepted votes are
+// still to be counted.
+const settleDelay = 2 * time.Second
 
 // The statuses of a poll in the contract.
 const (
@@ -22,24 +24,25 @@ const (
 	expired = "expired"
 )
 
-// turns are when a poll opens, when it expires and when its final numbers may be
-// read, to the second as the service has them; zero where nothing is set.
-type turns struct{ start, end, settled time.Time }
+// pollTimes are the times at which a poll opens, expires, and has its final
+// statistics, in whole seconds as the service has them; zero if not set.
+type pollTimes struct{ start, end, settled time.Time }
 
-func turnsOf(p *v1alpha1.Poll) (t turns) {
+func timesOf(p *v1alpha1.Poll) (t pollTimes) {
 	if p.Spec.StartsAt != nil {
-		t.start = time.Unix(seconds(p.Spec.StartsAt), 0)
+		t.start = time.Unix(unixSeconds(p.Spec.StartsAt), 0)
 	}
 	if p.Spec.EndsAt != nil {
-		t.end = time.Unix(seconds(p.Spec.EndsAt), 0)
-		t.settled = t.end.Add(settle)
+		t.end = time.Unix(unixSeconds(p.Spec.EndsAt), 0)
+		t.settled = t.end.Add(settleDelay)
 	}
 	return t
 }
 
-// schedule says where the poll stands in its schedule and when that will change.
-func (r *Reconciler) schedule(p *v1alpha1.Poll) {
-	now, t := r.Now(), turnsOf(p)
+// updateSchedule sets the poll's status in its schedule and the time of the next
+// transition.
+func (r *Reconciler) updateSchedule(p *v1alpha1.Poll) {
+	now, t := r.Now(), timesOf(p)
 	p.Status.NextTransitionTime = nil
 	switch {
 	case now.Before(t.start):
@@ -55,14 +58,14 @@ func (r *Reconciler) schedule(p *v1alpha1.Poll) {
 	}
 }
 
-// next says when something is to be done though nothing changed: at the next
-// turn of the schedule or, after everything that is more urgent, the next look
-// at the service.
-func (r *Reconciler) next(p *v1alpha1.Poll) ctrl.Result {
+// nextResult returns the time of the next reconciliation without a change: the next
+// transition of the schedule or, at low priority, the next comparison with the
+// service.
+func (r *Reconciler) nextResult(p *v1alpha1.Poll) ctrl.Result {
 	low := handler.LowPriority
 	result := ctrl.Result{RequeueAfter: r.DriftInterval, Priority: &low}
-	t := turnsOf(p)
-	for _, at := range []time.Time{t.start, t.end, t.settled} {
+	t := timesOf(p)
+	for _, at := range []time.Time{t.start, t.end, t.settled, r.nextReport(p)} {
 		if until := at.Sub(r.Now()); until > 0 && until < result.RequeueAfter {
 			result = ctrl.Result{RequeueAfter: until, Priority: new(int)}
 		}
@@ -70,10 +73,10 @@ func (r *Reconciler) next(p *v1alpha1.Poll) ctrl.Result {
 	return result
 }
 
-// conclude reads the final numbers of a poll, once for each end: when the service
-// says itself that the poll is expired.
-func (r *Reconciler) conclude(ctx context.Context, p *v1alpha1.Poll, t target) *problem {
-	at := turnsOf(p)
+// recordStatistics reads the final statistics of a poll, once for each end, when
+// the service itself reports the poll as expired.
+func (r *Reconciler) recordStatistics(ctx context.Context, p *v1alpha1.Poll, t pollTarget) *status.Problem {
+	at := timesOf(p)
 	if at.end.IsZero() || r.Now().Before(at.settled) {
 		p.Status.Statistics = nil
 		return nil
@@ -81,16 +84,16 @@ func (r *Reconciler) conclude(ctx context.Context, p *v1alpha1.Poll, t target) *
 	if p.Status.Statistics != nil && p.Status.Statistics.EndsAt.Time.Equal(at.end) {
 		return nil
 	}
-	config, _, err := t.service.Config(ctx, t.poll)
+	config, _, err := t.service.ReadPollConfig(ctx, t.poll)
 	if err != nil {
-		return r.refused(t, err)
+		return r.classifyError(t, err)
 	}
 	if config.Status != expired {
-		return nil // its clock is behind, or it has another end; the next look may find it so
+		return nil // its clock is behind, or it has another end; the next comparison finds out
 	}
-	numbers, err := t.service.Statistics(ctx, t.poll)
+	numbers, err := t.service.ReadStatistics(ctx, t.poll)
 	if err != nil {
-		return r.refused(t, err)
+		return r.classifyError(t, err)
 	}
 	p.Status.Statistics = &v1alpha1.PollStatistics{
 		EndsAt:   metav1.Time{Time: at.end},

@@ -51,9 +51,9 @@ var _ = Describe("The schedule of a Poll", func() {
 			{32 * time.Second, "expired", time.Minute},
 		} {
 			at(ctx, step.after, step.status, step.next)
-			Expect(w.wire.Writes()).To(Equal([]string{"PATCH polls/status"}))
+			Expect(w.wire.TakeWrites()).To(Equal([]string{"PATCH polls/status"}))
 			w.settle(ctx, p)
-			Expect(w.wire.Writes()).To(BeEmpty())
+			Expect(w.wire.TakeWrites()).To(BeEmpty())
 		}
 		Expect(p.Status.NextTransitionTime).To(BeNil())
 	})
@@ -78,10 +78,10 @@ var _ = Describe("The schedule of a Poll", func() {
 		Expect(p.Status.Statistics.Mean).To(HavePrefix("0.66"))
 		Expect(p.Status.Statistics.EndsAt.Time).To(BeTemporally("==", p.Spec.EndsAt.Time))
 		w.settle(ctx, p)
-		Expect(w.wire.Calls()).To(Equal([]string{"GET /vote_config"}))
+		Expect(w.wire.TakeCalls()).To(Equal([]string{"GET /vote_config"}))
 	})
 
-	It("begins anew when the end is moved, and ends again", func(ctx SpecContext) {
+	It("opens again when the end is moved, and ends again", func(ctx SpecContext) {
 		at(ctx, 32*time.Second, "expired", time.Minute)
 		Expect(p.Status.Statistics).NotTo(BeNil())
 		change(ctx, w, p, func(p *v1alpha1.Poll) { p.Spec.EndsAt = &metav1.Time{Time: start.Add(time.Minute)} })
@@ -101,12 +101,12 @@ var _ = Describe("The schedule of a Poll", func() {
 		Expect(p.Status.Statistics).To(BeNil())
 	})
 
-	It("has final numbers although somebody changed the configuration", func(ctx SpecContext) {
+	It("has final statistics although the configuration was changed", func(ctx SpecContext) {
 		change(ctx, w, p, func(p *v1alpha1.Poll) { p.Spec.DriftPolicy = v1alpha1.DriftObserve })
 		w.settle(ctx, p)
 		config := w.config(ctx, p)
 		config.Options = []string{"another"}
-		Expect(w.service.Configure(ctx, inService(p), *config)).To(Succeed())
+		Expect(w.serviceOf(p).ConfigurePoll(ctx, p.PollID(), *config)).To(Succeed())
 		at(ctx, 32*time.Second, "expired", time.Minute)
 		Expect(p).To(beBecause(v1alpha1.Configured, v1alpha1.ReasonDrifted))
 		Expect(p.Status.Statistics).NotTo(BeNil())
@@ -122,7 +122,7 @@ var _ = Describe("The schedule of a Poll", func() {
 		at(ctx, 7*time.Second, "expired", time.Minute)
 		Expect(p.Status.Statistics).NotTo(BeNil())
 		w.settle(ctx, p)
-		Expect(w.wire.Calls()).To(Equal([]string{"GET /vote_config"}))
+		Expect(w.wire.TakeCalls()).To(Equal([]string{"GET /vote_config"}))
 	})
 })
 

@@ -18,18 +18,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/holder"
 	"github.com/acclaim-dev/acclaim/operator/internal/secrets"
 )
 
-// A Poll whose service fails is tried again after the first of these, then after
-// twice as long each time, up to the second: short enough to notice soon that
-// the service is back, and to give a deletion up about when it is due.
+// The backoff of a Poll whose service fails doubles from the first to the second of
+// these: short enough to notice soon that the service is back, and to give a
+// deletion up about on time.
 const (
-	firstRetry = 50 * time.Millisecond
-	lastRetry  = 30 * time.Second
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 30 * time.Second
 )
 
-// Each line below is something that the controller does:
+// Each of these lines is a right that the controller uses:
 //
 // +kubebuilder:rbac:groups=acclaim.dev,resources=polls,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=acclaim.dev,resources=polls/status,verbs=patch
@@ -38,60 +39,74 @@ const (
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Setup lets a manager run the reconciler, with the given number of Polls at
-// once. What is around a Poll wakes it only when that can make a difference: of
-// what was added or changed, it is the Polls that are not ready.
+// Setup registers the reconciler with a manager, which runs it for up to the given
+// number of Polls at once. Related objects wake a Poll only if that can make a
+// difference: when one is added or changed, they wake the Polls that are not
+// ready. A Backend without ready pods wakes all of its Polls.
 func (r *Reconciler) Setup(ctx context.Context, manager ctrl.Manager, workers int) error {
-	if err := Index(ctx, manager.GetFieldIndexer()); err != nil {
+	if err := AddIndexes(ctx, manager.GetFieldIndexer()); err != nil {
 		return err
 	}
 	r.Client = secrets.New(r.Client, manager.GetAPIReader())
 	specChanged := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	return ctrl.NewControllerManagedBy(manager).
-		For(&v1alpha1.Poll{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, turnedUnready()))).
-		Watches(&v1alpha1.Poll{}, handler.EnqueueRequestsFromMapFunc(r.rivals), specChanged).
-		Watches(&v1alpha1.Extension{}, r.wake(r.ofExtension), specChanged).
-		Watches(&v1alpha1.Backend{}, r.wake(r.ofBackend), builder.WithPredicates(comesOrGoes())).
-		WatchesMetadata(&corev1.Secret{}, r.wake(r.ofSecret), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		For(&v1alpha1.Poll{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, becameUnready(), holder.NewPredicate()))).
+		Watches(&v1alpha1.Poll{}, handler.EnqueueRequestsFromMapFunc(r.requestsForDuplicates), specChanged).
+		Watches(&v1alpha1.Extension{}, r.wakePolls(r.pollsOfExtension), specChanged).
+		Watches(&v1alpha1.Backend{}, r.wakePolls(r.pollsOfBackend), builder.WithPredicates(backendReadinessChanged())).
+		WatchesMetadata(&corev1.Secret{}, r.wakePolls(r.pollsOfSecret), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
 		}).
 		Complete(r)
 }
 
-// comesOrGoes lets pass that a Backend is there, is gone, or turned ready or not.
-func comesOrGoes() predicate.Predicate {
-	ready := func(o client.Object) bool {
-		return meta.IsStatusConditionTrue(o.(*v1alpha1.Backend).Status.Conditions, v1alpha1.Ready)
-	}
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return ready(e.ObjectOld) != ready(e.ObjectNew) }}
+// backendReadinessChanged passes creations, deletions, and changes of the
+// conditions Ready and Available.
+func backendReadinessChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return isTrue(e.ObjectOld, v1alpha1.Ready) != isTrue(e.ObjectNew, v1alpha1.Ready) ||
+			isTrue(e.ObjectOld, v1alpha1.Available) != isTrue(e.ObjectNew, v1alpha1.Available)
+	}}
 }
 
-// turnedUnready lets pass that a Poll is not ready any more. What would have woken it
-// came perhaps while it was ready still in the cache, and was passed over.
-func turnedUnready() predicate.Predicate {
+// isTrue reports whether a Backend has a true condition of a type.
+func isTrue(o client.Object, condition string) bool {
+	return meta.IsStatusConditionTrue(o.(*v1alpha1.Backend).Status.Conditions, condition)
+}
+
+// lostService reports whether a Backend has lost the pods of a service.
+func lostService(e event.UpdateEvent) bool {
+	_, isBackend := e.ObjectNew.(*v1alpha1.Backend)
+	return isBackend && isTrue(e.ObjectOld, v1alpha1.Available) && !isTrue(e.ObjectNew, v1alpha1.Available)
+}
+
+// becameUnready passes a Poll that is no longer ready. What would have woken it may
+// have come while the cached Poll was still ready.
+func becameUnready() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			return !unready(e.ObjectOld.(*v1alpha1.Poll)) && unready(e.ObjectNew.(*v1alpha1.Poll))
+			return !isUnready(e.ObjectOld.(*v1alpha1.Poll)) && isUnready(e.ObjectNew.(*v1alpha1.Poll))
 		},
 	}
 }
 
-// find returns Polls that have to do with an object, not to be changed.
-type find func(ctx context.Context, o client.Object) ([]v1alpha1.Poll, error)
+// findPolls returns the Polls that are related to an object. The caller must not
+// change them.
+type findPolls func(ctx context.Context, o client.Object) ([]v1alpha1.Poll, error)
 
-// wake returns a handler that lets the Polls be looked at that are not ready, or
-// all of them when the object is gone.
-func (r *Reconciler) wake(related find) handler.EventHandler {
+// wakePolls returns a handler that reconciles the related Polls that are not ready,
+// or all of them when the object is deleted or does not serve any more.
+func (r *Reconciler) wakePolls(related findPolls) handler.EventHandler {
 	add := func(ctx context.Context, o client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request], match func(*v1alpha1.Poll) bool) {
 		polls, err := related(ctx, o)
 		if err != nil {
-			// A list from the cache does not fail in practice; what it would leave out, the
-			// next look at the service finds.
+			// A list from the cache does not fail in practice; the next comparison with the
+			// service covers what it would leave out.
 			ctrl.LoggerFrom(ctx).Error(err, "find the Polls of an object")
 		}
 		for i := range polls {
@@ -102,10 +117,10 @@ func (r *Reconciler) wake(related find) handler.EventHandler {
 	}
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			add(ctx, e.Object, queue, unready)
+			add(ctx, e.Object, queue, isUnready)
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			add(ctx, e.ObjectNew, queue, unready)
+			add(ctx, e.ObjectNew, queue, func(p *v1alpha1.Poll) bool { return isUnready(p) || lostService(e) })
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			add(ctx, e.Object, queue, func(*v1alpha1.Poll) bool { return true })
@@ -113,17 +128,17 @@ func (r *Reconciler) wake(related find) handler.EventHandler {
 	}
 }
 
-func unready(p *v1alpha1.Poll) bool {
+func isUnready(p *v1alpha1.Poll) bool {
 	return !meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.Ready)
 }
 
-// rivals returns the other Polls that declare the same poll: when one comes,
-// goes or is of another Backend, which of them is in force may change.
-func (r *Reconciler) rivals(ctx context.Context, o client.Object) []reconcile.Request {
+// requestsForDuplicates returns the other Polls that declare the same poll: the
+// one in force may change when one is created, deleted or moved to another Backend.
+func (r *Reconciler) requestsForDuplicates(ctx context.Context, o client.Object) []reconcile.Request {
 	p := o.(*v1alpha1.Poll)
-	polls, err := r.alike(ctx, p)
+	polls, err := r.listDuplicatesOf(ctx, p)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "find the rivals of a Poll") // as in wake
+		ctrl.LoggerFrom(ctx).Error(err, "find the Polls that declare the same poll") // as in wakePolls
 	}
 	var requests []reconcile.Request
 	for i := range polls {
@@ -134,26 +149,27 @@ func (r *Reconciler) rivals(ctx context.Context, o client.Object) []reconcile.Re
 	return requests
 }
 
-func (r *Reconciler) ofExtension(ctx context.Context, o client.Object) ([]v1alpha1.Poll, error) {
-	return r.polls(ctx, o.GetNamespace(), pollsByExtension, o.GetName())
+func (r *Reconciler) pollsOfExtension(ctx context.Context, o client.Object) ([]v1alpha1.Poll, error) {
+	return r.listPolls(ctx, o.GetNamespace(), pollsByExtension, o.GetName())
 }
 
-// ofBackend returns the Polls that name a Backend, or none and may mean it.
-func (r *Reconciler) ofBackend(ctx context.Context, o client.Object) ([]v1alpha1.Poll, error) {
-	naming, err := r.polls(ctx, o.GetNamespace(), pollsByBackend, o.GetName())
+// pollsOfBackend returns the Polls that name a Backend, and those that name none
+// and may be served by it.
+func (r *Reconciler) pollsOfBackend(ctx context.Context, o client.Object) ([]v1alpha1.Poll, error) {
+	naming, err := r.listPolls(ctx, o.GetNamespace(), pollsByBackend, o.GetName())
 	if err != nil {
 		return nil, err
 	}
-	others, err := r.polls(ctx, o.GetNamespace(), pollsByBackend, "")
+	others, err := r.listPolls(ctx, o.GetNamespace(), pollsByBackend, "")
 	return slices.Concat(naming, others), err
 }
 
-// ofSecret returns the Polls of the Extensions that have a key in a Secret.
-func (r *Reconciler) ofSecret(ctx context.Context, o client.Object) ([]v1alpha1.Poll, error) {
-	extensions, err := r.extensions(ctx, o.GetNamespace(), extensionsBySecret, o.GetName())
+// pollsOfSecret returns the Polls of the Extensions that have a key in a Secret.
+func (r *Reconciler) pollsOfSecret(ctx context.Context, o client.Object) ([]v1alpha1.Poll, error) {
+	extensions, err := r.listExtensions(ctx, o.GetNamespace(), extensionsBySecret, o.GetName())
 	var all []v1alpha1.Poll
 	for i := range extensions {
-		polls, err := r.ofExtension(ctx, &extensions[i])
+		polls, err := r.pollsOfExtension(ctx, &extensions[i])
 		if err != nil {
 			return nil, err
 		}

@@ -1,53 +1,49 @@
 package poll
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
-// setConditions says what is and, when there is one, what the problem is. Ready
-// is derived from the other two.
-func setConditions(p *v1alpha1.Poll, found *problem) {
-	available := metav1.Condition{Type: v1alpha1.ServicesAvailable, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonServing}
-	configured := metav1.Condition{Type: v1alpha1.Configured, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonInSync}
-	ready := metav1.Condition{Type: v1alpha1.Ready, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonInSync}
-	if found != nil {
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, found.reason, found.message
-		broken := &configured
-		if found.condition == v1alpha1.ServicesAvailable {
-			broken = &available
-			configured.Status, configured.Reason = metav1.ConditionUnknown, v1alpha1.ReasonWaiting
-		}
-		broken.Status, broken.Reason, broken.Message = metav1.ConditionFalse, found.reason, found.message
+// setConditions reports the problem, if there is one. Ready is derived from the
+// other two conditions.
+func setConditions(p *v1alpha1.Poll, problem *status.Problem) {
+	var service, config *status.Problem
+	if problem != nil && problem.Condition == v1alpha1.ServicesAvailable {
+		service = problem
+	} else {
+		config = problem
 	}
-	for _, condition := range []metav1.Condition{available, configured, ready} {
-		condition.ObservedGeneration = p.Generation
-		meta.SetStatusCondition(&p.Status.Conditions, condition)
+	available := status.NewCondition(v1alpha1.ServicesAvailable, v1alpha1.ReasonServing, service)
+	configured := status.NewCondition(v1alpha1.Configured, v1alpha1.ReasonInSync, config)
+	if service != nil {
+		configured.Status, configured.Reason = metav1.ConditionUnknown, v1alpha1.ReasonWaiting
 	}
+	ready := status.NewCondition(v1alpha1.Ready, v1alpha1.ReasonInSync, problem)
+	status.SetConditions(&p.Status.Conditions, p.Generation, available, configured, ready)
+	status.SetProgress(&p.Status.Conditions, p.Generation)
 	p.Status.ObservedGeneration = p.Generation
 }
 
-// announce writes an Event when Ready turned or has another reason. That a Poll
-// was ready at once is what everybody expects and no news.
-func (r *Reconciler) announce(before, after *v1alpha1.Poll) {
-	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.Ready)
-	is := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.Ready)
-	switch {
-	case is == nil, was != nil && was.Status == is.Status && was.Reason == is.Reason:
-	case is.Status != metav1.ConditionTrue:
-		r.warn(after, is.Reason, is.Message)
-	case was != nil:
-		r.note(after, is.Reason, "The service holds the declared configuration")
+// findOutage returns the problem of a Backend whose services are known not to answer
+// without asking them.
+func findOutage(b *v1alpha1.Backend) *status.Problem {
+	ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.Ready)
+	if meta.IsStatusConditionFalse(b.Status.Conditions, v1alpha1.Available) && ready != nil {
+		return newBackendProblem(v1alpha1.ReasonBackendNotReady, "Backend %q: %s: %s", b.Name, ready.Reason, ready.Message)
 	}
+	return nil
 }
 
-func (r *Reconciler) note(p *v1alpha1.Poll, reason, message string) {
-	r.Recorder.Eventf(p, nil, corev1.EventTypeNormal, reason, "Reconcile", "%s", message)
-}
-
-func (r *Reconciler) warn(p *v1alpha1.Poll, reason, message string) {
-	r.Recorder.Eventf(p, nil, corev1.EventTypeWarning, reason, "Reconcile", "%s", message)
+// recordReady writes an Event if Ready changed. A Poll that is ready at once gets
+// none: that is the normal case.
+func (r *Reconciler) recordReady(before, after *v1alpha1.Poll) {
+	first := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.Ready) == nil
+	if first && !isUnready(after) {
+		return
+	}
+	status.RecordReady(r.Recorder, after, before.Status.Conditions, after.Status.Conditions, "The service holds the declared configuration")
 }

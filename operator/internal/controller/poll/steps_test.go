@@ -10,27 +10,27 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	acclaim "github.com/acclaim-dev/acclaim/api/client"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/testcluster"
-	"github.com/acclaim-dev/acclaim/services/votingclient"
 )
 
-// chapter is what there is after each part of a Poll's life, without what
-// differs from one life to the next.
+// chapter is the state after one part of a Poll's life, without the parts that
+// differ between lives.
 type chapter struct {
 	Spec       v1alpha1.PollSpec
 	Status     v1alpha1.PollStatus
 	Finalizers []string
-	Config     *votingclient.Config
+	Config     *acclaim.PollConfig
 }
 
 // live takes a Poll through its whole life and returns its chapters. cut, if any,
 // decides upon calls until one of them fails.
-func live(ctx context.Context, cut testcluster.Cut) (chapters []chapter) {
+func live(ctx context.Context, cut testcluster.CallFilter) (chapters []chapter) {
 	GinkgoHelper()
 	w := newWorld(ctx)
 	p := w.poll("life", func(s *v1alpha1.PollSpec) { s.EndsAt = &metav1.Time{Time: w.clock.standing().Add(30 * time.Second)} })
-	w.wire.Cut(cut)
+	w.wire.SetFilter(cut)
 	turn := func() {
 		GinkgoHelper()
 		w.drive(ctx, p)
@@ -70,7 +70,7 @@ func (w *world) drive(ctx context.Context, p *v1alpha1.Poll) {
 	Eventually(func() error {
 		_, err := w.reconcile(ctx, p)
 		if err != nil {
-			w.wire.Cut(nil)
+			w.wire.SetFilter(nil)
 		}
 		return err
 	}).WithContext(ctx).Should(Succeed())
@@ -114,7 +114,7 @@ func (c *counter) refused(_ string, r *http.Request, pass http.RoundTripper) (*h
 
 var _ = Describe("An operator that is disturbed at any step of a Poll's life", func() {
 	DescribeTable("comes to where an undisturbed one does",
-		func(ctx SpecContext, cut func(*counter) testcluster.Cut) {
+		func(ctx SpecContext, cut func(*counter) testcluster.CallFilter) {
 			undisturbed := live(ctx, nil)
 			Expect(undisturbed[0].Config.Options).To(HaveLen(2))
 			Expect(undisturbed[1].Config.Options).To(HaveLen(3))
@@ -129,9 +129,9 @@ var _ = Describe("An operator that is disturbed at any step of a Poll's life", f
 				}
 			}
 		},
-		Entry("when a request is lost", func(c *counter) testcluster.Cut { return c.lost }),
-		Entry("when an answer is lost", func(c *counter) testcluster.Cut { return c.unheard }),
-		Entry("when a server fails", func(c *counter) testcluster.Cut { return c.refused }),
-		Entry("when the operator is killed", func(c *counter) testcluster.Cut { return c.killed }),
+		Entry("when a request is lost", func(c *counter) testcluster.CallFilter { return c.lost }),
+		Entry("when an answer is lost", func(c *counter) testcluster.CallFilter { return c.unheard }),
+		Entry("when a server fails", func(c *counter) testcluster.CallFilter { return c.refused }),
+		Entry("when the operator is killed", func(c *counter) testcluster.CallFilter { return c.killed }),
 	)
 })

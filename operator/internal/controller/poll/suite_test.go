@@ -27,7 +27,7 @@ func TestPoll(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	SetDefaultEventuallyTimeout(2 * time.Minute)
-	EnforceDefaultTimeoutsWhenUsingContexts() // or nothing would end what waits for ever
+	EnforceDefaultTimeoutsWhenUsingContexts() // or a spec could wait without end
 	SetDefaultEventuallyPollingInterval(10 * time.Millisecond)
 	ctrl.SetLogger(GinkgoLogr)
 	ctx, stop := context.WithCancel(context.Background())
@@ -40,7 +40,7 @@ var _ = BeforeSuite(func() {
 	})
 	cached, err = cache.New(cluster.Operator, cache.Options{Scheme: cluster.Scheme})
 	Expect(err).NotTo(HaveOccurred())
-	Expect(poll.Index(ctx, cached)).To(Succeed())
+	Expect(poll.AddIndexes(ctx, cached)).To(Succeed())
 	go func() {
 		defer GinkgoRecover()
 		Expect(cached.Start(ctx)).To(Succeed())

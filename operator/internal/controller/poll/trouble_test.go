@@ -13,13 +13,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	acclaim "github.com/acclaim-dev/acclaim/api/client"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/testcluster"
-	"github.com/acclaim-dev/acclaim/services/votingclient"
 )
 
 // toVoting applies a cut to calls of the voting service alone.
-func toVoting(cut testcluster.Cut) testcluster.Cut {
+func toVoting(cut testcluster.CallFilter) testcluster.CallFilter {
 	return func(call string, r *http.Request, pass http.RoundTripper) (*http.Response, error) {
 		if !strings.Contains(call, " /vote") {
 			return pass.RoundTrip(r)
@@ -29,7 +29,7 @@ func toVoting(cut testcluster.Cut) testcluster.Cut {
 }
 
 // answer is a service that answers everything alike.
-func answer(status int) testcluster.Cut {
+func answer(status int) testcluster.CallFilter {
 	return func(string, *http.Request, http.RoundTripper) (*http.Response, error) {
 		recorder := httptest.NewRecorder()
 		recorder.WriteHeader(status)
@@ -56,20 +56,20 @@ var _ = Describe("A voting service in trouble", func() {
 	})
 
 	DescribeTable("is said so once, tried again, and forgotten when it is over",
-		func(ctx SpecContext, cut testcluster.Cut, condition, reason string) {
+		func(ctx SpecContext, cut testcluster.CallFilter, condition, reason string) {
 			w.settle(ctx, p)
-			w.reconciler.HTTP.Timeout = 100 * time.Millisecond // for the one that hangs
-			w.wire.Cut(toVoting(cut))
+			w.http.Timeout = 100 * time.Millisecond // for the one that hangs
+			w.wire.SetFilter(toVoting(cut))
 			_, err := w.reconcile(ctx, p)
-			Expect(err).To(HaveOccurred(), "which lets it be tried again")
+			Expect(err).To(HaveOccurred(), "which makes the controller try again")
 			Expect(p).To(beBecause(condition, reason))
-			Expect(w.wire.Writes()).To(Equal([]string{"PATCH polls/status"}))
+			Expect(w.wire.TakeWrites()).To(Equal([]string{"PATCH polls/status"}))
 			_, err = w.reconcile(ctx, p)
 			Expect(err).To(HaveOccurred())
-			Expect(w.wire.Writes()).To(BeEmpty())
+			Expect(w.wire.TakeWrites()).To(BeEmpty())
 			Expect(w.noted()).To(ConsistOf(HavePrefix("Warning " + reason)))
 
-			w.wire.Cut(nil)
+			w.wire.SetFilter(nil)
 			w.settle(ctx, p)
 			Expect(p).To(beReady())
 			Expect(w.noted()).To(ConsistOf(HavePrefix("Normal InSync")))
@@ -91,11 +91,11 @@ var _ = Describe("A voting service in trouble", func() {
 		change(ctx, w, p, func(p *v1alpha1.Poll) { p.Spec.EndsAt = &metav1.Time{Time: w.clock.standing().Add(time.Second)} })
 		w.settle(ctx, p)
 		w.clock.advance(10 * time.Second)
-		w.wire.Cut(toVoting(refuse))
+		w.wire.SetFilter(toVoting(refuse))
 		_, err := w.reconcile(ctx, p)
 		Expect(err).To(HaveOccurred())
 		Expect(p.Status.PollStatus).To(Equal("expired"))
-		w.wire.Cut(nil)
+		w.wire.SetFilter(nil)
 		w.settle(ctx, p)
 		Expect(p.Status.Statistics).NotTo(BeNil())
 	})
@@ -108,12 +108,12 @@ var _ = Describe("A voting service in trouble", func() {
 		Expect(w.voting.Start(ctx)).To(Succeed())
 		w.settle(ctx, p)
 		Expect(p).To(beReady())
-		Expect(w.wire.Calls()).To(Equal([]string{"GET /vote_config", "PATCH polls/status"}))
+		Expect(w.wire.TakeCalls()).To(Equal([]string{"GET /vote_config", "PATCH polls/status"}))
 	})
 })
 
 var _ = Describe("The key of an Extension", func() {
-	const next = "bmV4dC1zZWNyZXQ="
+	const next = "bmV4dC1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY="
 	var (
 		w *world
 		p *v1alpha1.Poll
@@ -188,7 +188,7 @@ var _ = Describe("The key of an Extension", func() {
 	It("is tried again when the service does not know it", func(ctx SpecContext) {
 		change(ctx, w, w.secret(), func(s *corev1.Secret) { s.Data["key"] = []byte(next) })
 		_, err := w.reconcile(ctx, p)
-		Expect(votingclient.StatusOf(err)).To(Equal(http.StatusUnauthorized))
+		Expect(acclaim.StatusOf(err)).To(Equal(http.StatusUnauthorized))
 		Expect(p).To(beBecause(v1alpha1.Configured, v1alpha1.ReasonNotAuthorized))
 		Expect(w.voting.SetKeys(map[string][]string{clientID: {next}})).To(Succeed())
 		w.settle(ctx, p)
@@ -199,25 +199,25 @@ var _ = Describe("The key of an Extension", func() {
 		rotate(ctx)
 		By("the Extension having a new key that the service does not know yet")
 		w.settle(ctx, p)
-		Expect(w.wire.Writes()).To(BeEmpty())
+		Expect(w.wire.TakeWrites()).To(BeEmpty())
 		By("the service knowing both")
 		Expect(w.voting.SetKeys(map[string][]string{clientID: {next, key}})).To(Succeed())
 		w.settle(ctx, p)
-		Expect(w.wire.Calls()).To(Equal([]string{"GET /vote_config"}))
+		Expect(w.wire.TakeCalls()).To(Equal([]string{"GET /vote_config"}))
 		By("the service having dropped the old one")
 		Expect(w.voting.SetKeys(map[string][]string{clientID: {next}})).To(Succeed())
 		w.settle(ctx, p)
-		Expect(w.wire.Writes()).To(BeEmpty())
+		Expect(w.wire.TakeWrites()).To(BeEmpty())
 		By("the Extension having dropped it too")
 		change(ctx, w, w.extension(), func(e *v1alpha1.Extension) { e.Spec.Keys = e.Spec.Keys[1:] })
 		w.settle(ctx, p)
-		Expect(w.wire.Writes()).To(BeEmpty())
+		Expect(w.wire.TakeWrites()).To(BeEmpty())
 	})
 
 	It("may be exchanged between two requests", func(ctx SpecContext) {
 		rotate(ctx)
 		change(ctx, w, p, func(p *v1alpha1.Poll) { p.Spec.Prompt = "Another?" })
-		w.wire.Cut(func(call string, r *http.Request, pass http.RoundTripper) (*http.Response, error) {
+		w.wire.SetFilter(func(call string, r *http.Request, pass http.RoundTripper) (*http.Response, error) {
 			if call == "POST /vote_config" { // the one before was signed with the old key
 				Expect(w.voting.SetKeys(map[string][]string{clientID: {next}})).To(Succeed())
 			}

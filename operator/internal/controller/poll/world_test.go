@@ -2,6 +2,7 @@ package poll_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net/http"
 	"slices"
@@ -22,18 +23,18 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	acclaim "github.com/acclaim-dev/acclaim/api/client"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/poll"
 	"github.com/acclaim-dev/acclaim/operator/internal/testcluster"
-	"github.com/acclaim-dev/acclaim/services/votingclient"
 	"github.com/acclaim-dev/acclaim/services/votingtest"
 )
 
 // The extension of every world and its key, as the Secret has it and decoded.
 const (
 	clientID   = "sample-extension"
-	key        = "c2FtcGxlLXNlY3JldA=="
-	decodedKey = "sample-secret"
+	key        = "YS1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY="
+	decodedKey = "a-key-of-more-than-32-bytes-0123456"
 )
 
 // world is a namespace, a voting service and a reconciler between them, whose
@@ -43,10 +44,10 @@ type world struct {
 	api        client.WithWatch // undisturbed
 	wire       *testcluster.Wire
 	reconciler *poll.Reconciler
+	http       *http.Client // the reconciler's, for services without TLS
 	metrics    *prometheus.Registry
 	events     *events.FakeRecorder
 	voting     *votingtest.Server
-	service    *votingclient.Client // undisturbed
 	clock      *clock
 }
 
@@ -62,11 +63,11 @@ func newWorld(ctx context.Context) *world {
 	}
 	w.startVoting(ctx)
 	w.reconciler = &poll.Reconciler{
-		Client:   w.client(&client.CacheOptions{Reader: cached}),
-		Live:     w.client(nil),
-		Recorder: w.events,
-		HTTP:     &http.Client{Transport: w.wire.Over(http.DefaultTransport), Timeout: 5 * time.Second},
-		Endpoint: func(*v1alpha1.Backend) string { return w.voting.Base() },
+		Client:    w.client(&client.CacheOptions{Reader: cached}),
+		APIReader: w.client(nil),
+		Recorder:  w.events,
+		HTTP:      poll.NewClients(w.httpClient),
+		Endpoint:  func(*v1alpha1.Backend) string { return w.voting.Base() },
 		DefaultBackend: &v1alpha1.BackendSpec{
 			Image: "acclaim:test", MongoDB: v1alpha1.SecretKeyReference{Name: "mongodb", Key: "uri"},
 		},
@@ -78,6 +79,7 @@ func newWorld(ctx context.Context) *world {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "poll-"}}
 	w.create(ctx, namespace)
 	w.namespace = namespace.Name
+	DeferCleanup(func(ctx SpecContext) { Expect(cluster.CheckStatuses(ctx, w.namespace)).To(Succeed()) })
 	w.create(ctx, w.secret())
 	w.create(ctx, w.extension())
 	return w
@@ -91,7 +93,17 @@ func (w *world) startVoting(ctx context.Context) {
 	Expect(w.voting.SetKeys(map[string][]string{clientID: {key}})).To(Succeed())
 	Expect(w.voting.Start(ctx)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) { Expect(w.voting.Stop(ctx)).To(Succeed()) })
-	w.service = votingclient.New(w.voting.Base(), &http.Client{}, w.clock.moving)
+}
+
+// httpClient returns a client for voting services whose requests the spec holds.
+func (w *world) httpClient(config *tls.Config) *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = config
+	c := &http.Client{Transport: w.wire.WrapTransport(transport), Timeout: 5 * time.Second}
+	if config == nil {
+		w.http = c
+	}
+	return c
 }
 
 // client returns a client as the operator's: it reads from a cache, if there is one,
@@ -105,7 +117,7 @@ func (w *world) client(cache *client.CacheOptions) client.Client {
 
 func (w *world) connection() *rest.Config {
 	config := rest.CopyConfig(cluster.Operator)
-	config.Wrap(w.wire.Over)
+	config.Wrap(w.wire.WrapTransport)
 	return config
 }
 
@@ -231,7 +243,7 @@ func (w *world) fresh(ctx context.Context) {
 func (w *world) reconcile(ctx context.Context, p *v1alpha1.Poll) (ctrl.Result, error) {
 	GinkgoHelper()
 	w.fresh(ctx)
-	w.wire.Calls()
+	w.wire.TakeCalls()
 	result, err := w.reconciler.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)})
 	Expect(client.IgnoreNotFound(w.api.Get(ctx, client.ObjectKeyFromObject(p), p))).To(Succeed())
 	return result, err
@@ -245,15 +257,16 @@ func (w *world) settle(ctx context.Context, p *v1alpha1.Poll) ctrl.Result {
 	return result
 }
 
-// inService returns the poll in the service that a Poll declares.
-func inService(p *v1alpha1.Poll) votingclient.Poll {
-	return votingclient.Poll{ClientID: clientID, Keys: [][]byte{[]byte(decodedKey)}, Channel: p.Spec.Channel, ID: p.PollID()}
+// serviceOf returns an undisturbed client for the poll that a Poll declares.
+func (w *world) serviceOf(p *v1alpha1.Poll) *acclaim.Client {
+	signer := acclaim.Signer{ClientID: clientID, Keys: [][]byte{[]byte(decodedKey)}, Channel: p.Spec.Channel, Now: w.clock.moving}
+	return acclaim.New(w.voting.Base(), signer.Credentials, acclaim.Options{HTTP: &http.Client{}})
 }
 
 // config reads back what the service holds, nil when it holds nothing.
-func (w *world) config(ctx context.Context, p *v1alpha1.Poll) *votingclient.Config {
+func (w *world) config(ctx context.Context, p *v1alpha1.Poll) *acclaim.PollConfig {
 	GinkgoHelper()
-	config, found, err := w.service.Config(ctx, inService(p))
+	config, found, err := w.serviceOf(p).ReadPollConfig(ctx, p.PollID())
 	Expect(err).NotTo(HaveOccurred())
 	if !found {
 		return nil
@@ -264,8 +277,8 @@ func (w *world) config(ctx context.Context, p *v1alpha1.Poll) *votingclient.Conf
 // configure stores a configuration behind the operator's back.
 func (w *world) configure(ctx context.Context, p *v1alpha1.Poll) {
 	GinkgoHelper()
-	other := votingclient.Config{DistinctOptionsPerUser: 1, TotalVotesPerUser: 9, VotesPerOption: 1}
-	Expect(w.service.Configure(ctx, inService(p), other)).To(Succeed())
+	other := acclaim.PollConfig{DistinctOptionsPerUser: 1, TotalVotesPerUser: 9, VotesPerOption: 1}
+	Expect(w.serviceOf(p).ConfigurePoll(ctx, p.PollID(), other)).To(Succeed())
 }
 
 // noted returns the Events since it was last asked.
@@ -280,13 +293,13 @@ func (w *world) noted() (all []string) {
 	}
 }
 
-// Of what becomes of calls:
+// Decisions about calls:
 
 func refuse(string, *http.Request, http.RoundTripper) (*http.Response, error) {
 	return nil, errors.New("connection refused")
 }
 
-// createRaw creates a Poll whose spec is as somebody wrote it.
+// createRaw creates a Poll with a spec as a user wrote it.
 func (w *world) createRaw(ctx context.Context, name string, spec map[string]any) {
 	GinkgoHelper()
 	o := &unstructured.Unstructured{Object: map[string]any{

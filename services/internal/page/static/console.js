@@ -34,13 +34,14 @@ async function start(form) {
   await host.request("POST", "/vote_config", { id: value.poll, config });
   running = { host, who, id: value.poll, path: `/vote?id=${id}`, config, crowd: running?.crowd ?? [], favourite: Math.floor(Math.random() * options.length) };
   const query = new URLSearchParams({ env: "sandbox", poll: value.poll, title: value.title });
-  watch(new URL(`./?${query}#access_token=${encodeURIComponent(viewer)}`, location.href));
+  watch(new URL(`./?${query}#access_token=${encodeURIComponent(viewer)}`, location.href), broadcaster);
 }
 
-function watch(address) {
+function watch(address, broadcaster) {
   id("overlay").src = "about:blank"; // a new fragment alone would load nothing
   setTimeout(() => { id("overlay").src = address; }, 0);
   id("address").value = address;
+  id("staff").hash = `access_token=${encodeURIComponent(broadcaster)}`;
   for (const name of ["crowd", "close", "delete"]) id(name).disabled = false;
 }
 

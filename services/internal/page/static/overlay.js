@@ -2,10 +2,14 @@
 // the address says how.
 
 import { Client, Refused } from "./client.js";
+import { followAnswers } from "./cloud.js";
 
 const query = new URLSearchParams(location.search);
 const secret = new URLSearchParams(location.hash.slice(1));
 const poll = query.get("poll") || "default";
+const question = query.get("question");
+const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+const replayed = still ? 0 : Number(query.get("replay")) || 0; // seconds
 const hidden = new Set((query.get("hide") ?? "").split(","));
 const labels = query.get("labels")?.split("|");
 const show = query.get("show") ?? "both";
@@ -16,8 +20,10 @@ const id = (name) => document.getElementById(name);
 const number = new Intl.NumberFormat("en");
 
 // What is known of the poll.
-let config = null; // null: none is saved
-let stats = null;
+let config = null; // as GET /poll has it; null: none is saved
+let stats = null; // that are shown
+let latest = null; // that are in force
+let moment = null; // of a replay, in seconds
 let skew = 0; // of the server's clock, in milliseconds
 let heard = 0; // events, to tell whether one came while something was read
 let bars = []; // elements by option
@@ -28,24 +34,60 @@ function begin() {
     document.documentElement.style.setProperty("--accent", "#" + query.get("accent"));
     document.documentElement.dataset.accented = "";
   }
-  id("title").textContent = query.get("title") ?? "";
-  id("title").hidden = hidden.has("title") || !query.get("title");
+  entitle();
   id("total").hidden = hidden.has("total");
   if (!credential) return help();
+  document.querySelector(".poll").hidden = false;
   const client = new Client(base, credential);
-  client.listen([`vote_update:${poll}`, `vote_delete:${poll}`], {
-    opened: () => { say(""); read(client); },
+  if (question !== null) return showQuestion(client);
+  client.listen([`poll_update:${poll}`, `vote_update:${poll}`, `vote_delete:${poll}`], {
+    opened: () => { say(""); read(client).then(() => replay(client)); },
     closed: (reason) => { say(reason); check(client); },
     heard: (name, data) => {
       heard++;
-      if (name.startsWith("vote_delete:")) readConfig(client);
-      else { stats = data.stats; render(); }
+      if (name.startsWith("vote_delete:")) return read(client);
+      if (name.startsWith("poll_update:")) config = data;
+      else keep(data.stats);
+      render();
     },
   });
-  setInterval(tick, 250);
-  setInterval(() => readConfig(client), 10000); // nothing tells when it changes
+  setInterval(tick, 250); // of the countdown: nothing is asked for
   setInterval(speak, 10000);
-  document.querySelector(".poll").hidden = false;
+}
+
+function showQuestion(client) {
+  document.documentElement.toggleAttribute("data-cloud", true);
+  id("options").hidden = true;
+  id("cloud").hidden = false;
+  followAnswers(client, question, { say, check });
+}
+
+// keep takes statistics over, which are shown unless older ones are.
+function keep(tally) {
+  latest = tally;
+  if (moment === null) stats = latest;
+}
+
+let played = false;
+
+// replay shows the past of the poll once, and then the present.
+async function replay(client) {
+  if (played || !(replayed > 0)) return;
+  played = true;
+  try {
+    const { points } = await client.request("GET", `/vote_history?id=${encodeURIComponent(poll)}`);
+    const begun = performance.now();
+    const frame = () => {
+      const point = points[Math.floor(((performance.now() - begun) / (replayed * 1000)) * points.length)];
+      moment = point?.at ?? null;
+      stats = point ?? latest;
+      render();
+      if (point) requestAnimationFrame(frame);
+    };
+    if (points.length > 0) frame();
+  } catch (e) {
+    say(e instanceof Refused ? e.message : "Reconnecting…");
+  }
 }
 
 function help(problem = "") {
@@ -61,23 +103,44 @@ function say(text) { id("state").textContent = text; }
 async function read(client) {
   const before = heard;
   try {
-    const [tally, info] = await Promise.all([client.request("GET", `/vote?id=${encodeURIComponent(poll)}`), client.request("GET", "/user_info")]);
-    skew = info.server_time - Date.now();
-    if (before === heard) stats = tally;
-    await readConfig(client);
+    const named = `?id=${encodeURIComponent(poll)}`;
+    const [tally, time, saved] = await Promise.all([client.request("GET", `/vote${named}`), readTime(client), readConfig(client, named)]);
+    skew = time - Date.now();
+    if (before !== heard && stats) return;
+    keep(tally);
+    config = saved;
+    render();
   } catch (e) {
     say(e instanceof Refused ? e.message : "Reconnecting…");
   }
 }
 
-async function readConfig(client) {
+// readTime returns the server's time, or this machine's with an overlay key, which may not
+// read it.
+async function readTime(client) {
   try {
-    config = await client.request("GET", `/vote_config?id=${encodeURIComponent(poll)}`);
+    return (await client.request("GET", "/user_info")).server_time;
   } catch (e) {
-    if (!(e instanceof Refused) || e.status !== 404) return; // it is asked for again
-    config = null;
+    if (e instanceof Refused && e.status === 403) return Date.now();
+    throw e;
   }
-  render();
+}
+
+// readConfig returns the configuration, null when none is saved.
+async function readConfig(client, named) {
+  try {
+    return await client.request("GET", `/poll${named}`);
+  } catch (e) {
+    if (e instanceof Refused && e.status === 404) return null;
+    throw e;
+  }
+}
+
+// entitle shows the title of the address or else the poll's own.
+function entitle() {
+  const title = query.get("title") ?? config?.prompt ?? "";
+  id("title").textContent = title;
+  id("title").hidden = hidden.has("title") || !title;
 }
 
 // check finds out whether there is no use in trying to listen.
@@ -96,8 +159,17 @@ function options() {
   return (stats?.specific ?? []).map((votes, value) => ({ value, label: `Option ${value}`, votes })).filter((o) => o.votes > 0);
 }
 
+// summary returns the number of votes, or when there will be figures.
+function summary() {
+  if (stats.hidden && !config?.showCount) {
+    return config?.resultsVisibility === "afterClose" || config?.resultsVisibility === "afterVote" ? "Results when the poll closes" : "Results are not shown yet";
+  }
+  return `${number.format(stats.count)} ${stats.count === 1 ? "vote" : "votes"}`;
+}
+
 function render() {
   if (!stats) return;
+  entitle();
   const shown = options().map((o) => ({ ...o, votes: stats.specific[o.value] ?? 0 }));
   const sum = shown.reduce((n, o) => n + o.votes, 0);
   const most = Math.max(1, ...shown.map((o) => o.votes));
@@ -106,11 +178,11 @@ function render() {
     const share = sum > 0 ? o.votes / sum : 0;
     const percent = `${Math.round(share * 100)}%`, votes = number.format(o.votes);
     bars[i].label.textContent = o.label;
-    bars[i].figure.textContent = { percent, votes }[show] ?? `${percent} · ${votes}`;
+    bars[i].figure.textContent = stats.hidden ? "" : { percent, votes }[show] ?? `${percent} · ${votes}`;
     bars[i].bar.style.transform = `scaleX(${share})`;
-    bars[i].item.dataset.leads = o.votes === most;
+    bars[i].item.dataset.leads = !stats.hidden && o.votes === most;
   });
-  id("total").textContent = `${number.format(stats.count)} ${stats.count === 1 ? "vote" : "votes"}`;
+  id("total").textContent = summary();
   if (!id("spoken").textContent) speak();
   tick();
 }
@@ -140,18 +212,30 @@ function arrange(shown) {
   }
 }
 
-// secondsLeft returns how long the poll goes on, null when it has no end.
-function secondsLeft() {
-  return config?.endsAt ? Math.max(0, Math.ceil(config.endsAt - (Date.now() + skew) / 1000)) : null;
+// secondsUntil returns how long it is until a time of the server, null when there is none.
+function secondsUntil(time) {
+  return time ? Math.max(0, Math.ceil(time - (Date.now() + skew) / 1000)) : null;
+}
+
+// closed reports whether the poll has ended.
+const closed = () => config?.status === "expired" || secondsUntil(config?.endsAt) === 0;
+
+// countdown returns what stands beside the title: the time until the poll begins or ends.
+function countdown() {
+  const text = (left) => `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
+  if (moment !== null) return `Replay ${new Date(moment * 1000).toLocaleTimeString("en", { timeStyle: "short" })}`;
+  const begins = secondsUntil(config?.startsAt), ends = secondsUntil(config?.endsAt);
+  if (closed()) return "Closed";
+  if (config?.disabled) return "Paused";
+  if (begins) return `Begins in ${text(begins)}`;
+  return ends === null ? "" : text(ends);
 }
 
 // tick shows it.
 function tick() {
-  const left = secondsLeft();
-  id("countdown").hidden = left === null || hidden.has("countdown");
-  if (left === null) return;
-  const minutes = Math.floor(left / 60), seconds = String(left % 60).padStart(2, "0");
-  id("countdown").textContent = left > 0 ? `${minutes}:${seconds}` : "Closed";
+  const text = countdown(), left = secondsUntil(config?.endsAt);
+  id("countdown").hidden = !text || hidden.has("countdown");
+  id("countdown").textContent = text;
   id("countdown").dataset.soon = left > 0 && left <= 10;
 }
 
@@ -162,10 +246,10 @@ function speak() {
   const sum = shown.reduce((n, o) => n + o.votes, 0);
   const most = Math.max(0, ...shown.map((o) => o.votes));
   const first = shown.filter((o) => o.votes === most).map((o) => o.label);
-  const closed = secondsLeft() === 0;
-  let text = closed ? "The poll is closed. Nobody has voted." : "No votes yet.";
-  if (sum > 0) {
-    const verb = closed ? ["has won", "have tied"] : ["leads", "are level"];
+  let text = closed() ? "The poll is closed. Nobody has voted." : "No votes yet.";
+  if (stats.hidden) text = `${summary()}.`;
+  else if (sum > 0) {
+    const verb = closed() ? ["has won", "have tied"] : ["leads", "are level"];
     text = `${first.join(" and ")} ${verb[first.length > 1 ? 1 : 0]} with ${Math.round((most / sum) * 100)} percent of ${number.format(sum)} votes.`;
   }
   if (id("spoken").textContent !== text) id("spoken").textContent = text;

@@ -1,0 +1,181 @@
+package client_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/acclaim-dev/acclaim/api/client"
+	"github.com/acclaim-dev/acclaim/services/votingtest"
+)
+
+// The keys of the extension, as the service has them and decoded.
+const (
+	first, second = "dGhlLWZpcnN0LWtleS1vZi10aGlzLWV4dGVuc2lvbiE=", "dGhlLXNlY29uZC1rZXktb2YtdGhpcy1leHRlbnNpb24="
+
+	decodedFirst, decodedSecond = "the-first-key-of-this-extension!", "the-second-key-of-this-extension"
+)
+
+// newService returns a voting service that knows one extension.
+func newService(t *testing.T) *votingtest.Server {
+	t.Helper()
+	server, err := votingtest.New(t.TempDir(), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	setKeys(t, server, first)
+	if err := server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
+}
+
+func setKeys(t *testing.T, server *votingtest.Server, keys ...string) {
+	t.Helper()
+	if err := server.SetKeys(map[string][]string{"quiz": keys}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newClient returns a client that signs with keys.
+func newClient(server *votingtest.Server, keys ...string) *client.Client {
+	signer := client.Signer{ClientID: "quiz", Channel: "1"}
+	for _, key := range keys {
+		signer.Keys = append(signer.Keys, []byte(key))
+	}
+	return client.New(server.Base()+"/", signer.Credentials, client.Options{})
+}
+
+const id = "a poll & more"
+
+func TestConfiguration(t *testing.T) {
+	ctx := t.Context()
+	c := newClient(newService(t), decodedFirst)
+	if _, found, err := c.ReadPollConfig(ctx, id); found || err != nil {
+		t.Errorf("nothing was stored, and yet: %v, %v", found, err)
+	}
+	want := client.PollConfig{
+		UserIDVoting: true, DistinctOptionsPerUser: 2, TotalVotesPerUser: 3, VotesPerOption: 2,
+		Prompt: "Which?", Options: []string{"this", "that"}, UserData: []byte(`{"a":1}`), StartsAt: 1, EndsAt: 2,
+	}
+	if err := c.ConfigurePoll(ctx, id, want); err != nil {
+		t.Fatal(err)
+	}
+	poll, err := c.ReadPoll(ctx, id)
+	seen := want
+	seen.Status, seen.ResultsVisibility = "expired", "always"
+	if diff := cmp.Diff(client.Poll{ID: id, PollConfig: seen, Version: poll.Version}, poll); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	got, found, err := c.ReadPollConfig(ctx, id)
+	want.Prompt, want.UserData, want.Status = "", []byte("null"), "expired" // neither is returned
+	if diff := cmp.Diff(want, got); !found || err != nil || diff != "" {
+		t.Errorf("%v, %v (-want +got):\n%s", found, err, diff)
+	}
+	for range 2 {
+		if err := c.DeletePoll(ctx, id); err != nil {
+			t.Errorf("delete: %v", err)
+		}
+	}
+	if _, found, err := c.ReadPollConfig(ctx, id); found || err != nil {
+		t.Errorf("it was deleted, and yet: %v, %v", found, err)
+	}
+}
+
+func TestLists(t *testing.T) {
+	c := newClient(newService(t), decodedFirst)
+	want := []string{"a", "b", "c"}
+	for _, id := range want {
+		if err := c.ConfigurePoll(t.Context(), id, client.PollConfig{DistinctOptionsPerUser: 1, TotalVotesPerUser: 1, VotesPerOption: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	polls, err := c.ListPolls(t.Context(), url.Values{"limit": {"1"}})
+	var got []string
+	for _, p := range polls {
+		got = append(got, p.ID)
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestVotes(t *testing.T) {
+	c := newClient(newService(t), decodedFirst)
+	got, err := c.ReadStatistics(t.Context(), id)
+	want := client.Statistics{Sum: "0", Mean: "0", Stddev: "0", Specific: make([]int64, 32)}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	votes := []client.Vote{{UserID: "5", Value: 1}, {UserID: "6", Value: 200}}
+	for _, replayed := range []bool{false, true} {
+		got, results, err := c.SubmitVotes(t.Context(), id, votes, "message 1")
+		accepted := client.VoteResult{Accepted: true, Replayed: replayed}
+		if err != nil || got.Count != 1 || len(results) != 2 || results[0].Accepted != accepted.Accepted || results[1].Accepted {
+			t.Errorf("%v: %+v, %+v", err, got, results)
+		}
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	c := newClient(newService(t), decodedFirst)
+	err := c.ConfigurePoll(t.Context(), id, client.PollConfig{DistinctOptionsPerUser: 1, TotalVotesPerUser: 1025, VotesPerOption: 1})
+	if client.StatusOf(err) != http.StatusBadRequest || !strings.Contains(err.Error(), "totalVotesPerUser") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	server := newService(t)
+	for _, test := range []struct {
+		name        string
+		known, held []string
+		want        int // 0: accepted
+	}{
+		{"the only one", []string{first}, []string{decodedFirst}, 0},
+		{"one that is not known yet", []string{first}, []string{decodedSecond, decodedFirst}, 0},
+		{"one that is known no more", []string{second}, []string{decodedFirst, decodedSecond}, 0},
+		{"another", []string{second}, []string{decodedFirst}, http.StatusUnauthorized},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			setKeys(t, server, test.known...)
+			_, _, err := newClient(server, test.held...).ReadPollConfig(t.Context(), id)
+			if got := client.StatusOf(err); got != test.want || (err == nil) != (test.want == 0) {
+				t.Errorf("error is %v, want %d", err, test.want)
+			}
+		})
+	}
+	if _, _, err := newClient(server).ReadPollConfig(t.Context(), id); err == nil {
+		t.Error("no key was needed")
+	}
+}
+
+// TestSigner looks at what the client signs.
+func TestSigner(t *testing.T) {
+	now := time.Now().Truncate(time.Second)
+	signer := client.Signer{ClientID: "quiz", Keys: [][]byte{[]byte(decodedFirst)}, Role: "admin", Channel: "1", UserID: "1000", Now: func() time.Time { return now }}
+	values, err := signer.Credentials()
+	if err != nil || len(values) != 1 {
+		t.Fatal(values, err)
+	}
+	clientID, token, _ := strings.Cut(values[0], " ")
+	claims := jwt.MapClaims{}
+	if _, err := jwt.ParseWithClaims(token, claims, func(*jwt.Token) (any, error) { return []byte(decodedFirst), nil }); err != nil {
+		t.Error(err)
+	}
+	want := jwt.MapClaims{"exp": float64(now.Add(time.Minute).Unix()), "role": "admin", "channel_id": "1", "user_id": "1000", "extension_id": "quiz"}
+	if diff := cmp.Diff(want, claims); clientID != "quiz" || diff != "" {
+		t.Errorf("for %q (-want +got):\n%s", clientID, diff)
+	}
+}

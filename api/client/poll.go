@@ -1,0 +1,139 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+)
+
+// PollConfig is a poll's configuration. Times are Unix seconds, 0 where none is set.
+// The service never returns Prompt and UserData of a configuration; [Poll] has them.
+type PollConfig struct {
+	UserIDVoting           bool            `json:"userIDVoting"`
+	DistinctOptionsPerUser int64           `json:"distinctOptionsPerUser"`
+	TotalVotesPerUser      int64           `json:"totalVotesPerUser"`
+	VotesPerOption         int64           `json:"votesPerOption"`
+	Global                 bool            `json:"global"`
+	Disabled               bool            `json:"disabled"`
+	Prompt                 string          `json:"prompt"`
+	Options                []string        `json:"options"`
+	UserData               json.RawMessage `json:"userData,omitempty"`
+	StartsAt               int64           `json:"startsAt"`
+	EndsAt                 int64           `json:"endsAt"`
+	ResultsVisibility      string          `json:"resultsVisibility,omitempty"` // empty: always
+	ShowCount              bool            `json:"showCount,omitempty"`
+	LoggedInOnly           bool            `json:"loggedInOnly,omitempty"`
+	Status                 string          `json:"status,omitempty"` // pending, active or expired; only read
+}
+
+// Poll is a configured poll as its viewers see it.
+type Poll struct {
+	ID      string `json:"id"`
+	Channel string `json:"channel,omitempty"` // only in lists
+	PollConfig
+	Hidden  bool  `json:"hidden"`  // viewers do not see the results now
+	Version int64 `json:"version"` // rises with each configuration
+}
+
+// Statistics are a poll's statistics. Fractions keep the service's notation.
+type Statistics struct {
+	Count    int64       `json:"count"`
+	Sum      json.Number `json:"sum"`
+	Mean     json.Number `json:"mean"`
+	Stddev   json.Number `json:"stddev"`
+	Specific []int64     `json:"specific"`         // of the options; nil where results are hidden
+	Hidden   bool        `json:"hidden,omitempty"` // from the caller
+}
+
+// Vote is a vote of a viewer that a back end names.
+type Vote struct {
+	UserID       string `json:"user_id,omitempty"`
+	OpaqueUserID string `json:"opaque_user_id,omitempty"`
+	Value        int64  `json:"value"`
+	Count        int64  `json:"count,omitempty"` // 0: one
+}
+
+// VoteResult reports whether one of several votes was accepted.
+type VoteResult struct {
+	Accepted bool   `json:"accepted"`
+	Reason   string `json:"reason,omitempty"`
+	Replayed bool   `json:"replayed,omitempty"`
+}
+
+func withID(id string) url.Values { return url.Values{"id": {id}} }
+
+// ReadPollConfig returns the explicit configuration of a poll and whether it has one.
+func (c *Client) ReadPollConfig(ctx context.Context, id string) (config PollConfig, found bool, err error) {
+	_, err = c.Call(ctx, Request{Method: http.MethodGet, Path: "/vote_config", Query: withID(id)}, &config)
+	if StatusOf(err) == http.StatusNotFound {
+		return PollConfig{}, false, nil
+	}
+	return config, err == nil, err
+}
+
+// ConfigurePoll stores a configuration; votes stay as they are.
+func (c *Client) ConfigurePoll(ctx context.Context, id string, config PollConfig) error {
+	config.Status = ""
+	if config.Options == nil {
+		config.Options = []string{}
+	}
+	body := struct {
+		ID     string     `json:"id"`
+		Config PollConfig `json:"config"`
+	}{id, config}
+	_, err := c.Call(ctx, Request{Method: http.MethodPost, Path: "/vote_config", Body: body}, nil)
+	return err
+}
+
+// DeletePoll removes a poll's votes and configuration. It is idempotent.
+func (c *Client) DeletePoll(ctx context.Context, id string) error {
+	_, err := c.Call(ctx, Request{Method: http.MethodDelete, Path: "/vote", Query: withID(id)}, nil)
+	return err
+}
+
+// ReadPoll returns a configured poll as its viewers see it.
+func (c *Client) ReadPoll(ctx context.Context, id string) (p Poll, err error) {
+	_, err = c.Call(ctx, Request{Method: http.MethodGet, Path: "/poll", Query: withID(id)}, &p)
+	return p, err
+}
+
+// ListPolls returns the configured polls of the channel and the extension. Query may have
+// status, prefix and, for backends and validated admins, channel.
+func (c *Client) ListPolls(ctx context.Context, query url.Values) (polls []Poll, err error) {
+	more := url.Values{}
+	maps.Copy(more, query)
+	for {
+		var page struct {
+			Polls []Poll
+			Next  string
+		}
+		if _, err = c.Call(ctx, Request{Method: http.MethodGet, Path: "/polls", Query: more}, &page); err != nil {
+			return nil, err
+		}
+		if polls = append(polls, page.Polls...); page.Next == "" {
+			return polls, nil
+		}
+		more.Set("cursor", page.Next)
+	}
+}
+
+// ReadStatistics returns a poll's statistics, zero for a poll that does not exist.
+func (c *Client) ReadStatistics(ctx context.Context, id string) (s Statistics, err error) {
+	_, err = c.Call(ctx, Request{Method: http.MethodGet, Path: "/vote", Query: withID(id)}, &s)
+	return s, err
+}
+
+// SubmitVotes submits up to 1,000 votes of viewers, for chat bots and game servers, and
+// returns the statistics after them and a result for each. The key is an Idempotency-Key,
+// such as a message's id; with "" the client makes one.
+func (c *Client) SubmitVotes(ctx context.Context, id string, votes []Vote, key string) (s Statistics, results []VoteResult, err error) {
+	var answer struct {
+		Statistics
+		Results []VoteResult
+	}
+	body := map[string]any{"votes": votes}
+	_, err = c.Call(ctx, Request{Method: http.MethodPost, Path: "/votes", Query: withID(id), Body: body, Key: key}, &answer)
+	return answer.Statistics, answer.Results, err
+}

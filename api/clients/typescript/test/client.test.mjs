@@ -1,0 +1,140 @@
+// The client and its examples against the program.
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { after, before, test } from "node:test";
+
+import { Acclaim, AcclaimError, content } from "acclaim-client";
+
+import { kill, Lab, root, send, sign, token } from "../../../../hack/browser/program.mjs";
+import { submit } from "../dist/examples/bot.js";
+import { run } from "../dist/examples/front-end.js";
+import { receive } from "../dist/examples/webhook.js";
+
+let lab, origin;
+
+before(async () => {
+  lab = await Lab.open();
+  ({ origin } = await lab.serve());
+});
+
+after(() => lab?.close());
+
+const client = async (who, options = {}) => new Acclaim({ baseUrl: origin + "/sandbox/v1", credential: await token(origin, who), ...options });
+const configure = async (id, config) => send(origin, await token(origin, { role: "broadcaster" }), "POST", "/vote_config", { id, config });
+const poll = (id) => ({ params: { query: { id } } });
+
+test("requests have answers, or throw reasons", async () => {
+  const { api } = await client({ role: "viewer", user_id: "5" });
+  const { count, vote } = await content(api.POST("/vote", { ...poll("typed"), body: { value: 3 } }));
+  assert.deepEqual([count, vote], [1, 3]);
+  await assert.rejects(content(api.POST("/vote", { ...poll("typed"), body: { value: 300 } })), new AcclaimError(400, "Value out of bounds"));
+  await assert.rejects(content(api.GET("/user_ids")), { status: 403 });
+});
+
+test("a token that was refused is renewed", async () => {
+  const good = await token(origin, { role: "viewer" }), asked = [];
+  const { api } = await client({ role: "viewer" }, { credential: (refused) => { asked.push(refused); return refused ? good : "sample-extension old"; } });
+  await content(api.GET("/user_info"));
+  assert.deepEqual(asked, [undefined, "sample-extension old"]);
+});
+
+test("a vote whose answer was lost counts once", async () => {
+  await configure("lossy", { totalVotesPerUser: 9, votesPerOption: 9 });
+  let requests = 0;
+  const lossy = async (request) => {
+    const answer = await fetch(request);
+    if (requests++ === 0) throw new TypeError("the connection broke");
+    return answer;
+  };
+  const { api } = await client({ role: "viewer", user_id: "6" }, { fetch: lossy });
+  const { count } = await content(api.POST("/vote", { ...poll("lossy"), body: { value: 1 } }));
+  assert.deepEqual([requests, count], [2, 1]);
+});
+
+test("events resume after an outage", async () => {
+  let server = await lab.serve({ data: "resumed" });
+  const base = server.origin;
+  const say = async (event) => send(base, await token(base, { role: "broadcaster" }), "POST", "/broadcast", { event, data: { event } });
+  const acclaim = new Acclaim({ baseUrl: base + "/sandbox/v1", credential: await token(base, { role: "viewer" }) });
+  let subscribed = () => {};
+  const begun = new Promise((resolve) => { subscribed = resolve; });
+  const events = acclaim.events(["first", "second"], { onSubscribed: subscribed });
+  const next = async () => {
+    for (;;) {
+      const { value } = await events.next();
+      if (value.name !== "resync") return value;
+    }
+  };
+  const first = next();
+  await begun;
+  await say("first");
+  assert.deepEqual(await first, { target: "broadcast", name: "first", data: { event: "first" } });
+  await kill(server);
+  server = await lab.serve({ data: "resumed", port: new URL(base).port });
+  await say("second"); // perhaps before the client is back
+  assert.deepEqual(await next(), { target: "broadcast", name: "second", data: { event: "second" } });
+  await events.return();
+});
+
+test("a subscription that is refused says why", async () => {
+  const acclaim = await client({ role: "viewer" });
+  await assert.rejects(acclaim.events(["accumulate:art"]).next(), { status: 403 });
+});
+
+test("example: a front end shows votes", async () => {
+  await configure("front", { prompt: "Tea?", options: ["Yes", "No"] });
+  const [, jwt] = (await token(origin, { role: "viewer", user_id: "7" })).split(" ");
+  const ended = new AbortController();
+  let choose, shown = () => {};
+  const two = new Promise((resolve) => { shown = resolve; });
+  const view = {
+    ask: (prompt, options, callback) => { assert.deepEqual([prompt, options], ["Tea?", ["Yes", "No"]]); choose = callback; },
+    show: (votes, chosen) => { if (chosen === 1 && votes[1] === 2) shown(); if (chosen === undefined) choose(1); },
+    complain: (reason) => assert.fail(reason),
+  };
+  const helper = { onAuthorized: (callback) => setTimeout(callback, 0, { clientId: "sample-extension", token: jwt }) };
+  const page = run(origin + "/sandbox/v1", helper, "front", view, ended.signal);
+  await send(origin, await token(origin, { role: "viewer", user_id: "8" }), "POST", "/vote?id=front", { value: 1 });
+  await two;
+  ended.abort();
+  await page;
+});
+
+test("example: a bot submits what a chat says", async () => {
+  await configure("chat", { options: ["a", "b"], userIDVoting: true });
+  const messages = [["m1", "21", "!vote 2"], ["m2", "22", "hello"], ["m3", "23", "!vote 1"], ["m4", "24", "!vote 900"]].map(([id, userId, text]) => ({ id, userId, text }));
+  const credential = await token(origin, { role: "backend" });
+  for (let n = 0; n < 2; n++) {
+    assert.deepEqual(await submit(origin + "/sandbox/v1", credential, "chat", messages), new Map([["24", "Value out of bounds"]]));
+  }
+  const { api } = await client({ role: "viewer" });
+  assert.deepEqual((await content(api.GET("/vote", poll("chat")))).specific.slice(0, 2), [1, 1]);
+});
+
+test("example: a receiver accepts what the service has signed", async () => {
+  const secret = "whsec_c2FtcGxlLXdlYmhvb2stc2VjcmV0LTAxMjM0NTY3ODk=";
+  let arrived = () => {};
+  const delivery = new Promise((resolve) => { arrived = resolve; });
+  const receiver = receive(secret, async (event) => { if (event.event.endsWith(":news")) arrived(event); }).listen(0, "127.0.0.1");
+  await once(receiver, "listening");
+  const url = `http://127.0.0.1:${receiver.address().port}/`;
+  const forged = await fetch(url, { method: "POST", body: "{}", headers: { "webhook-id": "1", "webhook-timestamp": String(Math.floor(Date.now() / 1000)), "webhook-signature": "v1,AAAA" } });
+  assert.equal(forged.status, 401);
+
+  const sample = await readFile(path.join(root, "config/extensions.yaml"), "utf8");
+  const registry = path.join(lab.folder, "extensions.yaml");
+  await writeFile(registry, sample.replace("\n  secrets:", `\n  sinks: [{name: hook, webhook: {url: "${url}", secrets: [{value: "${secret}"}]}}]\n  secrets:`));
+  const server = await lab.serve({ data: "hooked", args: ["--extensions", registry, "--sink-allow-private"] });
+  const answer = await fetch(server.origin + "/v1/broadcast", {
+    method: "POST", body: JSON.stringify({ event: "news", data: { a: 1 } }),
+    headers: { Authorization: "sample-extension " + sign({ role: "broadcaster", channel_id: "1", user_id: "1" }) },
+  });
+  assert.equal(answer.status, 200, await answer.text());
+  const { event, data } = await delivery;
+  assert.deepEqual([event, data], ["production:sample-extension:news", { a: 1 }]);
+  await kill(server);
+  receiver.close();
+});

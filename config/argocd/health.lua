@@ -1,0 +1,25 @@
+-- The health of a Poll, an Extension or a Backend in Argo CD, as kstatus sees it: Healthy
+-- when it is Ready, Degraded when only a person can help, else Progressing.
+local health = { status = "Progressing", message = "No operator has seen this version yet" }
+if obj.metadata.deletionTimestamp ~= nil then
+  health.message = "It is being deleted"
+  return health
+end
+local status = obj.status
+if status == nil or status.conditions == nil or status.observedGeneration ~= obj.metadata.generation then
+  return health
+end
+for _, condition in ipairs(status.conditions) do
+  if condition.type == "Ready" then
+    health.message = condition.reason
+    if condition.message ~= nil and condition.message ~= "" then
+      health.message = condition.reason .. ": " .. condition.message
+    end
+    if condition.status == "True" then
+      health.status = "Healthy"
+    end
+  elseif condition.type == "Stalled" and condition.status == "True" then
+    health.status = "Degraded"
+  end
+end
+return health

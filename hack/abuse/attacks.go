@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"time"
+)
+
+// attackCase is one row of the table.
+type attackCase struct {
+	name string
+	what string
+	run  func(ctx context.Context, a *attacker)
+	// sinks gives the victims' extension a webhook and the platform's pub/sub, and
+	// another extension webhooks that hang.
+	sinks bool
+	// buildUp is the time from the beginning of the attack until the victims begin.
+	buildUp time.Duration
+	// growth limits by how many bytes the live heap may have grown ten seconds after an
+	// attack that is too short to reach the budget. 0: the budget alone.
+	growth int64
+	// smallDisk puts the data on a file system of diskSize.
+	smallDisk bool
+	// mayRefuse allows that the victims' writes are refused with 500 or 503 while the attack
+	// lasts.
+	mayRefuse bool
+	// mayTurnAway allows that victims cannot connect while the attack lasts.
+	mayTurnAway bool
+	// open names why the attack may still succeed: the row is measured and reported, and
+	// fails nothing. No reason: the program withstands it.
+	open string
+}
+
+// attackCases are all attacks, by what they exhaust. The names behind the commas are
+// the findings of the security review that each repeats.
+func attackCases() []attackCase {
+	return []attackCase{
+		{name: "idle-connections", what: "hold 5,000 connections and send nothing", run: holdIdle},
+		{name: "crowd", what: "5,000 connections from 50 addresses, which send nothing", run: holdFromMany, mayTurnAway: true},
+		{name: "dropped-connections", what: "open 10,000 connections and drop them", run: dropConnections},
+		{name: "slow-heads", what: "3,500 connections send the head of a request, a byte at a time", run: dripHeads},
+		{name: "slow-bodies", what: "3,500 connections send a body, a byte at a time", run: dripBodies},
+		{name: "slow-readers", what: "600 connections of a streamer ask for pages of 8 MiB and do not read (S18)", run: ignorePages},
+		{name: "announced-bodies", what: "2,500 connections without a credential announce 256 KiB and send nothing (S5)", run: announceBodies},
+		{name: "h2-announced-bodies", what: "20 HTTP/2 connections with 250 streams do the same (S5)", run: announceStreams},
+		{name: "h2-resets", what: "HTTP/2 streams are opened and reset at once", run: resetStreams, open: "delays are 2.5 to 5 times as long on two cores, and more in one try of five"},
+		{name: "subscriber-flood", what: "connect, read the first line of /events, close, with one token, 32 at a time (S6)", run: floodSubscribers},
+		{name: "subscriber-hoard", what: "hold 3,500 subscriptions with one token", run: hoardSubscribers},
+		{name: "topic-flood", what: "subscriptions of 32 invented topics each, with one token (S6)", run: floodTopics},
+		{name: "flood-and-write", what: "hold all descriptors and write, so that the store needs new files (S1)", run: floodAndWrite},
+		{name: "credential-spellings", what: "65,536 spellings of 11 KB of one token (S4)", run: spellCredentials, buildUp: 4 * time.Second, growth: 32 << 20},
+		{name: "sandbox-tokens", what: "ask for 1,000 sandbox tokens at a time, without a credential (S14)", run: askForTokens},
+		{name: "invented-polls", what: "one viewer votes in polls that it invents (S3, S7, S8)", run: inventPolls, sinks: true},
+		{name: "invented-reads", what: "one viewer reads polls that do not exist (S8)", run: readInvented, growth: 32 << 20},
+		{name: "invented-buffers", what: "one viewer appends 60 KB to buffers that it invents (S8)", run: inventBuffers},
+		{name: "patch-bombs", what: "8 viewers send patches of 840 bytes that double a document 20 times (S2)", run: bombPatches},
+		{name: "costly-patches", what: "8 viewers send patches that insert 3,000 times before an array of 28,000", run: insertBefore},
+		{name: "whispers", what: "a crowd of 64 sends itself messages of 5 KB (S7, S15)", run: floodWhispers, sinks: true},
+		{name: "hanging-webhooks", what: "webhooks of another extension hang while its viewer invents polls (S7)", run: feedHangingHooks, sinks: true},
+		{name: "full-disk", what: "the disk is full", run: fillDisk, smallDisk: true, mayRefuse: true},
+	}
+}

@@ -1,0 +1,301 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+)
+
+const (
+	warmup       = 500 * time.Millisecond // before anything is measured
+	calmWindows  = 5
+	attackWindow = 6
+	afterWindows = 4
+	// attackLength covers the windows and the time in which the attack builds up.
+	attackLength = attackWindow*windowLength + 800*time.Millisecond
+	recovery     = 10 * time.Second
+	samplePause  = 50 * time.Millisecond
+	// rowsAtOnce is the number of programs at a time: one is measured, the others
+	// recover from their attacks without a load.
+	rowsAtOnce = 3
+)
+
+// attackBench has what all rows share.
+type attackBench struct {
+	runOptions
+	binary  builtProgram
+	measure *semaphore.Weighted // of one: what is measured has the machine to itself
+}
+
+func (o runOptions) logf(format string, args ...any) {
+	_, _ = fmt.Fprintf(o.progress, "abuse: "+format+"\n", args...) // a failure to report progress cannot be reported
+}
+
+// measureAll runs the attacks one after the other, each against a program of its own.
+func measureAll(ctx context.Context, o runOptions) ([]reportRow, error) {
+	if err := o.checkAbilities(ctx); err != nil {
+		return nil, err
+	}
+	o.logf("building the program")
+	binary, err := buildProgram(ctx, o.dir)
+	if err != nil {
+		return nil, err
+	}
+	b := &attackBench{runOptions: o, binary: binary, measure: semaphore.NewWeighted(1)}
+	rows := make([]reportRow, len(o.attacks))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(rowsAtOnce)
+	for i, a := range o.attacks {
+		group.Go(func() (err error) {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			rows[i], err = b.measureReliably(ctx, a, i+1)
+			if err != nil {
+				return fmt.Errorf("%s: %w", a.name, err)
+			}
+			o.logf("%-22s%s", a.name, rows[i].verdict())
+			return nil
+		})
+	}
+	return rows, group.Wait()
+}
+
+// measureReliably measures a row, several times if delays are its only problem: they may be
+// the work of another program of this machine. A defence that is missing shows each time.
+func (b *attackBench) measureReliably(ctx context.Context, a attackCase, number int) (r reportRow, err error) {
+	const tries = 5
+	for try := range tries {
+		figures, err := b.measureRow(ctx, a, fmt.Sprintf("127.66.%d.1", number+100*try))
+		if err != nil {
+			return r, err
+		}
+		r = reportRow{attack: a, rowFigures: figures, problems: figures.judge(a)}
+		if !r.isOnlySlow(a) && !r.isUnclear(a) {
+			break
+		}
+		b.logf("%-22sis slow, with %.0f %% of the processors stolen: %s", a.name, 100*r.mostStolen(), strings.Join(r.problems, "; "))
+	}
+	return r, nil
+}
+
+// checkAbilities leaves out the attacks that this machine cannot run, and says so. In
+// CI they are an error.
+func (o *runOptions) checkAbilities(ctx context.Context) error {
+	if err := checkMachine(); err != nil {
+		return err
+	}
+	needsMount := func(a attackCase) bool { return a.smallDisk }
+	if !slices.ContainsFunc(o.attacks, needsMount) {
+		return nil
+	}
+	err := checkMounts(ctx, o.dir)
+	if err == nil || os.Getenv("CI") != "" {
+		return err
+	}
+	o.logf("NOT RUN: the attacks on the disk, because this machine cannot: %v", err)
+	o.attacks = slices.DeleteFunc(slices.Clone(o.attacks), needsMount)
+	return nil
+}
+
+// world is a program, its victims and the systems that its sinks lead to.
+type world struct {
+	program *program
+	victims *victims
+	sinks   *sinkReceiver
+}
+
+// measureRow measures calm, attack and, after the recovery, calm again.
+func (b *attackBench) measureRow(ctx context.Context, a attackCase, source string) (r rowFigures, err error) {
+	if err := b.measure.Acquire(ctx, 1); err != nil {
+		return r, err
+	}
+	held := true
+	defer func() {
+		if held {
+			b.measure.Release(1)
+		}
+	}()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w, err := b.newWorld(ctx, a)
+	if err != nil {
+		return r, err
+	}
+	defer func() { r.ended = errors.Join(r.ended, w.close()) }()
+	if r.calm, err = w.measureCalm(ctx); err != nil {
+		return r, err
+	}
+	if r.calm.liveHeap, err = w.program.readLiveHeap(ctx); err != nil {
+		return r, err
+	}
+	if r.launched, err = w.measureAttack(ctx, a, source, &r.attack); err != nil {
+		return r, err
+	}
+	b.measure.Release(1)
+	held = false
+	attacked, said := time.Now(), w.victims.said.Load()
+	wait(ctx, recovery)
+	if err := b.measure.Acquire(ctx, 1); err != nil {
+		return r, err
+	}
+	held = true
+	w.measurePhase(ctx, afterWindows, &r.after)
+	if r.after.liveHeap, err = w.program.readLiveHeap(ctx); err != nil {
+		r.ended = fmt.Errorf("the admin listener: %w", err)
+	}
+	if w.sinks != nil {
+		r.undelivered, r.stale = w.sinks.countMissing(said), w.sinks.staleness(attacked)
+	}
+	if w.program.hasExited() {
+		r.ended = fmt.Errorf("it ended by itself: %w", w.program.failure)
+	}
+	return r, nil
+}
+
+// newWorld starts everything in a folder of its own.
+func (b *attackBench) newWorld(ctx context.Context, a attackCase) (*world, error) {
+	dir := filepath.Join(b.dir, a.name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	w := &world{}
+	registry := "extensions:\n" + extensionEntry(extension, nil, "") + extensionEntry(otherExtension, nil, "")
+	if a.sinks {
+		var err error
+		if w.sinks, err = startReceiver(ctx); err != nil {
+			return nil, err
+		}
+		hanging, err := startHanging(ctx)
+		if err != nil {
+			return nil, err
+		}
+		registry = "extensions:\n" + extensionEntry(extension, []string{w.sinks.address + webhookPath}, w.sinks.address+pubsubPath) +
+			extensionEntry(otherExtension, []string{hanging, hanging, hanging, hanging}, "")
+	}
+	var err error
+	if w.program, err = startProgram(ctx, b.binary, dir, registry, a.smallDisk); err != nil {
+		return nil, err
+	}
+	if w.victims, err = newVictims(ctx, w.program); err != nil {
+		return nil, errors.Join(err, w.program.stop())
+	}
+	return w, nil
+}
+
+// close ends everything and returns how the program ended.
+func (w *world) close() error {
+	w.victims.close()
+	err := w.program.stop()
+	if w.sinks != nil {
+		err = errors.Join(err, w.sinks.server.Close())
+	}
+	return err
+}
+
+func (w *world) measureCalm(ctx context.Context) (p phaseFigures, err error) {
+	warm, cancel := context.WithTimeout(ctx, warmup)
+	defer cancel()
+	w.victims.live(warm)
+	w.measurePhase(ctx, calmWindows, &p)
+	return p, ctx.Err()
+}
+
+// measurePhase lets the victims live for a number of windows.
+func (w *world) measurePhase(ctx context.Context, windows int, p *phaseFigures) {
+	phase, cancel := context.WithCancel(ctx)
+	begin, ended := readProcessorTime(), make(chan struct{})
+	go func() {
+		w.victims.live(phase)
+		close(ended)
+	}()
+	w.readWindows(phase, windows, p)
+	cancel()
+	<-ended
+	p.stolen = readProcessorTime().stolenShare(begin)
+	w.victims.endPhase(p)
+	p.stored = w.program.countStored()
+}
+
+// readWindows takes the medians of the windows and the most that the program holds.
+func (w *world) readWindows(ctx context.Context, windows int, p *phaseFigures) {
+	figures := map[victimKind][]time.Duration{}
+	sample := time.NewTicker(samplePause)
+	defer sample.Stop()
+	for range windows {
+		for end := time.After(windowLength); end != nil; {
+			select {
+			case <-sample.C:
+				p.hold(w.program.readResources())
+			case <-end:
+				end = nil
+			case <-ctx.Done():
+				return
+			}
+		}
+		for kind, p99 := range w.victims.endWindow() {
+			figures[kind] = append(figures[kind], p99)
+		}
+	}
+	p.requests, p.connections, p.events = median(figures[requests]), median(figures[connections]), median(figures[events])
+}
+
+// hold keeps the greatest values.
+func (p *phaseFigures) hold(r heldResources) {
+	p.resources.resident = max(p.resources.resident, r.resident)
+	p.resources.peak = max(p.resources.peak, r.peak)
+	p.resources.descriptors = max(p.resources.descriptors, r.descriptors)
+}
+
+// measureAttack lets the victims live beside the attack.
+func (w *world) measureAttack(ctx context.Context, a attackCase, source string, p *phaseFigures) (launched map[string]int, err error) {
+	from, err := newAttacker(a, w.program, source)
+	if err != nil {
+		return nil, err
+	}
+	attacking := make(chan error, 1)
+	go func() {
+		var err error
+		launched, err = launch(ctx, from)
+		attacking <- err
+	}()
+	wait(ctx, from.Duration-attackWindow*windowLength)
+	w.measurePhase(ctx, attackWindow, p)
+	err = <-attacking
+	p.hold(w.program.readResources())
+	p.resources.resident = p.resources.peak // between the samples, too
+	return launched, err
+}
+
+// launch runs an attack in a process of the lowest priority and returns what it did.
+func launch(ctx context.Context, a *attacker) (map[string]int, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	input, err := json.Marshal(a)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.Duration+grace)
+	defer cancel()
+	command := exec.CommandContext(ctx, "nice", "-n", "19", self, attackCommand)
+	command.Stdin, command.Stderr = bytes.NewReader(input), os.Stderr
+	output, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("the attacker: %w", err)
+	}
+	var launched map[string]int
+	return launched, json.Unmarshal(output, &launched)
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/hack/child"
+)
+
+const (
+	startTimeout = time.Minute // until a program is ready
+	grace        = child.Grace // for a program to stop
+	openFiles    = 3000        // ulimit -n of the program
+	memoryBudget = 256 << 20   // of the program, bytes
+	diskSize     = "320m"      // of the small file system
+)
+
+// program is the server under attack, a process of its own.
+type program struct {
+	process *child.Process
+	failure error  // why it has exited
+	base    string // of the API
+	sandbox string
+	admin   string
+	address string // host:port of the API
+	data    string // its data folder as another process sees it
+}
+
+// builtProgram is the compiled program and the flags that it knows.
+type builtProgram struct {
+	path string
+	help []byte
+}
+
+func buildProgram(ctx context.Context, dir string, flags ...string) (b builtProgram, err error) {
+	// Without cgo, as releases are: the memory limit then covers what the store allocates.
+	if b.path, err = child.BuildProgram(ctx, dir, []string{"CGO_ENABLED=0"}, flags...); err != nil {
+		return b, err
+	}
+	b.help, err = exec.CommandContext(ctx, b.path, "serve", "--help").CombinedOutput()
+	return b, err
+}
+
+// startProgram runs `acclaim serve` under the limits, in dir, and waits until it is
+// ready. With a small disk, its data is on a file system of diskSize, which ends with
+// the process.
+func startProgram(ctx context.Context, b builtProgram, dir, registry string, smallDisk bool) (*program, error) {
+	data := filepath.Join(dir, "data")
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "extensions.yaml")
+	if err := os.WriteFile(file, []byte(registry), 0o600); err != nil {
+		return nil, err
+	}
+	script := fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, openFiles)
+	if smallDisk {
+		script = fmt.Sprintf("mount -t tmpfs -o size=%s tmpfs %q && %s", diskSize, data, script)
+	}
+	args := []string{"-c", script, b.path, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+		"--data-dir", data, "--extensions", file, "--log-level", "warn"}
+	for _, flag := range optionalFlags() {
+		if bytes.Contains(b.help, []byte(flag.name+" ")) {
+			args = append(args, flag.name+"="+flag.value)
+		}
+	}
+	command := exec.CommandContext(ctx, "sh", args...)
+	command.Env = append(os.Environ(), fmt.Sprintf("GOMEMLIMIT=%d", memoryBudget))
+	if smallDisk {
+		command.SysProcAttr = ownMounts()
+	}
+	p, err := startCommand(ctx, command, filepath.Join(dir, "log"))
+	if err != nil {
+		return nil, err
+	}
+	p.data = filepath.Join("/proc", strconv.Itoa(command.Process.Pid), "root", data)
+	return p, nil
+}
+
+// optionalFlag is passed to programs that know it.
+type optionalFlag struct{ name, value string }
+
+func optionalFlags() []optionalFlag {
+	return []optionalFlag{
+		{"--memory-budget", strconv.Itoa(memoryBudget)},
+		{"--trusted-proxies", "192.0.2.1/32"}, // none on this machine, where each address is a client
+		{"--sink-allow-private", "true"},      // the receivers are on this machine
+	}
+}
+
+// startCommand starts a program that prints the ready line and waits for it.
+func startCommand(ctx context.Context, command *exec.Cmd, log string) (*program, error) {
+	file, err := os.Create(log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // the program has its own
+	command.Stderr = file
+	p, err := child.StartProgram(ctx, command, startTimeout)
+	if err != nil {
+		said, _ := os.ReadFile(log)
+		return nil, fmt.Errorf("acclaim serve: %w\n%.2000s", err, said)
+	}
+	return &program{process: p, base: p.Base, sandbox: p.Sandbox, admin: p.Admin, address: p.Host}, nil
+}
+
+func (p *program) stop() error { return p.process.Stop() }
+
+// hasExited reports whether the program ended by itself, and keeps why.
+func (p *program) hasExited() (ended bool) {
+	ended, p.failure = p.process.HasExited()
+	return ended
+}
+
+// heldResources counts the memory and the files of a process.
+type heldResources struct {
+	resident, peak int64 // bytes
+	descriptors    int
+}
+
+// readResources asks the kernel. It returns zeros for a process that has ended.
+func (p *program) readResources() heldResources {
+	folder := filepath.Join("/proc", strconv.Itoa(p.process.Command.Process.Pid))
+	status, _ := os.ReadFile(filepath.Join(folder, "status"))
+	r := parseStatus(string(status))
+	descriptors, _ := os.ReadDir(filepath.Join(folder, "fd"))
+	r.descriptors = len(descriptors)
+	return r
+}
+
+// parseStatus reads VmRSS and VmHWM, which are in KiB.
+func parseStatus(status string) (r heldResources) {
+	for line := range strings.Lines(status) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || !slices.Contains([]string{"VmRSS:", "VmHWM:"}, fields[0]) {
+			continue
+		}
+		kilobytes, _ := strconv.ParseInt(fields[1], 10, 64) // the kernel writes numbers only
+		if fields[0] == "VmRSS:" {
+			r.resident = kilobytes << 10
+		} else {
+			r.peak = kilobytes << 10
+		}
+	}
+	return r
+}
+
+// countStored returns the bytes in the data folder.
+func (p *program) countStored() (sum int64) {
+	_ = filepath.WalkDir(p.data, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // the store has removed it meanwhile
+		}
+		if info, err := entry.Info(); err == nil && !entry.IsDir() {
+			sum += info.Size()
+		}
+		return nil
+	})
+	return sum
+}
+
+// readLiveHeap has the program collect garbage and returns the bytes that are left.
+func (p *program) readLiveHeap(ctx context.Context) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.admin+"/debug/pprof/heap?gc=1&debug=1", nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	profile, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err
+	}
+	_, figure, found := strings.Cut(string(profile), "# HeapAlloc = ")
+	if !found {
+		return 0, errors.New("the heap profile has no HeapAlloc")
+	}
+	figure, _, _ = strings.Cut(figure, "\n")
+	return strconv.ParseInt(figure, 10, 64)
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+	"golang.org/x/sync/errgroup"
+)
+
+// measureGames measures the memory of games that are connected, have authenticated and say
+// nothing, each in a channel of its own; then the time from a vote to its update in one of
+// them.
+func (b *bench) measureGames(ctx context.Context, r *liveReport) (err error) {
+	b.logf("games      connecting %d", b.listeners)
+	p, err := startProcess(ctx, nil, b.binary, "serve", b.registry, filepath.Join(b.dir, "games"),
+		"--gamelink-listen", "127.0.0.1:0", "--connections-per-address", strconv.Itoa(b.listeners+connecting))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.stop()) }()
+	games := make([]*websocket.Conn, b.listeners)
+	defer func() {
+		for _, game := range games {
+			if game != nil {
+				_ = game.CloseNow() // nothing is under way
+			}
+		}
+	}()
+	if games[0], err = connectGame(ctx, p.Games, 0); err != nil { // so that what they share is there before
+		return err
+	}
+	const resident = "process_resident_memory_bytes"
+	before, err := p.client.readMetrics(ctx)
+	if err != nil {
+		return err
+	}
+	group, dialing := errgroup.WithContext(ctx)
+	group.SetLimit(connecting)
+	for i := 1; i < len(games); i++ {
+		group.Go(func() (err error) {
+			games[i], err = connectGame(dialing, p.Games, i)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	after, err := p.client.readMetrics(ctx)
+	if err != nil {
+		return err
+	}
+	for i, game := range games { // each still answers
+		if err := askGame(ctx, game, `{"action":"get","params":{"request_id":1,"target":"channel"}}`); err != nil {
+			return fmt.Errorf("game %d: %w", i, err)
+		}
+	}
+	r.BytesPerGame = (after[resident] - before[resident]) / float64(len(games)-1)
+	r.ToGame, err = measureGameDelay(ctx, p.client, games[0])
+	return err
+}
+
+// measureGameDelay measures the time from a vote in channel 0 until a game there has its
+// update. Each vote is a poll's first.
+func measureGameDelay(ctx context.Context, c *client, game *websocket.Conn) (delaySample, error) {
+	voter, err := broadcasterCredential(0)
+	if err != nil {
+		return delaySample{}, err
+	}
+	latency := newHistogram()
+	for n := range delayRounds {
+		id := fmt.Sprintf("game-%d", n)
+		if err := askGame(ctx, game, fmt.Sprintf(`{"action":"subscribe","params":{"request_id":1,"target":"poll"},"data":{"topic_id":%q}}`, id)); err != nil {
+			return delaySample{}, err
+		}
+		start := time.Now()
+		if err := c.post(ctx, voter, "vote?id="+id, `{"value":1}`); err != nil {
+			return delaySample{}, err
+		}
+		reading, cancel := context.WithTimeout(ctx, grace)
+		_, update, err := game.Read(reading)
+		cancel()
+		if err != nil {
+			return delaySample{}, fmt.Errorf("the update of a vote: %w", err)
+		}
+		if !strings.Contains(string(update), strconv.Quote(id)) {
+			return delaySample{}, fmt.Errorf("the update of a vote in %s is %s", id, update)
+		}
+		if err := latency.RecordValue(time.Since(start).Microseconds()); err != nil {
+			return delaySample{}, err
+		}
+	}
+	return delaySample{P50: float64(latency.ValueAtQuantile(50)), Max: float64(latency.Max())}, nil
+}
+
+// connectGame connects a game of a channel and authenticates it.
+func connectGame(ctx context.Context, address string, number int) (*websocket.Conn, error) {
+	credential, err := broadcasterCredential(number)
+	if err != nil {
+		return nil, err
+	}
+	game, response, err := websocket.Dial(ctx, address+"/0.0.2/"+extension, nil)
+	if response != nil && response.Body != nil {
+		_ = response.Body.Close() // empty
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, token, _ := strings.Cut(credential, " ")
+	return game, askGame(ctx, game, fmt.Sprintf(`{"action":"authenticate","params":{"request_id":0},"data":{"client_id":%q,"jwt":%q}}`, extension, token))
+}
+
+// askGame sends a request and reads its answer.
+func askGame(ctx context.Context, game *websocket.Conn, request string) error {
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	if err := game.Write(ctx, websocket.MessageText, []byte(request)); err != nil {
+		return err
+	}
+	_, answer, err := game.Read(ctx)
+	if err == nil && strings.Contains(string(answer), `"errors"`) {
+		err = fmt.Errorf("%s is refused: %s", request, answer)
+	}
+	return err
+}

@@ -1,0 +1,206 @@
+// The staff console in a real browser, with the keyboard and in a small window, and what
+// overlays show with a key.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { colours, faintTexts, lab, open, readable, wanted } from "./pages.mjs";
+import { productionToken, send, token } from "./program.mjs";
+
+const desk = (width = 1280) => ({ viewport: { width, height: 900 } });
+const shot = (page, name) => page.picture(name, { fullPage: true });
+const row = (page, list, text) => page.locator(`#${list} li`).filter({ hasText: text });
+
+// signedIn opens the console of the sandbox as a broadcaster.
+async function signedIn(t, origin, width) {
+  const broadcaster = await token(origin, { role: "broadcaster" });
+  const page = await open(t, `${origin}/live/staff.html?env=sandbox#access_token=${encodeURIComponent(broadcaster)}`, desk(width));
+  await page.locator("#work").waitFor();
+  assert.equal(new URL(page.url()).hash, "", "the token stays in the address");
+  return { page, broadcaster };
+}
+
+// answers has viewers answer the question "q", each of them once.
+async function answers(origin, texts) {
+  for (const [n, key] of texts.entries()) {
+    await send(origin, await token(origin, { role: "viewer", user_id: String(5000 + n) }), "POST", "/rank?id=q", { key });
+  }
+}
+
+const hostile = ["<img src=x onerror=alert(1)>", "<script>alert(2)</script>", "\u202egnp.live", "Z\u0337\u0322\u0321\u0327a\u0336\u0321lgo", "javascript:alert(3)", "\"'><svg onload=alert(4)>", "W".repeat(250), "עברית then English", "\u0000\u001b[2J"];
+
+test("staff moderates answers with the keyboard, as they come", async (t) => {
+  const { origin } = await lab.serve({ data: "moderation" });
+  const { page } = await signedIn(t, origin);
+  await page.locator("#question").getByLabel("Question").fill("q");
+  await page.keyboard.press("Enter");
+  await page.getByText("What is accepted").click();
+  await page.getByLabel("The same answer").selectOption("nfkc");
+  await page.getByLabel("New answers wait until they are shown").check();
+  await page.getByLabel("Blocked words, one a line").fill("darn\n*heck*");
+  await page.locator("#config button").press("Enter");
+  await page.waitForFunction(() => document.getElementById("message").textContent === "");
+  await answers(origin, ["Zelda", "zelda", "Mario", "Maro", "rude", ...hostile]);
+  await row(page, "held", "Mario").waitFor(); // without a reload
+  await row(page, "held", "lgo").waitFor();
+  assert.equal(await page.locator("#held img, #held script, #held svg").count(), 0);
+  await shot(page, "staff-queue");
+
+  await page.getByRole("button", { name: "Show: Zelda" }).press("Enter");
+  await row(page, "visible", "Zelda").filter({ hasText: "2" }).waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.closest("#held") !== null), true, "the focus is lost");
+  await page.getByRole("button", { name: "Hide: rude" }).press("Enter");
+  await row(page, "hidden", "rude").waitFor();
+  await page.getByRole("button", { name: "Show: Mario" }).press("Enter");
+  await row(page, "visible", "Mario").waitFor();
+  await page.getByRole("button", { name: "Merge: Maro" }).press("Enter");
+  await page.getByText("Choose the answer that “Maro” counts for.").waitFor();
+  await page.getByRole("button", { name: "Into this: Mario" }).press("Enter");
+  await row(page, "visible", "Mario").filter({ hasText: "2" }).waitFor();
+  assert.equal(await row(page, "held", "Maro").count(), 0);
+  await shot(page, "staff-moderated");
+});
+
+test("staff lists polls, hides and shows results, and reads the history", async (t) => {
+  const { origin } = await lab.serve({ data: "polls" });
+  const { page, broadcaster } = await signedIn(t, origin);
+  await page.getByText("There are no such polls.").waitFor();
+  for (const [name, prompt] of [["lunch", "Lunch?"], ["tea", "Tea or coffee?"]]) {
+    await send(origin, broadcaster, "POST", "/vote_config", { id: name, config: { prompt, options: ["Tea", "<b>Coffee</b>"] } });
+  }
+  await row(page, "polls", "Lunch?").waitFor(); // announced
+  const histories = [];
+  page.on("request", (r) => { if (r.url().includes("/vote_history")) histories.push(r.url()); });
+  await page.getByRole("button", { name: "Tea or coffee?: poll tea" }).press("Enter");
+  await page.getByRole("heading", { name: "Tea or coffee?" }).waitFor();
+  const vote = async (n, value) => send(origin, await token(origin, { role: "viewer", user_id: String(6000 + n) }), "POST", "/vote?id=tea", { value });
+  for (const [n, value] of [0, 1, 1].entries()) await vote(n, value);
+  await page.locator("#poll-state").filter({ hasText: "active, 3 votes" }).waitFor();
+  await page.getByRole("row", { name: "<b>Coffee</b> 2" }).waitFor();
+  await page.getByRole("img", { name: /<b>Coffee<\/b> 2, Tea 1$/ }).waitFor(); // the chart goes on by itself
+  assert.equal(histories.length, 1, "requests for the history");
+
+  await page.getByLabel("Viewers see the results").selectOption("afterClose");
+  await page.locator("#visibility button[type=submit]").press("Enter");
+  await page.locator("#poll-state").filter({ hasText: "results hidden from viewers" }).waitFor();
+  await row(page, "polls", "Tea or coffee?").filter({ hasText: "results hidden" }).waitFor();
+  const seen = await send(origin, await token(origin, { role: "viewer" }), "GET", "/vote?id=tea");
+  assert.deepEqual([seen.hidden, seen.count], [true, 0]);
+  await page.getByRole("button", { name: "Read the history again" }).press("Enter");
+  await page.getByRole("img", { name: /<b>Coffee<\/b> 2, Tea 1$/ }).waitFor();
+  assert.equal(await page.locator("#chart polyline").count(), 2);
+  await shot(page, "staff-poll");
+  await page.getByRole("button", { name: "End the poll now" }).press("Enter");
+  await page.locator("#poll-state").filter({ hasText: "expired, 3 votes" }).waitFor();
+  await page.locator("#status").selectOption("expired");
+  await page.waitForFunction(() => document.querySelectorAll("#polls li").length === 1);
+});
+
+test("staff of production makes a key, watches with it and revokes it", async (t) => {
+  const { origin } = await lab.serve({ data: "keys" });
+  const page = await open(t, origin + "/live/staff.html", desk());
+  await page.getByLabel("Client id and token of a broadcaster").fill(await productionToken(lab, "viewer"));
+  await page.getByRole("button", { name: "Sign in" }).press("Enter");
+  await page.getByRole("alert").filter({ hasText: "The JWT role is not allowed" }).waitFor();
+  await page.getByLabel("Client id and token of a broadcaster").fill(await productionToken(lab, "broadcaster"));
+  await page.getByRole("button", { name: "Sign in" }).press("Enter");
+  await page.getByText("There are none.").waitFor();
+  await page.locator("#key").getByLabel("Name").fill("stream PC");
+  await page.locator("#key").getByLabel("Poll or question").fill("lunch");
+  await page.keyboard.press("Enter");
+  await row(page, "keys", "stream PC").filter({ hasText: "lunch" }).waitFor();
+  const address = await page.getByLabel("Address for your broadcast software").inputValue();
+  const overlay = await open(t, address);
+  await overlay.locator("#total").filter({ hasText: "0 votes" }).waitFor();
+  await shot(page, "staff-keys");
+  await page.getByRole("button", { name: "Revoke: stream PC" }).press("Enter");
+  await page.getByText("There are none.").waitFor();
+  await overlay.locator("#state").filter({ hasText: /Reconnecting|ended/ }).waitFor();
+});
+
+test("a staff console fits in a small window, with enough contrast", async (t) => {
+  const { origin } = await lab.serve({ data: "small" });
+  for (const scheme of ["light", "dark"]) {
+    const { page, broadcaster } = await signedIn(t, origin, 360);
+    await page.emulateMedia({ colorScheme: scheme });
+    await send(origin, broadcaster, "POST", "/vote_config", { id: "p", config: { prompt: "Donaudampfschifffahrtsgesellschaftskapitänswitwenrente?", options: ["A", "B"] } });
+    await page.getByRole("button", { name: /poll p$/ }).click();
+    await page.locator("#poll").waitFor();
+    await page.locator("#question").getByLabel("Question").fill("q");
+    await page.getByRole("button", { name: "Open" }).click();
+    await answers(origin, ["W".repeat(200), "short"]);
+    await row(page, "visible", "short").waitFor();
+    await page.getByText("What is accepted").click();
+    await shot(page, `staff-360-${scheme}`);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "360 px are too narrow");
+    assert.deepEqual(await page.evaluate(faintTexts), [], scheme);
+    await page.close();
+  }
+});
+
+test("an overlay shows answers as a cloud of words, and no others, whatever they are", async (t) => {
+  const { origin } = await lab.serve({ data: "cloud" });
+  const broadcaster = await token(origin, { role: "broadcaster" });
+  await send(origin, broadcaster, "POST", "/rank_config?id=q", { normalization: "nfkc" });
+  await send(origin, broadcaster, "POST", "/rank_moderation?id=q", { action: "hide", key: "rude" });
+  const { credential } = await send(origin, broadcaster, "POST", "/overlay_keys", { questions: ["q"] });
+  const address = `${origin}/live/?${new URLSearchParams({ env: "sandbox", question: "q", title: "One word?" })}#access_token=${encodeURIComponent(credential)}`;
+  const pages = [];
+  for (const [name, width, height] of [["small", 320, 180], ["usual", 900, 420], ["tall", 360, 800]]) {
+    const page = await open(t, address);
+    await page.setViewportSize({ width, height });
+    await page.locator("#total").filter({ hasText: "0 answers" }).waitFor();
+    pages.push([name, page]);
+  }
+  const requests = [];
+  pages[0][1].on("request", (r) => requests.push(r.url()));
+  const words = ["Zelda", "Zelda", "zelda", "Mario", "mario", "Tetris", "rude", ...hostile];
+  await answers(origin, words);
+  for (const [name, page] of pages) {
+    await page.locator("#total").filter({ hasText: `${words.length - 1} answers` }).waitFor();
+    await page.picture(`cloud-${name}`);
+    assert.equal(await page.locator("#cloud li[data-leads=true]").textContent(), "Zelda");
+    assert.equal(await page.locator("#cloud img, #cloud script, #cloud svg, #cloud a").count(), 0);
+    assert.equal(await page.locator("#cloud li").filter({ hasText: "rude" }).count(), 0);
+    assert.deepEqual(await page.evaluate(outside), [], name);
+  }
+  assert.deepEqual(requests, [], "requests while it shows answers");
+  for (const { theme, accent } of colours) {
+    const themed = new URL(address);
+    themed.search += `&${new URLSearchParams({ theme, accent })}`;
+    const page = await open(t, String(themed));
+    await wanted(page, "#cloud li", "Tetris");
+    await readable(page, {
+      "h1#title": [], "#total": [], "#cloud li[data-leads=false]": [], "#cloud li[data-leads=true]": ["#cloud li[data-leads=true]"],
+    }, `${theme} ${accent}`);
+    await page.close();
+  }
+});
+
+// outside runs in the page: the words that are not in sight.
+function outside() {
+  const cloud = document.getElementById("cloud").getBoundingClientRect();
+  return [...document.querySelectorAll("#cloud li")].filter((word) => {
+    const box = word.getBoundingClientRect();
+    return box.left < cloud.left - 1 || box.right > cloud.right + 1 || box.top < cloud.top - 1 || box.bottom > cloud.bottom + 1 || box.bottom > innerHeight;
+  }).map((word) => word.textContent);
+}
+
+test("an overlay replays a poll, and then follows it", async (t) => {
+  const { origin } = await lab.serve({ data: "replay" });
+  const broadcaster = await token(origin, { role: "broadcaster" });
+  await send(origin, broadcaster, "POST", "/vote_config", { id: "p", config: { prompt: "Tea or coffee?", options: ["Tea", "Coffee"] } });
+  const vote = async (n) => send(origin, await token(origin, { role: "viewer", user_id: String(7000 + n) }), "POST", "/vote?id=p", { value: 1 });
+  await vote(0);
+  await new Promise((done) => setTimeout(done, 1100)); // a history has a point each second
+  await vote(1);
+  const { credential } = await send(origin, broadcaster, "POST", "/overlay_keys", { polls: ["p"] });
+  const page = await open(t, `${origin}/live/?env=sandbox&poll=p&replay=4#access_token=${encodeURIComponent(credential)}`);
+  await page.locator("#countdown").filter({ hasText: "Replay" }).waitFor();
+  await page.locator("#total").filter({ hasText: "1 vote" }).waitFor();
+  await page.picture("overlay-replay");
+  await page.waitForFunction(() => !document.getElementById("countdown").textContent.includes("Replay"));
+  await page.locator("#total").filter({ hasText: "2 votes" }).waitFor();
+  await vote(2);
+  await page.locator("#total").filter({ hasText: "3 votes" }).waitFor();
+});

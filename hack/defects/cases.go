@@ -1,0 +1,218 @@
+package main
+
+// defectCase is a defect that this project had or nearly had, and a test that finds it.
+type defectCase struct {
+	name  string
+	edits []codeEdit
+	// folder has the test, which is a function or function/subtest.
+	folder, test string
+}
+
+// Folders that several defects are in.
+const (
+	streamFolder   = "services/internal/stream"
+	mongoFolder    = "services/internal/mongostore"
+	pebbleFolder   = "services/internal/pebblestore"
+	documentFolder = "services/internal/document"
+	apiFolder      = "services/internal/httpapi"
+	liveFolder     = "services/internal/live"
+	sinkFolder     = "services/internal/sink"
+	votingFolder   = "services/voting"
+	eventFolder    = "services/internal/event"
+	peerFolder     = "services/internal/peer"
+	rankingFolder  = "services/ranking"
+	appFolder      = "services/internal/app"
+)
+
+func defectCases() []defectCase {
+	all := streamDefects()
+	all = append(all, storeDefects()...)
+	all = append(all, documentDefects()...)
+	all = append(all, eventDefects()...)
+	all = append(all, hiddenDefects()...)
+	all = append(all, answerDefects()...)
+	all = append(all, worldDefects()...)
+	return append(all, accessDefects()...)
+}
+
+func streamDefects() []defectCase {
+	return []defectCase{
+		{"a duplicate key is believed before its chunk can be read", []codeEdit{
+			{streamFolder, "streamLog.commitChunk", "err == nil && l.head.Seq >= chunk.Seq", "err == nil"},
+		}, streamFolder, "TestOccupantThatCannotBeReadYet"},
+		{"callers wait behind an append whose outcome stays unknown", []codeEdit{
+			{streamFolder, "streamLog.pauseSettling", "fault.NothingStored(err) || took > settlePatience", "fault.NothingStored(err)"},
+		}, streamFolder, "TestNobodyWaitsBehindAnUnsettledAppend"},
+		{"a command is refused by a state that is past", []codeEdit{
+			{streamFolder, "streamLog.handleBatch", "l.refreshState(ctx)", "false, error(nil)"},
+		}, streamFolder, "TestSimulation"},
+		{"a later truncation gets the checksum of an earlier one", []codeEdit{
+			{streamFolder, "logRedaction.ensureChecksum", "x.checkpoint >= begun", "false"},
+		}, streamFolder, "TestPausedProcessMeetsALaterTruncation"},
+		{"a snapshot that is being written brings an erased id back", []codeEdit{
+			{streamFolder, "streamLog.saveSnapshot", "l.folds == fold", "l.folds >= fold"},
+		}, streamFolder, "TestEraseMeetsASnapshotBeingWritten"},
+		{"an erasure leaves a snapshot from before it", []codeEdit{
+			{streamFolder, "logRedaction.dropOldSnapshot", "x.last == 0", "x.last >= 0"},
+		}, streamFolder, "TestEraseMeetsALateSnapshot"},
+		{"times fall when the clock steps back", []codeEdit{
+			{streamFolder, "streamLog.nextTime", "max(l.engine.clock.Now().UnixMilli(), l.earliestTime())", "l.engine.clock.Now().UnixMilli()"},
+		}, streamFolder, "TestTimesRiseWhileTheClockStepsBack"},
+		{"a group that arrives twice is counted twice", []codeEdit{
+			{streamFolder, "chunkDraft.findGroup", "stored, known = d.log.window.stored[g.id]", "stored, known = nil, false"},
+		}, streamFolder, "TestSimulation"},
+		{"a group that was refused counts when its first request arrives late", []codeEdit{
+			{streamFolder, "chunkDraft.addGroup", "len(d.entries) > before || c.group.recovery", "len(d.entries) > before"},
+		}, streamFolder, "TestRefusedCommandWhoseRequestIsLate"},
+		{"an answer that was lost is taken for a request that was not sent", []codeEdit{
+			{"services/internal/peer", "memberLink.sendRequest", "wrote.Load()", "false"},
+		}, "services/internal/peer", "TestLostAnswerLeavesTheOutcomeOpen"},
+		{"an erasure sets the number of a poll's deletions to 0", []codeEdit{
+			{votingFolder, "pollRules.Rename", "resets: s.resets", "resets: 0"},
+		}, votingFolder, "TestRedactedHistoriesAddUpToTheSame"},
+		{"the half-life of sums is not that of the log", []codeEdit{
+			{votingFolder, "HalfLife", "time.Minute", "2 * time.Minute"},
+		}, votingFolder, "TestDecay"},
+	}
+}
+
+func storeDefects() []defectCase {
+	return []defectCase{
+		{"a duplicate key that no majority confirms is a conflict", []codeEdit{
+			{mongoFolder, "insertResult", "mongo.IsDuplicateKeyError(failure.WriteError) && result.WriteConcernError != nil", "false"},
+		}, mongoFolder, "TestOutcome"},
+		{"a lookup asks every shard", []codeEdit{
+			{mongoFolder, "Store.filterByID", "s.sharded", "false"},
+		}, mongoFolder, "TestConformanceThroughRouter"},
+		{"a read after an election misses what was acknowledged", []codeEdit{
+			{mongoFolder, "Store.beginRead", "!s.transactions || s.sharded", "true"},
+		}, mongoFolder, "TestReadAfterElectionSeesAll"},
+		{"an election ends a program that starts", []codeEdit{
+			{mongoFolder, "openError", "isDenied(err) || errors.Is(err, errShardKey)", "!mongo.IsNetworkError(err) && !mongo.IsTimeout(err) && !neverSent(err)"},
+		}, mongoFolder, "TestOnlyDeniedAccessIsPermanent"},
+		{"a writer that slept takes a version that was there before", []codeEdit{
+			{mongoFolder, "Store.confirmInserted", "v >= int64(w.Expect)+1+keepVersions", "v < 0"},
+		}, mongoFolder, "TestWriterThatSleptDoesNotWin"},
+		{"several writes are acknowledged and one is lost", []codeEdit{
+			{mongoFolder, "Store.putInSequence", "now.overtaken > 0 && now.written == 0", "now.overtaken > 0"},
+		}, mongoFolder, "TestIncompleteWrite"},
+		{"a write is answered before the disk has it", []codeEdit{
+			{pebbleFolder, "Store.write", "Sync: b.durable", "Sync: false"},
+		}, pebbleFolder, "TestPowerLoss"},
+		{"a store without descriptors refuses all until it starts again", []codeEdit{
+			{pebbleFolder, "Store.retry", "!isShortage(err)", "true"},
+		}, pebbleFolder, "TestDiskFillsUp"},
+		{"an export leaves out a stream without its first chunk", []codeEdit{
+			{"services/internal/transfer", "exporter.writeStream", "head.Seq == 0", "false"},
+		}, "services/internal/transfer", "TestExportOfDamage"},
+	}
+}
+
+func documentDefects() []defectCase {
+	return []defectCase{
+		{"a refusal does not wait for the edit that it rests on", []codeEdit{
+			{documentFolder, "batchPlan.resultOf", "v.err != nil && (v.changes == 0 || err == nil)", "v.err != nil"},
+		}, documentFolder, "TestRefusalWaitsForWhatItRestsOn"},
+		{"several documents are in conflict although one is written", []codeEdit{
+			{documentFolder, "Service.completeWrites", "errors.Is(err, ErrConflict) && s.readBack(ctx, writes[:1]) == lost", "errors.Is(err, ErrConflict)"},
+		}, documentFolder, "TestIncompleteWrites"},
+		{"a write of a document is settled for as long as the database is slow", []codeEdit{
+			{documentFolder, "Service.putWrites", "context.WithTimeout(ctx, settleTimeout)", "context.WithCancel(ctx)"},
+		}, documentFolder, "TestSettlingIsBoundedInTime"},
+	}
+}
+
+func eventDefects() []defectCase {
+	return []defectCase{
+		{"the last update is lost that comes while a poll is read", []codeEdit{
+			{liveFolder, "trackedSource.stopWorking", "s.dirty || s.due || s.hinted > s.head", "s.dirty"},
+		}, liveFolder, "TestUpdatesAreCoalesced"},
+		{"a lease lasts longer for its owner than for the others", []codeEdit{
+			{sinkFolder, "queueLease.acquire", "begun := l.clock.Now()", ""},
+			{sinkFolder, "queueLease.acquire", "begun.Add(span)", "l.clock.Now().Add(span)"},
+		}, sinkFolder, "TestLeaseThatIsWrittenSlowly"},
+		{"a position moves past what a request had no room for", []codeEdit{
+			{sinkFolder, "deliveryQueue.recordOutcome", "p.steps[p.sent-1].After", "p.steps[len(p.steps)-1].After"},
+		}, sinkFolder, "TestEveryMessageIsDelivered"},
+		{"a sink connects to an IPv4 address of this network in its IPv6 form", []codeEdit{
+			{sinkFolder, "isPublic", `a.Unmap().WithZone("")`, "a"},
+		}, sinkFolder, "TestIsPublic"},
+	}
+}
+
+// hiddenDefects show viewers something of hidden results, one for each path.
+func hiddenDefects() []defectCase {
+	return []defectCase{
+		{"GET and POST /vote show hidden results", []codeEdit{
+			{apiFolder, "writeTally", "to.isAudience()", "false"},
+		}, apiFolder, "TestTwins"},
+		{"a vote is answered as if its poll hid nothing", []codeEdit{
+			{votingFolder, "voteCommand.answerFrom", "config: s.hidingConfig()", "config: nil"},
+		}, apiFolder, "TestTwins"},
+		{"a decayed sum shows hidden votes", []codeEdit{
+			{votingFolder, "Statistics.hide", "newStatistics(shown, Decay{})", "newStatistics(shown, s.decay)"},
+		}, apiFolder, "TestTwins"},
+		{"events show hidden results", []codeEdit{
+			{eventFolder, "DiffPoll", "side == Viewers", "false"},
+		}, apiFolder, "TestTwins"},
+		{"ids of events count what only staff receives", []codeEdit{
+			{liveFolder, "eventNumbers.assign", "e.For.Reaches(event.Viewers)", "true"},
+			{liveFolder, "numberOf", "eventNumbers{e.Sequence, e.ViewerSequence}.of(side)", "eventNumbers{e.Sequence, e.Sequence}.of(side)"},
+			{liveFolder, "eventNumbers.assign", "e.ViewerSequence = n.viewers", "e.ViewerSequence = n.staff"},
+		}, apiFolder, "TestTwins"},
+		{"the time of an event tells of a hidden vote", []codeEdit{
+			{liveFolder, "trackedSource.awaitTick", "s.hides && !s.timely", "false"},
+		}, apiFolder, "TestTwins"},
+		{"a history shows hidden results", []codeEdit{
+			{votingFolder, "Service.hidesNow", "!viewer", "true"},
+		}, apiFolder, "TestTwins"},
+		{"GET /vote shows hidden results of the past", []codeEdit{
+			{votingFolder, "Service.TallyAt", "viewer && now.Hidden", "false"},
+			{votingFolder, "Service.TallyAt", "s.hidesNow(ctx, p, v, viewer)", "s.hidesNow(ctx, p, v, false)"},
+		}, apiFolder, "TestTwins"},
+		{"the pub/sub receives hidden results", []codeEdit{
+			{sinkFolder, "pubSubSender.side", "event.Viewers", "event.Staff"},
+		}, sinkFolder, "TestTwinsOnThePlatform"},
+		{"a hidden vote runs the queue of the pub/sub", []codeEdit{
+			{sinkFolder, "concealedPolls.postpone", "!ok", "!ok || true"},
+		}, sinkFolder, "TestTwinsOnThePlatform"},
+	}
+}
+
+// worldDefects are those that the simulation of the whole program finds.
+func worldDefects() []defectCase {
+	return []defectCase{
+		{"a member that was unreachable once stays so", []codeEdit{
+			{peerFolder, "memberLink.probeMember", "l.down.Store(false)", "l.down.Load()"},
+		}, appFolder, "TestSimulation"},
+		{"a program answers a vote before its disk has it", []codeEdit{
+			{pebbleFolder, "Store.write", "Sync: b.durable", "Sync: false"},
+		}, appFolder, "TestSimulation"},
+		{"a vote of unknown outcome has no answer for minutes", []codeEdit{
+			{streamFolder, "internalLimits.withDefaults", "15*time.Second", "15*time.Minute"},
+		}, appFolder, "TestSimulation"},
+		{"several documents are written outside their transaction", []codeEdit{
+			{mongoFolder, "Store.putInTransaction", "s.tryInsert(ctx, w, own)", "s.tryInsert(context.Background(), w, own)"},
+		}, appFolder, "TestSimulation"},
+		{"a document that was written is taken for lost", []codeEdit{
+			{documentFolder, "Service.readBack", "documents[i].ID == w.ID", "false"},
+		}, appFolder, "TestSimulation"},
+	}
+}
+
+func accessDefects() []defectCase {
+	return []defectCase{
+		{"a broadcast ignores its target", []codeEdit{
+			{apiFolder, "API.broadcast", "m.To, err = body.target()", "_, err = body.target()"},
+		}, apiFolder, "TestTargets"},
+		{"a credential is cached before the limiter admits its caller", []codeEdit{
+			{apiFolder, "credentialVerifier.verifyHeader", "found.into = current", "current.verified.Add(digest, found.credential)"},
+		}, apiFolder, "TestOnlyAdmittedCredentialsAreCached"},
+		{"a credential has several spellings", []codeEdit{
+			{apiFolder, "newVerifier", "jwt.WithStrictDecoding()", "jwt.WithTimeFunc(now)"},
+		}, apiFolder, "TestOtherSpellingsOfATokenAreRefused"},
+		{"a claim that is there twice is read by its last value", []codeEdit{
+			{apiFolder, "tokenClaims.UnmarshalJSON", "o.err == nil && hasDoubledMember(payload)", "false"},
+		}, apiFolder, "TestDoubledClaimsAreRefused"},
+	}
+}

@@ -1,0 +1,154 @@
+package extension
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/registry"
+)
+
+// extensionRefField is the field by which the API server and the cache select Polls.
+const extensionRefField = "spec.extensionRef.name"
+
+// pollHold lists the Polls that still need the keys of an Extension whose keys are
+// going.
+type pollHold struct {
+	polls []string // names, sorted
+	// until is the time from which Polls that are not being deleted no longer count;
+	// zero if there are none.
+	until time.Time
+}
+
+// findHolds returns the holds of the Extensions that are being deleted or miss a
+// Secret: whatever goes first, their Polls can still be deleted from the services.
+func (r *Reconciler) findHolds(ctx context.Context, s namespaceState) (map[string]pollHold, error) {
+	holds := map[string]pollHold{}
+	for i := range s.extensions {
+		e := &s.extensions[i]
+		since, going := r.findLoss(e, s.secrets)
+		if !going {
+			continue
+		}
+		hold, err := r.findHold(ctx, e, since.Add(r.GiveUpAfter))
+		if err != nil {
+			return nil, err
+		}
+		if len(hold.polls) > 0 {
+			holds[e.Name] = hold
+		}
+	}
+	return holds, nil
+}
+
+// findLoss reports whether keys of an Extension are going, and since when.
+func (r *Reconciler) findLoss(e *v1alpha1.Extension, contents registry.SecretContents) (since time.Time, going bool) {
+	if !e.DeletionTimestamp.IsZero() {
+		return e.DeletionTimestamp.Time, true
+	}
+	since = r.Now()
+	if c := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.KeysUsable); c != nil && c.Status == metav1.ConditionFalse {
+		since = c.LastTransitionTime.Time
+	}
+	return since, slices.ContainsFunc(registry.SecretNames(e), func(name string) bool {
+		_, exists := contents[name]
+		return !exists
+	})
+}
+
+// findHold lists the Polls whose configuration is to be removed from a service. One
+// that is being deleted gives up by itself; the others count until a time.
+func (r *Reconciler) findHold(ctx context.Context, e *v1alpha1.Extension, until time.Time) (pollHold, error) {
+	var polls v1alpha1.PollList
+	err := r.Client.List(ctx, &polls, client.InNamespace(e.Namespace), client.MatchingFields{extensionRefField: e.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return pollHold{}, err
+	}
+	var hold pollHold
+	for i := range polls.Items {
+		p := &polls.Items[i]
+		if !controllerutil.ContainsFinalizer(p, v1alpha1.PollFinalizer) || p.Spec.DeletionPolicy == v1alpha1.DeletionRetain {
+			continue
+		}
+		if p.DeletionTimestamp.IsZero() {
+			if !r.Now().Before(until) {
+				continue
+			}
+			hold.until = until
+		}
+		hold.polls = append(hold.polls, p.Name)
+	}
+	slices.Sort(hold.polls)
+	return hold, nil
+}
+
+// heldIDs returns the client ids whose published entries stay.
+func (s namespaceState) heldIDs() map[v1alpha1.ID]bool {
+	ids := maps.Clone(s.paused)
+	for i := range s.extensions {
+		if _, held := s.holds[s.extensions[i].Name]; held {
+			ids[s.extensions[i].Spec.ClientID] = true
+		}
+	}
+	return ids
+}
+
+// updateFinalizers claims the Extensions that have no holder, and removes the
+// finalizer from those that are being deleted and that no Poll holds. It drops those
+// that are gone from the state. A failure does not keep the others back.
+func (r *Reconciler) updateFinalizers(ctx context.Context, s *namespaceState) error {
+	var failed []error
+	for i := range s.extensions {
+		e := &s.extensions[i]
+		held, err := r.Instance.Claim(ctx, r.Client, r.Recorder, e, v1alpha1.ExtensionFinalizer)
+		before := e.DeepCopy()
+		_, waits := s.holds[e.Name]
+		if held && !e.DeletionTimestamp.IsZero() && !waits && controllerutil.RemoveFinalizer(e, v1alpha1.ExtensionFinalizer) {
+			err = r.Client.Patch(ctx, e, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		}
+		failed = append(failed, client.IgnoreNotFound(err))
+	}
+	s.extensions = slices.DeleteFunc(s.extensions, func(e v1alpha1.Extension) bool {
+		return !e.DeletionTimestamp.IsZero() && len(e.Finalizers) == 0
+	})
+	return errors.Join(failed...)
+}
+
+// setPausedAside drops the Extensions that are paused from the state: their entries stay
+// as they are published.
+func (r *Reconciler) setPausedAside(s *namespaceState) {
+	s.paused = map[v1alpha1.ID]bool{}
+	s.extensions = slices.DeleteFunc(s.extensions, func(e v1alpha1.Extension) bool {
+		aside := e.DeletionTimestamp.IsZero() && r.Instance.Holds(&e) && r.Instance.IsPaused(r.Recorder, &e)
+		if aside {
+			s.paused[e.Spec.ClientID] = true
+		}
+		return aside
+	})
+}
+
+// describeWait returns the condition Ready of an Extension that Polls hold. Its
+// message stays the same while Polls go: each change is a write.
+func describeWait(e *v1alpha1.Extension, hold pollHold) metav1.Condition {
+	const most = 3
+	c := metav1.Condition{Type: v1alpha1.Ready, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonWaitingForPolls}
+	if stored := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.Ready); stored != nil && stored.Reason == c.Reason {
+		c.Message = stored.Message
+		return c
+	}
+	c.Message = "Polls that are signed with its keys still exist: " + strings.Join(hold.polls[:min(most, len(hold.polls))], ", ")
+	if more := len(hold.polls) - most; more > 0 {
+		c.Message += fmt.Sprintf(" and %d more", more)
+	}
+	return c
+}

@@ -1,0 +1,57 @@
+package status
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+)
+
+// NewCondition returns a condition that is true for a reason or, with a problem,
+// false because of it.
+func NewCondition(kind, reason string, problem *Problem) metav1.Condition {
+	if problem == nil {
+		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason}
+	}
+	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: problem.Reason, Message: problem.Message}
+}
+
+// SetConditions replaces conditions by newer ones, which describe the given
+// generation of the spec.
+func SetConditions(stored *[]metav1.Condition, generation int64, newer ...metav1.Condition) {
+	for _, c := range newer {
+		c.ObservedGeneration = generation
+		meta.SetStatusCondition(stored, c)
+	}
+}
+
+// SetProgress adds Reconciling or Stalled, with the reason of Ready, while that is not
+// true. kstatus takes an object with Stalled for failed.
+func SetProgress(stored *[]metav1.Condition, generation int64) {
+	ready := meta.FindStatusCondition(*stored, v1alpha1.Ready)
+	for kind, applies := range map[string]bool{
+		v1alpha1.Reconciling: ready.Status != metav1.ConditionTrue && !NeedsPerson(ready.Reason),
+		v1alpha1.Stalled:     ready.Status != metav1.ConditionTrue && NeedsPerson(ready.Reason),
+	} {
+		if !applies {
+			meta.RemoveStatusCondition(stored, kind)
+			continue
+		}
+		SetConditions(stored, generation, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: ready.Reason, Message: ready.Message})
+	}
+}
+
+// NeedsPerson reports whether a reason is one that only a person can remove. A missing
+// object is none: it may be on its way.
+func NeedsPerson(reason string) bool {
+	return slices.Contains([]string{
+		v1alpha1.ReasonInvalidKey, v1alpha1.ReasonWeakKey, v1alpha1.ReasonPublicKey, v1alpha1.ReasonSharedKey, v1alpha1.ReasonConflict,
+		v1alpha1.ReasonRegistryFull, v1alpha1.ReasonRegistryNotWritten,
+		v1alpha1.ReasonBackendAmbiguous, v1alpha1.ReasonServiceDisabled,
+		v1alpha1.ReasonInvalidConfiguration, v1alpha1.ReasonDrifted,
+		v1alpha1.ReasonNameTaken, v1alpha1.ReasonObjectRefused, v1alpha1.ReasonNoServices,
+		v1alpha1.ReasonImagePullBackOff, v1alpha1.ReasonPodsRefused, v1alpha1.ReasonProgressDeadlineExceeded,
+	}, reason)
+}

@@ -1,0 +1,78 @@
+package app
+
+import (
+	"net"
+	"net/netip"
+	"runtime"
+
+	"github.com/acclaim-dev/acclaim/services/internal/budget"
+	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
+)
+
+// connectionLimit bounds the connections of a listener, in all and for each address.
+type connectionLimit struct {
+	pool *budget.Pool[netip.Prefix]
+	// perAddress is for the addresses that are no proxy's.
+	perAddress int64
+	proxies    httpapi.TrustedProxies
+}
+
+// limitedListener closes connections over the limit as soon as they are accepted: they
+// take no file descriptor, and clients learn of it at once. (LimitListener of
+// golang.org/x/net/netutil would leave them waiting, and knows no addresses.)
+type limitedListener struct {
+	net.Listener
+	limit connectionLimit
+}
+
+// Accept implements [net.Listener]. The server repeats it after an error such as EMFILE.
+func (l limitedListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		lease := l.limit.leaseFor(conn.RemoteAddr())
+		if lease.Take(1) == nil {
+			return &leasedConn{Conn: conn, lease: lease}, nil
+		}
+		_ = conn.Close() // nothing was written
+	}
+}
+
+func (c connectionLimit) leaseFor(remote net.Addr) *budget.Lease[netip.Prefix] {
+	address, err := netip.ParseAddrPort(remote.String())
+	if err != nil || c.proxies.Includes(address.Addr()) {
+		return c.pool.Lease()
+	}
+	return c.pool.Lease(budget.Claim[netip.Prefix]{Holder: httpapi.ClientNetwork(address.Addr()), Limit: c.perAddress})
+}
+
+// turnBytes is how much a connection reads before others may go first: a small request.
+const turnBytes = 256
+
+// leasedConn holds its lease until it is closed.
+type leasedConn struct {
+	net.Conn
+	lease *budget.Lease[netip.Prefix]
+	read  int // bytes since others went first
+}
+
+// Read implements [net.Conn]. The goroutines of a connection of HTTP/2 that has always
+// something to read pass each frame on among themselves, and keep a processor for ten
+// milliseconds at a time unless they give it up.
+func (c *leasedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.read += n; c.read >= turnBytes {
+		c.read = 0
+		runtime.Gosched()
+	}
+	return n, err
+}
+
+// Close implements [net.Conn].
+func (c *leasedConn) Close() error {
+	err := c.Conn.Close()
+	c.lease.Release()
+	return err
+}

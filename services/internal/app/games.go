@@ -1,0 +1,66 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/gamelink"
+	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+)
+
+// GameLinkService is the service that speaks GameLink, the protocol of games.
+const GameLinkService = "gamelink"
+
+// servesGamesAlone reports whether GameLink is the only service.
+func (c *Config) servesGamesAlone() bool {
+	return len(c.Services) == 1 && c.Services[0].Name == GameLinkService
+}
+
+// startGames starts what games need and this process does not serve: polls and state, whose
+// routes only games reach then.
+func startGames(s *serviceSet) {
+	if !s.games || s.broker != nil {
+		return
+	}
+	s.private = true
+	defer func() { s.private = false }()
+	for _, service := range Services() {
+		if service.Name == httpapi.VotingService || service.Name == httpapi.StateService {
+			service.start(s)
+		}
+	}
+}
+
+// openGames returns the server of GameLink of each environment.
+func (p *Process) openGames() map[tenant.Environment]*gamelink.Server {
+	servers := map[tenant.Environment]*gamelink.Server{}
+	if !p.services.games {
+		return servers
+	}
+	mounts := p.mounts(append(p.services.apis, p.services.hidden...))
+	api := httpapi.NewHandler(mounts...)
+	for _, m := range p.config.Mounts {
+		servers[m.Environment] = gamelink.New(gamelink.Options{
+			Environment: m.Environment, Registry: p.directory.Registry, Now: time.Now, Logger: p.logger,
+			API: api, Base: m.Path, Live: p.services.broker, Pairing: p.services.pairings, Purchases: p.services.purchases, Matches: p.services.matches,
+			Client: func(r *http.Request) (netip.Prefix, bool) { return p.config.TrustedProxies.ClientNetworkOf(r) },
+		})
+	}
+	registerGames(p.metrics, servers)
+	return servers
+}
+
+// closeGames ends the connections of games, which reconnect to another process.
+func (p *Process) closeGames(ctx context.Context) (err error) {
+	for _, server := range p.games {
+		err = errors.Join(err, server.Close(ctx))
+	}
+	if p.gameListener != nil {
+		err = errors.Join(err, p.gameListener.Shutdown(ctx))
+	}
+	return err
+}

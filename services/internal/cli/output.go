@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// output is the destination of an export. A file gets its name only when it is
+// complete: what a failure leaves does not look like an export.
+type output struct {
+	io.Writer
+	file *os.File // nil: the caller closes the writer
+	name string   // the final name of the file, "" if it has it
+}
+
+// openOutput opens a file for writing, or the standard output for "-".
+func openOutput(name string, standard io.Writer) (*output, error) {
+	if name == "-" {
+		return &output{Writer: standard}, nil
+	}
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target
+	}
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // a pipe or a device
+		file, err := os.OpenFile(name, os.O_WRONLY, 0)
+		return &output{Writer: file, file: file}, err
+	}
+	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	return &output{Writer: file, file: file, name: name}, err
+}
+
+// keepIf makes a complete file durable and gives it its name.
+func (o *output) keepIf(complete bool) error {
+	if !complete || o.file == nil {
+		return nil
+	}
+	if o.name == "" {
+		return o.file.Close()
+	}
+	err := errors.Join(o.file.Sync(), o.file.Close())
+	if err == nil {
+		err = os.Rename(o.file.Name(), o.name)
+	}
+	if err == nil {
+		o.file = nil
+	}
+	return err
+}
+
+// discard removes a file that was not kept.
+func (o *output) discard() error {
+	if o.file == nil || o.name == "" {
+		return nil
+	}
+	_ = o.file.Close() // closed already where only the renaming failed
+	return os.Remove(o.file.Name())
+}

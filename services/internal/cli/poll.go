@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/acclaim-dev/acclaim/api/client"
+)
+
+func newPoll() *cobra.Command {
+	var remote remoteFlags
+	cmd := &cobra.Command{
+		Use:     "poll",
+		GroupID: remoteGroup,
+		Short:   "Create, list, watch, close and delete polls of a running service",
+		Long:    "Poll manages the polls of a channel.\n\n" + remoteHelp,
+		Example: `  export ACCLAIM_TOKEN="$(acclaim token --extension sample-extension --role broadcaster --channel 1 --user 1)"
+  acclaim poll create lunch --prompt "What is for lunch?" --option Soup --option Salad --duration 5m
+  acclaim poll watch lunch`,
+	}
+	remote.registerAll(cmd)
+	cmd.AddCommand(newPollCreate(&remote), newPollList(&remote), newPollResults(&remote), newPollWatch(&remote), newPollClose(&remote), newPollDelete(&remote))
+	return cmd
+}
+
+// newPollCommand returns a command about a poll, whose id shells complete.
+func newPollCommand(remote *remoteFlags, use, short string, run func(cmd *cobra.Command, c *client.Client, id string) error) *cobra.Command {
+	return &cobra.Command{
+		Use:   use + " ID",
+		Short: short,
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := remote.open()
+			if err != nil {
+				return err
+			}
+			return run(cmd, c, args[0])
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, start string) (ids []string, _ cobra.ShellCompDirective) {
+			c, err := remote.open()
+			if err != nil || len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), 3*time.Second)
+			defer cancel()
+			polls, err := c.ListPolls(ctx, url.Values{"prefix": {start}})
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveError
+			}
+			for _, p := range polls {
+				ids = append(ids, cobra.CompletionWithDesc(p.ID, p.Prompt))
+			}
+			return ids, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
+
+func newPollCreate(remote *remoteFlags) *cobra.Command {
+	config := client.PollConfig{DistinctOptionsPerUser: 1, TotalVotesPerUser: 1, VotesPerOption: 1}
+	var (
+		duration, delay time.Duration
+		replace         bool
+	)
+	cmd := newPollCommand(remote, "create", "Configure a poll", func(cmd *cobra.Command, c *client.Client, id string) error {
+		if _, found, err := c.ReadPollConfig(cmd.Context(), id); err != nil {
+			return err
+		} else if found && !replace {
+			return fmt.Errorf("the poll %q exists; --replace gives it this configuration and keeps its votes", id)
+		}
+		if delay > 0 {
+			config.StartsAt = time.Now().Add(delay).Unix()
+		}
+		if duration > 0 {
+			config.EndsAt = time.Now().Add(delay + duration).Unix()
+		}
+		if err := c.ConfigurePoll(cmd.Context(), id, config); err != nil {
+			return err
+		}
+		return printPolls(cmd, remote, c, id)
+	})
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	f := cmd.Flags()
+	f.StringVar(&config.Prompt, "prompt", "", "the question")
+	f.StringArrayVar(&config.Options, "option", nil, "text of an option; repeat it for each")
+	f.DurationVar(&delay, "delay", 0, "time until the poll begins, such as 30s")
+	f.DurationVar(&duration, "duration", 0, "time from its beginning to its end, such as 5m; 0: it has none")
+	f.BoolVar(&config.Global, "global", false, "make it a poll of all channels, whose id begins with \"global\"")
+	f.BoolVar(&config.UserIDVoting, "user-id-voting", false, "count each shared user id once, on all devices")
+	f.BoolVar(&config.LoggedInOnly, "logged-in-only", false, "count only viewers who are logged in")
+	f.StringVar(&config.ResultsVisibility, "results", "", "who sees results: always, afterVote, afterClose or staff")
+	f.BoolVar(&config.ShowCount, "show-count", false, "show the number of votes while results are hidden")
+	f.Int64Var(&config.TotalVotesPerUser, "votes-per-user", 1, "votes of a viewer")
+	f.Int64Var(&config.DistinctOptionsPerUser, "options-per-user", 1, "options that a viewer may choose")
+	f.Int64Var(&config.VotesPerOption, "votes-per-option", 1, "votes of a viewer for one option")
+	f.BoolVar(&replace, "replace", false, "replace the configuration of a poll that exists")
+	return cmd
+}
+
+func newPollList(remote *remoteFlags) *cobra.Command {
+	var status, prefix string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the configured polls",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := remote.open()
+			if err != nil {
+				return err
+			}
+			query := url.Values{}
+			for name, value := range map[string]string{"status": status, "prefix": prefix} {
+				if value != "" {
+					query.Set(name, value)
+				}
+			}
+			polls, err := c.ListPolls(cmd.Context(), query)
+			if err != nil {
+				return err
+			}
+			return remote.writeValue(cmd.OutOrStdout(), polls, func(table *strings.Builder) { drawPolls(table, polls) })
+		},
+	}
+	cmd.Flags().StringVar(&status, "status", "", "only polls that are pending, active or expired")
+	cmd.Flags().StringVar(&prefix, "prefix", "", "only polls whose id begins so")
+	return cmd
+}
+
+func newPollClose(remote *remoteFlags) *cobra.Command {
+	return newPollCommand(remote, "close", "End a poll now", func(cmd *cobra.Command, c *client.Client, id string) error {
+		p, err := c.ReadPoll(cmd.Context(), id)
+		if err != nil {
+			return err
+		}
+		p.EndsAt = -1
+		if err := c.ConfigurePoll(cmd.Context(), id, p.PollConfig); err != nil {
+			return err
+		}
+		return printPolls(cmd, remote, c, id)
+	})
+}
+
+func newPollDelete(remote *remoteFlags) *cobra.Command {
+	return newPollCommand(remote, "delete", "Delete a poll's configuration and its votes; the log stays", func(cmd *cobra.Command, c *client.Client, id string) error {
+		return c.DeletePoll(cmd.Context(), id)
+	})
+}
+
+// printPolls prints a poll as the list does.
+func printPolls(cmd *cobra.Command, remote *remoteFlags, c *client.Client, id string) error {
+	p, err := c.ReadPoll(cmd.Context(), id)
+	if err != nil {
+		return err
+	}
+	return remote.writeValue(cmd.OutOrStdout(), p, func(table *strings.Builder) { drawPolls(table, []client.Poll{p}) })
+}
+
+func drawPolls(table *strings.Builder, polls []client.Poll) {
+	fmt.Fprintln(table, "ID\tSTATUS\tENDS\tOPTIONS\tPROMPT")
+	for _, p := range polls {
+		status := p.Status
+		if p.Disabled {
+			status += ", disabled"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", p.ID, status, formatTime(p.EndsAt), len(p.Options), toPlain(p.Prompt))
+	}
+}
+
+// formatTime returns a time in Unix seconds for people.
+func formatTime(seconds int64) string {
+	if seconds == 0 {
+		return "-"
+	}
+	return time.Unix(seconds, 0).Format(time.RFC3339)
+}

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/acclaim-dev/acclaim/api/client"
+)
+
+// The environment variables that stand for flags which are not set.
+const (
+	serverVariable = "ACCLAIM_SERVER"
+	tokenVariable  = "ACCLAIM_TOKEN"
+)
+
+const remoteHelp = `The command calls a service that runs at --server, with a credential: the value of an
+Authorization header in --token-file or $` + tokenVariable + `, as ` + "`acclaim token`" + ` prints it, or
+tokens that it signs itself with a key of the extension in --key-file.`
+
+// remoteFlags name a service, a credential for it and the form of the output.
+type remoteFlags struct {
+	server, token, tokenFile, keyFile, extension, channel, role, user string
+
+	form string
+}
+
+// registerAll adds the flags to a command and to those below it.
+func (r *remoteFlags) registerAll(cmd *cobra.Command) {
+	f := cmd.PersistentFlags()
+	f.StringVar(&r.server, "server", "", "base address of the API (default $"+serverVariable+" or http://127.0.0.1:8080/v1)")
+	f.StringVar(&r.token, "token", "", "value of the Authorization header; other users of this machine can see it (default $"+tokenVariable+")")
+	f.StringVar(&r.tokenFile, "token-file", "", "file that holds it")
+	f.StringVar(&r.keyFile, "key-file", "", "file with a key of the extension, base64 as in the registry, to sign with")
+	f.StringVar(&r.extension, "extension", "", "with --key-file, client id of the extension")
+	f.StringVar(&r.channel, "channel", "", "with --key-file, channel id")
+	f.StringVar(&r.role, "role", "backend", "with --key-file, role: backend, admin or broadcaster")
+	f.StringVar(&r.user, "user", "", "with --key-file, user id of the admin or the broadcaster")
+	f.StringVarP(&r.form, "output", "o", tableForm, "form of the output: table, json or yaml")
+	for name, values := range map[string][]string{"output": {tableForm, jsonForm, yamlForm}, "role": {"backend", "admin", "broadcaster"}} {
+		if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+			panic(err) // the flags are defined above
+		}
+	}
+	cmd.MarkFlagsMutuallyExclusive("token", "token-file", "key-file")
+}
+
+// open returns a client for the service.
+func (r *remoteFlags) open() (*client.Client, error) {
+	if r.form != tableForm && r.form != jsonForm && r.form != yamlForm {
+		return nil, fmt.Errorf("--output must be table, json or yaml, not %q", r.form)
+	}
+	credentials, err := r.credentials()
+	if err != nil {
+		return nil, err
+	}
+	server := cmp.Or(r.server, os.Getenv(serverVariable), "http://127.0.0.1:8080/v1")
+	if !strings.HasPrefix(server, "http://") && !strings.HasPrefix(server, "https://") {
+		return nil, fmt.Errorf("--server must be an address such as https://acclaim.example/v1, not %q", server)
+	}
+	return client.New(server, credentials, client.Options{}), nil
+}
+
+func (r *remoteFlags) credentials() (client.Credentials, error) {
+	if r.keyFile != "" {
+		text, err := os.ReadFile(r.keyFile)
+		if err != nil {
+			return nil, err
+		}
+		key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(text)))
+		if err != nil || len(key) == 0 {
+			return nil, fmt.Errorf("--key-file: %s holds no key in base64", r.keyFile)
+		}
+		if r.extension == "" {
+			return nil, errors.New("--key-file needs --extension")
+		}
+		signer := client.Signer{ClientID: r.extension, Keys: [][]byte{key}, Role: r.role, Channel: r.channel, UserID: r.user, Lifetime: 10 * time.Minute}
+		return signer.Credentials, nil
+	}
+	token := cmp.Or(r.token, os.Getenv(tokenVariable))
+	if r.tokenFile != "" {
+		text, err := os.ReadFile(r.tokenFile)
+		if err != nil {
+			return nil, err
+		}
+		token = string(text)
+	}
+	if token = strings.TrimSpace(token); token == "" {
+		return nil, errors.New("--token-file, --key-file or $" + tokenVariable + " is needed")
+	}
+	return client.UseToken(token), nil
+}
+
+// The forms of the output.
+const (
+	tableForm = "table"
+	jsonForm  = "json"
+	yamlForm  = "yaml"
+)
+
+// writeValue writes a value as JSON or YAML, or as the table that draw makes.
+func (r *remoteFlags) writeValue(w io.Writer, value any, draw func(table *strings.Builder)) error {
+	switch r.form {
+	case jsonForm:
+		return json.NewEncoder(w).Encode(value)
+	case yamlForm:
+		text, err := yaml.Marshal(value)
+		if err == nil {
+			_, err = w.Write(text)
+		}
+		return err
+	}
+	var text strings.Builder
+	draw(&text)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if _, err := io.WriteString(table, text.String()); err != nil {
+		return err
+	}
+	return table.Flush()
+}

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/sandbox"
+)
+
+func newToken() *cobra.Command {
+	var (
+		g                                    sandbox.Grant
+		extension, environment, registryFile string
+	)
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Print an Authorization header value for an extension",
+		Long: fmt.Sprintf(`Token prints the value of an Authorization header, signed with the newest active
+key that the registry has for the extension. It is good for %v.`, sandbox.Lifetime),
+		Example: `  acclaim token --extension sample-extension --role viewer --channel 1 --user 42
+  curl -H "Authorization: $(acclaim token --extension sample-extension --role backend --channel 1)" …`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			env, err := tenant.ParseEnvironment(environment)
+			if err != nil {
+				return err
+			}
+			directory, err := tenant.Open(registryFile, nil)
+			if err != nil {
+				return err
+			}
+			known, ok := directory.Registry().ByClientID(extension)
+			if !ok {
+				return fmt.Errorf("the registry %s has no extension %q", registryFile, extension)
+			}
+			if g.OpaqueID == "" {
+				g.OpaqueID = opaqueID(g.UserID)
+			}
+			header, err := authorization(known, env, g)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), header)
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&extension, "extension", "", "client id of the extension")
+	f.StringVar(&g.Role, "role", "", "viewer, broadcaster, admin or backend")
+	f.StringVar(&g.ChannelID, "channel", "", "channel id")
+	f.StringVar(&g.UserID, "user", "", "shared user id; without it the viewer has not shared one")
+	f.StringVar(&g.OpaqueID, "opaque", "", "opaque user id (default U and the user id, or A and random characters)")
+	f.StringVar(&environment, "environment", string(tenant.Production), "production or sandbox")
+	f.StringVar(&registryFile, "extensions", extensionsFile, "extension registry")
+	for _, name := range []string{"extension", "role", "channel"} {
+		if err := cmd.MarkFlagRequired(name); err != nil {
+			panic(err) // the flags are defined above
+		}
+	}
+	return cmd
+}
+
+func opaqueID(userID string) string {
+	if userID == "" {
+		return sandbox.NewAnonymousID()
+	}
+	return sandbox.UserOpaqueID(userID)
+}
+
+// authorization returns the value of an Authorization header for the grant.
+func authorization(extension *tenant.Extension, environment tenant.Environment, g sandbox.Grant) (string, error) {
+	now := time.Now()
+	secret, ok := extension.SigningSecret(environment, now)
+	if !ok {
+		return "", fmt.Errorf("%s has no active %s secret", extension.ClientID, environment)
+	}
+	g.ExtensionID, g.Stage = extension.ClientID, string(environment)
+	token, err := sandbox.IssueToken(g, secret.Value, now)
+	if err != nil {
+		return "", fmt.Errorf("sign the token: %w", err)
+	}
+	return extension.ClientID + " " + token, nil
+}

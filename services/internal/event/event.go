@@ -1,0 +1,217 @@
+// Package event defines the events of the program: their names, targets and
+// envelopes, the sources that they come from, and what changes in a source between
+// two reads.
+//
+//	commits ── Notifier ──▶ live.Broker ──┐
+//	              │                       ├─▶ Reader ── one read ──▶ diff ──▶ events
+//	              └───────▶ sink.Manager ─┘              (shared)
+//
+// A source is a poll, a document, a feed of messages, a buffer or a question. An audience has
+// [Knowledge] of a source: what the last event told it. The diff functions compare
+// that knowledge with a new read and return the events that lead from one to the
+// other, each with the knowledge that follows it. They are pure, so that packages
+// live and sink find the same changes, and a delivery that fails is computed again.
+//
+// The package may not know HTTP or a database. It starts no goroutine.
+package event
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
+	"github.com/acclaim-dev/acclaim/services/message"
+)
+
+// Names of events. The id of the poll, buffer or question follows those that end with a colon. Clients compare them to
+// the letter.
+const (
+	voteUpdate           = "vote_update:"
+	voteDelete           = "vote_delete:"
+	pollUpdate           = "poll_update:"
+	accumulate           = "accumulate:"
+	rankUpdate           = "rank_update:"
+	channelStateUpdate   = "channel_state_update"
+	extensionStateUpdate = "extension_state_update"
+
+	channelConfigUpdate   = "channel_config_update"
+	extensionConfigUpdate = "extension_config_update"
+	// PairingUpdate tells games that the pairings of their channel have changed.
+	PairingUpdate = "pairing_update"
+	// overlayUpdate is about the overlay keys of a channel. It leaves no process.
+	overlayUpdate = "overlay_update"
+	// Resync tells its audience that it missed too much and must read everything
+	// again.
+	Resync = "resync"
+)
+
+// Targets of events, as the streaming platform calls them.
+const (
+	targetBroadcast = "broadcast"
+	targetGlobal    = "global"
+	targetWhisper   = "whisper-" // the opaque id of the viewer follows
+)
+
+// Audience is a channel or, if Global, a whole extension.
+type Audience struct {
+	Environment, Extension, Channel string
+	Global                          bool
+}
+
+// IsMessageName reports whether a message may have a name that begins with prefix.
+// The other names belong to events about polls and documents.
+func IsMessageName(prefix string) bool {
+	return strings.HasPrefix(prefix, "json_store_update") || !message.IsReserved(prefix)
+}
+
+// PollPrefix returns the poll ids that a prefix of event names stands for: those
+// that begin with id. ok is false where the prefix stands for no poll's event.
+func PollPrefix(prefix string) (id string, ok bool) {
+	for _, kind := range []string{voteUpdate, voteDelete, pollUpdate} {
+		if id, ok := strings.CutPrefix(prefix, kind); ok {
+			return id, true
+		}
+		if strings.HasPrefix(kind, prefix) {
+			return "", true
+		}
+	}
+	return "", false
+}
+
+// PollNames returns the names of the events about a poll, or what matches those about all
+// polls for the id *.
+func PollNames(id string) []string {
+	return []string{voteUpdate + id, pollUpdate + id, voteDelete + id}
+}
+
+// RankName returns the name of the events about a question.
+func RankName(id string) string { return rankUpdate + id }
+
+// PollID returns the id of the poll that an event of the given name is about.
+func PollID(name string) (id string, ok bool) {
+	for _, kind := range []string{voteUpdate, voteDelete, pollUpdate} {
+		if id, ok := strings.CutPrefix(name, kind); ok && id != "" {
+			return id, true
+		}
+	}
+	return "", false
+}
+
+// Sight is the part of a poll that a side of its audience sees (section 2.9).
+type Sight int
+
+// The sights. An event for Everyone is the same for both sides.
+const (
+	Everyone Sight = iota
+	// Staff sees everything.
+	Staff
+	// Viewers see no hidden results.
+	Viewers
+)
+
+// Reaches reports whether an event for a sight is for the given side, Staff or Viewers.
+func (s Sight) Reaches(side Sight) bool { return s == Everyone || s == side }
+
+// Event is one change, addressed to an audience or to one viewer in it. It does not
+// change after its creation, but for its numbers.
+type Event struct {
+	Audience Audience
+	// To is the opaque id of the only viewer that receives the event; empty: all do.
+	To string
+	// Name lacks the environment and the extension, which the envelope has.
+	Name string
+	// Data is compact JSON.
+	Data json.RawMessage
+	// Message is the number of a message in its feed, 0 for all other events.
+	Message uint64
+	// Whisper reports that the message is from a feed of whispers.
+	Whisper bool
+	// Games reports that only games receive the event.
+	Games bool
+	// Overlays reports that the event is only for the streams of overlay keys, which check
+	// their credential and send nothing.
+	Overlays bool
+	// For tells who receives the event, of the audience.
+	For Sight
+	// Named reports that only a topic which is the event's name includes it.
+	Named bool
+	// Sequence is the event's number in the broker that published it, 0 before;
+	// ViewerSequence that among the events which viewers may receive, 0 for any other.
+	Sequence, ViewerSequence uint64
+
+	span   *bufferSpan // nil unless the source is a buffer
+	source string      // name of the source
+	place  []uint64    // where in the source's history the event belongs
+
+	encode   sync.Once
+	envelope []byte
+}
+
+// NewResync returns a resync event for an audience.
+func NewResync(a Audience) *Event { return &Event{Audience: a, Name: Resync, Data: []byte("{}")} }
+
+// Target returns "broadcast", "global" or "whisper-" and an opaque id.
+func (e *Event) Target() string {
+	switch {
+	case e.To != "":
+		return WhisperTarget(e.To)
+	case e.Audience.Global:
+		return targetGlobal
+	}
+	return targetBroadcast
+}
+
+// WhisperTarget returns the target of what is sent to one viewer.
+func WhisperTarget(id string) string { return targetWhisper + id }
+
+// IsFrom reports whether the event is about the source of a name.
+func (e *Event) IsFrom(source string) bool { return e.source == source }
+
+// ID identifies the event: computed again from the same read, it is the same.
+func (e *Event) ID() string {
+	text := fmt.Appendf(nil, "%s %s", e.source, e.Name)
+	for _, p := range e.place {
+		text = fmt.Appendf(text, " %d", p)
+	}
+	sum := sha256.Sum256(append(text, '\n'))
+	return base64.RawURLEncoding.EncodeToString(sum[:18])
+}
+
+// envelopeJSON is an event as JSON. Target and channel are for receivers that do not
+// know them otherwise.
+type envelopeJSON struct {
+	Event   string          `json:"event"`
+	Data    json.RawMessage `json:"data"`
+	Target  string          `json:"target,omitempty"`
+	Channel string          `json:"channel,omitempty"`
+}
+
+// Envelope returns the event's name and data as JSON on one line. Many goroutines
+// may call it; it is encoded once. Callers do not change it.
+func (e *Event) Envelope() []byte {
+	e.encode.Do(func() { e.envelope = EncodeJSON(envelopeJSON{Event: e.fullName(), Data: e.Data}) })
+	return e.envelope
+}
+
+// AddressedEnvelope returns the envelope with the event's target and channel.
+func (e *Event) AddressedEnvelope() []byte {
+	return EncodeJSON(envelopeJSON{Event: e.fullName(), Data: e.Data, Target: e.Target(), Channel: e.Audience.Channel})
+}
+
+func (e *Event) fullName() string {
+	return e.Audience.Environment + ":" + e.Audience.Extension + ":" + e.Name
+}
+
+// EncodeJSON encodes a value that always encodes, such as strings and valid JSON, on
+// one line.
+func EncodeJSON(v any) []byte {
+	encoded, err := exactjson.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return encoded
+}

@@ -1,0 +1,183 @@
+package gamelink
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/acclaim-dev/acclaim/services/internal/budget"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+)
+
+// Codes with which the server closes a connection, beside those of the protocol.
+const closedRevoked websocket.StatusCode = 4001 // the credential has ended
+
+// connection is one game. One goroutine reads and answers its requests, another writes, and
+// each subscription has one more.
+type connection struct {
+	server    *Server
+	socket    *websocket.Conn
+	extension *tenant.Extension
+	request   *http.Request // the upgrade: its address stands for the client's
+	client    netip.Prefix
+	stranger  *budget.Lease[netip.Prefix] // until it is authenticated
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	once   sync.Once
+
+	// For the goroutine that reads.
+	wrong         int // PINs
+	subscriptions map[topicKey]feed
+	watch         *subscription // of the pairing
+	expiry        *time.Timer
+
+	mu       sync.Mutex
+	identity *identity // nil before authentication
+	pending  [][]byte
+	bytes    int
+	ready    chan struct{} // 1: pending is not empty
+
+	polls pollMemory
+}
+
+func newConnection(s *Server, socket *websocket.Conn, extension *tenant.Extension, r *http.Request, client netip.Prefix) *connection {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // the context of the upgrade ends with its handler
+	return &connection{
+		ctx: ctx, cancel: cancel,
+		server: s, socket: socket, extension: extension, request: r, client: client,
+		subscriptions: map[topicKey]feed{}, ready: make(chan struct{}, 1),
+		polls: pollMemory{known: map[string]pollKnowledge{}},
+	}
+}
+
+// run serves the connection until it ends.
+func (c *connection) run() {
+	var work sync.WaitGroup
+	work.Go(c.writeAll)
+	work.Go(c.ping)
+	for {
+		kind, message, err := c.socket.Read(c.ctx)
+		if err != nil {
+			break
+		}
+		if kind != websocket.MessageText {
+			c.end(websocket.StatusUnsupportedData, "messages are text")
+			break
+		}
+		c.handle(message)
+	}
+	c.cancel()
+	c.closeSubscriptions()
+	c.unwatch()
+	_ = c.socket.CloseNow()
+	work.Wait()
+}
+
+// handle answers one message.
+func (c *connection) handle(message []byte) {
+	c.server.counters.requests.Add(1)
+	request, err := decodeRequest(message)
+	var data any
+	if err == nil {
+		data, err = c.dispatch(request)
+	}
+	if c.ctx.Err() != nil {
+		return // it was closed instead of answered
+	}
+	answer := serverMessage{Meta: meta{request.id, request.action, request.target, c.server.options.Now().UnixMilli()}, Data: data}
+	if err != nil {
+		answer.Data, answer.Errors = nil, []gameErrorEntry{errorEntry(err)}
+	}
+	c.send(encodeASCII(answer))
+}
+
+// push sends what no request asked for.
+func (c *connection) push(target string, data any) {
+	c.server.counters.pushes.Add(1)
+	c.send(encodeASCII(serverMessage{Meta: meta{pushID, "update", target, c.server.options.Now().UnixMilli()}, Data: data}))
+}
+
+// send queues a message. A client that does not read is cut off.
+func (c *connection) send(message []byte) {
+	c.mu.Lock()
+	c.pending, c.bytes = append(c.pending, message), c.bytes+len(message)
+	slow := c.bytes > maxPending
+	c.mu.Unlock()
+	if slow {
+		c.cutOff("the client does not read")
+		return
+	}
+	select {
+	case c.ready <- struct{}{}:
+	default:
+	}
+}
+
+// cutOff ends a connection whose client would not receive a reason.
+func (c *connection) cutOff(reason string) {
+	c.once.Do(func() {
+		c.server.counters.slow.Add(1)
+		c.server.options.Logger.Info("a game was cut off", "extension", c.extension.ClientID, "reason", reason)
+		c.cancel()
+	})
+}
+
+// end closes the connection with a code and a reason that its client receives.
+func (c *connection) end(code websocket.StatusCode, reason string) {
+	c.once.Do(func() {
+		_ = c.socket.Close(code, reason)
+		c.cancel()
+	})
+}
+
+// writeAll writes what is pending, in order.
+func (c *connection) writeAll() {
+	for {
+		select {
+		case <-c.ready:
+		case <-c.ctx.Done():
+			return
+		}
+		c.mu.Lock()
+		batch := c.pending
+		c.pending = nil
+		c.mu.Unlock()
+		for _, message := range batch {
+			ctx, cancel := context.WithTimeout(c.ctx, writeTimeout)
+			err := c.socket.Write(ctx, websocket.MessageText, message)
+			cancel()
+			if err != nil {
+				c.cutOff("a write took too long or failed")
+				return
+			}
+			c.mu.Lock()
+			c.bytes -= len(message)
+			c.mu.Unlock()
+		}
+	}
+}
+
+// ping drops a connection that is silent.
+func (c *connection) ping() {
+	ticker := time.NewTicker(pingEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-c.ctx.Done():
+			return
+		}
+		ctx, cancel := context.WithTimeout(c.ctx, silentFor)
+		err := c.socket.Ping(ctx)
+		cancel()
+		if err != nil {
+			c.cutOff("the client is silent")
+			return
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package gamelink
+
+import (
+	"net/http"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+)
+
+// handler answers a request of an authenticated connection.
+type handler func(c *connection, r *gameRequest) (any, error)
+
+// handlers returns the handler of each action and target.
+func handlers() map[[2]string]handler {
+	all := map[[2]string]handler{
+		{"create", "poll"}: (*connection).createPoll, {"get", "poll"}: (*connection).getPoll,
+		{"delete", "poll"}: (*connection).deletePoll, {"reconfigure", "poll"}: (*connection).reconfigurePoll,
+		{"subscribe", "poll"}: (*connection).subscribePoll, {"unsubscribe", "poll"}: (*connection).unsubscribePoll,
+
+		{"get", "config"}: (*connection).getConfig, {"set", "config"}: (*connection).setConfig, {"patch", "config"}: (*connection).patchConfig,
+		{"subscribe", "config"}: (*connection).subscribeConfig, {"unsubscribe", "config"}: (*connection).unsubscribeConfig,
+
+		{"broadcast", ""}: (*connection).broadcast,
+
+		{"subscribe", "datastream"}: (*connection).subscribeDatastream, {"unsubscribe", "datastream"}: (*connection).unsubscribeDatastream,
+
+		{"get", "transaction"}: (*connection).getTransactions, {"validate", "transaction"}: (*connection).validateTransaction,
+		{"refund", "transaction"}: (*connection).refundTransaction,
+
+		{"subscribe", "matchmaking"}: answerOK, {"unsubscribe", "matchmaking"}: answerOK,
+		{"clear", "matchmaking"}: answerOK, {"remove", "matchmaking"}: answerOK,
+		{"get", "drops"}: getDrops, {"validate", "drops"}: validateDrop,
+
+		{"set", "gameMetadata"}: (*connection).setMetadata, {"set", "gatewayActions"}: (*connection).setActions,
+		{"set", "gatewayActionState"}: (*connection).setActionState,
+
+		{"create", "match"}: (*connection).createMatch, {"keepalive", "match"}: (*connection).keepMatch,
+		{"add_channels", "match"}: (*connection).addChannels, {"remove_channels", "match"}: (*connection).removeChannels,
+		{"broadcast", "match"}: (*connection).broadcastMatch,
+
+		{"create", "match_poll"}: (*connection).createMatchPoll, {"delete", "match_poll"}: (*connection).deleteMatchPoll,
+		{"reconfigure", "match_poll"}: (*connection).reconfigureMatchPoll,
+		{"subscribe", "match_poll"}:   (*connection).subscribeMatch, {"unsubscribe", "match_poll"}: (*connection).unsubscribeMatch,
+	}
+	for _, target := range []string{"state", "channel", "extension"} {
+		all[[2]string{"get", target}], all[[2]string{"set", target}] = (*connection).getState, (*connection).setState
+		all[[2]string{"patch", target}], all[[2]string{"update", target}] = (*connection).patchState, (*connection).patchState
+		all[[2]string{"subscribe", target}], all[[2]string{"unsubscribe", target}] = (*connection).subscribeState, (*connection).unsubscribeState
+	}
+	for _, target := range []string{"twitchPurchaseBits", "transaction", "transaction_complete", "transaction_completed"} {
+		all[[2]string{"subscribe", target}], all[[2]string{"unsubscribe", target}] = (*connection).subscribePurchases, (*connection).unsubscribePurchases
+	}
+	return all
+}
+
+// dispatch returns the data of the answer to a request.
+func (c *connection) dispatch(r *gameRequest) (any, error) {
+	switch {
+	case r.action == "authenticate" && r.target == "":
+		return c.authenticate(r)
+	case r.action == "subscribe" && r.target == "authentication":
+		return done{true}, nil
+	case c.identity == nil:
+		return nil, refuse(http.StatusForbidden, "The connection is not authenticated")
+	case r.isOfMatches() && !c.identity.isServer():
+		return nil, errNotServer()
+	}
+	handle, ok := handlers()[[2]string{r.action, r.target}]
+	if !ok {
+		return nil, refuse(http.StatusNotFound, "Unknown action or target")
+	}
+	return handle(c, r)
+}
+
+func answerOK(*connection, *gameRequest) (any, error) { return done{true}, nil }
+
+// dropList is the answer to a request for drops: there are none here.
+type dropList struct {
+	Drops []struct{} `json:"drops"`
+}
+
+func getDrops(_ *connection, r *gameRequest) (any, error) {
+	switch status := r.data.text("status"); status {
+	case "FULFILLED", "CLAIMED", "*", "":
+		return dropList{[]struct{}{}}, r.data.err
+	}
+	return nil, fault.New(fault.Invalid, "status must be FULFILLED, CLAIMED or *")
+}
+
+func validateDrop(_ *connection, r *gameRequest) (any, error) {
+	r.data.text("id")
+	if r.data.err != nil {
+		return nil, r.data.err
+	}
+	return nil, refuse(http.StatusNotFound, "No such drop")
+}
+
+// newEvent returns the event that a request to broadcast describes.
+func (d *gameData) newEvent() (map[string]any, error) {
+	body := map[string]any{"event": d.required("topic")}
+	for _, name := range []string{"message", "data"} { // data wins
+		if d.has(name) {
+			body["data"] = d.raw(name, '{')
+		}
+	}
+	if body["data"] == nil {
+		d.fail("data")
+	}
+	return body, d.err
+}
+
+// broadcast sends an event to all viewers, or to those with the given ids.
+func (c *connection) broadcast(r *gameRequest) (any, error) {
+	ids := r.data.texts("ids")
+	body, err := r.data.newEvent()
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) == 0 {
+		_, err := c.call(c.ctx, http.MethodPost, "/broadcast", body)
+		return done{true}, err
+	}
+	for _, id := range ids {
+		body["target"] = "whisper-" + id
+		if _, err := c.call(c.ctx, http.MethodPost, "/broadcast", body); err != nil {
+			return nil, err
+		}
+	}
+	return done{true}, nil
+}

@@ -1,0 +1,374 @@
+package gamelink_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+func TestAddresses(t *testing.T) {
+	w := newWorld(t)
+	for path, want := range map[string]int{
+		"/0.0.2/ext": 101, "/1.0.0/app": 101, "/0.1.0/csharp/0.0.1/ext": 101, "/0.0.2/none": 404, "/v1/ext": 404, "/0.0.2/csharp/ext": 404, "/": 404,
+	} {
+		socket, response, err := websocket.Dial(t.Context(), w.url+path, nil) //nolint:bodyclose // the library needs no close
+		if response == nil {
+			t.Fatal(err)
+		}
+		if response.StatusCode != want {
+			t.Errorf("%s: %d, want %d", path, response.StatusCode, want)
+		}
+		if socket != nil {
+			_ = socket.CloseNow()
+		}
+	}
+}
+
+// What clients check: a PIN authenticates once, and each refresh token the next connection.
+func TestAuthentication(t *testing.T) {
+	w := newWorld(t)
+	g := w.connect()
+	g.refused("get", "state", `{"state_id":"channel"}`, 403, "")
+	g.must("subscribe", "authentication", `{}`)
+	g.refused("authenticate", "", `{"client_id":"other","pin":"AAAAAA"}`, 400, "")
+	g.refused("authenticate", "", `{"client_id":"ext","pin":"AAAAAA"}`, 400, "The PIN is invalid or has expired")
+	g.refused("authenticate", "", `{"client_id":"ext","refresh":"x"}`, 400, "The refresh token is invalid")
+	g.refused("authenticate", "", `{"client_id":"ext","refresh":null}`, 400, "")
+	pin := w.pin("broadcaster", "77")
+	refresh := g.authenticate(`"pin":" ` + strings.ToLower(pin) + `"`)
+	g.refused("authenticate", "", `{"client_id":"ext","pin":"`+pin+`"}`, 400, "The PIN is invalid or has expired")
+	first := refresh
+	for range 12 {
+		refresh = w.connect().authenticate(`"refresh":"` + refresh + `"`)
+	}
+	g.refused("match", "match", `{}`, 403, "")
+	_ = first
+	if got := w.ok(w.token("broadcaster", "77"), "GET", "/pin_token_exists", ""); got != `{"exists":true}` {
+		t.Error(got)
+	}
+}
+
+// A lost answer locks no game out: the token before works as well.
+func TestRefreshAfterLostAnswers(t *testing.T) {
+	w := newWorld(t)
+	_, refresh := w.paired()
+	for range 12 {
+		w.connect().authenticate(`"refresh":"` + refresh + `"`)
+	}
+}
+
+func TestRevocation(t *testing.T) {
+	w := newWorld(t)
+	g, refresh := w.paired()
+	var a struct{ JWT, Refresh string }
+	w.decode(g.must("authenticate", "", `{"client_id":"ext","refresh":"`+refresh+`"}`), &a)
+	w.ok(a.JWT, "GET", "/channel_state", "")
+	w.ok(w.token("broadcaster", "77"), "DELETE", "/pin", "")
+	if status, _ := w.do(a.JWT, "GET", "/channel_state", ""); status != http.StatusUnauthorized {
+		t.Errorf("the token of a game that was revoked: %d", status)
+	}
+	g.await("the end", func() bool { return g.closed != nil })
+	if got := websocket.CloseStatus(g.closed); got != 4001 {
+		t.Errorf("closed with %d, %v", got, g.closed)
+	}
+	g = w.connect()
+	g.refused("authenticate", "", `{"client_id":"ext","refresh":"`+a.Refresh+`"}`, 400, "The refresh token is invalid")
+	if got := w.ok(w.token("broadcaster", "77"), "GET", "/pin_token_exists", ""); got != `{"exists":false}` {
+		t.Error(got)
+	}
+}
+
+// A game shows its PIN; its token is worth nothing until the broadcaster has typed it.
+func TestPINThatGamesShow(t *testing.T) {
+	w := newWorld(t)
+	var shown struct{ Token, PIN string }
+	w.decode(w.ok("", "POST", "/pin", `{"identifier":"ext"}`), &shown)
+	if status, _ := w.do(shown.Token, "GET", "/user_info", ""); status != http.StatusUnauthorized {
+		t.Errorf("before: %d", status)
+	}
+	w.ok(w.token("broadcaster", "77"), "POST", "/validate_pin", `{"pin":"`+shown.PIN+`"}`)
+	w.ok(shown.Token, "POST", "/channel_state", `{"by":"game"}`)
+	if got := w.ok(w.token("viewer", "5"), "GET", "/channel_state", ""); got != `{"by":"game"}` {
+		t.Error(got)
+	}
+	g := w.connect()
+	g.authenticate(`"jwt":"` + shown.Token + `"`)
+	if status, _ := w.do(w.token("broadcaster", "77"), "POST", "/validate_pin", `{"pin":"`+shown.PIN+`"}`); status != http.StatusBadRequest {
+		t.Errorf("twice: %d", status)
+	}
+}
+
+func TestWrongPINsEndTheConnection(t *testing.T) {
+	w := newWorld(t)
+	g := w.connect()
+	for range 5 {
+		g.send("authenticate", "", `{"client_id":"ext","pin":"AAAAAA"}`)
+	}
+	g.await("the end", func() bool { return g.closed != nil })
+	if got := websocket.CloseStatus(g.closed); got != websocket.StatusPolicyViolation {
+		t.Errorf("closed with %v", g.closed)
+	}
+}
+
+func TestEnvelope(t *testing.T) {
+	w := newWorld(t)
+	g, _ := w.paired()
+	for text, number := range map[string]int{
+		`nonsense`: 400, `[]`: 400, `{"action":7}`: 400, `{"action":"get","params":null}`: 400,
+		`{"action":"get","params":{"request_id":70000}}`: 400, `{"action":"dance"}`: 404,
+	} {
+		g.mu.Lock()
+		delete(g.answers, 65535)
+		g.mu.Unlock()
+		if err := g.socket.Write(t.Context(), websocket.MessageText, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if m := g.answer(65535); len(m.Errors) != 1 || m.Errors[0].Number != number {
+			t.Errorf("%s: %+v", text, m)
+		}
+	}
+	if err := g.socket.Write(t.Context(), websocket.MessageBinary, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	g.await("the end", func() bool { return g.closed != nil })
+	if got := websocket.CloseStatus(g.closed); got != websocket.StatusUnsupportedData {
+		t.Errorf("closed with %v", g.closed)
+	}
+}
+
+// What clients check: votes, the clock and reconfigurations cause one push each.
+func TestPolls(t *testing.T) {
+	w := newWorld(t)
+	g, _ := w.paired()
+	g.must("delete", "poll", `{"poll_id":"p"}`)
+	g.must("unsubscribe", "poll", `{"topic_id":"p"}`)
+	g.refused("get", "poll", `{"poll_id":"p"}`, 404, "No such poll")
+	g.refused("reconfigure", "poll", `{"poll_id":"p","config":{"disabled":true}}`, 404, "No such poll")
+	g.refused("create", "poll", `{"poll_id":"p","prompt":7,"options":[]}`, 400, "")
+	g.refused("create", "poll", `{"poll_id":"p.q","prompt":"","options":[]}`, 400, "")
+	g.must("subscribe", "poll", `{"topic_id":"p"}`)
+	g.must("subscribe", "poll", `{"topic_id":"*"}`)
+	g.must("create", "poll", `{"poll_id":"p","prompt":"Wohin?","options":["Eis","Süd"],"user_data":null,"config":{"endsIn":300}}`)
+	w.ok(w.token("viewer", "5"), "POST", "/vote?id=p", `{"value":1}`)
+	type update struct {
+		Topic string `json:"topic_id"`
+		Poll  struct {
+			ID      string `json:"poll_id"`
+			Status  string
+			Prompt  string
+			Options []string
+		}
+		Results []int
+		Count   int
+	}
+	first := g.pushed(1)
+	var u update
+	w.decode(string(first[0].Data), &u)
+	if first[0].Meta.Target != "poll" || u.Topic != "p" || u.Poll.ID != "p" || u.Poll.Status != "active" || u.Count != 1 || len(u.Results) != 32 || u.Results[1] != 1 || u.Poll.Options[1] != "Süd" {
+		t.Errorf("%+v", u)
+	}
+	g.must("reconfigure", "poll", `{"poll_id":"p","config":{"endsAt":-1}}`)
+	for range 3 {
+		g.must("reconfigure", "poll", `{"poll_id":"p","config":{"endsAt":-1}}`)
+	}
+	w.decode(string(g.pushed(2)[1].Data), &u)
+	if u.Poll.Status != "expired" || u.Count != 1 {
+		t.Errorf("%+v", u)
+	}
+	g.must("create", "poll", `{"poll_id":"p","prompt":"","options":["a"],"config":{"startsIn":1,"endsIn":300}}`)
+	if w.decode(string(g.pushed(3)[2].Data), &u); u.Poll.Status != "active" {
+		t.Errorf("the poll has started: %+v", u)
+	}
+	g.must("reconfigure", "poll", `{"poll_id":"p","config":{"endsIn":1}}`)
+	pushes := g.pushedUntil(func(last received) bool { w.decode(string(last.Data), &u); return u.Poll.Status == "expired" })
+	if len(pushes) > 5 { // the reconfiguration and the end, or both at once
+		t.Errorf("%d pushes: %+v", len(pushes), pushes)
+	}
+	if got := g.must("get", "poll", `{"poll_id":"p"}`); !strings.Contains(got, `"status":"expired"`) || !strings.Contains(got, `"options":["a"]`) {
+		t.Error(got)
+	}
+}
+
+// What clients check: the pushes of state, and patches as games send them.
+func TestState(t *testing.T) {
+	w := newWorld(t)
+	g, _ := w.paired()
+	a := g.send("subscribe", "state", `{"topic_id":"channel"}`)
+	b := g.send("set", "state", `{"state_id":"channel","state":{"a":1}}`)
+	if got := g.answer(b); g.answer(a).Errors != nil || string(got.Data) != `{"ok":true,"state":{"a":1}}` {
+		t.Errorf("%+v", got)
+	}
+	if p := g.pushed(1)[0]; p.Meta.Target != "channel" || string(p.Data) != `{"state":{"a":1},"topic_id":"channel"}` {
+		t.Errorf("%+v %s", p, p.Data)
+	}
+	got := g.must("patch", "state", `{"state_id":"channel","state":[
+		{"op":"add","path":"/game/text/game_data","value":[1,2,2]},{"op":"remove_value","path":"/game/text/game_data","value":2},
+		{"op":"add_intermediates","path":"/x/y","value":true},{"op":"remove","path":"/a","value":0}]}`)
+	if got != `{"ok":true,"state":{"game":{"text":{"game_data":[1]}},"x":{"y":true}}}` {
+		t.Error(got)
+	}
+	g.pushed(2)
+	g.refused("patch", "state", `{"state_id":"channel","state":[{"op":"copy","path":"/b","value":1}]}`, 400, "")
+	g.refused("set", "state", `{"state_id":"extension","state":{}}`, 403, "")
+	g.refused("set", "state", `{"state_id":"viewer","state":{}}`, 400, "")
+	g.must("update", "channel", `{"state":[{"op":"add","path":"/c","value":1}]}`)
+	g.pushed(3)
+	g.must("set", "state", `{"state_id":"channel","state":{}}`)
+	if p := g.pushed(4)[3]; string(p.Data) != `{"state":{},"topic_id":"channel"}` {
+		t.Errorf("%s", p.Data)
+	}
+	g.must("set", "state", `{"state_id":"channel","state":{}}`) // an equal one is pushed, too
+	g.pushed(5)
+	w.ok(w.token("broadcaster", "77"), "POST", "/channel_state", `{"by":"REST"}`)
+	g.pushed(6)
+	g.must("unsubscribe", "state", `{"topic_id":"channel"}`)
+}
+
+// What clients check: a write of the configuration by anyone causes one push.
+func TestConfig(t *testing.T) {
+	w := newWorld(t)
+	g, _ := w.paired()
+	g.must("subscribe", "config", `{"config_id":"channel"}`)
+	g.must("set", "config", `{"config":{"a":1}}`)
+	if p := g.pushed(1)[0]; p.Meta.Target != "config" || string(p.Data) != `{"config":{"a":1},"config_id":"channel","topic_id":"channel"}` {
+		t.Errorf("%+v %s", p, p.Data)
+	}
+	w.ok(w.token("broadcaster", "77"), "POST", "/config/channel", `{"a":2}`)
+	g.pushed(2)
+	g.must("patch", "config", `{"config":[{"op":"add","path":"/b/c","value":3}]}`)
+	if got := g.must("get", "config", `{"config_id":"combined"}`); got != `{"config":{"channel":{"a":2,"b":{"c":3}},"extension":{}},"config_id":"combined"}` {
+		t.Error(got)
+	}
+	g.refused("subscribe", "config", `{"config_id":"combined"}`, 400, "")
+}
+
+// What clients check: a new connection resumes in one burst.
+func TestReconnect(t *testing.T) {
+	w := newWorld(t)
+	g, refresh := w.paired()
+	_ = g.socket.CloseNow()
+	g = w.connect()
+	text := `{"action":"authenticate","params":{"request_id":65535},"data":{"client_id":"ext","refresh":"` + refresh + `"}}`
+	if err := g.socket.Write(t.Context(), websocket.MessageText, []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	g.send("set", "state", `{"state_id":"channel","state":{"back":true}}`)
+	if got := g.must("get", "state", `{"state_id":"channel"}`); got != `{"ok":true,"state":{"back":true}}` {
+		t.Error(got)
+	}
+}
+
+// What clients check: objects of viewers arrive unchanged and in order, and no broadcast does.
+func TestDatastream(t *testing.T) {
+	w := newWorld(t)
+	g, _ := w.paired()
+	g.must("subscribe", "datastream", `{"topic_id":""}`)
+	w.ok(w.token("broadcaster", "77"), "POST", "/broadcast", `{"event":"datastream","data":{"forged":1}}`)
+	for _, throw := range []string{"1", "2", "3", "4", "5", "6"} {
+		w.ok(w.token("viewer", "5"), "POST", "/datastream", `{"throw": `+throw+`}`)
+	}
+	for i, p := range g.pushed(6) {
+		var d struct {
+			Events []struct {
+				Event     struct{ Throw int }
+				Timestamp int64
+			}
+		}
+		w.decode(string(p.Data), &d)
+		if p.Meta.Target != "datastream" || len(d.Events) != 1 || d.Events[0].Event.Throw != i+1 || d.Events[0].Timestamp == 0 {
+			t.Errorf("%d: %s", i, p.Data)
+		}
+	}
+}
+
+func TestTheRest(t *testing.T) {
+	w := newWorld(t)
+	g, _ := w.paired()
+	for request, want := range map[[3]string]string{
+		{"get", "drops", `{"status":"*"}`}:                                  `{"drops":[]}`,
+		{"subscribe", "matchmaking", `{"operation":"invite"}`}:              `{"ok":true}`,
+		{"clear", "matchmaking", `{}`}:                                      `{"ok":true}`,
+		{"subscribe", "twitchPurchaseBits", `{"sku":"*"}`}:                  `{"ok":true}`,
+		{"get", "transaction", `{"sku":"*"}`}:                               `{"transactions":[]}`,
+		{"broadcast", "", `{"topic":"boom","data":{"a":1}}`}:                `{"ok":true}`,
+		{"broadcast", "", `{"topic":"boom","message":{"a":1},"ids":["5"]}`}: `{"ok":true}`,
+		{"set", "gameMetadata", `{"name":"Tea","logo":"","theme":"x"}`}:     `{"ok":true}`,
+	} {
+		if got := g.must(request[0], request[1], request[2]); got != want {
+			t.Errorf("%v: %s", request, got)
+		}
+	}
+	g.must("set", "gatewayActions", `{"actions":[{"id":"bomb","category":"hinder","state":"available","impact":3,"name":"B","description":"","icon":"","count":5}]}`)
+	g.must("set", "gatewayActionState", `{"id":"bomb","delta_inventory":{"change":-2}}`)
+	g.refused("set", "gatewayActionState", `{"id":"none","count":1}`, 404, "")
+	if got := g.must("get", "state", `{"state_id":"channel"}`); !strings.Contains(got, `"inventory":3`) || !strings.Contains(got, `"name":"Tea"`) {
+		t.Error(got)
+	}
+	g.refused("validate", "transaction", `{"transaction_id":"x"}`, 404, "No such transaction")
+	g.refused("validate", "drops", `{"id":"x"}`, 404, "")
+	g.refused("broadcast", "", `{"topic":"vote_update:x","data":{}}`, 400, "event is a name that the service itself uses")
+	g.refused("create", "match", `{"id":"m"}`, 403, "")
+}
+
+// A process that drains sends every game elsewhere.
+func TestDrain(t *testing.T) {
+	w := newWorld(t)
+	g, _ := w.paired()
+	w.games.Drain()
+	g.await("the end", func() bool { return g.closed != nil })
+	if got := websocket.CloseStatus(g.closed); got != websocket.StatusGoingAway {
+		t.Errorf("closed with %v", g.closed)
+	}
+}
+
+// A game that asks and does not read is cut off and counted, and others stay.
+func TestSlowReader(t *testing.T) {
+	w := newWorld(t)
+	other, refresh := w.paired()
+	w.ok(w.token("broadcaster", "77"), "POST", "/channel_state", `{"a":"`+strings.Repeat("x", 60_000)+`"}`)
+	narrow := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		connection, err := new(net.Dialer).DialContext(ctx, network, address)
+		if err == nil {
+			err = connection.(*net.TCPConn).SetReadBuffer(4 << 10)
+		}
+		return connection, err
+	}}
+	defer narrow.CloseIdleConnections()
+	socket, _, err := websocket.Dial(t.Context(), w.url+"/0.0.2/ext", &websocket.DialOptions{HTTPClient: &http.Client{Transport: narrow}}) //nolint:bodyclose // the library needs no close
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = socket.CloseNow() }()
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute) // a bound of the test
+	defer stop()
+	text := `{"action":"authenticate","data":{"client_id":"ext","refresh":"` + refresh + `"}}`
+	for err == nil { // until the server has ended the connection
+		err = socket.Write(ctx, websocket.MessageText, []byte(text))
+		text = `{"action":"get","params":{"target":"state"},"data":{"state_id":"channel"}}`
+	}
+	if ctx.Err() != nil {
+		t.Fatal("a game that does not read keeps its connection")
+	}
+	if got := w.games.Stats(); got.Slow != 1 || got.Connections > 2 {
+		t.Errorf("%+v", got)
+	}
+	other.must("get", "state", `{"state_id":"channel"}`)
+}
+
+// Games connect with wss:// too.
+func TestTLS(t *testing.T) {
+	w := newWorld(t)
+	server := httptest.NewTLSServer(w.games)
+	defer server.Close()
+	w.url, w.client = "wss"+strings.TrimPrefix(server.URL, "https"), server.Client()
+	g, _ := w.paired()
+	g.must("set", "state", `{"state_id":"channel","state":{"a":1}}`)
+	w.games.Drain()
+	g.await("the end", func() bool { return g.closed != nil })
+}

@@ -1,0 +1,361 @@
+package gamelink
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/acclaim-dev/acclaim/services/internal/event"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+)
+
+// pollBody is the data of the answer to get, and of pushes. Every member is always there but
+// disabled and user_data.
+type pollBody struct {
+	TopicID string          `json:"topic_id"`
+	Poll    pollDescription `json:"poll"`
+	Results []int64         `json:"results"`
+	Mean    json.Number     `json:"mean"`
+	Sum     json.Number     `json:"sum"`
+	Stddev  json.Number     `json:"stddev"`
+	Count   int64           `json:"count"`
+}
+
+type pollDescription struct {
+	ID       string          `json:"poll_id"`
+	Prompt   string          `json:"prompt"`
+	Options  []string        `json:"options"`
+	Status   string          `json:"status"`
+	Disabled bool            `json:"disabled,omitempty"`
+	UserData json.RawMessage `json:"user_data,omitempty"`
+}
+
+// The members of a configuration that a game sends.
+func configMembers() []string {
+	return []string{"userIDVoting", "disabled", "distinctOptionsPerUser", "totalVotesPerUser", "votesPerOption"}
+}
+
+// pollID returns the poll that a request names.
+func (d *gameData) pollID() (string, error) {
+	id := d.required("poll_id")
+	if d.err == nil && (utf8.RuneCountInString(id) > 64 || strings.Contains(id, ".")) {
+		return "", fault.New(fault.Invalid, "poll_id must have 1 to 64 characters without .")
+	}
+	return id, d.err
+}
+
+// addConfig adds the members of a configuration that a game sends to those of the API's.
+func addConfig(to map[string]any, from *gameData, now time.Time) error {
+	for _, name := range configMembers() {
+		if from.has(name) {
+			to[name] = from.members[name]
+		}
+	}
+	for _, times := range [][2]string{{"startsAt", "startsIn"}, {"endsAt", "endsIn"}} {
+		at, in := from.integer(times[0]), from.integer(times[1])
+		switch {
+		case in < 0:
+			return fault.Newf(fault.Invalid, "%s must not be negative", times[1])
+		case at == 0 && in > 0:
+			to[times[0]] = now.Unix() + in
+		case from.has(times[0]):
+			to[times[0]] = at
+		}
+	}
+	return from.err
+}
+
+func (c *connection) createPoll(r *gameRequest) (any, error) {
+	id, config, err := r.data.newPoll(c.server.options.Now())
+	if err != nil {
+		return nil, err
+	}
+	return done{true}, c.configure(id, config, true)
+}
+
+// newPoll returns the poll that a request to create one describes.
+func (d *gameData) newPoll(now time.Time) (id string, config map[string]any, err error) {
+	if id, err = d.pollID(); err != nil {
+		return "", nil, err
+	}
+	config = map[string]any{"prompt": d.text("prompt"), "options": d.raw("options", '[')}
+	if raw, ok := d.members["user_data"]; ok && string(raw) != "null" {
+		config["userData"] = raw
+	}
+	if err := addConfig(config, d.object("config"), now); err != nil {
+		return "", nil, err
+	}
+	return id, config, d.err
+}
+
+// configure stores a configuration. What it changes at once causes no push to this connection
+// where quiet.
+func (c *connection) configure(id string, config map[string]any, quiet bool) error {
+	c.polls.Lock()
+	defer c.polls.Unlock()
+	_, err := c.call(c.ctx, http.MethodPost, "/vote_config", map[string]any{"id": id, "config": config})
+	if err != nil || !quiet {
+		return err
+	}
+	if body, found, err := c.readPoll(c.ctx, id); err == nil && found {
+		c.polls.known[id] = knowledgeOf(body)
+	}
+	return nil
+}
+
+func (c *connection) reconfigurePoll(r *gameRequest) (any, error) {
+	id, err := r.data.pollID()
+	if err != nil {
+		return nil, err
+	}
+	changes := map[string]any{}
+	if err := addConfig(changes, r.data.object("config"), c.server.options.Now()); err != nil {
+		return nil, err
+	}
+	if r.data.err != nil {
+		return nil, r.data.err
+	}
+	config, err := c.readConfig(id)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(config, changes)
+	return done{true}, c.configure(id, config, false)
+}
+
+// readConfig returns the configuration of a poll, empty for one that has only votes.
+func (c *connection) readConfig(id string) (config map[string]any, err error) {
+	config = map[string]any{}
+	stored, err := c.call(c.ctx, http.MethodGet, "/poll?id="+url.QueryEscape(id), nil)
+	if isStatus(err, http.StatusNotFound) {
+		if _, found, err := c.readPoll(c.ctx, id); err != nil || !found {
+			return nil, firstError(err, refuse(http.StatusNotFound, "No such poll"))
+		}
+		return config, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(stored, &members); err != nil {
+		return nil, err
+	}
+	for name, value := range members {
+		if !slices.Contains([]string{"id", "status", "hidden", "visibleAfterVote", "version"}, name) && string(value) != "null" {
+			config[name] = value
+		}
+	}
+	return config, nil
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readPoll returns a poll; found is false for one that was never configured and has no votes.
+func (c *connection) readPoll(ctx context.Context, id string) (body pollBody, found bool, err error) {
+	query := "?id=" + url.QueryEscape(id)
+	body = pollBody{TopicID: id, Poll: pollDescription{ID: id, Options: []string{}, Status: "active"}}
+	stored, err := c.call(ctx, http.MethodGet, "/poll"+query, nil)
+	if err == nil {
+		found = true
+		var view struct {
+			Prompt, Status string
+			Options        []string
+			Disabled       bool
+			UserData       json.RawMessage
+		}
+		if err := json.Unmarshal(stored, &view); err != nil {
+			return body, false, err
+		}
+		body.Poll.Prompt, body.Poll.Status, body.Poll.Disabled = view.Prompt, view.Status, view.Disabled
+		if view.Options != nil {
+			body.Poll.Options = view.Options
+		}
+		if string(view.UserData) != "null" {
+			body.Poll.UserData = view.UserData
+		}
+	} else if !isStatus(err, http.StatusNotFound) {
+		return body, false, err
+	}
+	numbers, err := c.call(ctx, http.MethodGet, "/vote"+query, nil)
+	if err != nil {
+		return body, false, err
+	}
+	var statistics struct {
+		Specific          []int64
+		Mean, Sum, Stddev json.Number
+		Count             int64
+		Decay             struct {
+			Nudged float64 `json:"last_nudged"`
+		}
+	}
+	if err := json.Unmarshal(numbers, &statistics); err != nil {
+		return body, false, err
+	}
+	body.Results, body.Mean, body.Sum, body.Stddev = statistics.Specific, statistics.Mean, statistics.Sum, statistics.Stddev
+	body.Count = statistics.Count
+	return body, found || statistics.Count > 0 || statistics.Decay.Nudged > 0, nil
+}
+
+func (c *connection) getPoll(r *gameRequest) (any, error) {
+	id, err := r.data.pollID()
+	if err != nil {
+		return nil, err
+	}
+	body, found, err := c.readPoll(c.ctx, id)
+	if err == nil && !found {
+		err = refuse(http.StatusNotFound, "No such poll")
+	}
+	return body, err
+}
+
+func (c *connection) deletePoll(r *gameRequest) (any, error) {
+	id, err := r.data.pollID()
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.call(c.ctx, http.MethodDelete, "/vote?id="+url.QueryEscape(id), nil)
+	return done{true}, err
+}
+
+// pollMemory holds what the client knows of polls, so that no push repeats another.
+type pollMemory struct {
+	sync.Mutex
+	known map[string]pollKnowledge
+}
+
+type pollKnowledge struct {
+	status, numbers string
+}
+
+func knowledgeOf(b pollBody) pollKnowledge {
+	numbers, err := json.Marshal([]any{b.Results, b.Mean, b.Sum, b.Stddev, b.Count})
+	if err != nil {
+		panic(err) // numbers always encode
+	}
+	return pollKnowledge{b.Poll.Status, string(numbers)}
+}
+
+func (c *connection) subscribePoll(r *gameRequest) (any, error) {
+	id := r.data.required("topic_id")
+	if r.data.err != nil {
+		return nil, r.data.err
+	}
+	topics := []string{"vote_update:" + id, "poll_update:" + id, "vote_delete:" + id}
+	c.polls.Lock()
+	defer c.polls.Unlock()
+	if err := c.subscribe(topicKey{"poll", id}, topics, c.pushPoll); err != nil {
+		return nil, err
+	}
+	if id == "*" {
+		return done{true}, c.noteAllPolls()
+	}
+	if _, known := c.polls.known[id]; !known {
+		body, found, err := c.readPoll(c.ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			c.polls.known[id] = knowledgeOf(body)
+		}
+	}
+	return done{true}, nil
+}
+
+// noteAllPolls notes the status of the channel's polls, so that what they are now causes no
+// push.
+func (c *connection) noteAllPolls() error {
+	listed, err := c.call(c.ctx, http.MethodGet, "/polls?limit=1000", nil)
+	if err != nil {
+		return err
+	}
+	var list struct {
+		Polls []struct{ ID, Status string }
+	}
+	if err := json.Unmarshal(listed, &list); err != nil {
+		return err
+	}
+	for _, poll := range list.Polls {
+		if _, known := c.polls.known[poll.ID]; !known {
+			c.polls.known[poll.ID] = pollKnowledge{status: poll.Status}
+		}
+	}
+	return nil
+}
+
+func (c *connection) unsubscribePoll(r *gameRequest) (any, error) {
+	id := r.data.required("topic_id")
+	if r.data.err != nil {
+		return nil, r.data.err
+	}
+	c.unsubscribe(topicKey{"poll", id})
+	if id != "*" && c.subscriptions[topicKey{"poll", "*"}] == nil {
+		c.polls.Lock()
+		delete(c.polls.known, id)
+		c.polls.Unlock()
+	}
+	return done{true}, nil
+}
+
+// maxKnownPolls limits the polls that a connection knows; the rest is read again.
+const maxKnownPolls = 10_000
+
+// pushPoll pushes a poll if the event about it means that the client should know.
+func (c *connection) pushPoll(e *event.Event) {
+	id, ok := event.PollID(e.Name)
+	if !ok {
+		return
+	}
+	c.polls.Lock()
+	defer c.polls.Unlock()
+	body, found, err := c.readPoll(c.ctx, id)
+	if err != nil {
+		return // the next event, or the end of the connection, follows
+	}
+	before, known := c.polls.known[id]
+	if !found {
+		delete(c.polls.known, id)
+		return
+	}
+	after := knowledgeOf(body)
+	votes := strings.HasPrefix(e.Name, "vote_update:")
+	if !shouldPush(before, after, known, votes) {
+		if before.status != after.status || before.numbers == "" {
+			c.polls.known[id] = after
+		}
+		return
+	}
+	if len(c.polls.known) >= maxKnownPolls {
+		clear(c.polls.known)
+	}
+	c.polls.known[id] = after
+	c.push("poll", body)
+}
+
+// shouldPush reports whether a push follows an event about a poll, which says that the votes
+// have changed or that something else has.
+func shouldPush(before, after pollKnowledge, known, votes bool) bool {
+	if before.status == after.status {
+		return after.status != "expired" && votes && before.numbers != after.numbers
+	}
+	switch after.status {
+	case "expired":
+		return known
+	case "active":
+		return known || votes
+	}
+	return false
+}

@@ -1,0 +1,4 @@
+package peer
+
+// SpeakVersion makes a node a process of another version.
+func (n *Node) SpeakVersion(version string) { n.wire = version }

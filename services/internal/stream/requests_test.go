@@ -1,0 +1,107 @@
+package stream_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/storetest"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+)
+
+// ownerLink is the way to the owner of all streams. A request takes a time.
+type ownerLink struct {
+	owner    *ledgerEngine
+	takes    time.Duration
+	requests atomic.Int64
+}
+
+func (l *ownerLink) Owner(string) stream.Peer { return l }
+func (*ownerLink) Contenders(string) int      { return 0 }
+func (*ownerLink) ID() string                 { return "owner" }
+
+func (l *ownerLink) Send(ctx context.Context, request []byte) ([]byte, error) {
+	l.requests.Add(1)
+	<-time.After(l.takes)
+	return l.owner.Serve(ctx, request)
+}
+
+// Calls of many streams share requests to the owner of the streams, and wait for a part of
+// one before them at most.
+func TestCallsOfManyStreamsShareRequests(t *testing.T) {
+	const streams, each, takes = 60, 40, 10 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		owner := newEngine(storetest.NewMemory(), stream.Options{})
+		link := &ownerLink{owner: owner, takes: takes}
+		sender := newEngine(storetest.NewMemory(), stream.Options{Peers: link})
+		start := time.Now()
+		var callers sync.WaitGroup
+		for i := range streams {
+			callers.Go(func() {
+				for n := range each {
+					if _, err := sender.Do(t.Context(), fmt.Sprint(testStream, i), post{id: uint64(i*each + n + 1), amount: 1}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		callers.Wait()
+		// A request and its answer take 10 ms, the pace of commits a millisecond.
+		if mean := time.Since(start) / each; mean > takes*3/2 {
+			t.Errorf("a call takes %v, and a request %v", mean, takes)
+		}
+		if n := link.requests.Load(); n > streams*each/15 {
+			t.Errorf("%d requests for %d calls", n, streams*each)
+		}
+		mustClose(t, sender)
+		mustClose(t, owner)
+	})
+}
+
+// A stream whose owner does not get on with it holds the calls of its own request back, and
+// none that come later.
+func TestSlowStreamHoldsOneRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		owner := newEngine(&stallingStore{Memory: storetest.NewMemory(), name: testStream}, stream.Options{})
+		link := &ownerLink{owner: owner, takes: time.Millisecond}
+		sender := newEngine(storetest.NewMemory(), stream.Options{Peers: link})
+		var callers sync.WaitGroup
+		for i := range 5 {
+			callers.Go(func() {
+				if _, err := sender.Do(t.Context(), testStream, post{id: uint64(1 + i), amount: 1}); err != nil {
+					t.Error(err)
+				}
+			})
+			<-time.After(5 * time.Millisecond)
+		}
+		for i := range 50 {
+			start := time.Now()
+			if _, err := sender.Do(t.Context(), fmt.Sprint(testStream, i), post{id: uint64(100 + i), amount: 1}); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(start); took > 50*time.Millisecond {
+				t.Errorf("a call of another stream takes %v", took)
+			}
+		}
+		callers.Wait()
+		mustClose(t, sender)
+		mustClose(t, owner)
+	})
+}
+
+// stallingStore takes a minute to append to one stream.
+type stallingStore struct {
+	*storetest.Memory
+	name string
+}
+
+func (s *stallingStore) Append(ctx context.Context, chunk stream.Chunk) error {
+	if chunk.Stream == s.name {
+		<-time.After(time.Minute)
+	}
+	return s.Memory.Append(ctx, chunk)
+}

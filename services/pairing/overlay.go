@@ -1,0 +1,142 @@
+package pairing
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/key"
+)
+
+// OverlayLifetime is the longest validity of an overlay key, and that of one without an
+// expiry.
+const OverlayLifetime = 100 * 365 * 24 * time.Hour
+
+// Bounds of overlay keys.
+const (
+	maxOverlayKeys  = 100 // of a channel
+	maxOverlayPolls = 10  // of a key, and its questions: its topics are those of one subscription
+	maxPollID       = 256 // bytes
+	maxKeyName      = 128 // bytes
+)
+
+// OverlayKey is a credential for broadcast software. The text that its holder sends is a
+// token, which is stored nowhere: the key's id in the document of the channel makes it good.
+type OverlayKey struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+	// Polls are the ids of the polls that the key shows; nil: all of the channel, or none
+	// where it shows questions.
+	Polls []string `json:"polls,omitempty"`
+	// Questions are the ids of the questions whose visible answers the key shows; nil: none.
+	Questions []string `json:"questions,omitempty"`
+
+	Created int64 `json:"created"`           // Unix seconds
+	Expires int64 `json:"expires,omitempty"` // Unix seconds; 0: never
+}
+
+// overlayRecord is the document of the overlay keys of a channel.
+type overlayRecord struct {
+	Keys []OverlayKey `json:"keys,omitempty"` // the oldest first
+}
+
+func (k OverlayKey) isOver(now time.Time) bool { return k.Expires != 0 && k.Expires <= now.Unix() }
+
+// Shows reports whether the key is good for a poll.
+func (k OverlayKey) Shows(poll string) bool {
+	return k.ShowsAllPolls() || slices.Contains(k.Polls, poll)
+}
+
+// ShowsAllPolls reports whether the key is good for every poll.
+func (k OverlayKey) ShowsAllPolls() bool { return k.Polls == nil && k.Questions == nil }
+
+// ShowsQuestion reports whether the key is good for the visible answers to a question.
+func (k OverlayKey) ShowsQuestion(id string) bool { return slices.Contains(k.Questions, id) }
+
+// Lifetime returns how long the key is good.
+func (k OverlayKey) Lifetime(now time.Time) time.Duration {
+	if k.Expires == 0 {
+		return OverlayLifetime
+	}
+	return time.Unix(k.Expires, 0).Sub(now)
+}
+
+func (k OverlayKey) check(now time.Time) error {
+	if err := cmp.Or(checkShown("polls", k.Polls), checkShown("questions", k.Questions)); err != nil {
+		return err
+	}
+	switch {
+	case len(k.Name) > maxKeyName:
+		return fault.Newf(fault.Invalid, "name must be at most %d bytes", maxKeyName)
+	case k.isOver(now) || k.Expires > now.Add(OverlayLifetime).Unix():
+		return fault.New(fault.Invalid, "expires must be within the next 100 years")
+	}
+	return nil
+}
+
+// checkShown returns why the key may not show what a member of its creation lists, or nil.
+func checkShown(member string, ids []string) error {
+	bad := func(id string) bool { return id == "" || len(id) > maxPollID || strings.Contains(id, "*") }
+	switch {
+	case ids != nil && (len(ids) == 0 || len(ids) > maxOverlayPolls):
+		return fault.Newf(fault.Invalid, "%s must have 1 to %d ids", member, maxOverlayPolls)
+	case slices.ContainsFunc(ids, bad):
+		return fault.New(fault.Invalid, "Invalid id")
+	}
+	return nil
+}
+
+// NewOverlayID returns the id of a new key.
+func NewOverlayID() string { return newSecret() }
+
+func (c Channel) overlays() string { return c.name(key.OverlayKeys, c.ID, "") }
+
+// AddOverlayKey puts a key in force.
+func (s *Service) AddOverlayKey(ctx context.Context, c Channel, k OverlayKey, now time.Time) error {
+	if err := k.check(now); err != nil {
+		return err
+	}
+	return edit(ctx, s, c.overlays(), func(r *overlayRecord) error {
+		r.Keys = slices.DeleteFunc(r.Keys, func(k OverlayKey) bool { return k.isOver(now) })
+		if len(r.Keys) >= maxOverlayKeys {
+			return fault.Newf(fault.Invalid, "A channel has at most %d overlay keys", maxOverlayKeys)
+		}
+		r.Keys = append(r.Keys, k)
+		return nil
+	})
+}
+
+// OverlayKeys returns the keys of a channel that are in force, the oldest first.
+func (s *Service) OverlayKeys(ctx context.Context, c Channel, now time.Time) ([]OverlayKey, error) {
+	record, err := document.ReadRecord[overlayRecord](ctx, s.documents, c.overlays())
+	return slices.DeleteFunc(record.Keys, func(k OverlayKey) bool { return k.isOver(now) }), err
+}
+
+// RevokeOverlayKey ends a key. One that does not exist is fault.NotFound.
+func (s *Service) RevokeOverlayKey(ctx context.Context, c Channel, id string) error {
+	return edit(ctx, s, c.overlays(), func(r *overlayRecord) error {
+		at := slices.IndexFunc(r.Keys, func(k OverlayKey) bool { return k.ID == id })
+		if at < 0 {
+			return fault.New(fault.NotFound, "No such overlay key")
+		}
+		r.Keys = slices.Delete(r.Keys, at, at+1)
+		return nil
+	})
+}
+
+// ResolveOverlayKey returns a key that is in force. Any other is fault.Unauthenticated.
+func (s *Service) ResolveOverlayKey(ctx context.Context, c Channel, id string, now time.Time) (OverlayKey, error) {
+	keys, err := s.OverlayKeys(ctx, c, now)
+	if err != nil {
+		return OverlayKey{}, err
+	}
+	at := slices.IndexFunc(keys, func(k OverlayKey) bool { return k.ID == id })
+	if at < 0 {
+		return OverlayKey{}, fault.New(fault.Unauthenticated, "The overlay key was revoked or has expired")
+	}
+	return keys[at], nil
+}

@@ -1,0 +1,174 @@
+package purchase_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/storetest"
+	"github.com/acclaim-dev/acclaim/services/purchase"
+)
+
+// hasty is a clock that never waits.
+type hasty struct{}
+
+func (hasty) Sleep(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+
+var (
+	channel = purchase.Channel{Environment: "production", Extension: "ext", ID: "77"}
+	noon    = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+)
+
+// shop is a service with its test.
+type shop struct {
+	*testing.T
+	*purchase.Service
+}
+
+func newShop(t *testing.T) shop {
+	return shop{t, purchase.NewService(document.NewService(storetest.NewMemory(), hasty{}, document.Options{}))}
+}
+
+func bits(id string, cost int32) purchase.Transaction {
+	return purchase.Transaction{ID: id, SKU: "spoons", UserID: "5", Cost: cost, Timestamp: 1, Additional: json.RawMessage("{}")}
+}
+
+func life() purchase.Transaction {
+	return purchase.Transaction{SKU: "life", UserID: "5", Cost: 10, Additional: json.RawMessage("{}")}
+}
+
+func (s shop) has(coins int64) {
+	s.Helper()
+	if got, err := s.Balance(s.Context(), channel, "5"); err != nil || got != coins {
+		s.Errorf("%d coins, %v, want %d", got, err, coins)
+	}
+}
+
+// isOpen checks the products of the open transactions.
+func (s shop) isOpen(sku string, want ...string) []purchase.Transaction {
+	s.Helper()
+	open, err := s.Open(s.Context(), channel, sku)
+	var got []string
+	for _, t := range open {
+		got = append(got, t.SKU)
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		s.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	return open
+}
+
+// Section 4.12, rule 2: a transaction of bits gives coins once, however often and from
+// however many windows it is sent.
+func TestBitsCountOnce(t *testing.T) {
+	s := newShop(t)
+	var created atomic.Int32
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			if _, isNew, err := s.Record(t.Context(), channel, bits("tx", 60)); err != nil {
+				t.Error(err)
+			} else if isNew {
+				created.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if created.Load() != 1 {
+		t.Errorf("%d were new", created.Load())
+	}
+	s.has(60)
+	s.isOpen("*", "spoons")
+}
+
+// A viewer never spends more than there is, with any number of windows.
+func TestCoinsAreSpentOnce(t *testing.T) {
+	s := newShop(t)
+	if _, _, err := s.Record(t.Context(), channel, bits("tx", 35)); err != nil {
+		t.Fatal(err)
+	}
+	var bought atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			switch _, left, err := s.Spend(t.Context(), channel, life(), noon); {
+			case err == nil && left >= 0:
+				bought.Add(1)
+			case fault.KindOf(err) != fault.Invalid || err.Error() != "Not enough coins":
+				t.Error(left, err)
+			}
+		})
+	}
+	all.Wait()
+	if bought.Load() != 3 {
+		t.Errorf("%d bought", bought.Load())
+	}
+	s.has(5)
+	s.isOpen("life", "life", "life", "life")
+	if got, err := s.Balance(t.Context(), purchase.Channel{Environment: "production", Extension: "ext", ID: "78"}, "5"); got != 0 || err != nil {
+		t.Errorf("%d coins in another channel, %v", got, err)
+	}
+}
+
+// A game validates or refunds a transaction once.
+func TestOpenTransactions(t *testing.T) {
+	s := newShop(t)
+	ctx := t.Context()
+	if _, _, err := s.Record(ctx, channel, bits("tx", 60)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, _, err := s.Spend(ctx, channel, life(), noon); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open := s.isOpen("*", "spoons", "life", "life")
+	if bought := open[1]; bought.Currency != purchase.Coins || bought.Timestamp != noon.UnixMilli() || bought.ID == "" || bought.MuxyID == open[2].MuxyID {
+		t.Errorf("%+v", bought)
+	}
+	if err := s.Refund(ctx, channel, "5", open[0].MuxyID, ""); fault.KindOf(err) != fault.Invalid {
+		t.Error("bits were returned", err)
+	}
+	if err := s.Refund(ctx, channel, "6", "", "life"); fault.KindOf(err) != fault.NotFound {
+		t.Error("another viewer's coins were returned", err)
+	}
+	if err := s.Refund(ctx, channel, "5", "", "life"); err != nil { // the newest
+		t.Error(err)
+	}
+	s.has(50)
+	if left := s.isOpen("life", "life"); left[0].MuxyID != open[1].MuxyID {
+		t.Errorf("%+v", left)
+	}
+	if err := s.Validate(ctx, channel, open[1].MuxyID); err != nil {
+		t.Error(err)
+	}
+	for _, err := range []error{s.Validate(ctx, channel, open[1].MuxyID), s.Refund(ctx, channel, "5", open[1].MuxyID, "")} {
+		if fault.KindOf(err) != fault.NotFound {
+			t.Error(err)
+		}
+	}
+	s.has(50)
+	s.isOpen("*", "spoons")
+}
+
+// The oldest of many open transactions goes, and a game reads 10.
+func TestManyOpenTransactions(t *testing.T) {
+	s := newShop(t)
+	for n := range 260 {
+		if _, _, err := s.Record(t.Context(), channel, bits(fmt.Sprint(n), 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open, err := s.Open(t.Context(), channel, "*")
+	if err != nil || len(open) != 10 || open[0].ID != "4" || open[9].ID != "13" {
+		t.Errorf("%v %+v", err, open)
+	}
+}

@@ -1,0 +1,170 @@
+package ranking
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+)
+
+// Config decides which answers a question accepts and shows (section 2.11). Times are Unix
+// seconds, 0 where none is set.
+type Config struct {
+	Normalization    Normalization `json:"normalization"`
+	MinLength        int64         `json:"minLength"` // characters
+	MaxLength        int64         `json:"maxLength"` // characters
+	Blocked          []string      `json:"blocked"`
+	AnswersPerViewer int64         `json:"answersPerViewer"`
+	StartsAt         int64         `json:"startsAt"`
+	EndsAt           int64         `json:"endsAt"`
+	// HoldAnswers keeps each answer that is not shown yet from the ranking until staff shows it.
+	HoldAnswers bool `json:"holdAnswers"`
+}
+
+// Normalization decides which answers are the same one.
+type Normalization string
+
+// The normalizations of section 2.11.
+const (
+	// Exact takes only equal answers for the same.
+	Exact Normalization = "none"
+	// Compatible takes answers for the same that differ only in case, in the form of
+	// their characters or in blanks.
+	Compatible Normalization = "nfkc"
+)
+
+// DefaultConfig returns the configuration under which a question behaves as one without.
+func DefaultConfig() Config {
+	return Config{Normalization: Exact, MinLength: 1, MaxLength: maxKey, AnswersPerViewer: 1}
+}
+
+// Status is a phase of a question's schedule, as a poll has them.
+type Status string
+
+// The statuses of section 3.
+const (
+	Pending Status = "pending"
+	Active  Status = "active"
+	Expired Status = "expired"
+)
+
+// Status returns the question's status at the given time.
+func (c Config) Status(now time.Time) Status { return c.statusAt(now.UnixMilli()) }
+
+func (c Config) statusAt(at int64) Status {
+	seconds := at / 1000
+	switch {
+	case seconds < c.StartsAt:
+		return Pending
+	case c.EndsAt != 0 && seconds >= c.EndsAt:
+		return Expired
+	}
+	return Active
+}
+
+// Limits of a configuration (section 8).
+const (
+	maxAnswers      = 10  // of an identity
+	maxBlocked      = 100 // words and phrases
+	maxBlockedBytes = 64  // of one
+)
+
+// checkLimits returns why the configuration may not be stored, or nil.
+func (c Config) checkLimits() error {
+	for _, rule := range []struct {
+		broken bool
+		reason string
+	}{
+		{c.Normalization != Exact && c.Normalization != Compatible, "normalization must be none or nfkc"},
+		{c.MinLength < 1 || c.MinLength > c.MaxLength || c.MaxLength > maxKey, "minLength and maxLength must be between 1 and 256, the first not above the second"},
+		{len(c.Blocked) > maxBlocked, "blocked must have at most 100 entries"},
+		{slices.ContainsFunc(c.Blocked, isBadPhrase), "each of blocked must have a letter or digit and at most 64 bytes"},
+		{c.AnswersPerViewer < 1 || c.AnswersPerViewer > maxAnswers, "answersPerViewer must be between 1 and 10"},
+		{c.StartsAt < 0, "startsAt must not be negative"},
+		{c.StartsAt != 0 && c.EndsAt != 0 && c.StartsAt > c.EndsAt, "startsAt must not be after endsAt"},
+	} {
+		if rule.broken {
+			return fault.New(fault.Invalid, rule.reason)
+		}
+	}
+	return nil
+}
+
+func isBadPhrase(phrase string) bool {
+	return len(phrase) > maxBlockedBytes || joinWords(foldText(phrase)) == ""
+}
+
+// encodeJSON returns the form in which it is stored and forwarded. Equal configurations
+// have equal encodings.
+func (c Config) encodeJSON() []byte {
+	encoded, err := exactjson.Marshal(c)
+	if err != nil {
+		panic(err) // strings, integers and booleans
+	}
+	return encoded
+}
+
+func decodeConfig(encoded []byte) (*Config, error) {
+	c := &Config{}
+	err := json.Unmarshal(encoded, c)
+	return c, err
+}
+
+// answerFilter judges answers as a configuration wants.
+type answerFilter struct {
+	*Config
+	phrases []blockedPhrase
+}
+
+func newFilter(c *Config) *answerFilter {
+	f := &answerFilter{Config: c}
+	for _, phrase := range c.Blocked {
+		f.phrases = append(f.phrases, newPhrase(phrase))
+	}
+	return f
+}
+
+// The reasons for which an answer is not accepted (section 4.3).
+const (
+	reasonClosed  = "The question is closed"
+	reasonShort   = "The answer is too short"
+	reasonLong    = "The answer is too long"
+	reasonBlocked = "The answer is not allowed"
+)
+
+// judgeAnswer returns an answer as it is shown and the group it belongs to, or the reason for
+// which it is not accepted.
+func (f *answerFilter) judgeAnswer(key string, at int64) (text, group, reason string) {
+	if f.statusAt(at) != Active {
+		return "", "", reasonClosed
+	}
+	text, group = f.normalize(key)
+	characters := int64(utf8.RuneCountInString(text))
+	switch {
+	case characters < f.MinLength || group == "":
+		return "", "", reasonShort
+	case characters > f.MaxLength || max(len(text), len(group)) > maxKey:
+		return "", "", reasonLong
+	case f.blocksAnswer(text):
+		return "", "", reasonBlocked
+	}
+	return text, group, ""
+}
+
+func (f *answerFilter) normalize(key string) (text, group string) {
+	if f.Normalization == Exact {
+		return key, key
+	}
+	return tidyText(key), foldText(key)
+}
+
+func (f *answerFilter) blocksAnswer(text string) bool {
+	if len(f.phrases) == 0 {
+		return false
+	}
+	words := joinWords(foldText(text))
+	return slices.ContainsFunc(f.phrases, func(p blockedPhrase) bool { return p.isIn(words) })
+}

@@ -1,0 +1,38 @@
+package voting
+
+import (
+	"context"
+
+	"github.com/acclaim-dev/acclaim/services/internal/once"
+)
+
+// Submission is one of several votes that are submitted together: count copies of value.
+type Submission struct {
+	Voter        Voter
+	Value, Count int64
+	// Key is the vote's own, nil for none.
+	Key *once.Key
+}
+
+// MaxSubmissions limits the votes that are submitted together.
+const MaxSubmissions = 1000
+
+// VoteAll submits votes in their order, all in one append, and returns the refusal of each,
+// nil for one that was accepted, and the statistics with them in. With existing it refuses
+// those that would make a poll, with fault.NotFound: then nothing was stored. Where whole is
+// not nil, it is the key of all votes and they have none of their own.
+func (s *Service) VoteAll(ctx context.Context, p Poll, votes []Submission, existing bool, whole *once.Key) (refusals []error, after *Statistics, err error) {
+	commands := make([]Command, len(votes))
+	var keys []*once.Key
+	for i, v := range votes {
+		commands[i] = voteCommand{voter: v.Voter, value: v.Value, times: v.Count, existing: existing}
+		if v.Key != nil && keys == nil {
+			keys = make([]*once.Key, len(votes))
+		}
+		if v.Key != nil {
+			keys[i] = v.Key
+		}
+	}
+	refusals, answer, err := s.engine.DoAll(ctx, p.Stream(), commands, standingQuery{}, whole, keys)
+	return refusals, answer.tally.Statistics, err
+}
