@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/acclaim-dev/acclaim/hack/processor"
 )
 
 const (
@@ -215,7 +217,7 @@ func (w *world) measureCalm(ctx context.Context) (p phaseFigures, err error) {
 // measurePhase lets the victims live for a number of windows.
 func (w *world) measurePhase(ctx context.Context, windows int, p *phaseFigures) {
 	phase, cancel := context.WithCancel(ctx)
-	begin, ended := readProcessorTime(), make(chan struct{})
+	begin, ended := processor.ReadTime(), make(chan struct{})
 	go func() {
 		w.victims.live(phase)
 		close(ended)
@@ -223,7 +225,7 @@ func (w *world) measurePhase(ctx context.Context, windows int, p *phaseFigures) 
 	w.readWindows(phase, windows, p)
 	cancel()
 	<-ended
-	p.stolen = readProcessorTime().stolenShare(begin)
+	p.stolen = processor.ReadTime().StolenShare(begin)
 	w.victims.endPhase(p)
 	p.stored = w.program.countStored()
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/acclaim-dev/acclaim/hack/processor"
 )
 
 const (
@@ -142,7 +144,7 @@ func (r rowFigures) isOnlySlow(a attackCase) bool { return r.failsOnlyBy(a, with
 // processors away: delays, and what victims did not get in time. A program that refuses,
 // ends or holds too much fails.
 func (r rowFigures) isUnclear(a attackCase) bool {
-	return r.mostStolen() > stolenLimit && r.failsOnlyBy(a, func(map[string]int) map[string]int { return nil })
+	return r.mostStolen() > processor.MuchStolen && r.failsOnlyBy(a, func(map[string]int) map[string]int { return nil })
 }
 
 // failsOnlyBy reports whether a row fails, and not without delays and the failures that
@@ -153,7 +155,7 @@ func (r rowFigures) failsOnlyBy(a attackCase, excuse func(failures map[string]in
 		p.requests, p.connections, p.events = 0, 0, 0
 		p.failures, p.turnedAway = excuse(p.failures), excuse(p.turnedAway)
 	}
-	if r.mostStolen() > stolenLimit { // sinks are late, too
+	if r.mostStolen() > processor.MuchStolen { // sinks are late, too
 		prompt.undelivered, prompt.stale = nil, 0
 	}
 	return len(r.judge(a)) > 0 && len(prompt.judge(a)) == 0
@@ -167,10 +169,6 @@ func withoutLate(failures map[string]int) map[string]int {
 	delete(others, lateText)
 	return others
 }
-
-// stolenLimit is the share of the processors' time from which latencies say nothing: a
-// processor that the host takes away for a moment holds everything up.
-const stolenLimit = 0.1
 
 // mostStolen returns the greatest stolen share of the phases.
 func (r rowFigures) mostStolen() float64 {

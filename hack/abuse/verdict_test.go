@@ -172,18 +172,6 @@ func TestStolenProcessors(t *testing.T) {
 	}
 }
 
-func TestProcessorTime(t *testing.T) {
-	const begin, end = "cpu  10 0 10 70 0 0 0 10 5 0\ncpu0 1 1", "cpu  30 0 10 100 0 0 0 60 5 0\ncpu0 1 1"
-	if got := parseProcessorTime(end).stolenShare(parseProcessorTime(begin)); got != 0.5 {
-		t.Errorf("stolen: %v, want a half", got)
-	}
-	for _, text := range []string{"", "cpu 1 2 3", "cpux 1 2 3 4 5 6 7 8", "cpu 1 2 3 x 5 6 7 8"} {
-		if got := parseProcessorTime(text); got != (processorTime{}) {
-			t.Errorf("%q: %+v", text, got)
-		}
-	}
-}
-
 func TestParseStatus(t *testing.T) {
 	got := parseStatus("Name:\tacclaim\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\nThreads:\t9\n")
 	if want := (heldResources{resident: 1 << 20, peak: 2 << 20}); got != want {

@@ -80,13 +80,14 @@ hack/envtest                | assets                                            
 hack/envtest/assets         |                                                                                |
 hack/overlay                |                                                                                |
 hack/child                  |                                                                                |
-hack/abuse                  | overlay child                                                                  |
+hack/processor              |                                                                                |
+hack/abuse                  | overlay child processor                                                        |
 hack/defects                | overlay                                                                        |
 hack/bench                  | child                                                                          |
 hack/chart                  |                                                                                |
 hack/cluster                | assets                                                                         |
 hack/cluster/pause          |                                                                                |
-hack/e2e                    |                                                                                | v1alpha1
+hack/e2e                    |                                                                                | v1alpha1 processor
 hack/e2e/kill               |                                                                                |
 hack/scale                  | v1alpha1 assets                                                                |
 `
@@ -109,7 +110,7 @@ github.com/cockroachdb/pebble/v2 | pebblestore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
 os/exec                          | mongotest child bench abuse defects scale assets cluster
 database/sql                     |
-os                               | tenant pebblestore mongotest mongoset simnet services cli child bench abuse overlay defects scale arch language words envtest assets testcluster operator cluster pause chart kill
+os                               | tenant pebblestore mongotest mongoset simnet services cli child bench abuse processor overlay defects scale arch language words envtest assets testcluster operator cluster pause chart kill
 testing                          | storetest mongotest mongoset sinktest
 `
 

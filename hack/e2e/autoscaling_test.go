@@ -62,6 +62,6 @@ func autoscaling(w *world) {
 		w.running(ctx)
 		l.counted(ctx, 100)
 		l.finish(ctx, w, "scaled up and down by the autoscaler")
-		Expect(l.failed()).To(BeEmpty())
+		l.expectNoFailure()
 	}, SpecTimeout(10*time.Minute))
 }

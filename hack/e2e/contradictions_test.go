@@ -1,10 +1,15 @@
 package e2e_test
 
 import (
+	"fmt"
+	"net/http"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/acclaim-dev/acclaim/hack/processor"
 )
 
 // What the proof at the end of every load finds in logs that are wrong.
@@ -27,6 +32,35 @@ func TestContradictions(t *testing.T) {
 			slices.Sort(got)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("contradictions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A failed request is unclear when the host took processors away during it or shortly before, and only then.
+func TestStolenProcessors(t *testing.T) {
+	at := func(stolen int) processor.Time {
+		return processor.ParseTime(fmt.Sprintf("cpu %d 0 0 0 0 0 0 %d", 1000-stolen, stolen))
+	}
+	for name, test := range map[string]struct {
+		stolen  int           // ticks of a thousand
+		last    time.Duration // the last of them is so long before the request
+		unclear int
+	}{
+		"nothing":             {0, 0, 0},
+		"a little":            {100, 0, 0},
+		"much":                {101, 0, 1},
+		"much, but long over": {101, aftermath + time.Second, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			began := time.Now()
+			l := &load{processors: func() processor.Time { return at(test.stolen) }, clock: []moment{{began.Add(-time.Hour), processor.Time{}}}}
+			if test.last > aftermath { // all of it before the aftermath
+				l.clock = append(l.clock, moment{began.Add(-test.last), at(test.stolen)})
+			}
+			l.judge("GET /", began, answer{status: http.StatusServiceUnavailable}, nil)
+			if got := l.unclear.count(); got != test.unclear || got+l.failures.count() != 1 {
+				t.Errorf("%d failures are unclear, want %d", got, test.unclear)
 			}
 		})
 	}

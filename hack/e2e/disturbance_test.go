@@ -37,7 +37,7 @@ func disturbances(w *world) {
 		w.serving(ctx, 2)
 		l.counted(ctx, 100)
 		l.finish(ctx, w, "a deleted voting pod")
-		Expect(l.failed()).To(BeEmpty())
+		l.expectNoFailure()
 	}, SpecTimeout(5*time.Minute))
 
 	It("does without the operator for a while", func(ctx SpecContext) {
@@ -57,7 +57,7 @@ func disturbances(w *world) {
 		w.report.took("all operators gone to a new Poll in force", began)
 		l.counted(ctx, 100)
 		l.finish(ctx, w, "operators restarted")
-		Expect(l.failed()).To(BeEmpty())
+		l.expectNoFailure()
 	}, SpecTimeout(5*time.Minute))
 
 	It("scales without a failed request", func(ctx SpecContext) {
@@ -71,7 +71,7 @@ func disturbances(w *world) {
 			l.counted(ctx, 200)
 		}
 		l.finish(ctx, w, "scaled up and down")
-		Expect(l.failed()).To(BeEmpty())
+		l.expectNoFailure()
 	}, SpecTimeout(5*time.Minute))
 
 	It("goes on with the old version when an image is bad, and recovers", func(ctx SpecContext) {
@@ -102,6 +102,6 @@ func disturbances(w *world) {
 		w.ready(ctx, "default", image)
 		w.ready(ctx, "sandbox", image)
 		l.finish(ctx, w, "a bad image and its correction")
-		Expect(l.failed()).To(BeEmpty())
+		l.expectNoFailure()
 	}, SpecTimeout(8*time.Minute))
 }

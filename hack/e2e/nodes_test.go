@@ -47,7 +47,7 @@ func nodes(w *world) {
 			w.running(ctx)
 			l.counted(ctx, 100)
 			l.finish(ctx, w, "a drained node")
-			Expect(l.failed()).To(BeEmpty())
+			l.expectNoFailure()
 		}, SpecTimeout(8*time.Minute))
 
 		It("loses no vote to one that is lost", func(ctx SpecContext) {

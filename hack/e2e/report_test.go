@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/acclaim-dev/acclaim/hack/processor"
 )
 
 // report holds the measurements in their order.
@@ -21,6 +23,8 @@ type report struct {
 	rows   [][2]string
 	memory []memory
 	failed []string
+	// unclear are failed requests that nothing fails for.
+	unclear []string
 }
 
 // memory holds the memory of all pods at one time.
@@ -38,6 +42,11 @@ func (r *report) took(what string, since time.Time) {
 // fail adds a spec that failed.
 func (r *report) fail(spec, why string) {
 	r.failed = append(r.failed, fmt.Sprintf("FAILED: %s: %.1500s", spec, why))
+}
+
+// leave adds failed requests of a time in which the host took processors away.
+func (r *report) leave(during, requests string) {
+	r.unclear = append(r.unclear, fmt.Sprintf("UNCLEAR, as the host took more than %.0f %% of the processors away: %s: %.1500s", 100*processor.MuchStolen, during, requests))
 }
 
 // write writes one table for people, and one of memory by pod. What failed comes
@@ -62,7 +71,7 @@ func (r *report) write(to io.Writer) {
 		}
 	}
 	_ = table.Flush()
-	for _, line := range r.failed {
+	for _, line := range slices.Concat(r.unclear, r.failed) {
 		_, _ = fmt.Fprintln(to, line)
 	}
 }

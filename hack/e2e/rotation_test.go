@@ -44,6 +44,6 @@ func rotation(w *world) {
 		Expect(w.Create(ctx, poll(w.named("after-rotation")))).To(Succeed())
 		w.pollReady(ctx, "after-rotation")
 		l.finish(ctx, w, "a key exchanged")
-		Expect(l.failed()).To(BeEmpty())
+		l.expectNoFailure()
 	}, SpecTimeout(8*time.Minute))
 }

@@ -25,7 +25,7 @@ func upgrades(w *world) {
 		w.measureMemory(ctx, "under load, just upgraded", 21)
 		l.counted(ctx, 100)
 		l.finish(ctx, w, "helm upgrade to another image")
-		Expect(l.failed()).To(BeEmpty())
+		l.expectNoFailure()
 		w.pollReady(ctx, "of-the-release")
 	}, SpecTimeout(10*time.Minute))
 }
