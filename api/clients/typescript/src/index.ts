@@ -169,7 +169,12 @@ async function* parse(response: Response) {
 function pause(failures: number, retryAfter?: string, signal?: AbortSignal): Promise<void> {
   const ms = retryAfter ? 1000 * Number(retryAfter) : Math.min(500 * 2 ** failures, 30_000) * (0.5 + Math.random() / 2);
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal?.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", end); // the signal outlives many pauses
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener("abort", end);
   });
 }
