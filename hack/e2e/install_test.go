@@ -26,7 +26,7 @@ func installation(w *world) {
 		w.connect(ctx)
 		w.keys.use(firstKey)
 		began := time.Now()
-		err := helm(ctx, w.values(), "install", release, chart, "--namespace", w.namespace)
+		err := helm(ctx, w.values(), "install", release, chart, "--namespace", w.namespace, "--wait", "--timeout", "9m")
 		Expect(err).NotTo(HaveOccurred())
 		w.ready(ctx, "default", os.Getenv("ACCLAIM_E2E_IMAGE"))
 		w.ready(ctx, "sandbox", os.Getenv("ACCLAIM_E2E_IMAGE"))

@@ -34,6 +34,19 @@ func polls(w *world) {
 		w.report.took("a drifted configuration to its correction", began)
 	}, SpecTimeout(4*time.Minute))
 
+	It("fails a Helm that waits for a Poll that only a person can mend, at once", func(ctx SpecContext) {
+		spec := poll(w.named("")).Spec
+		spec.ID = new("colour") // of another Poll
+		values := w.values()
+		values["polls"] = object{"conflict": spec}
+		began := time.Now()
+		err := w.upgrade(ctx, values, "--wait", "--timeout", "4m")
+		Expect(err).To(MatchError(And(ContainSubstring("Poll/"+w.namespace+"/conflict"), Not(ContainSubstring("deadline exceeded")))))
+		w.report.took("helm upgrade --wait with a conflict to its failure", began)
+		Expect(w.upgrade(ctx, w.values(), "--wait", "--timeout", "4m")).To(Succeed())
+		w.pollReady(ctx, "colour")
+	}, SpecTimeout(9*time.Minute))
+
 	DescribeTable("deletes a Poll", func(ctx SpecContext, name string, policy v1alpha1.DeletionPolicy, votes int64) {
 		p := poll(w.named(name))
 		p.Spec.DeletionPolicy = policy

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -150,8 +151,8 @@ func run(command *exec.Cmd) error {
 
 // upgrade gives the release other values. A change by other means would make the
 // next upgrade fail, because Helm then finds a field that it does not own.
-func (w *world) upgrade(ctx context.Context, values object) error {
-	return helm(ctx, values, "upgrade", release, chart, "--namespace", w.namespace)
+func (w *world) upgrade(ctx context.Context, values object, flags ...string) error {
+	return helm(ctx, values, slices.Concat([]string{"upgrade", release, chart, "--namespace", w.namespace}, flags)...)
 }
 
 // named returns the metadata of an object in the namespace.
