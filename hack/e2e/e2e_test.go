@@ -31,6 +31,7 @@ var _ = Describe("Acclaim", Ordered, ContinueOnFailure, func() {
 	installation(w)
 	contract(w)
 	polls(w)
+	games(w)
 	disturbances(w)
 	nodes(w)
 	autoscaling(w)
