@@ -38,7 +38,7 @@ services/state              | fault key once document                           
 services/message            | fault key once stream wire                                                          | storetest
 services/roster             | key stream wire                                                                | storetest fault
 services/pairing            | fault key document                                                             | storetest
-services/purchase           | fault key document                                                             | storetest
+services/purchase           | fault key once document                                                           | storetest
 services/match              | fault key document                                                             | storetest
 services/sandbox            | fault tenant                                                                   |
 services/internal/tenant    | filewatch fault quota                                                                          |
