@@ -331,6 +331,7 @@ func TestExportAsCSV(t *testing.T) {
 		"votes":         ",vote,,U1,false,true,3,1,,,\n",
 		"accumulations": ",1,U1,,\"{\"\"a\"\":1.50,",
 		"rankings":      ",answer,U1,'=tea,,,,,\n",
+		"viewers":       ",seen,1\n",
 		"documents":     `,"[""state"",""channel"",""1""]",40,`,
 	} {
 		if !strings.Contains(tables[kind], want) {

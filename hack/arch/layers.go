@@ -42,7 +42,7 @@ services/purchase           | fault key once document                           
 services/match              | fault key document                                                             | storetest
 services/sandbox            | fault tenant                                                                   |
 services/internal/tenant    | filewatch fault quota                                                                          |
-services/internal/transfer  | exactjson fault key once stream document voting accumulation ranking                | storetest
+services/internal/transfer  | exactjson fault key once stream document voting accumulation ranking roster             | storetest
 services/internal/telemetry | stream live sink                                                               |
 services/internal/event     | exactjson key stream document voting accumulation ranking message                                             | storetest live sink tenant
 services/internal/live      | budget event fault                                                                    | storetest stream document voting accumulation ranking state message
