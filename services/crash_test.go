@@ -128,6 +128,17 @@ func sign(t *testing.T, role, opaque string) string {
 // signGrant returns an Authorization header of the sample extension for a grant.
 func signGrant(t *testing.T, g sandbox.Grant) string {
 	t.Helper()
+	g.ExtensionID, g.Stage = sampleExtension, string(tenant.Production)
+	token, err := sandbox.IssueToken(g, sampleSecret(t), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sampleExtension + " " + token
+}
+
+// sampleSecret returns the secret of the sample extension.
+func sampleSecret(t *testing.T) []byte {
+	t.Helper()
 	directory, err := tenant.Open(registryFile(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -137,12 +148,7 @@ func signGrant(t *testing.T, g sandbox.Grant) string {
 	if !ok {
 		t.Fatal("the sample extension has no active secret")
 	}
-	g.ExtensionID, g.Stage = sampleExtension, string(tenant.Production)
-	token, err := sandbox.IssueToken(g, secret.Value, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sampleExtension + " " + token
+	return secret.Value
 }
 
 func (p *process) exchange(method, path, header, body string) (*http.Response, error) {

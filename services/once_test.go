@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
+
 	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
 )
 
@@ -58,6 +60,7 @@ func repeatWrites(t *testing.T, base func(int) string, disturb func(round int)) 
 	broadcaster := sign(t, "broadcaster", "B")
 	mustRepeat(t, base, rand.New(rand.NewPCG(0, 0)), "POST", "/vote_config", broadcaster, "", `{"id":"once","config":{"totalVotesPerUser":1000,"votesPerOption":1000}}`)
 	mustRepeat(t, base, rand.New(rand.NewPCG(0, 0)), "POST", "/channel_state", broadcaster, "", `{"n":[]}`)
+	openShop(t, base, broadcaster)
 	progress := make(chan struct{}, repeaters*writesOfEach)
 	var clients sync.WaitGroup
 	for c := range repeaters {
@@ -71,6 +74,7 @@ func repeatWrites(t *testing.T, base func(int) string, disturb func(round int)) 
 				mustRepeat(t, base, rng, "POST", "/vote_modifier?id=weights", broadcaster, key, fmt.Sprintf(`{"user":"M%d","add":1}`, c))
 				mustRepeat(t, base, rng, "POST", "/accumulate?id=once", viewer, key, fmt.Sprintf(`{"id":%q}`, key))
 				mustRepeat(t, base, rng, "POST", "/rank?id=once", viewer, key, fmt.Sprintf(`{"key":%q}`, key))
+				mustRepeat(t, base, rng, "POST", "/coins/purchase", buyer(t, c), key, `{"sku":"life","price":10}`)
 				mustRepeat(t, base, rng, "PATCH", "/channel_state", broadcaster, key, fmt.Sprintf(`[{"op":"add","path":"/n/-","value":%q}]`, key))
 				progress <- struct{}{}
 			}
@@ -84,6 +88,41 @@ func repeatWrites(t *testing.T, base func(int) string, disturb func(round int)) 
 		}
 	}
 	checkRepeated(t, base)
+}
+
+// coinsLeft is what each client has left after its purchases.
+const coinsLeft = 35
+
+// openShop has the channel sell lives, and gives the clients coins.
+func openShop(t *testing.T, base func(int) string, broadcaster string) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(0, 0))
+	mustRepeat(t, base, rng, "POST", "/config/channel", broadcaster, "", `{"skus":{"life":{"price":10}}}`)
+	for c := range repeaters {
+		receipt, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+			"topic": "bits_transaction_receipt", "exp": time.Now().Add(time.Hour).Unix(),
+			"data": map[string]any{
+				"transactionId": fmt.Sprint("bits-", c), "userId": fmt.Sprint(buyersFrom + c),
+				"product": map[string]any{
+					"domainId": "twitch.ext." + sampleExtension, "sku": "bits",
+					"cost": map[string]any{"amount": 10*writesOfEach + coinsLeft, "type": "bits"},
+				},
+			},
+		}).SignedString(sampleSecret(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The answer is 201 at first, and 200 when it is repeated.
+		mustRepeat(t, base, rng, "POST", "/bits/transactions", buyer(t, c), "", fmt.Sprintf(`{"transactionReceipt":%q}`, receipt))
+	}
+}
+
+// buyersFrom is the user id of the first client.
+const buyersFrom = 5000
+
+func buyer(t *testing.T, c int) string {
+	t.Helper()
+	return signViewer(t, fmt.Sprint("U", c), fmt.Sprint(buyersFrom+c))
 }
 
 func checkRepeated(t *testing.T, base func(int) string) {
@@ -101,6 +140,11 @@ func checkRepeated(t *testing.T, base func(int) string) {
 	var weights struct{ Count int }
 	if err := json.Unmarshal([]byte(read("/vote?id=weights", backend)), &weights); err != nil || weights.Count != repeaters*(1+writesOfEach) {
 		t.Errorf("modifiers add up to %d, %v, want %d", weights.Count, err, repeaters*(1+writesOfEach))
+	}
+	for c := range repeaters {
+		if got, want := read("/coins", buyer(t, c)), fmt.Sprintf(`{"balance":%d}`, coinsLeft); got != want {
+			t.Errorf("buyer %d has %s, want %s", c, got, want)
+		}
 	}
 	entries, state := read("/accumulate?id=once", backend), read("/channel_state", broadcaster)
 	for c := range repeaters {

@@ -325,12 +325,16 @@ func TestExportAsCSV(t *testing.T) {
 	database := []string{"--mongodb-uri", mongotest.Start(t)}
 	p := startProgram(t, dir, "serve")
 	use(t, p)
+	if status, err := p.do("GET", "/user_info", signViewer(t, "U9", "9"), "", nil); status != http.StatusOK || err != nil {
+		t.Fatal(status, err)
+	}
 	p.end(t)
 	tables := exportTables(t, "--data-dir", dir)
 	for kind, want := range map[string]string{
 		"votes":         ",vote,,U1,false,true,3,1,,,\n",
 		"accumulations": ",1,U1,,\"{\"\"a\"\":1.50,",
 		"rankings":      ",answer,U1,'=tea,,,,,\n",
+		"viewers":       ",seen,9\n",
 		"documents":     `,"[""state"",""channel"",""1""]",40,`,
 	} {
 		if !strings.Contains(tables[kind], want) {

@@ -128,8 +128,8 @@ func (r *Request) isRepeatable(err error) bool {
 	if status := StatusOf(err); status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		return true // nothing was stored
 	}
-	if r.Method == http.MethodPost && (r.Path == "/overlay_keys" || r.Path == "/coins/purchase") {
-		return false // these routes know no keys
+	if r.Method == http.MethodPost && r.Path == "/overlay_keys" {
+		return false // the route knows no keys
 	}
 	_, unreachable := errors.AsType[*url.Error](err)
 	return unreachable || StatusOf(err) >= http.StatusInternalServerError

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,40 @@ func TestConfiguration(t *testing.T) {
 	}
 	if _, found, err := c.ReadPollConfig(ctx, id); found || err != nil {
 		t.Errorf("it was deleted, and yet: %v, %v", found, err)
+	}
+}
+
+// The client's types have each member of the service's: all are sent, stored and read.
+func TestMembers(t *testing.T) {
+	config := votingtest.MembersOf(reflect.TypeFor[client.PollConfig]())
+	delete(config, "status") // is only read
+	want := votingtest.ConfigMembers()
+	delete(want, "version") // is only read, of a poll
+	if diff := cmp.Diff(want, config); diff != "" {
+		t.Errorf("configuration (-service +client):\n%s", diff)
+	}
+	poll := votingtest.MembersOf(reflect.TypeFor[client.Poll]())
+	delete(poll, "channel") // only in lists
+	if diff := cmp.Diff(votingtest.ViewMembers(), poll); diff != "" {
+		t.Errorf("poll (-service +client):\n%s", diff)
+	}
+	full := client.PollConfig{
+		UserIDVoting: true, DistinctOptionsPerUser: 2, TotalVotesPerUser: 3, VotesPerOption: 2, Global: true, Disabled: true,
+		Prompt: "Which?", Options: []string{"this", "that"}, UserData: []byte(`{"a":1}`), StartsAt: 1, EndsAt: 2,
+		ResultsVisibility: "staff", ShowCount: true, LoggedInOnly: true, Status: "expired",
+	}
+	for _, field := range reflect.VisibleFields(reflect.TypeOf(full)) {
+		if reflect.ValueOf(full).FieldByIndex(field.Index).IsZero() {
+			t.Errorf("this test does not set %s", field.Name)
+		}
+	}
+	c := newClient(newService(t), decodedFirst)
+	if err := c.ConfigurePoll(t.Context(), "global 1", full); err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.ReadPoll(t.Context(), "global 1")
+	if diff := cmp.Diff(client.Poll{ID: "global 1", PollConfig: full, Hidden: true, Version: got.Version}, got); err != nil || diff != "" || got.Version == 0 {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 

@@ -38,11 +38,11 @@ services/state              | fault key once document                           
 services/message            | fault key once stream wire                                                          | storetest
 services/roster             | key stream wire                                                                | storetest fault
 services/pairing            | fault key document                                                             | storetest
-services/purchase           | fault key document                                                             | storetest
+services/purchase           | fault key once document                                                           | storetest
 services/match              | fault key document                                                             | storetest
 services/sandbox            | fault tenant                                                                   |
 services/internal/tenant    | filewatch fault quota                                                                          |
-services/internal/transfer  | exactjson fault key once stream document voting accumulation ranking                | storetest
+services/internal/transfer  | exactjson fault key once stream document voting accumulation ranking roster             | storetest
 services/internal/telemetry | stream live sink                                                               |
 services/internal/event     | exactjson key stream document voting accumulation ranking message                                             | storetest live sink tenant
 services/internal/live      | budget event fault                                                                    | storetest stream document voting accumulation ranking state message

@@ -214,5 +214,8 @@ func accessDefects() []defectCase {
 		{"a claim that is there twice is read by its last value", []codeEdit{
 			{apiFolder, "tokenClaims.UnmarshalJSON", "o.err == nil && hasDoubledMember(payload)", "false"},
 		}, apiFolder, "TestDoubledClaimsAreRefused"},
+		{"published keys are accepted from games on other machines", []codeEdit{
+			{appFolder, "Config.checkKeys", "c.GameListen", "c.Listen"},
+		}, appFolder, "TestSampleKeysNeedLoopback"},
 	}
 }

@@ -148,8 +148,8 @@ func (s *Service) Publish(ctx context.Context, f Feed, m Message, keys ...*once.
 }
 
 // Announce is Publish for an event of the service itself, whose name is reserved.
-func (s *Service) Announce(ctx context.Context, f Feed, m Message) error {
-	_, err := s.engine.Do(ctx, f.Stream(), feedCommand{message: m})
+func (s *Service) Announce(ctx context.Context, f Feed, m Message, keys ...*once.Key) error {
+	_, err := s.engine.Do(ctx, f.Stream(), feedCommand{message: m}, keys...)
 	return err
 }
 

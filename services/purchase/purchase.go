@@ -19,6 +19,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/key"
+	"github.com/acclaim-dev/acclaim/services/internal/once"
 )
 
 // The currencies.
@@ -124,13 +125,62 @@ func (s *Service) Record(ctx context.Context, c Channel, t Transaction) (recorde
 	return t, err == nil, err
 }
 
-// Spend buys a product for coins and returns the transaction and the balance after it.
-func (s *Service) Spend(ctx context.Context, c Channel, t Transaction, now time.Time) (Transaction, int64, error) {
+// Order asks for a product that coins buy.
+type Order struct {
+	// Transaction lacks what Spend decides: ids, currency and time.
+	Transaction Transaction
+	// Refusal is the reason why the product cannot be bought, nil for none. It does not
+	// refuse a repetition.
+	Refusal error
+	// Once is the key of the request, nil for none. The document of the buyer's coins keeps it.
+	Once *once.Key
+}
+
+// Receipt is the result of an order.
+type Receipt struct {
+	Transaction Transaction
+	// Balance is the buyer's coins after it.
+	Balance int64
+	// Open is set if the transaction waits for a game. That of a repetition need not, and
+	// is the zero Transaction then.
+	Open bool
+}
+
+// Spend buys a product for coins. A repetition of an order buys nothing.
+func (s *Service) Spend(ctx context.Context, c Channel, o Order, now time.Time) (Receipt, error) {
+	if o.Refusal != nil && o.Once == nil {
+		return Receipt{}, o.Refusal
+	}
+	t := o.Transaction
 	t.MuxyID, t.Currency, t.Timestamp = rand.Text(), Coins, now.UnixMilli()
+	if o.Once != nil {
+		t.MuxyID = o.Once.Name()
+	}
 	t.ID = t.MuxyID
-	var left int64
-	err := s.documents.EditAll(ctx, append(c.opening(t), c.addCoins(t.UserID, -int64(t.Cost), &left)))
-	return t, left, withoutIndex(err)
+	r := Receipt{Transaction: t, Open: true}
+	pay := c.addCoins(t.UserID, -int64(t.Cost), &r.Balance)
+	if o.Refusal != nil {
+		pay.Change = document.Compute(func([]byte) ([]byte, error) { return nil, o.Refusal })
+	}
+	pay.Once, pay.OnceForAll = o.Once, true
+	err := withoutIndex(s.documents.EditAll(ctx, append(c.opening(t), pay)))
+	if err != nil || o.Once == nil || !o.Once.Replayed {
+		return r, err
+	}
+	return s.repeat(ctx, c, t.UserID, o.Once.Name())
+}
+
+// repeat returns the receipt of an order that was stored before.
+func (s *Service) repeat(ctx context.Context, c Channel, userID, id string) (r Receipt, err error) {
+	if r.Balance, err = s.Balance(ctx, c, userID); err != nil {
+		return r, err
+	}
+	open, err := s.open(ctx, c)
+	at := slices.IndexFunc(open, func(t Transaction) bool { return t.MuxyID == id })
+	if err == nil && at >= 0 {
+		r.Transaction, r.Open = open[at], true
+	}
+	return r, err
 }
 
 // Balance returns the coins of a viewer in a channel.

@@ -3,7 +3,10 @@ package purchase_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +16,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/once"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 	"github.com/acclaim-dev/acclaim/services/purchase"
 )
@@ -41,8 +45,8 @@ func bits(id string, cost int32) purchase.Transaction {
 	return purchase.Transaction{ID: id, SKU: "spoons", UserID: "5", Cost: cost, Timestamp: 1, Additional: json.RawMessage("{}")}
 }
 
-func life() purchase.Transaction {
-	return purchase.Transaction{SKU: "life", UserID: "5", Cost: 10, Additional: json.RawMessage("{}")}
+func life() purchase.Order {
+	return purchase.Order{Transaction: purchase.Transaction{SKU: "life", UserID: "5", Cost: 10, Additional: json.RawMessage("{}")}}
 }
 
 func (s shop) has(coins int64) {
@@ -99,11 +103,11 @@ func TestCoinsAreSpentOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			switch _, left, err := s.Spend(t.Context(), channel, life(), noon); {
-			case err == nil && left >= 0:
+			switch r, err := s.Spend(t.Context(), channel, life(), noon); {
+			case err == nil && r.Balance >= 0 && r.Open:
 				bought.Add(1)
 			case fault.KindOf(err) != fault.Invalid || err.Error() != "Not enough coins":
-				t.Error(left, err)
+				t.Error(r, err)
 			}
 		})
 	}
@@ -126,7 +130,7 @@ func TestOpenTransactions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, _, err := s.Spend(ctx, channel, life(), noon); err != nil {
+		if _, err := s.Spend(ctx, channel, life(), noon); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -171,4 +175,124 @@ func TestManyOpenTransactions(t *testing.T) {
 	if err != nil || len(open) != 10 || open[0].ID != "4" || open[9].ID != "13" {
 		t.Errorf("%v %+v", err, open)
 	}
+}
+
+// withKey returns an order of a life with a key. The digest of its request is that of body.
+func withKey(key, body string) purchase.Order {
+	o := life()
+	o.Once = once.NewScope([][]byte{[]byte("secret")}, noon, o.Transaction.UserID).NewKey(key, []byte(body))
+	return o
+}
+
+// buy sends an order and checks its receipt.
+func (s shop) buy(o purchase.Order, balance int64, replayed, open bool) purchase.Transaction {
+	s.Helper()
+	r, err := s.Spend(s.Context(), channel, o, noon)
+	if err != nil || r.Balance != balance || o.Once.Replayed != replayed || r.Open != open {
+		s.Errorf("%+v, replayed %t, %v", r, o.Once.Replayed, err)
+	}
+	return r.Transaction
+}
+
+// Section 1.4: an order that is repeated with its key buys once, whatever has changed since.
+func TestRepeatedOrder(t *testing.T) {
+	s, ctx := newShop(t), t.Context()
+	refused := func(o purchase.Order, want fault.Kind) {
+		t.Helper()
+		if r, err := s.Spend(ctx, channel, o, noon); fault.KindOf(err) != want {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	refused(withKey("a", "life"), fault.Invalid) // a refusal is not kept
+	if _, _, err := s.Record(ctx, channel, bits("tx", 30)); err != nil {
+		t.Fatal(err)
+	}
+	first := s.buy(withKey("a", "life"), 20, false, true)
+	if again := s.buy(withKey("a", "life"), 20, true, true); !cmp.Equal(first, again) {
+		t.Errorf("%+v, and then %+v", first, again)
+	}
+	dearer := withKey("a", "life")
+	dearer.Refusal = fault.New(fault.Invalid, "The price has changed")
+	s.buy(dearer, 20, true, true)
+	dearer = withKey("b", "life")
+	dearer.Refusal = fault.New(fault.Invalid, "The price has changed")
+	refused(dearer, fault.Invalid)
+	refused(withKey("a", "other"), fault.Reused)
+	if second := s.buy(withKey("b", "life"), 10, false, true); second.MuxyID == first.MuxyID {
+		t.Errorf("both orders have the id %s", second.MuxyID)
+	}
+	if err := s.Validate(ctx, channel, first.MuxyID); err != nil {
+		t.Fatal(err)
+	}
+	s.buy(withKey("a", "life"), 10, true, false)
+	if _, err := s.Spend(ctx, channel, life(), noon); err != nil { // without a key
+		t.Fatal(err)
+	}
+	s.buy(withKey("b", "life"), 0, true, true)
+	s.isOpen("life", "life", "life")
+}
+
+// unreliable is a store that loses requests and answers, by chance.
+type unreliable struct{ *storetest.Memory }
+
+func (u unreliable) Get(ctx context.Context, keys ...string) ([]document.Document, error) {
+	if rand.IntN(8) == 0 {
+		return nil, errors.New("connection lost")
+	}
+	return u.Memory.Get(ctx, keys...)
+}
+
+func (u unreliable) Put(ctx context.Context, writes ...document.Write) error {
+	if rand.IntN(4) == 0 {
+		return errors.New("connection lost")
+	}
+	if err := u.Memory.Put(ctx, writes...); err != nil || rand.IntN(4) > 0 {
+		return err
+	}
+	return errors.New("connection lost")
+}
+
+// Several processes repeat orders with their keys until they have an answer, over a store
+// that loses requests and answers. Each order has its effect once, all of it.
+func TestBlindRepeaters(t *testing.T) {
+	const orders, processes = 9, 3
+	memory := storetest.NewMemory()
+	reliable := shop{t, purchase.NewService(document.NewService(memory, hasty{}, document.Options{}))}
+	if _, _, err := reliable.Record(t.Context(), channel, bits("tx", 10*orders+5)); err != nil {
+		t.Fatal(err)
+	}
+	if err := reliable.Validate(t.Context(), channel, reliable.isOpen("*", "spoons")[0].MuxyID); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	var fresh atomic.Int32
+	for range processes {
+		s := purchase.NewService(document.NewService(unreliable{memory}, hasty{}, document.Options{}))
+		for n := range orders {
+			all.Go(func() {
+				for range 3 { // however often it is answered
+					o := withKey(fmt.Sprint(n), "life")
+					for {
+						_, err := s.Spend(t.Context(), channel, o, noon)
+						if err == nil || t.Context().Err() != nil {
+							break
+						}
+						if fault.KindOf(err) == fault.Invalid {
+							t.Error(err)
+							return
+						}
+					}
+					if !o.Once.Replayed {
+						fresh.Add(1)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	if fresh.Load() > orders {
+		t.Errorf("%d orders were answered as new", fresh.Load())
+	}
+	reliable.has(5)
+	reliable.isOpen("*", slices.Repeat([]string{"life"}, orders)...)
 }

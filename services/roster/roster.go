@@ -22,12 +22,12 @@ const Kind = key.Roster
 // Roster names the viewers of an extension.
 type Roster struct{ Environment, Extension string }
 
-// onlyID is the id of each roster: an extension has one.
-const onlyID = "users"
+// OnlyID is the id of each roster: an extension has one.
+const OnlyID = "users"
 
 // Stream returns the name of the roster's stream as it is stored.
 func (r Roster) Stream() string {
-	return key.Name{Kind: Kind, Environment: r.Environment, Extension: r.Extension, ID: onlyID}.String()
+	return key.Name{Kind: Kind, Environment: r.Environment, Extension: r.Extension, ID: OnlyID}.String()
 }
 
 // ParseStream returns the roster whose stream has a name.

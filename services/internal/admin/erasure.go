@@ -40,7 +40,7 @@ type Target struct {
 
 // ErasureReport lists what an erasure has changed.
 type ErasureReport struct {
-	Kinds map[string]*ErasedKind `json:"kinds"` // poll, buffer, rank, message, document
+	Kinds map[string]*ErasedKind `json:"kinds"` // poll, buffer, rank, message, roster, document
 	// Followed are ids that were not given and were found to belong to the viewer. They
 	// are erased, too.
 	Followed []string `json:"followed"`

@@ -12,6 +12,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/ranking"
+	"github.com/acclaim-dev/acclaim/services/roster"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
@@ -21,6 +22,7 @@ type domains struct {
 	buffers   *accumulation.Service
 	questions *ranking.Service
 	feeds     *message.Service
+	viewers   *roster.Service
 	table     admin.Domains
 }
 
@@ -30,12 +32,14 @@ func newDomains(store stream.Store, clock stream.Clock, options stream.Options) 
 		buffers:   accumulation.NewService(store, clock, options),
 		questions: ranking.NewService(store, clock, options),
 		feeds:     message.NewService(store, clock, options),
+		viewers:   roster.NewService(store, clock, options),
 	}
 	d.table = admin.Domains{
 		voting.Kind:       {Admin: d.polls, Retention: func(r tenant.Retention) time.Duration { return r.Logs }},
 		accumulation.Kind: {Admin: d.buffers, Retention: func(r tenant.Retention) time.Duration { return r.Buffers }},
 		ranking.Kind:      {Admin: d.questions, Retention: func(r tenant.Retention) time.Duration { return r.Rankings }},
 		message.Kind:      {Admin: d.feeds, Retention: func(tenant.Retention) time.Duration { return 24 * time.Hour }},
+		roster.Kind:       {Admin: d.viewers, Retention: func(r tenant.Retention) time.Duration { return r.Logs }},
 	}
 	return d
 }

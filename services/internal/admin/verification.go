@@ -14,7 +14,7 @@ import (
 
 // Verification is the result of [Verify].
 type Verification struct {
-	Kinds    map[string]*VerifiedKind `json:"kinds"` // poll, buffer, rank, message, document
+	Kinds    map[string]*VerifiedKind `json:"kinds"` // poll, buffer, rank, message, roster, document
 	Problems []Problem                `json:"problems"`
 }
 

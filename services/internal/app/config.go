@@ -114,7 +114,8 @@ func (c *Config) checkKeys(registry *tenant.Registry) error {
 		return nil
 	}
 	for _, listener := range []struct{ flag, address string }{
-		{"--listen", c.Listen}, {"--admin-listen", c.AdminListen}, {"--maintenance-listen", c.MaintenanceListen},
+		{"--listen", c.Listen}, {"--admin-listen", c.AdminListen},
+		{"--maintenance-listen", c.MaintenanceListen}, {"--gamelink-listen", c.GameListen},
 	} {
 		if listener.address != "" && !isLoopback(listener.address) {
 			return fmt.Errorf("%s: the key is a published sample, which is refused because %s is %s and not a loopback address", samples[0], listener.flag, listener.address)

@@ -203,11 +203,12 @@ func TestSampleKeysNeedLoopback(t *testing.T) {
 		config Config
 		want   string
 	}{
-		"loopback":    {Config{Listen: "127.0.0.1:0", AdminListen: "[::1]:0", MaintenanceListen: "localhost:0"}, ""},
+		"loopback":    {Config{Listen: "127.0.0.1:0", AdminListen: "[::1]:0", MaintenanceListen: "localhost:0", GameListen: "127.0.0.1:0"}, ""},
 		"any":         {Config{Listen: ":8080", AdminListen: "127.0.0.1:0"}, "--listen is :8080"},
 		"unspecified": {Config{Listen: "0.0.0.0:8080", AdminListen: "127.0.0.1:0"}, "--listen is 0.0.0.0:8080"},
 		"admin":       {Config{Listen: "127.0.0.1:0", AdminListen: "10.0.0.1:9090"}, "--admin-listen"},
 		"maintenance": {Config{Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", MaintenanceListen: "[::]:0"}, "--maintenance-listen"},
+		"games":       {Config{Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", GameListen: "0.0.0.0:8081"}, "--gamelink-listen is 0.0.0.0:8081"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := tenant.Open("../../../config/extensions.yaml", test.config.checkKeys)

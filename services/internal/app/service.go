@@ -77,7 +77,7 @@ func Services() []Service {
 			Retention: func(tenant.Retention) time.Duration { return messageAge },
 		}, message.NewService, startState), withEngine(Service{
 			Domain: "roster", Kind: roster.Kind,
-			Retention: func(tenant.Retention) time.Duration { return 0 },
+			Retention: func(r tenant.Retention) time.Duration { return r.Logs },
 		}, roster.NewService, func(_ *serviceSet, viewers *roster.Service) func(*httpapi.Config) {
 			return func(c *httpapi.Config) { c.Roster = viewers }
 		})),

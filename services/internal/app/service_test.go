@@ -9,8 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/message"
+	"github.com/acclaim-dev/acclaim/services/ranking"
+	"github.com/acclaim-dev/acclaim/services/roster"
+	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
 // start runs services over an embedded store until the test ends and returns the
@@ -101,6 +106,13 @@ func TestRowsAreComplete(t *testing.T) {
 			t.Errorf("%+v lacks a field, or another row has its kind", service)
 		}
 		kinds[service.Kind] = true
+	}
+	ages := tenant.Retention{Logs: 1, Buffers: 2, Rankings: 3, Snapshots: 4}
+	want := map[string]time.Duration{voting.Kind: 1, accumulation.Kind: 2, ranking.Kind: 3, message.Kind: messageAge, roster.Kind: 1}
+	for kind, domain := range Domains(nil) {
+		if got := domain.Retention(ages); got != want[kind] {
+			t.Errorf("the retention of %s is %v, want %v", kind, got, want[kind])
+		}
 	}
 	if got := len(Domains(nil)); got != len(kinds) {
 		t.Errorf("%d domains, want %d", got, len(kinds))

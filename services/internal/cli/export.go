@@ -37,7 +37,8 @@ func newExport() *cobra.Command {
 		GroupID: storeGroup,
 		Short:   "Write everything an extension has stored, as JSON Lines or CSV",
 		Long: `Export writes the votes, accumulated entries, rankings and documents of an
-extension, from either store, with little memory.
+extension, and the list of viewers that share their user id, from either store, with
+little memory.
 
 JSON Lines has one record on each line: a chunk of a log with all its entries, or a
 document. The first line holds the request, the last one counts what was written.

@@ -22,7 +22,8 @@ func (e *EditError) Unwrap() error { return e.Err }
 
 // EditAll applies edits of distinct documents, all or none. It returns when they
 // are durable. All are evaluated before any is written; the first one that
-// cannot be applied refuses all, with an [*EditError]. Faults are those of Edit.
+// cannot be applied refuses all, with an [*EditError]. Faults are those of Edit. A key
+// belongs to one edit, unless OnceForAll is set.
 func (s *Service) EditAll(ctx context.Context, edits []Edit) error {
 	if len(edits) == 0 {
 		return nil
@@ -49,6 +50,9 @@ func (s *Service) EditAll(ctx context.Context, edits []Edit) error {
 		if err != nil {
 			return err
 		}
+		if known, err := findSharedKey(documents, edits); known || err != nil {
+			return err
+		}
 		writes, err := s.evaluateAll(ctx, documents, edits)
 		if err != nil {
 			return err
@@ -56,6 +60,19 @@ func (s *Service) EditAll(ctx context.Context, edits []Edit) error {
 		// From here on the write continues even if the caller's context ends.
 		return s.putWrites(s.ctx, writes)
 	})
+}
+
+// findSharedKey reports whether a document has the key of all edits.
+func findSharedKey(documents []Document, edits []Edit) (known bool, err error) {
+	for i, edit := range edits {
+		if !edit.OnceForAll || edit.Once == nil {
+			continue
+		}
+		if known, err := findKey(documents[i].Keys, edit.Once); known || err != nil {
+			return known, err
+		}
+	}
+	return false, nil
 }
 
 // evaluateAll returns the writes that edits come to. An edit that changes

@@ -26,6 +26,9 @@ type Edit struct {
 	// Once is the key of the request, nil for none. The version that the edit makes keeps it,
 	// and an edit whose key the document has changes nothing.
 	Once *once.Key
+	// OnceForAll makes Once the key of all edits of an EditAll: if the document has it, none
+	// of them changes anything.
+	OnceForAll bool
 }
 
 // limit returns the largest document, in bytes, that the edit may make.

@@ -16,6 +16,7 @@ func findKey(keys []once.Kept, key *once.Key) (known bool, err error) {
 	_, known, err = key.Find(func(m once.Mark) (request [8]byte, ok bool) {
 		for _, k := range keys {
 			if k.Owner == m.Owner && k.Key == m.Key && !once.IsExpired(k.At, key.At) {
+				key.Before = k
 				return k.Request, true
 			}
 		}

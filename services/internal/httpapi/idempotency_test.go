@@ -1,8 +1,14 @@
 package httpapi_test
 
 import (
+	"context"
 	"strings"
 	"testing"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/once"
+	"github.com/acclaim-dev/acclaim/services/message"
 )
 
 // keyedWrites are the routes that take keys: two different bodies, and a read whose answer
@@ -24,7 +30,15 @@ func keyedWrites() []struct{ write, one, other, read string } {
 		{"POST /broadcast", `{"event":"a","data":1}`, `{"event":"a","data":2}`, ""},
 		{"POST /extension_broadcast", `{"event":"a","data":1}`, `{"event":"a","data":2}`, ""},
 		{"POST /whisper_self", `{"event":"a","data":1}`, `{"event":"a","data":2}`, ""},
+		{"POST /coins/purchase", `{"sku":"life","price":10}`, `{"sku":"spoon","price":5}`, "/coins"},
 	}
+}
+
+// openShop has the owner's channel sell two products, and the owner have coins.
+func openShop(t *testing.T, a *api, coins int) {
+	t.Helper()
+	a.as(owner(), "POST", "/config/channel", `{"skus":{"life":{"price":10},"spoon":{"price":5}}}`).is(200)
+	a.as(owner(), "POST", "/bits/transactions", `{"transactionReceipt":"`+receipt(t, "ext", "t1", owner().user, coins)+`"}`).is(201)
 }
 
 // Section 1.4: a request that is repeated with its key has its effect once, and the key
@@ -47,6 +61,9 @@ func TestKeyedWrites(t *testing.T) {
 				return a.as(owner(), "GET", w.read, "").is(200).body
 			}
 			a.as(owner(), "POST", "/vote?id=p", `{}`).is(200)
+			if path == "/coins/purchase" {
+				openShop(t, a, 100)
+			}
 			send(w.one, "k1", 200, "")
 			after := read()
 			send(w.one, "k1", 200, "true")
@@ -69,6 +86,58 @@ func TestKeyedWrites(t *testing.T) {
 			}
 			send(w.one, strings.Repeat("~ ", 64), 200, "")
 		})
+	}
+}
+
+// unsteadyMessages fails to announce purchases as long as fail is set, before or after it.
+type unsteadyMessages struct {
+	httpapi.Messages
+	fail, before bool
+	stored       func() int
+}
+
+func (m *unsteadyMessages) Announce(ctx context.Context, f message.Feed, announced message.Message, keys ...*once.Key) error {
+	if m.fail && m.before {
+		return fault.New(fault.Storage, "Storage failed")
+	}
+	err := m.Messages.Announce(ctx, f, announced, keys...)
+	if m.fail && err == nil {
+		return fault.New(fault.Uncertain, "Storage failed; the outcome is unknown")
+	}
+	return err
+}
+
+// A purchase whose announcement failed, before or after it was stored, is announced once
+// when it is repeated, and takes coins once. Its price may have changed by then.
+func TestRepeatedPurchaseIsAnnounced(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		feed := message.Feed{Environment: "production", Extension: "ext", Channel: "77", Games: true}
+		m := &unsteadyMessages{before: before}
+		a := newAPI(t, func(c *httpapi.Config) {
+			feeds := c.Messages.(*message.Service)
+			m.stored = func() int {
+				page, err := feeds.Since(t.Context(), feed, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return len(page.Messages)
+			}
+			m.Messages, c.Messages = feeds, m
+		})
+		openShop(t, a, 100)
+		announced := m.stored() + 1
+		const body = `{"sku":"life","price":10}`
+		m.fail = true
+		a.as(owner(), "POST", "/coins/purchase", body, "Idempotency-Key", "k").is(500)
+		m.fail = false
+		a.as(owner(), "POST", "/config/channel", `{}`).is(200)
+		for range 2 {
+			got := a.as(owner(), "POST", "/coins/purchase", body, "Idempotency-Key", "k").is(200)
+			if got.field("balance") != "90" || got.header.Get("Idempotency-Replayed") != "true" || m.stored() != announced {
+				t.Errorf("before %t: %s, %v, %d announcements, want %d", before, got.body, got.header, m.stored(), announced)
+			}
+		}
+		a.as(owner(), "POST", "/coins/purchase", body, "Idempotency-Key", "l").refused(400, "No such product")
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 type Messages interface {
 	Publish(ctx context.Context, f message.Feed, m message.Message, keys ...*once.Key) error
 	// Announce publishes an event of the service itself.
-	Announce(ctx context.Context, f message.Feed, m message.Message) error
+	Announce(ctx context.Context, f message.Feed, m message.Message, keys ...*once.Key) error
 }
 
 // messageBytes bounds the body of a message, whose data may have 8 KiB.

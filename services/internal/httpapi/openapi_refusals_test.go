@@ -185,6 +185,8 @@ func probes() []probe {
 		{on: "POST /coins/purchase", prepare: offerFor(11, 0), status: 400, reason: "The price has changed"},
 		{on: "POST /coins/purchase", prepare: offerFor(10, 9), status: 400, reason: "Not enough coins"},
 		{on: "POST /coins/purchase", prepare: offerFor(10, 10), status: 200},
+		{on: "POST /coins/purchase", body: `{"sku":"life","price":10}`, key: "\x7f", status: 400, reason: "Idempotency-Key must have 1 to {number} printable bytes"},
+		{on: "POST /coins/purchase", prepare: offerFor(10, 20), key: "k", used: `{"sku":"life","price":10,"note":1}`, status: 422, reason: "The Idempotency-Key was used for another request"},
 		{on: "GET /coins", as: stranger(), status: 400, reason: "The JWT names no user"},
 		{on: "GET /curated_poll", query: "?id=q1", status: 400, reason: "This service has no trivia questions"},
 

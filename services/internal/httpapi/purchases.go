@@ -10,6 +10,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/once"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/purchase"
@@ -19,7 +20,7 @@ import (
 // Purchases is the part of package purchase that its routes use.
 type Purchases interface {
 	Record(ctx context.Context, c purchase.Channel, t purchase.Transaction) (recorded purchase.Transaction, isNew bool, err error)
-	Spend(ctx context.Context, c purchase.Channel, t purchase.Transaction, now time.Time) (purchase.Transaction, int64, error)
+	Spend(ctx context.Context, c purchase.Channel, o purchase.Order, now time.Time) (purchase.Receipt, error)
 	Balance(ctx context.Context, c purchase.Channel, userID string) (int64, error)
 }
 
@@ -92,14 +93,18 @@ func (a *API) postBits(w http.ResponseWriter, r *apiRequest) error {
 	return nil
 }
 
-// announcePurchase tells the games in the channel.
-func (a *API) announcePurchase(r *apiRequest, t purchase.Transaction) error {
+// announcePurchase tells the games in the channel, for each key once.
+func (a *API) announcePurchase(r *apiRequest, t purchase.Transaction, keys ...*once.Key) error {
 	data, err := json.Marshal(t)
 	if err != nil {
 		return err
 	}
+	var announced []*once.Key
+	for _, key := range keys { // the keys themselves tell whether the purchase is repeated
+		announced = append(announced, &once.Key{Marks: key.Marks, At: key.At})
+	}
 	m := message.Message{Name: PurchaseMessage, To: t.UserID, Data: data}
-	return a.config.Messages.Announce(r.Context(), r.caller.gameFeed(), m)
+	return a.config.Messages.Announce(r.Context(), r.caller.gameFeed(), m, announced...)
 }
 
 // parseReceipt returns the transaction of a receipt. In the sandbox it is approved whatever
@@ -190,30 +195,45 @@ func (a *API) postCoins(w http.ResponseWriter, r *apiRequest) error {
 	if err := r.buyer(); err != nil {
 		return err
 	}
+	keys, err := a.requestKeys(r, "")
+	if err != nil {
+		return err
+	}
 	found, err := a.config.State.Read(r.Context(), r.caller.stateCaller(), state.ChannelConfig)
 	if err != nil {
 		return err
 	}
-	var config struct {
-		SKUs map[string]json.RawMessage `json:"skus"`
-	}
-	var p product
-	_ = json.Unmarshal(bodyOf(found[0]), &config) // streamers write what they like there
-	switch raw, ok := config.SKUs[sku]; {
-	case !ok || json.Unmarshal(raw, &p) != nil || p.Price < 0:
-		return fault.New(fault.Invalid, "No such product")
-	case int64(p.Price) != price:
-		return fault.New(fault.Invalid, "The price has changed")
-	}
-	t := purchase.Transaction{SKU: sku, DisplayName: p.DisplayName, UserID: r.caller.UserID, Cost: p.Price, Additional: json.RawMessage("{}")}
-	t, left, err := a.config.Purchases.Spend(r.Context(), r.caller.purchases(), t, a.config.Now())
+	o := purchase.Order{Once: once.First(keys)}
+	p, refusal := findProduct(bodyOf(found[0]), sku, price)
+	o.Transaction = purchase.Transaction{SKU: sku, DisplayName: p.DisplayName, UserID: r.caller.UserID, Cost: p.Price, Additional: json.RawMessage("{}")}
+	o.Refusal = refusal
+	receipt, err := a.config.Purchases.Spend(r.Context(), r.caller.purchases(), o, a.config.Now())
 	if err != nil {
 		return err
 	}
-	if err := a.announcePurchase(r, t); err != nil {
-		return err
+	if receipt.Open {
+		// A repetition announces it, too: what ended the first request may have come before.
+		if err := a.announcePurchase(r, receipt.Transaction, keys...); err != nil {
+			return err
+		}
 	}
-	return writeValue(w, map[string]int64{"balance": left})
+	markReplayed(w, keys)
+	return writeValue(w, map[string]int64{"balance": receipt.Balance})
+}
+
+// findProduct returns a product of the configuration of a channel, for its price.
+func findProduct(channel []byte, sku string, price int64) (p product, refusal error) {
+	var config struct {
+		SKUs map[string]json.RawMessage `json:"skus"`
+	}
+	_ = json.Unmarshal(channel, &config) // streamers write what they like there
+	switch raw, ok := config.SKUs[sku]; {
+	case !ok || json.Unmarshal(raw, &p) != nil || p.Price < 0:
+		return product{}, fault.New(fault.Invalid, "No such product")
+	case int64(p.Price) != price:
+		return product{}, fault.New(fault.Invalid, "The price has changed")
+	}
+	return p, nil
 }
 
 func (a *API) getCoins(w http.ResponseWriter, r *apiRequest) error {

@@ -11,6 +11,7 @@ package once
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base32"
 	"encoding/binary"
 	"errors"
 	"hash"
@@ -66,6 +67,18 @@ type Key struct {
 	// Replayed is set if the request repeats one that was stored before. It is valid once
 	// the request has succeeded.
 	Replayed bool
+	// Before is the mark of the request that is repeated and when it was stored, where a
+	// document keeps the key.
+	Before Kept
+}
+
+// Name returns a name for what the request creates: one of its own for each key, and that
+// of the first request for its repetitions.
+func (k *Key) Name() string {
+	if k.Replayed {
+		return k.Before.name()
+	}
+	return Kept{k.Marks[0], k.At}.name()
 }
 
 // Find looks a key up. It returns [ErrReused] where another request had the key.
@@ -142,6 +155,13 @@ func (s *Scope) NewKey(key string, request []byte) *Key {
 type Kept struct {
 	Mark
 	At int64
+}
+
+// name returns a name that follows from a mark and its time, so that a key that is used
+// again after its lifetime has another one.
+func (k Kept) name() string {
+	sum := sha256.Sum256(AppendKept(nil, []Kept{k}))
+	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16])
 }
 
 // IsExpired reports whether the lifetime of a mark has passed.

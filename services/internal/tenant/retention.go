@@ -6,7 +6,8 @@ import "time"
 // the data without limit and is the default.
 type Retention struct {
 	// Logs is the age after which accepted votes leave the logs of polls. Statistics
-	// stay.
+	// stay. It is also the age after which the log of viewers that share their user id
+	// forgets who does so no more.
 	Logs time.Duration
 	// Buffers is the age after which entries leave accumulation buffers.
 	Buffers time.Duration

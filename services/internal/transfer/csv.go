@@ -32,6 +32,8 @@ func columnsOf(kind string) []string {
 		return append(stream, "channel_id", "opaque_user_id", "user_id", "data")
 	case Rankings:
 		return append(stream, "identity", "key", "group", "answersPerViewer", "held", "into", "config")
+	case Viewers:
+		return append(stream, "userID")
 	}
 	return []string{"environment", "extension", "key", "version", "body"}
 }

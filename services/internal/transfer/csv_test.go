@@ -64,6 +64,10 @@ func TestCSVHasARowForEachEntry(t *testing.T) {
 			"environment,extension,channel,id,seq,at,entry,identity,key,group,answersPerViewer,held,into,config\n",
 			",answer,0,green,,,,,\n", ",answer,2,'=SUM(A1),,,,,\n",
 		},
+		transfer.Viewers: {
+			"environment,extension,channel,id,seq,at,entry,userID\n",
+			"\nproduction,x,,users,1,", ",seen,7\n", ",gone,7\n",
+		},
 		transfer.Documents: {
 			"environment,extension,key,version,body\n",
 			"\nproduction,x,\"[\"\"state\"\",\"\"viewer\"\",\"\"0\"\",\"\"not text\"\"]\",1,{}\n",

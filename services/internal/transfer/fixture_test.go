@@ -21,6 +21,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/transfer"
 	"github.com/acclaim-dev/acclaim/services/ranking"
+	"github.com/acclaim-dev/acclaim/services/roster"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
@@ -32,17 +33,20 @@ type domains struct {
 	voting       *voting.Service
 	accumulation *accumulation.Service
 	ranking      *ranking.Service
+	roster       *roster.Service
 }
 
 func newDomains(t testing.TB, store stream.Store) *domains {
 	clock := stream.SystemClock()
 	d := &domains{t, voting.NewService(store, clock, stream.Options{}),
-		accumulation.NewService(store, clock, stream.Options{}), ranking.NewService(store, clock, stream.Options{})}
+		accumulation.NewService(store, clock, stream.Options{}), ranking.NewService(store, clock, stream.Options{}),
+		roster.NewService(store, clock, stream.Options{})}
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		d.must(d.voting.Close(ctx))
 		d.must(d.accumulation.Close(ctx))
 		d.must(d.ranking.Close(ctx))
+		d.must(d.roster.Close(ctx))
 	})
 	return d
 }
@@ -101,6 +105,12 @@ func full(t testing.TB) *storetest.Memory {
 		d.must(err)
 		for _, m := range []ranking.Moderation{{Action: ranking.Merge, Key: "tea", Into: "ü"}, {Action: ranking.Hide, Key: "="}, {Action: ranking.Show, Key: "tea"}} {
 			d.must(d.ranking.Moderate(ctx, question, m))
+		}
+		for _, extension := range []string{"x", "of another extension"} {
+			viewers := roster.Roster{Environment: environment, Extension: extension}
+			d.must(d.roster.Note(ctx, viewers, "7", true))
+			d.must(d.roster.Note(ctx, viewers, "5", true))
+			d.must(d.roster.Note(ctx, viewers, "7", false))
 		}
 		putDocuments(t, m, environment)
 	}

@@ -33,18 +33,20 @@ func FuzzForged(f *testing.F) {
 	f.Add("votes", "a", []byte{0, 4}, `[{"entry":"reset"}]`, int64(7))
 	f.Add("rankings", "global", []byte{0, 0}, `[{"entry":"clear"}]`, int64(7))
 	f.Add("accumulations", "a", []byte{0, 0, 0, 0, 2, '{', '}'}, `[{"entry":"submission","data":{}}]`, int64(0))
+	f.Add("viewers", "users", []byte{0, 1, 1, '7'}, `[{"entry":"seen","userID":"7"}]`, int64(7))
+	f.Add("viewers", "a", []byte{0, 2, 1, '7'}, `[{"entry":"gone","userID":"7"}]`, int64(7))
 	f.Add("votes", "a", []byte{1}, `[null]`, int64(-1))
 	f.Fuzz(func(t *testing.T, kind, id string, payload []byte, entries string, at int64) {
 		var list []json.RawMessage
 		if json.Unmarshal([]byte(entries), &list) != nil || bytes.ContainsAny([]byte(entries), "\r\n") {
 			return
 		}
-		first := map[string]string{"votes": "poll", "accumulations": "buffer", "rankings": "rank"}[kind]
+		first := map[string]string{"votes": "poll", "accumulations": "buffer", "rankings": "rank", "viewers": "roster"}[kind]
 		name := first + "/production/x/channel/1/" + id
 		if strings.HasPrefix(id, "global") {
 			name = first + "/production/x/global/" + id
 		}
-		if kind == "accumulations" {
+		if kind == "accumulations" || kind == "viewers" {
 			name = first + "/production/x/" + id
 		}
 		chunk := stream.Chunk{Stream: name, Seq: 1, At: at, Count: len(list), Payload: payload}
@@ -83,6 +85,8 @@ func wantSound(t *testing.T, m *storetest.Memory) {
 			verify = d.accumulation.Verify
 		case "rank":
 			verify = d.ranking.Verify
+		case "roster":
+			verify = d.roster.Verify
 		}
 		if _, err := verify(t.Context(), name); err != nil {
 			t.Errorf("%s was stored: %v", name, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/key"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/ranking"
+	"github.com/acclaim-dev/acclaim/services/roster"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
@@ -16,11 +17,12 @@ const (
 	Votes         = "votes" // with configurations, modifiers and resets
 	Accumulations = "accumulations"
 	Rankings      = "rankings"
+	Viewers       = "viewers"   // those that share their user id, and when they were seen first
 	Documents     = "documents" // state and configuration
 )
 
 // Kinds returns all kinds in the order in which they are exported.
-func Kinds() []string { return []string{Votes, Accumulations, Rankings, Documents} }
+func Kinds() []string { return []string{Votes, Accumulations, Rankings, Viewers, Documents} }
 
 // Scope selects the data of an export.
 type Scope struct {
@@ -112,6 +114,18 @@ func streamKinds() map[string]streamKind {
 			parse: func(name string) (streamIdentity, error) {
 				q, err := ranking.ParseStream(name)
 				return streamIdentity(q), err
+			},
+		},
+		Viewers: {
+			key:   roster.Kind,
+			codec: roster.EntryCodec{},
+			ties:  true,
+			name: func(p streamIdentity) string {
+				return roster.Roster{Environment: p.Environment, Extension: p.Extension}.Stream()
+			},
+			parse: func(name string) (streamIdentity, error) {
+				r, err := roster.ParseStream(name)
+				return streamIdentity{Environment: r.Environment, Extension: r.Extension, ID: roster.OnlyID}, err
 			},
 		},
 	}

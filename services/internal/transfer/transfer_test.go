@@ -52,7 +52,7 @@ func TestPartsOfAnExport(t *testing.T) {
 func TestExportIsReadable(t *testing.T) {
 	out := string(export(t, full(t), everything))
 	for _, want := range []string{
-		`{"record":"header","format":"acclaim-export","version":1,"extension":"x","environments":["production","sandbox"],"kinds":["votes","accumulations","rankings","documents"]}` + "\n",
+		`{"record":"header","format":"acclaim-export","version":1,"extension":"x","environments":["production","sandbox"],"kinds":["votes","accumulations","rankings","viewers","documents"]}` + "\n",
 		`{"record":"chunk","kind":"votes","environment":"production","extension":"x","channel":"1","id":"ü/ %","seq":1,"at":`,
 		`"entries":[{"entry":"config","config":{"userIDVoting":false,`,
 		`"entries":[{"entry":"vote","opaque":"U\"汉\"","identifier":"1","userIDVoting":false,"replace":false,"value":-128,"count":9}],"sum":"`,
@@ -70,7 +70,10 @@ func TestExportIsReadable(t *testing.T) {
 		`"version":2,"write":"01000000000000000000000000000001","body":{"a":1.50,"<":"é\u2028"},"sum":"`,
 		`"version":3,"write":"02000000000000000000000000000002","raw":"`,
 		`{"record":"end","kind":"rankings","environment":"sandbox","extension":"x","channel":"1","id":"tea?","chunks":4,"entries":4,"head":"`,
-		`{"record":"footer","streams":13,"chunks":`,
+		`{"record":"chunk","kind":"viewers","environment":"production","extension":"x","id":"users","seq":1,"at":`,
+		`"entries":[{"entry":"seen","userID":"7"}],"sum":"`, `"entries":[{"entry":"gone","userID":"7"}],"sum":"`,
+		`{"record":"end","kind":"viewers","environment":"sandbox","extension":"x","id":"users","chunks":3,"entries":3,"head":"`,
+		`{"record":"footer","streams":15,"chunks":`,
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %s", want)

@@ -128,7 +128,7 @@ export class Acclaim {
     const writes = request.method === "POST" || request.method === "PATCH";
     if (writes && !request.headers.has("Idempotency-Key")) request.headers.set("Idempotency-Key", crypto.randomUUID());
     if (request.headers.get("Idempotency-Key") === "") request.headers.delete("Idempotency-Key");
-    const known = !/\/(overlay_keys|coins\/purchase)$/.test(new URL(request.url).pathname) || !writes; // routes without keys
+    const known = !/\/overlay_keys$/.test(new URL(request.url).pathname) || !writes; // a route without keys
     for (let failures = 1; ; failures++) {
       const spent = failures >= this.#options.attempts;
       let response: Response | undefined;
