@@ -41,7 +41,7 @@ MODULES := hack/image
 # The commit of the version before this one. A release sets it to that of the last.
 PREVIOUS ?= ffa7e5ee0616d77f592e224d6fa3574ce6478353
 
-.PHONY: help build image dist manifest check-dist check-image check-chart run test mixed has-previous simulate generate check-generate browser clients lint vulncheck fuzz abuse defects soak bench bench-operator cluster-up cluster-down e2e e2e-images e2e-kind fmt clean
+.PHONY: help build image dist manifest push-chart check-dist check-image check-chart run test mixed has-previous simulate generate check-generate browser clients lint vulncheck fuzz abuse defects soak bench bench-operator cluster-up cluster-down e2e e2e-images e2e-kind fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,6 +82,10 @@ manifest: ## Write what installs the operator without Helm into bin/dist; MANIFE
 	for folder in default all-namespaces; do \
 		$(HELMS) go -C charts/test run ./manifest/write $(CURDIR)/config $$folder '$(MANIFEST_IMAGE)' >$(DIST)/acclaim-$(RELEASE)-$$folder.yaml || exit; \
 	done
+
+push-chart: ## Push the chart of bin/dist to a registry as an OCI artifact; CHART_REGISTRY=oci://registry.example/charts names it
+	@test -n "$(CHART_REGISTRY)" || { echo 'make push-chart: CHART_REGISTRY names no registry, such as oci://registry.example/charts' >&2; exit 1; }
+	$(HELMS) go -C hack/cluster/tools/helm run helm.sh/helm/v4/cmd/helm push $(wildcard $(DIST)/acclaim-*.tgz) $(CHART_REGISTRY) $(ARGS)
 
 check-dist: dist ## Fail when a file of the release is missing or differs from its checksum
 	cd $(DIST) && sha256sum --check --strict SHA256SUMS && test "$$(wc -l <SHA256SUMS)" = $(words chart bom default all-namespaces $(PROCESSORS))

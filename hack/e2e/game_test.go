@@ -25,7 +25,7 @@ func games(w *world) {
 
 		g := w.play(ctx, "game")
 		w.votes(ctx, "game", "U1")
-		g.hears(ctx, 1)
+		g.receives(ctx, 1)
 		pods, err := w.pods(ctx, service("gamelink"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(pods).NotTo(BeEmpty())
@@ -36,7 +36,7 @@ func games(w *world) {
 		w.votes(ctx, "game", "U2")
 		g = w.play(ctx, "game")
 		w.votes(ctx, "game", "U3")
-		g.hears(ctx, 3)
+		g.receives(ctx, 3)
 
 		Expect(w.upgrade(ctx, w.values(), "--wait", "--timeout", "5m")).To(Succeed())
 		Eventually(ctx, func() (int, error) {
@@ -107,8 +107,8 @@ func (g *game) request(ctx context.Context, action, target string, data object) 
 	}
 }
 
-// hears reads until the poll has so many votes.
-func (g *game) hears(ctx context.Context, votes int64) {
+// receives reads until the poll has so many votes.
+func (g *game) receives(ctx context.Context, votes int64) {
 	GinkgoHelper()
 	for {
 		var m gameMessage
