@@ -58,9 +58,10 @@ services/internal/app       | gamelink budget filewatch fault key quota domains 
 services/internal/cli       | client stream tenant sandbox telemetry sink transfer backup admin app                 |
 services                    | cli                                                                            | domains stream document tenant admin transfer pebblestore mongostore storetest mongotest faultproxy sinktest overlay
 services/votingtest         | voting stream tenant telemetry httpapi pebblestore                               |
-operator                    | v1alpha1 backend extension poll desired breaker holder uninstall               | assets
+operator                    | v1alpha1 backend extension poll desired breaker holder task uninstall          | assets
 operator/internal/breaker   |                                                                                |
 operator/internal/census    |                                                                                |
+operator/internal/task      |                                                                                |
 operator/internal/testcluster | v1alpha1 assets                                                              |
 operator/internal/desired   | v1alpha1                                                                       |
 operator/internal/registry  | v1alpha1 status                                                                       |
@@ -103,7 +104,7 @@ github.com/gorilla/mux           | httpapi
 github.com/coder/websocket       | gamelink bench
 github.com/golang-jwt/jwt/v5     | client httpapi sandbox sink sinktest bench abuse
 github.com/evanphx/json-patch/v5 | document
-github.com/prometheus            | httpapi telemetry census poll backend extension operator scale
+github.com/prometheus            | httpapi telemetry census task poll backend extension operator scale
 github.com/fsnotify/fsnotify     | filewatch
 sigs.k8s.io/yaml                 | tenant cli registry testcluster chart
 github.com/spf13                 | cli operator scale cluster
