@@ -35,6 +35,7 @@ import (
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/poll"
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 	"github.com/acclaim-dev/acclaim/operator/internal/holder"
+	"github.com/acclaim-dev/acclaim/operator/internal/task"
 )
 
 // leaseName is the lease of leader election.
@@ -131,9 +132,9 @@ func run(ctx context.Context, s flagValues) error {
 	return manager.Start(ctx)
 }
 
-// newCensuses returns the collectors that count resources in a cache.
+// newCensuses returns the collectors that count and describe resources in a cache.
 func newCensuses(c client.Reader) []prometheus.Collector {
-	return []prometheus.Collector{poll.NewCensus(c), poll.NewLiveVotes(c), extension.NewCensus(c), backend.NewCensus(c)}
+	return []prometheus.Collector{poll.NewCensus(c), poll.NewLiveVotes(c), extension.NewCensus(c), backend.NewCensus(c), task.NewReport(c)}
 }
 
 // The lease is in the operator's own namespace:
@@ -151,7 +152,7 @@ func newManager(s flagValues) (ctrl.Manager, error) {
 	}
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        scheme,
-		Cache:                         cache.Options{DefaultNamespaces: s.watchedNamespaces(), ByObject: backend.CacheOptions()},
+		Cache:                         cache.Options{DefaultNamespaces: s.watchedNamespaces(), ByObject: cacheOptions()},
 		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: true}, FieldOwner: desired.Operator},
 		LeaderElection:                s.leaderElect,
 		LeaderElectionID:              leaseName,
@@ -163,6 +164,14 @@ func newManager(s flagValues) (ctrl.Manager, error) {
 		return nil, err
 	}
 	return manager, addChecks(manager)
+}
+
+// cacheOptions returns the objects that the cache is limited to, by kind.
+func cacheOptions() map[client.Object]cache.ByObject {
+	held := backend.CacheOptions()
+	kind, options := task.CacheOptions()
+	held[kind] = options
+	return held
 }
 
 func newScheme() (*runtime.Scheme, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -11,11 +12,13 @@ import (
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/hack/envtest/assets"
@@ -44,7 +47,10 @@ func TestRun(t *testing.T) {
 		})
 	}()
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "default", Name: name} }
+	backup := &batchv1.CronJob{ObjectMeta: named("backup"), Spec: batchv1.CronJobSpec{Schedule: "17 3 * * *", JobTemplate: newJobTemplate()}}
+	backup.Labels = map[string]string{"app.kubernetes.io/name": "acclaim", "app.kubernetes.io/component": "backup"}
 	for _, o := range []client.Object{
+		backup,
 		&corev1.Secret{ObjectMeta: named("database"), StringData: map[string]string{"uri": "mongodb://one"}},
 		&v1alpha1.Poll{ObjectMeta: named("poll"), Spec: v1alpha1.PollSpec{ExtensionRef: v1alpha1.ObjectReference{Name: "quiz"}, Channel: "1"}},
 	} {
@@ -56,8 +62,32 @@ func TestRun(t *testing.T) {
 	for _, path := range []string{"/healthz", "/readyz"} {
 		g.Eventually(func() (int, error) { return statusOf(ctx, "http://"+health+path) }, "1m").Should(Equal(http.StatusOK), path)
 	}
+	g.Eventually(func() ([]string, error) { return seriesOf("acclaim_operator_task_failed") }, "1m").Should(ConsistOf("default/backup backup 0"))
 	stop()
 	g.Eventually(stopped, "1m").Should(Receive(BeNil()))
+}
+
+func newJobTemplate() batchv1.JobTemplateSpec {
+	pod := corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "backup", Image: "acclaim:test"}}}
+	return batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: pod}}}
+}
+
+// seriesOf returns the label values and the value of each series of a gauge.
+func seriesOf(metric string) (series []string, err error) {
+	families, err := metrics.Registry.Gather()
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() != metric {
+				continue
+			}
+			text := ""
+			for _, label := range m.GetLabel() {
+				text += label.GetValue() + " "
+			}
+			series = append(series, fmt.Sprint(text, m.GetGauge().GetValue()))
+		}
+	}
+	return series, err
 }
 
 func statusOf(ctx context.Context, url string) (int, error) {

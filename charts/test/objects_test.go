@@ -72,11 +72,6 @@ func TestObjects(t *testing.T) {
 // Every pod may run where the strictest standard is enforced, and writes to no
 // image.
 func TestPodsAreRestricted(t *testing.T) {
-	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	level := psaapi.LevelVersion{Level: psaapi.LevelRestricted, Version: psaapi.LatestVersion()}
 	pods := 0
 	for _, folder := range cases(t) {
 		for _, object := range objects(t, folder) {
@@ -85,20 +80,31 @@ func TestPodsAreRestricted(t *testing.T) {
 				continue
 			}
 			pods++
-			for _, result := range evaluator.EvaluatePod(level, meta, spec) {
-				if !result.Allowed {
-					t.Errorf("%s: %s %s: %s", folder, meta.Labels["app.kubernetes.io/component"], result.ForbiddenReason, result.ForbiddenDetail)
-				}
-			}
-			for _, container := range spec.Containers {
-				if root := container.SecurityContext.ReadOnlyRootFilesystem; root == nil || !*root {
-					t.Errorf("%s: %s may write to its image", folder, container.Name)
-				}
-			}
+			checkRestricted(t, folder, meta, spec)
 		}
 	}
 	if pods == 0 {
 		t.Error("no pods")
+	}
+}
+
+// checkRestricted reports what of a pod the strictest standard forbids.
+func checkRestricted(t *testing.T, folder string, meta *metav1.ObjectMeta, spec *corev1.PodSpec) {
+	t.Helper()
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	level := psaapi.LevelVersion{Level: psaapi.LevelRestricted, Version: psaapi.LatestVersion()}
+	for _, result := range evaluator.EvaluatePod(level, meta, spec) {
+		if !result.Allowed {
+			t.Errorf("%s: %s %s: %s", folder, meta.Labels["app.kubernetes.io/component"], result.ForbiddenReason, result.ForbiddenDetail)
+		}
+	}
+	for _, container := range spec.Containers {
+		if root := container.SecurityContext.ReadOnlyRootFilesystem; root == nil || !*root {
+			t.Errorf("%s: %s may write to its image", folder, container.Name)
+		}
 	}
 }
 
@@ -110,6 +116,8 @@ func pod(object runtime.Object) (*metav1.ObjectMeta, *corev1.PodSpec) {
 		return &object.Spec.Template.ObjectMeta, &object.Spec.Template.Spec
 	case *batchv1.Job:
 		return &object.Spec.Template.ObjectMeta, &object.Spec.Template.Spec
+	case *batchv1.CronJob:
+		return &object.Spec.JobTemplate.Spec.Template.ObjectMeta, &object.Spec.JobTemplate.Spec.Template.Spec
 	case *corev1.Pod:
 		return &object.ObjectMeta, &object.Spec
 	}

@@ -55,10 +55,15 @@ func render(values map[string]any) (*release.Release, error) { return renderIn("
 
 // renderIn returns that of a namespace.
 func renderIn(namespace string, values map[string]any) (*release.Release, error) {
+	return renderAs(namespace, "acclaim", values)
+}
+
+// renderAs returns that of a name.
+func renderAs(namespace, name string, values map[string]any) (*release.Release, error) {
 	configuration := action.NewConfiguration(action.ConfigurationSetLogger(slog.NewTextHandler(io.Discard, nil)))
 	install := action.NewInstall(configuration)
 	install.DryRunStrategy = action.DryRunClient
-	install.ReleaseName = "acclaim"
+	install.ReleaseName = name
 	install.Namespace = namespace
 	install.KubeVersion = &common.KubeVersion{Version: "v1.36.0", Major: "1", Minor: "36"}
 	loaded, err := loader.Load(chart)
@@ -160,6 +165,8 @@ func TestRefuses(t *testing.T) {
 		"unknown value":      {"prodcution: {}", "prodcution"},
 		"wrong type":         {"operator: {replicas: two}", "/operator/replicas"},
 		"unknown policy":     {"image: {pullPolicy: Sometimes}", "/image/pullPolicy"},
+		"no backup volume":   {"{production: {mongodb: {secretName: a}}, backup: {enabled: true}}", "backup.claimName"},
+		"no backup kept":     {"backup: {keep: 0}", "/backup/keep"},
 		"not a digest":       {"image: {digest: latest}", "/image/digest"},
 		"unknown service":    {"production: {services: {vote: {}}}", "/production/services"},
 		"ingress, no host":   {"production: {ingress: {path: /v1}}", "/production/ingress"},

@@ -43,6 +43,7 @@ services/match              | fault key document                                
 services/sandbox            | fault tenant                                                                   |
 services/internal/tenant    | filewatch fault quota                                                                          |
 services/internal/transfer  | exactjson fault key once stream document voting accumulation ranking roster             | storetest
+services/internal/backup    | transfer                                                                       | storetest stream voting
 services/internal/telemetry | stream live sink                                                               |
 services/internal/event     | exactjson key stream document voting accumulation ranking message                                             | storetest live sink tenant
 services/internal/live      | budget event fault                                                                    | storetest stream document voting accumulation ranking state message
@@ -54,12 +55,13 @@ services/internal/ceiling   | fault domains once stream document tenant telemetr
 services/internal/admin     | exactjson fault key stream document tenant state purchase sink                         | domains storetest transfer pebblestore
 services/internal/gamelink  | budget exactjson fault event live tenant httpapi pairing purchase match sandbox | domains storetest stream document
 services/internal/app       | gamelink budget filewatch fault key quota domains stream document tenant telemetry event live sink page httpapi ceiling pebblestore mongostore peer admin | mongotest simnet
-services/internal/cli       | client stream tenant sandbox telemetry sink transfer admin app                        |
+services/internal/cli       | client stream tenant sandbox telemetry sink transfer backup admin app                 |
 services                    | cli                                                                            | domains stream document tenant admin transfer pebblestore mongostore storetest mongotest faultproxy sinktest overlay
 services/votingtest         | voting stream tenant telemetry httpapi pebblestore                               |
-operator                    | v1alpha1 backend extension poll desired breaker holder uninstall               | assets
+operator                    | v1alpha1 backend extension poll desired breaker holder task uninstall          | assets
 operator/internal/breaker   |                                                                                |
 operator/internal/census    |                                                                                |
+operator/internal/task      |                                                                                |
 operator/internal/testcluster | v1alpha1 assets                                                              |
 operator/internal/desired   | v1alpha1                                                                       |
 operator/internal/registry  | v1alpha1 status                                                                       |
@@ -102,7 +104,7 @@ github.com/gorilla/mux           | httpapi
 github.com/coder/websocket       | gamelink bench
 github.com/golang-jwt/jwt/v5     | client httpapi sandbox sink sinktest bench abuse
 github.com/evanphx/json-patch/v5 | document
-github.com/prometheus            | httpapi telemetry census poll backend extension operator scale
+github.com/prometheus            | httpapi telemetry census task poll backend extension operator scale
 github.com/fsnotify/fsnotify     | filewatch
 sigs.k8s.io/yaml                 | tenant cli registry testcluster chart
 github.com/spf13                 | cli operator scale cluster
@@ -110,7 +112,7 @@ github.com/cockroachdb/pebble/v2 | pebblestore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
 os/exec                          | mongotest child bench abuse defects scale assets cluster
 database/sql                     |
-os                               | tenant pebblestore mongotest mongoset simnet services cli child bench abuse processor overlay defects scale arch language words envtest assets testcluster operator cluster pause chart kill
+os                               | tenant backup pebblestore mongotest mongoset simnet services cli child bench abuse processor overlay defects scale arch language words envtest assets testcluster operator cluster pause chart kill
 testing                          | storetest mongotest mongoset sinktest
 `
 

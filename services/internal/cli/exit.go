@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/acclaim-dev/acclaim/services/internal/backup"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/transfer"
 )
@@ -41,7 +42,7 @@ func exitCode(err error) int {
 	if _, ok := errors.AsType[problem](err); ok {
 		return exitProblems
 	}
-	for _, unsound := range []error{stream.ErrDamaged, transfer.ErrBadFile, transfer.ErrDiffers} {
+	for _, unsound := range []error{stream.ErrDamaged, transfer.ErrBadFile, transfer.ErrDiffers, backup.ErrEmptyStore} {
 		if errors.Is(err, unsound) {
 			return exitProblems
 		}

@@ -115,13 +115,9 @@ func (f *exportFlags) run(ctx context.Context, out, progress io.Writer) (err err
 
 // complete checks the flags and sets what they leave open.
 func (f *exportFlags) complete() error {
-	f.scope.Environments = []string{string(tenant.Production), string(tenant.Sandbox)}
-	if f.environment != "" {
-		environment, err := tenant.ParseEnvironment(f.environment)
-		if err != nil {
-			return err
-		}
-		f.scope.Environments = []string{string(environment)}
+	var err error
+	if f.scope.Environments, err = chooseEnvironments(f.environment); err != nil {
+		return err
 	}
 	for _, kind := range f.scope.Kinds {
 		if !slices.Contains(transfer.Kinds(), kind) {
@@ -142,6 +138,15 @@ func (f *exportFlags) complete() error {
 		return fmt.Errorf("CSV holds one kind at a time: add --kind and one of %s", strings.Join(f.scope.Kinds, ", "))
 	}
 	return nil
+}
+
+// chooseEnvironments returns the environment that a flag names, by default both.
+func chooseEnvironments(flag string) ([]string, error) {
+	if flag == "" {
+		return []string{string(tenant.Production), string(tenant.Sandbox)}, nil
+	}
+	environment, err := tenant.ParseEnvironment(flag)
+	return []string{string(environment)}, err
 }
 
 // formatTotals formats how much was exported or read.

@@ -61,12 +61,10 @@ func importFile(cmd *cobra.Command, config app.StoreConfig, name string) (err er
 	}
 	defer func() { err = errors.Join(err, closeStore()) }()
 	bar := newByteBar(progress, size, "importing", true)
-	result, err := transfer.Import(ctx, io.TeeReader(in, bar), store, func(ctx context.Context, scope transfer.Scope) error {
-		return resetSinks(ctx, store, scope)
-	})
+	result, err := importInto(ctx, store, io.TeeReader(in, bar))
 	_ = bar.Exit() // a failure to draw it does not matter
 	if err != nil {
-		return fmt.Errorf("%w\nstored of it: chunks: %d, documents: %d", err, result.Chunks, result.Documents)
+		return err
 	}
 	v, err := verify(ctx, store, progress, result.Scope.Prefixes()...)
 	if err != nil {
@@ -80,6 +78,17 @@ func importFile(cmd *cobra.Command, config app.StoreConfig, name string) (err er
 		return err
 	}
 	return foundProblems(len(v.Problems))
+}
+
+// importInto stores an export. Its error says how much of it is stored.
+func importInto(ctx context.Context, store app.Store, in io.Reader) (transfer.Result, error) {
+	result, err := transfer.Import(ctx, in, store, func(ctx context.Context, scope transfer.Scope) error {
+		return resetSinks(ctx, store, scope)
+	})
+	if err != nil {
+		err = fmt.Errorf("%w\nstored of it: chunks: %d, documents: %d", err, result.Chunks, result.Documents)
+	}
+	return result, err
 }
 
 // resetSinks deletes the positions of the sinks, so that they do not deliver what an
