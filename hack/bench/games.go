@@ -61,21 +61,26 @@ func (b *bench) measureGames(ctx context.Context, r *liveReport) (err error) {
 		}
 	}
 	r.BytesPerGame = (after[resident] - before[resident]) / float64(len(games)-1)
-	r.ToGame, err = measureGameDelay(ctx, p.client, games[0])
+	r.ToGame, err = measureGameDelay(ctx, p.client, p.Games, "game")
 	return err
 }
 
-// measureGameDelay measures the time from a vote in channel 0 until a game there has its
-// update. Each vote is a poll's first.
-func measureGameDelay(ctx context.Context, c *client, game *websocket.Conn) (delaySample, error) {
-	voter, err := broadcasterCredential(0)
+// measureGameDelay measures the time from a vote until a game has its update. Each vote is a
+// poll's first.
+func measureGameDelay(ctx context.Context, c *client, address, prefix string) (delaySample, error) {
+	voter, err := broadcasterCredential(loadedChannel)
 	if err != nil {
 		return delaySample{}, err
 	}
+	game, err := connectGame(ctx, address, loadedChannel)
+	if err != nil {
+		return delaySample{}, err
+	}
+	defer func() { _ = game.CloseNow() }() // nothing is under way
 	latency := newHistogram()
-	for n := range delayRounds {
-		id := fmt.Sprintf("game-%d", n)
-		if err := askGame(ctx, game, fmt.Sprintf(`{"action":"subscribe","params":{"request_id":1,"target":"poll"},"data":{"topic_id":%q}}`, id)); err != nil {
+	for n := range quietRounds {
+		id := fmt.Sprintf("%s-%d", prefix, n)
+		if err := subscribeGame(ctx, game, id); err != nil {
 			return delaySample{}, err
 		}
 		start := time.Now()
@@ -95,7 +100,7 @@ func measureGameDelay(ctx context.Context, c *client, game *websocket.Conn) (del
 			return delaySample{}, err
 		}
 	}
-	return delaySample{P50: float64(latency.ValueAtQuantile(50)), Max: float64(latency.Max())}, nil
+	return sampleOf(latency), nil
 }
 
 // connectGame connects a game of a channel and authenticates it.

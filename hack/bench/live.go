@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // liveReport holds the costs of events.
@@ -218,7 +220,11 @@ func (b *bench) measureDelay(ctx context.Context, votes, hears *program, prefix 
 			return delaySample{}, err
 		}
 	}
-	return delaySample{P50: float64(latency.ValueAtQuantile(50)), P99: float64(latency.ValueAtQuantile(99)), Max: float64(latency.Max())}, nil
+	return sampleOf(latency), nil
+}
+
+func sampleOf(latency *hdrhistogram.Histogram) delaySample {
+	return delaySample{P50: float64(latency.ValueAtQuantile(50)), P99: float64(latency.ValueAtQuantile(99)), Max: float64(latency.Max())}
 }
 
 // listenedPolls is the number of polls of a subscription whose cost is measured.

@@ -24,6 +24,7 @@ type report struct {
 	SideBySide *replicasReport `json:"sideBySide,omitempty"`
 	Live       *liveReport     `json:"live,omitempty"`
 	Updates    []updatesResult `json:"updates,omitempty"`
+	Games      []gamesResult   `json:"games,omitempty"`
 	Poll       *pollReport     `json:"poll,omitempty"`
 }
 
@@ -137,6 +138,7 @@ func (r report) writeTable(w io.Writer) error {
 		r.Live.write(&b)
 	}
 	writeUpdates(&b, r.Updates)
+	writeGames(&b, r.Games)
 	if r.Poll != nil {
 		r.Poll.write(&b)
 	}

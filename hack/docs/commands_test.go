@@ -188,7 +188,7 @@ func (c *checker) checkCurl(arguments []string) error {
 	if err != nil {
 		return err
 	}
-	if path, ok := strings.CutPrefix(parsed.Path, "/v1"); ok {
+	if path, ok := strings.CutPrefix(strings.TrimPrefix(parsed.Path, "/sandbox"), "/v1"); ok {
 		if c.routes[path][method] == nil {
 			return fmt.Errorf("openapi.yaml has no %s of %s", method, path)
 		}
