@@ -31,6 +31,7 @@ type benchOptions struct {
 	voters    int
 	pollSize  int
 	listeners int
+	listed    int
 	cases     []string
 	dir       string
 	replicas  bool
@@ -81,6 +82,7 @@ func parseOptions(args []string, stderr io.Writer) (benchOptions, error) {
 	flags.IntVar(&o.voters, "voters", 50_000, "`number` of distinct voters, signed in advance")
 	flags.IntVar(&o.pollSize, "poll-size", 1_000_000, "`voters` of the poll whose memory and cold start are reported; 0 leaves it out")
 	flags.IntVar(&o.listeners, "listeners", 10_000, "idle `listeners` whose memory and delays are reported; 0 leaves events out")
+	flags.IntVar(&o.listed, "listed", 100_000, "configured `polls` whose list is read page by page; 0 leaves it out")
 	flags.StringVar(&o.dir, "dir", "", "`directory` for the data, on the disk to be measured (default the system's for temporary files)")
 	flags.BoolVar(&o.replicas, "replicas", true, "measure several programs over one database, too")
 	flags.BoolVar(&o.side, "side-by-side", true, "measure one and three programs over a model of a database that takes inserts side by side, too")
@@ -105,8 +107,8 @@ func (o benchOptions) validate(names, rest []string) error {
 	switch {
 	case len(rest) > 0:
 		return fmt.Errorf("unexpected argument %q", rest[0])
-	case o.rounds < 1 || o.duration <= 0 || o.pollSize < 0 || o.listeners < 0:
-		return errors.New("-rounds and -duration must be positive, -poll-size and -listeners not negative")
+	case o.rounds < 1 || o.duration <= 0 || o.pollSize < 0 || o.listeners < 0 || o.listed < 0:
+		return errors.New("-rounds and -duration must be positive, -poll-size, -listeners and -listed not negative")
 	case o.voters < 1_000:
 		return errors.New("-voters must be at least 1000, so that no voter waits for its own vote")
 	}

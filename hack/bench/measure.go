@@ -53,6 +53,11 @@ func measureAll(ctx context.Context, o benchOptions) (r report, err error) {
 	if err := b.measureWatching(ctx, &r); err != nil {
 		return report{}, err
 	}
+	if o.listed > 0 {
+		if r.Listing, err = b.measureListing(ctx); err != nil {
+			return report{}, fmt.Errorf("listing: %w", err)
+		}
+	}
 	if o.pollSize > 0 {
 		r.Poll, err = b.measurePoll(ctx)
 	}

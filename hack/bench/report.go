@@ -22,6 +22,7 @@ type report struct {
 	Replicas *replicasReport `json:"replicas,omitempty"`
 	// SideBySide is the same over a database that takes inserts side by side.
 	SideBySide *replicasReport `json:"sideBySide,omitempty"`
+	Listing    *listingReport  `json:"listing,omitempty"`
 	Live       *liveReport     `json:"live,omitempty"`
 	Updates    []updatesResult `json:"updates,omitempty"`
 	Games      []gamesResult   `json:"games,omitempty"`
@@ -139,6 +140,9 @@ func (r report) writeTable(w io.Writer) error {
 	}
 	writeUpdates(&b, r.Updates)
 	writeGames(&b, r.Games)
+	if r.Listing != nil {
+		r.Listing.write(&b)
+	}
 	if r.Poll != nil {
 		r.Poll.write(&b)
 	}

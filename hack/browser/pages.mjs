@@ -76,6 +76,24 @@ export function faintTexts() {
   return faint;
 }
 
+// faintGraphics runs in the page: lines of charts and keys of legends whose contrast with what
+// is behind them is below 3.
+export function faintGraphics() {
+  const faint = [];
+  for (const e of document.querySelectorAll("svg line, svg polyline, .key")) {
+    const style = getComputedStyle(e), behind = [];
+    for (let at = e.parentElement; at; at = at.parentElement) behind.unshift(getComputedStyle(at).backgroundColor);
+    const ratio = contrast(e.matches(".key") ? style.backgroundColor : style.stroke, ...behind);
+    if (!(ratio >= 3)) faint.push(`${e.getAttribute("class")}: ${ratio.toFixed(2)}`);
+  }
+  return faint;
+}
+
+// pollTexts are the texts of an overlay that shows a poll with a leader, for readable.
+export const pollTexts = {
+  "h1#title": [], "#total": [], "[data-leads=true] .label": [".option", "[data-leads=true] .bar"], "[data-leads=false] .label": [".option", "[data-leads=false] .bar"], ".option .figure": [".option"],
+};
+
 // colours are those of the overlay to measure contrast with.
 export const colours = ["", "ffee00", "ffffff", "000000", "d6336c"].flatMap((accent) => [{ theme: "dark", accent }, { theme: "light", accent }]);
 

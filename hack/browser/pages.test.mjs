@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { browser, colours, faintTexts, lab, open, picture, readable, wanted } from "./pages.mjs";
+import { browser, colours, faintTexts, lab, open, picture, pollTexts, readable, wanted } from "./pages.mjs";
 import { kill, send, token } from "./program.mjs";
 
 function overlay(origin, credential, query = {}) {
@@ -219,9 +219,7 @@ test("an overlay speaks, stands still on request and has enough contrast", async
   for (const colour of colours) {
     const themed = await open(t, overlay(origin, poll.viewer, colour));
     await wanted(themed, ".option .figure", "75%");
-    await readable(themed, {
-      "h1#title": [], "#total": [], "[data-leads=true] .label": [".option", "[data-leads=true] .bar"], "[data-leads=false] .label": [".option", "[data-leads=false] .bar"], ".option .figure": [".option"],
-    }, JSON.stringify(colour));
+    await readable(themed, pollTexts, JSON.stringify(colour));
     await themed.close(); // one viewer may watch from few pages at a time
   }
 });

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { colours, faintTexts, lab, open, readable, wanted } from "./pages.mjs";
+import { colours, faintGraphics, faintTexts, lab, open, pollTexts, readable, wanted } from "./pages.mjs";
 import { productionToken, send, token } from "./program.mjs";
 
 const desk = (width = 1280) => ({ viewport: { width, height: 900 } });
@@ -20,6 +20,12 @@ async function signedIn(t, origin, width) {
   return { page, broadcaster };
 }
 
+// holder returns what a credential names its holder by.
+function holder(credential) {
+  const claims = JSON.parse(Buffer.from(credential.split(".")[1], "base64url").toString());
+  return `${claims.role} ${claims.user_id || claims.opaque_user_id}`;
+}
+
 // answers has viewers answer the question "q", each of them once.
 async function answers(origin, texts) {
   for (const [n, key] of texts.entries()) {
@@ -31,7 +37,7 @@ const hostile = ["<img src=x onerror=alert(1)>", "<script>alert(2)</script>", "\
 
 test("staff moderates answers with the keyboard, as they come", async (t) => {
   const { origin } = await lab.serve({ data: "moderation" });
-  const { page } = await signedIn(t, origin);
+  const { page, broadcaster } = await signedIn(t, origin);
   await page.locator("#question").getByLabel("Question").fill("q");
   await page.keyboard.press("Enter");
   await page.getByText("What is accepted").click();
@@ -50,7 +56,8 @@ test("staff moderates answers with the keyboard, as they come", async (t) => {
   await row(page, "visible", "Zelda").filter({ hasText: "2" }).waitFor();
   assert.equal(await page.evaluate(() => document.activeElement.closest("#held") !== null), true, "the focus is lost");
   await page.getByRole("button", { name: "Hide: rude" }).press("Enter");
-  await row(page, "hidden", "rude").waitFor();
+  await row(page, "hidden", "rude").filter({ hasText: `hidden by ${holder(broadcaster)}` }).waitFor();
+  assert.equal(await page.locator("#held li, #visible li").filter({ hasText: "hidden by" }).count(), 0);
   await page.getByRole("button", { name: "Show: Mario" }).press("Enter");
   await row(page, "visible", "Mario").waitFor();
   await page.getByRole("button", { name: "Merge: Maro" }).press("Enter");
@@ -123,13 +130,17 @@ test("a staff console fits in a small window, with enough contrast", async (t) =
   for (const scheme of ["light", "dark"]) {
     const { page, broadcaster } = await signedIn(t, origin, 360);
     await page.emulateMedia({ colorScheme: scheme });
-    await send(origin, broadcaster, "POST", "/vote_config", { id: "p", config: { prompt: "Donaudampfschifffahrtsgesellschaftskapitänswitwenrente?", options: ["A", "B"] } });
+    await send(origin, broadcaster, "POST", "/vote_config", { id: "p", config: { prompt: "Donaudampfschifffahrtsgesellschaftskapitänswitwenrente?", options: [..."ABCDEF"] } });
     await page.getByRole("button", { name: /poll p$/ }).click();
-    await page.locator("#poll").waitFor();
+    await page.locator("#legend .key").nth(5).waitFor();
+    assert.equal(await page.locator("#chart polyline").count(), 6);
+    assert.deepEqual(await page.evaluate(faintGraphics), [], scheme);
     await page.locator("#question").getByLabel("Question").fill("q");
     await page.getByRole("button", { name: "Open" }).click();
-    await answers(origin, ["W".repeat(200), "short"]);
+    await answers(origin, ["W".repeat(200), "short", "rude"]);
     await row(page, "visible", "short").waitFor();
+    await send(origin, broadcaster, "POST", "/rank_moderation?id=q", { action: "hide", key: "rude" });
+    await row(page, "hidden", "rude").filter({ hasText: "hidden by broadcaster" }).waitFor();
     await page.getByText("What is accepted").click();
     await shot(page, `staff-360-${scheme}`);
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "360 px are too narrow");
@@ -199,6 +210,18 @@ test("an overlay replays a poll, and then follows it", async (t) => {
   await page.locator("#countdown").filter({ hasText: "Replay" }).waitFor();
   await page.locator("#total").filter({ hasText: "1 vote" }).waitFor();
   await page.picture("overlay-replay");
+  for (const { theme, accent } of colours) {
+    const themed = await open(t, `${origin}/live/?${new URLSearchParams({ env: "sandbox", poll: "p", replay: 600, theme, accent })}#access_token=${encodeURIComponent(credential)}`);
+    await wanted(themed, "#countdown", "Replay");
+    await wanted(themed, "[data-leads=true] .figure", "100%");
+    await themed.evaluate(() => { // it looks different in a poll's last seconds
+      const soon = document.getElementById("countdown").cloneNode(true);
+      [soon.id, soon.dataset.soon] = ["soon", true];
+      document.getElementById("countdown").after(soon);
+    });
+    await readable(themed, { ...pollTexts, "#countdown": [], "#soon": [] }, `replay ${theme} ${accent}`);
+    await themed.close();
+  }
   await page.waitForFunction(() => !document.getElementById("countdown").textContent.includes("Replay"));
   await page.locator("#total").filter({ hasText: "2 votes" }).waitFor();
   await vote(2);

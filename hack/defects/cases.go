@@ -160,6 +160,9 @@ func hiddenDefects() []defectCase {
 			{liveFolder, "numberOf", "eventNumbers{e.Sequence, e.ViewerSequence}.of(side)", "eventNumbers{e.Sequence, e.Sequence}.of(side)"},
 			{liveFolder, "eventNumbers.assign", "e.ViewerSequence = n.viewers", "e.ViewerSequence = n.staff"},
 		}, apiFolder, "TestTwins"},
+		{"a viewer that resumes receives results that are hidden by now", []codeEdit{
+			{liveFolder, "trackedSource.newestOf", "later.Name == e.Name && later.For.Reaches(side)", "false"},
+		}, liveFolder, "TestResumeAfterHiding"},
 		{"the time of an event tells of a hidden vote", []codeEdit{
 			{liveFolder, "trackedSource.awaitTick", "s.hides && !s.timely", "false"},
 		}, apiFolder, "TestTwins"},

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"net"
+	"net/http"
 
 	"github.com/acclaim-dev/acclaim/services/internal/pebblestore"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
@@ -15,6 +16,9 @@ type Machine struct {
 	Listen func(ctx context.Context, network, address string) (net.Listener, error)
 	// Dial connects to the database and to the other processes.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Transport carries the requests of sinks; nil stands for the network, within the limits of
+	// Config.SinkAllowPrivate.
+	Transport http.RoundTripper
 	// Clock gives the times that are stored, and those at which credentials hold.
 	Clock stream.Clock
 	// Disk holds the folder of the embedded store.

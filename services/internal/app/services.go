@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"net/http"
 	"slices"
 
 	"github.com/acclaim-dev/acclaim/services/internal/admin"
@@ -33,6 +34,7 @@ type serviceSet struct {
 	metrics      *telemetry.Metrics
 	environments []tenant.Environment
 	allowPrivate bool // addresses of sinks
+	sinkRequests http.RoundTripper
 	notifier     event.Notifier
 
 	domains   admin.Domains // those that are served
@@ -61,6 +63,7 @@ func openServices(ctx context.Context, config Config, limits resourceLimits, met
 		domains: admin.Domains{},
 
 		allowPrivate: config.SinkAllowPrivate,
+		sinkRequests: config.Machine.Transport,
 		games:        config.GameListen != "" || config.servesGamesAlone(),
 	}
 	for _, m := range config.Mounts {

@@ -49,6 +49,7 @@ type simulatedProcess struct {
 	ctx    context.Context // until it has ended
 	cancel context.CancelFunc
 	opened chan struct{} // closed when process is set, or nil for good
+	sinks  *http.Transport
 	*Process
 }
 
@@ -127,11 +128,13 @@ func (w *simulatedWorld) boot(slot int, offset time.Duration) *simulatedProcess 
 	w.boots++
 	ip := fmt.Sprintf("10.1.%d.%d", w.boots, slot+1)
 	p := &simulatedProcess{ip: ip, host: w.network.Host(ip), clock: &offsetClock{offset: offset}, opened: make(chan struct{})}
+	p.sinks = &http.Transport{DialContext: dialFrom(p.host)}
 	config := Config{
 		Listen: ip + ":80", AdminListen: ip + ":81", PeerListen: ip + ":82",
 		Extensions: w.registry, ShutdownTimeout: 20 * time.Second, Services: Services(),
 		Mounts: []Mount{DefaultMount(tenant.Production)}, Logger: w.logger.With("process", ip),
-		Machine: Machine{Listen: p.host.Listen, Dial: p.host.Dial, Clock: p.clock},
+		Machine:          Machine{Listen: p.host.Listen, Dial: p.host.Dial, Transport: p.sinks, Clock: p.clock},
+		SinkAllowPrivate: true,
 	}
 	if w.database != nil {
 		config.Store.MongoDBURI = w.database.URI()
@@ -149,6 +152,7 @@ func (w *simulatedWorld) boot(slot int, offset time.Duration) *simulatedProcess 
 			return
 		}
 		p.Process = process
+		w.ended.Go(func() { process.services.sinks.Run(p.ctx, process.Registry) })
 	})
 	return p
 }
@@ -167,6 +171,7 @@ func (w *simulatedWorld) kill(slot int, vanish bool) *simulatedProcess {
 		if <-p.opened; p.Process != nil {
 			_ = p.Close(context.Background()) // of no consequence
 		}
+		p.sinks.CloseIdleConnections()
 	})
 	return p
 }
@@ -188,6 +193,7 @@ func (w *simulatedWorld) drain(p *simulatedProcess) {
 	if <-p.opened; p.Process != nil {
 		_ = p.Close(context.Background()) // what it left undone has no answer, and is checked
 	}
+	p.sinks.CloseIdleConnections()
 	p.cancel()
 }
 

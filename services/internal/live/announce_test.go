@@ -67,6 +67,35 @@ func TestAnnouncements(t *testing.T) {
 	}
 }
 
+// A client that resumes receives the value of its side, and none that it replaced: neither
+// numbers that are hidden by now, nor an older value after a newer one.
+func TestResumeAfterHiding(t *testing.T) {
+	in(t, func(t *testing.T) {
+		p := start(t, storetest.NewMemory(), true)
+		p.configure(func(*voting.Config) {})
+		all := subscription()
+		all.Staff = true
+		viewer, staff := p.subscribe(subscription()), p.subscribe(all)
+		viewer.want()
+		staff.want()
+		before, beforeStaff := viewer.last, staff.last
+		p.vote("p", "U1")
+		pass(2 * time.Second)
+		viewer.want("broadcast vote_update:p 1 votes")
+		p.configure(func(c *voting.Config) { c.ResultsVisibility = voting.VisibleToStaff })
+		pass(2 * time.Second)
+		viewer.want("broadcast poll_update:p active", "broadcast vote_update:p 0 votes")
+		p.vote("p", "U2")
+		pass(2 * time.Second)
+		again := subscription()
+		again.LastEventID, all.LastEventID = before, beforeStaff
+		back, staffBack := p.subscribe(again), p.subscribe(all)
+		pass(2 * time.Second)
+		back.want("broadcast poll_update:p active", "broadcast vote_update:p 0 votes")
+		staffBack.want("broadcast poll_update:p active", "broadcast vote_update:p 2 votes")
+	})
+}
+
 // Staff receives hidden results at once, viewers at the close, and not what comes between:
 // neither events nor numbers in the ids of others.
 func TestHiddenUpdates(t *testing.T) {

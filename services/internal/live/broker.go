@@ -167,7 +167,7 @@ func (b *Broker) publishUpdate(s *trackedSource, u sourceUpdate, resuming []resu
 	}
 	b.stats.events.Add(uint64(len(u.events)))
 	for _, r := range resuming {
-		for _, e := range s.newest {
+		for _, e := range s.newestOf(r.subscriber.side) {
 			if n := numberOf(e, r.subscriber.side); r.after < n && n <= r.joined {
 				r.subscriber.offerEvent(e)
 			}

@@ -73,7 +73,7 @@ func (s *Subscriber) allSources() (all []*trackedSource) {
 func (b *Broker) publishedSince(s *trackedSource, after uint64, side event.Sight) bool {
 	b.publishing.Lock()
 	defer b.publishing.Unlock()
-	for _, e := range s.newest {
+	for _, e := range s.newestOf(side) {
 		if numberOf(e, side) > after {
 			return true
 		}

@@ -261,6 +261,20 @@ func (s *trackedSource) keepNewest(e *event.Event) {
 	s.newest = append(s.newest, e)
 }
 
+// newestOf returns the newest event of each name for a side: one for everyone counts no more
+// once a later one is for that side alone. broker.publishing is held.
+func (s *trackedSource) newestOf(side event.Sight) (newest []*event.Event) {
+	for i, e := range s.newest {
+		outdated := slices.ContainsFunc(s.newest[i+1:], func(later *event.Event) bool {
+			return later.Name == e.Name && later.For.Reaches(side)
+		})
+		if e.For.Reaches(side) && !outdated {
+			newest = append(newest, e)
+		}
+	}
+	return newest
+}
+
 // close ends a source that the broker has removed.
 func (s *trackedSource) close() {
 	s.mu.Lock()

@@ -271,7 +271,8 @@ function showAnswers(state, answers) {
       ...(state === "hidden" ? [] : [act("Hide", moderate("hide"))]),
       act("Merge", async () => { setMerging(group, a.key); await readAnswers(); }),
     ] : merging === group ? [] : [act("Into this", moderate("merge", group))];
-    return element("li", "", {}, element("bdi", a.key), element("span", number.format(a.score)), element("span", "", { class: "buttons" }, ...actions));
+    const decided = a.actor ? [element("span", "hidden by ", { class: "hint" }, element("bdi", [a.actor.role, a.actor.id].filter(Boolean).join(" ")))] : [];
+    return element("li", "", {}, element("bdi", a.key), element("span", number.format(a.score)), ...decided, element("span", "", { class: "buttons" }, ...actions));
   }), "None.");
 }
 
