@@ -112,13 +112,34 @@ func (e *Engine[S, C, E, R]) forwardCall(ctx context.Context, peer Peer, name st
 	l := e.peerQueue(peer)
 	q := l.push(name, it)
 	e.beginRequests(l)
-	select {
-	case <-it.Done():
-		return p.here, c.err
-	case <-ctx.Done():
-		return false, abandonError(ctx, q.calls.Withdraw(it))
+	return e.awaitForwarded(ctx, q, it)
+}
+
+// awaitForwarded waits until a call was dealt with. After forwardPatience it gives up a
+// call that waits behind another group, and one that only asks: nothing of them is stored.
+func (e *Engine[S, C, E, R]) awaitForwarded(ctx context.Context, q *streamQueue[C, R], it *batch.Item[*forwardedCall[C, R]]) (here bool, err error) {
+	patience := time.NewTimer(forwardPatience)
+	defer patience.Stop()
+	for {
+		select {
+		case <-it.Done():
+			return it.Value.here, it.Value.call.err
+		case <-ctx.Done():
+			return false, abandonError(ctx, q.calls.Withdraw(it))
+		case <-patience.C:
+			if q.calls.Withdraw(it) || len(it.Value.call.commands) == 0 {
+				return false, fault.New(fault.Unavailable, "the owner of the stream takes too long")
+			}
+		}
 	}
 }
+
+// forwardPatience limits how long a call waits behind a group that is under way, and one
+// that only asks for its answer as well. A group that the owner can store takes the time of
+// two appends at most, its own and the one under way, or the owner refuses it. One whose
+// outcome is unknown takes longer, and the owner, which refuses all that waits for it there,
+// does not see what waits here.
+const forwardPatience = 2 * queueTimeout
 
 // peerQueue returns the queue to a peer.
 func (e *Engine[S, C, E, R]) peerQueue(peer Peer) *peerQueue[C, R] {
