@@ -150,15 +150,26 @@ func (l *streamLog[S, C, E, R]) pauseSettling(ctx context.Context, began time.Ti
 // be read yet.
 var errOccupantUnseen = errors.New("what has the sequence number cannot be read yet")
 
-// refuseWaiting fails the calls that wait behind a chunk whose outcome stays unknown, and
-// those that come until it is known: that may take long. The log is blocked for them.
+// refuseWaiting fails the calls that wait behind a chunk whose outcome stays unknown, those
+// of its batch that only ask, and those that come until it is known: that may take long. The
+// log is blocked for them.
 func (l *streamLog[S, C, E, R]) refuseWaiting(err error) {
 	refusal := fault.Wrap(fault.Unavailable, err, "the store is away")
 	l.blocked.Store(refusal)
-	for _, it := range l.queue.Clear() {
+	refuse := func(it *callItem[C, R]) {
 		it.Value.err = refusal
 		it.Finish()
 	}
+	for _, it := range l.queue.Clear() {
+		refuse(it)
+	}
+	l.taken = slices.DeleteFunc(l.taken, func(it *callItem[C, R]) bool {
+		asks := len(it.Value.commands) == 0
+		if asks {
+			refuse(it)
+		}
+		return asks
+	})
 }
 
 // appendChunk stores the chunk and notes how long that took.

@@ -3,8 +3,12 @@ package stream_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
@@ -46,4 +50,56 @@ func TestRefusedCommandWhoseRequestIsLate(t *testing.T) {
 	}
 	mustClose(t, sender)
 	mustClose(t, owner)
+}
+
+// settlingOwner is an owner that answers no request before it has settled what is unknown.
+type settlingOwner struct{ slowLink }
+
+func (o *settlingOwner) Owner(string) stream.Peer { return o }
+
+func (*settlingOwner) Send(ctx context.Context, _ []byte) ([]byte, error) {
+	select {
+	case <-time.After(20 * time.Second):
+	case <-ctx.Done():
+	}
+	return nil, stream.ErrNotSent
+}
+
+// While a group waits at its owner for an outcome that is unknown, those behind it are
+// refused, and so is a read that is with the owner itself.
+func TestNobodyWaitsBehindAForwardedGroup(t *testing.T) {
+	const patience = 8 * time.Second
+	synctest.Test(t, func(t *testing.T) {
+		engine := newEngine(storetest.NewMemory(), stream.Options{Peers: &settlingOwner{}})
+		var calls sync.WaitGroup
+		refused := func(what string, call func() error) {
+			calls.Go(func() {
+				start := time.Now()
+				if err, took := call(), time.Since(start); fault.KindOf(err) != fault.Unavailable || took > patience {
+					t.Errorf("%s: %v after %v", what, err, took)
+				}
+			})
+		}
+		read := func() error {
+			_, err := engine.View(t.Context(), testStream, entriesQuery)
+			return err
+		}
+		refused("a read at the owner", read)
+		calls.Wait()
+		time.Sleep(time.Minute)
+
+		calls.Go(func() {
+			if _, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 1}); err != nil {
+				t.Errorf("the command at the owner, which has not run it: %v", err)
+			}
+		})
+		time.Sleep(time.Second)
+		refused("a read behind it", read)
+		refused("a command behind it", func() error {
+			_, err := engine.Do(t.Context(), testStream, post{id: 2, amount: 1})
+			return err
+		})
+		calls.Wait()
+		mustClose(t, engine)
+	})
 }

@@ -110,3 +110,39 @@ func TestNobodyWaitsBehindAnUnsettledAppend(t *testing.T) {
 		mustClose(t, engine)
 	})
 }
+
+// A read that shares the batch of an append whose outcome stays unknown is refused with those
+// behind it.
+func TestReadBesideAnUnsettledAppend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const wait = 5 * time.Second
+		store := newSlow(wait)
+		store.answer = func(c stream.Chunk) error {
+			if c.Seq == 1 {
+				return nil
+			}
+			return errNetwork
+		}
+		engine := newEngine(store, stream.Options{})
+		start := time.Now()
+		var calls sync.WaitGroup
+		do := func(id uint64, kind fault.Kind) {
+			calls.Go(func() {
+				if _, err := engine.Do(t.Context(), testStream, post{id: id, amount: 1}); fault.KindOf(err) != kind {
+					t.Errorf("command %d: %v", id, err)
+				}
+			})
+		}
+		do(1, 0)
+		time.Sleep(time.Second)
+		do(2, fault.Uncertain) // the next batch, and the read with it
+		calls.Go(func() {
+			_, err := engine.View(t.Context(), testStream, entriesQuery)
+			if took := time.Since(start); fault.KindOf(err) != fault.Unavailable || took > 2*wait {
+				t.Errorf("the read: %v after %v", err, took)
+			}
+		})
+		calls.Wait()
+		mustClose(t, engine)
+	})
+}
