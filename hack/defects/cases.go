@@ -197,6 +197,12 @@ func worldDefects() []defectCase {
 		{"several documents are written outside their transaction", []codeEdit{
 			{mongoFolder, "Store.putInTransaction", "s.tryInsert(ctx, w, own)", "s.tryInsert(context.Background(), w, own)"},
 		}, appFolder, "TestSimulation"},
+		{"a poll's start and end reach no webhook without a vote", []codeEdit{
+			{sinkFolder, "sinkWorker.recordDelivered", "next != 0", "false"},
+		}, appFolder, "TestAnnouncementsOverRestarts"},
+		{"two announcements of a poll have one id", []codeEdit{
+			{eventFolder, "configPlace", "final.Config + string(final.Status)", "string(final.Status)"},
+		}, appFolder, "TestAnnouncementsOverRestarts"},
 		{"a document that was written is taken for lost", []codeEdit{
 			{documentFolder, "Service.readBack", "documents[i].ID == w.ID", "false"},
 		}, appFolder, "TestSimulation"},
