@@ -207,6 +207,12 @@ func worldDefects() []defectCase {
 			{streamFolder, "streamLog.commitChunk", "err == nil && l.head.Seq >= chunk.Seq", "err == nil"},
 			{mongoFolder, "insertResult", "mongo.IsDuplicateKeyError(failure.WriteError) && result.WriteConcernError != nil", "false"},
 		}, appFolder, "TestSimulation"},
+		{"a poll's start and end reach no webhook without a vote", []codeEdit{
+			{sinkFolder, "sinkWorker.recordDelivered", "next != 0", "false"},
+		}, appFolder, "TestAnnouncementsOverRestarts"},
+		{"two announcements of a poll have one id", []codeEdit{
+			{eventFolder, "configPlace", "final.Config + string(final.Status)", "string(final.Status)"},
+		}, appFolder, "TestAnnouncementsOverRestarts"},
 		{"a document that was written is taken for lost", []codeEdit{
 			{documentFolder, "Service.readBack", "documents[i].ID == w.ID", "false"},
 		}, appFolder, "TestSimulation"},
