@@ -90,7 +90,7 @@ func repeatWrites(t *testing.T, base func(int) string, disturb func(round int)) 
 	checkRepeated(t, base)
 }
 
-// coinsLeft is what each client has left after its purchases.
+// coinsLeft are the coins of each client after its purchases.
 const coinsLeft = 35
 
 // openShop has the channel sell lives, and gives the clients coins.

@@ -180,7 +180,7 @@ type Origin string
 // (10 years), or 0s for no limit. The results of removed entries stay.
 type Retention struct {
 	// Logs is the age after which accepted votes leave the logs of polls. Statistics and
-	// limits stay. Viewers who share their user id no more leave the log of those who do.
+	// limits stay. Viewers that share their user id no more leave the log of `/user_ids`.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9.]+(ns|us|µs|ms|s|m|h))+$') && (duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h'))",message="logs must be 0s or from 1h to 87600h, in hours, minutes and seconds, such as 720h for 30 days"
 	Logs *metav1.Duration `json:"logs,omitempty"`

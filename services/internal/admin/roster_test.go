@@ -50,7 +50,7 @@ func (a *aged) names(i int, id string) bool {
 	return false
 }
 
-// Retention leaves the list of an extension's viewers as it is, and forgets those who have
+// Retention leaves the list of an extension's viewers as it is, and forgets viewers that have
 // left it. An erasure takes a viewer out of list and log. Both are exported.
 func TestRosters(t *testing.T) {
 	a := newAged(t, `
