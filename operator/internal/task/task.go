@@ -38,16 +38,16 @@ func CacheOptions() (client.Object, cache.ByObject) {
 
 // Report collects metrics of the CronJobs in a cache.
 type Report struct {
-	cache               client.Reader
+	from                client.Reader
 	failed, lastSuccess *prometheus.Desc
 }
 
 // NewReport returns a collector of metrics of the CronJobs in a cache.
-func NewReport(cache client.Reader) *Report {
+func NewReport(from client.Reader) *Report {
 	// The label namespace would be that of the operator's pod.
 	names := []string{"cronjob", "task"}
 	return &Report{
-		cache: cache,
+		from: from,
 		failed: prometheus.NewDesc("acclaim_operator_task_failed",
 			"1 while no Job of a CronJob runs and the last one that was due has not succeeded, else 0.", names, nil),
 		lastSuccess: prometheus.NewDesc("acclaim_operator_task_last_success_timestamp_seconds",
@@ -66,18 +66,18 @@ func (r *Report) Collect(collected chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), listTimeout)
 	defer cancel()
 	var jobs batchv1.CronJobList
-	if err := r.cache.List(ctx, &jobs, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.from.List(ctx, &jobs, client.UnsafeDisableDeepCopy); err != nil {
 		return
 	}
 	for i := range jobs.Items {
 		j := &jobs.Items[i]
-		labels := []string{j.Namespace + "/" + j.Name, j.Labels[taskLabel]}
+		names := []string{j.Namespace + "/" + j.Name, j.Labels[taskLabel]}
 		failed := 0.0
 		if hasFailed(&j.Status) {
 			failed = 1
 		}
-		collected <- prometheus.MustNewConstMetric(r.failed, prometheus.GaugeValue, failed, labels...)
-		collected <- prometheus.MustNewConstMetric(r.lastSuccess, prometheus.GaugeValue, float64(lastSuccess(j).Unix()), labels...)
+		collected <- prometheus.MustNewConstMetric(r.failed, prometheus.GaugeValue, failed, names...)
+		collected <- prometheus.MustNewConstMetric(r.lastSuccess, prometheus.GaugeValue, float64(lastSuccess(j).Unix()), names...)
 	}
 }
 
