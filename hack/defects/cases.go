@@ -43,6 +43,12 @@ func streamDefects() []defectCase {
 		{"callers wait behind an append whose outcome stays unknown", []codeEdit{
 			{streamFolder, "streamLog.pauseSettling", "fault.NothingStored(err) || took > settlePatience", "fault.NothingStored(err)"},
 		}, streamFolder, "TestNobodyWaitsBehindAnUnsettledAppend"},
+		{"a read waits for an append of its batch whose outcome stays unknown", []codeEdit{
+			{streamFolder, "streamLog.refuseWaiting", "len(it.Value.commands) == 0", "false"},
+		}, streamFolder, "TestReadBesideAnUnsettledAppend"},
+		{"calls wait behind a forwarded group whose outcome stays unknown", []codeEdit{
+			{streamFolder, "forwardPatience", "2 * queueTimeout", "time.Hour"},
+		}, streamFolder, "TestNobodyWaitsBehindAForwardedGroup"},
 		{"a command is refused by a state that is past", []codeEdit{
 			{streamFolder, "streamLog.handleBatch", "l.refreshState(ctx)", "false, error(nil)"},
 		}, streamFolder, "TestSimulation"},
@@ -193,6 +199,10 @@ func worldDefects() []defectCase {
 		}, appFolder, "TestSimulation"},
 		{"several documents are written outside their transaction", []codeEdit{
 			{mongoFolder, "Store.putInTransaction", "s.tryInsert(ctx, w, own)", "s.tryInsert(context.Background(), w, own)"},
+		}, appFolder, "TestSimulation"},
+		{"a duplicate key is believed where reads are late", []codeEdit{
+			{streamFolder, "streamLog.commitChunk", "err == nil && l.head.Seq >= chunk.Seq", "err == nil"},
+			{mongoFolder, "insertResult", "mongo.IsDuplicateKeyError(failure.WriteError) && result.WriteConcernError != nil", "false"},
 		}, appFolder, "TestSimulation"},
 		{"a document that was written is taken for lost", []codeEdit{
 			{documentFolder, "Service.readBack", "documents[i].ID == w.ID", "false"},

@@ -36,6 +36,9 @@ func (w *simulatedWorld) disturbProcesses() {
 	primary := max(set.Primary(), 0)
 	other, third := (primary+1)%3, (primary+2)%3
 	kind := w.rng.IntN(17)
+	if w.lateReads && w.rng.IntN(2) == 0 {
+		kind = 13 + w.rng.IntN(4) // what makes them late
+	}
 	w.note("fault", "kind", kind, "process", w.process(slot).ip, "primary", primary)
 	switch kind {
 	case 0:

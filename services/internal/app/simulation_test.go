@@ -21,8 +21,8 @@ import (
 // runs in the time of one bubble.
 //
 // Random faults happen one or two at a time. The checks are those of [simulatedClients],
-// and two bounds: an operation answers within answerBound, faults or not; and
-// recoveryBound after the last fault was healed every operation succeeds within
+// and bounds: an operation answers within answerBound, a read within readBound, faults or
+// not; and recoveryBound after the last fault was healed every operation succeeds within
 // calmBound, through each process, and the processes agree on one owner of each poll.
 //
 // ACCLAIM_SIM_WORLDS sets how many worlds are tried; one takes about a second, and six
@@ -72,6 +72,11 @@ const (
 	// answerBound limits how long any operation takes: 20 seconds for a write of unknown
 	// outcome before it, 20 for itself, and what was lost on the way.
 	answerBound = 45 * time.Second
+	// readBound limits how long a read takes: 8 seconds for its owner, then in this
+	// process 15 for the batch before it (an append, and two barriers: the one under way
+	// and its own) and 10 for itself (two barriers), each of which the driver gives up
+	// after 5.
+	readBound = 35 * time.Second
 	// recoveryBound is the time after the end of all faults in which all works again:
 	// an election, the driver's pause between looks at a member, and the
 	// membership's.

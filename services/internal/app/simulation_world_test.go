@@ -36,6 +36,9 @@ type simulatedWorld struct {
 	members  []*simnet.Host // of the database
 	disk     *vfs.MemFS
 
+	// lateReads is set while a read may miss what was acknowledged before it.
+	lateReads bool
+
 	mu    sync.Mutex
 	slots []*simulatedProcess
 	boots int
@@ -81,6 +84,9 @@ const (
 	simulatedFaults    = 4
 	// embeddedShare is the share of worlds with the embedded store: one of so many.
 	embeddedShare = 4
+	// lateShare is the share of those whose database ignores linearizable reads. That a
+	// command counts once rests on no read, and this shows it.
+	lateShare = 8
 )
 
 // usualAcknowledge is the time until a primary knows what a member has.
@@ -111,11 +117,18 @@ func (w *simulatedWorld) startDatabase(seed uint64) {
 	for i := range 3 {
 		w.members = append(w.members, w.network.Host(fmt.Sprint("10.0.0.", i+1)))
 	}
-	w.database = mongotest.StartReplicaSetOn(w.t, len(w.members), mongotest.ReplicaTiming{
+	timing := mongotest.ReplicaTiming{
 		Heartbeat: 500 * time.Millisecond, ElectionTimeout: 2 * time.Second, OneWay: 5 * time.Millisecond, Acknowledge: usualAcknowledge, Seed: seed,
-	}, func(ctx context.Context, member int, address string) (net.Listener, error) {
+	}
+	if w.lateReads = seed%lateShare == 1; w.lateReads {
+		timing.Precision = -1 // a time-out of the server is answered before the driver's
+	}
+	w.database = mongotest.StartReplicaSetOn(w.t, len(w.members), timing, func(ctx context.Context, member int, address string) (net.Listener, error) {
 		return w.members[member].Listen(ctx, "tcp", address)
 	})
+	if w.lateReads {
+		w.database.IgnoreLinearizable()
+	}
 }
 
 func (w *simulatedWorld) drawOffset() time.Duration {
@@ -216,6 +229,7 @@ func (w *simulatedWorld) run() {
 	w.note("all faults are healed")
 	w.wait(recoveryBound)
 	w.clients.stop()
+	w.lateReads = false // all is committed
 	w.checkRecovered()
 	w.clients.check()
 	w.checkStored()
@@ -228,6 +242,7 @@ func (w *simulatedWorld) run() {
 		p.cancel()
 	}
 	w.ended.Wait()
+	w.wait(2 * time.Minute) // a connection that was opened while its process ended is idle until then
 }
 
 func (w *simulatedWorld) note(what string, with ...any) { w.logger.Info("SIMULATION "+what, with...) }

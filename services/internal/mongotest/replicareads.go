@@ -29,6 +29,10 @@ func (c *replicaCommand) readDocuments() bson.D {
 	}
 	concern, _ := c.body.Lookup("readConcern").DocumentOK()
 	level, _ := concern.Lookup("level").StringValueOK()
+	ignored := level == "linearizable" && c.set.ignoresLinearizable
+	if ignored {
+		level = "majority"
+	}
 	if pipeline, err := c.body.LookupErr("pipeline", "0", "$changeStream"); err == nil {
 		return c.openStream(pipeline.Document())
 	}
@@ -38,6 +42,9 @@ func (c *replicaCommand) readDocuments() bson.D {
 	if level == "majority" {
 		// The committed data, which a new primary may have fewer of than its predecessor
 		// until it has committed an entry of its own term.
+		if ignored {
+			return c.batch(c.find(m.committed))
+		}
 		return append(c.batch(c.find(m.committed)), bson.E{Key: "operationTime", Value: m.timeAt(m.commit)})
 	}
 	found := c.find(m.local)

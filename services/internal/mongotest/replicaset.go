@@ -44,6 +44,8 @@ type ReplicaSet struct {
 	clients  []*ReplicaClient
 	stats    ReplicaStats
 	streams  []*changeCursor
+	// ignoresLinearizable is set by IgnoreLinearizable.
+	ignoresLinearizable bool
 }
 
 // ReplicaTiming holds the times of a replica set. Zero values are those of TestTiming.
@@ -292,6 +294,16 @@ func (s *ReplicaSet) SetAcknowledge(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Timing.Acknowledge, s.reports = d, nil
+}
+
+// IgnoreLinearizable makes linearizable reads those of the concern majority, which tell no
+// time: a server of another make that accepts the concern and ignores it, as FerretDB does.
+// Reads then miss what was acknowledged before an election, or what a majority has while
+// the primary does not know; nothing else may be wrong.
+func (s *ReplicaSet) IgnoreLinearizable() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ignoresLinearizable = true
 }
 
 // Resign makes the primary step down, with no successor until one is elected.

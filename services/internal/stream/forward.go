@@ -74,12 +74,19 @@ const (
 
 // dispatchCall runs a call on the owner of its stream.
 func (e *Engine[S, C, E, R]) dispatchCall(ctx context.Context, name string, c *submittedCall[C, R]) error {
+	var began time.Time
 	for range dispatchAttempts {
 		peer := e.ownerOf(name)
 		if peer == nil {
 			break
 		}
-		if here, err := e.forwardCall(ctx, peer, name, c); !here {
+		patience := forwardPatience
+		if began.IsZero() {
+			began = time.Now()
+		} else if len(c.commands) == 0 {
+			patience -= time.Since(began)
+		}
+		if here, err := e.forwardCall(ctx, peer, name, c, patience); !here {
 			return err
 		}
 		// What the attempt has shown about the peer may give another owner.
@@ -95,8 +102,8 @@ func (e *Engine[S, C, E, R]) ownerOf(name string) Peer {
 }
 
 // forwardCall sends a call to a peer. It reports here when the peer certainly has not
-// run it.
-func (e *Engine[S, C, E, R]) forwardCall(ctx context.Context, peer Peer, name string, c *submittedCall[C, R]) (here bool, err error) {
+// run it. It gives up after some time, see awaitForwarded.
+func (e *Engine[S, C, E, R]) forwardCall(ctx context.Context, peer Peer, name string, c *submittedCall[C, R], patience time.Duration) (here bool, err error) {
 	if err := e.beginCall(); err != nil {
 		return false, err
 	}
@@ -112,21 +119,21 @@ func (e *Engine[S, C, E, R]) forwardCall(ctx context.Context, peer Peer, name st
 	l := e.peerQueue(peer)
 	q := l.push(name, it)
 	e.beginRequests(l)
-	return e.awaitForwarded(ctx, q, it)
+	return e.awaitForwarded(ctx, q, it, patience)
 }
 
-// awaitForwarded waits until a call was dealt with. After forwardPatience it gives up a
+// awaitForwarded waits until a call was dealt with. When its patience is over it gives up a
 // call that waits behind another group, and one that only asks: nothing of them is stored.
-func (e *Engine[S, C, E, R]) awaitForwarded(ctx context.Context, q *streamQueue[C, R], it *batch.Item[*forwardedCall[C, R]]) (here bool, err error) {
-	patience := time.NewTimer(forwardPatience)
-	defer patience.Stop()
+func (*Engine[S, C, E, R]) awaitForwarded(ctx context.Context, q *streamQueue[C, R], it *batch.Item[*forwardedCall[C, R]], patience time.Duration) (here bool, err error) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
 	for {
 		select {
 		case <-it.Done():
 			return it.Value.here, it.Value.call.err
 		case <-ctx.Done():
 			return false, abandonError(ctx, q.calls.Withdraw(it))
-		case <-patience.C:
+		case <-timer.C:
 			if q.calls.Withdraw(it) || len(it.Value.call.commands) == 0 {
 				return false, fault.New(fault.Unavailable, "the owner of the stream takes too long")
 			}
@@ -135,7 +142,7 @@ func (e *Engine[S, C, E, R]) awaitForwarded(ctx context.Context, q *streamQueue[
 }
 
 // forwardPatience limits how long a call waits behind a group that is under way, and one
-// that only asks for its answer as well. A group that the owner can store takes the time of
+// that only asks for all its attempts. A group that the owner can store takes the time of
 // two appends at most, its own and the one under way, or the owner refuses it. One whose
 // outcome is unknown takes longer, and the owner, which refuses all that waits for it there,
 // does not see what waits here.
