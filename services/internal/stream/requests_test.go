@@ -93,7 +93,7 @@ func TestSlowStreamHoldsOneRequest(t *testing.T) {
 	})
 }
 
-// stallingStore takes a minute to append to one stream.
+// stallingStore takes long to append to one stream, though not longer than calls wait.
 type stallingStore struct {
 	*storetest.Memory
 	name string
@@ -101,7 +101,7 @@ type stallingStore struct {
 
 func (s *stallingStore) Append(ctx context.Context, chunk stream.Chunk) error {
 	if chunk.Stream == s.name {
-		<-time.After(time.Minute)
+		<-time.After(5 * time.Second)
 	}
 	return s.Memory.Append(ctx, chunk)
 }
