@@ -27,6 +27,12 @@ func (c *replicaCommand) readDocuments() bson.D {
 		}
 		return c.batch(c.find(m.local))
 	}
+	return c.readWithConcern()
+}
+
+// readWithConcern executes a query outside of a transaction by its read concern.
+func (c *replicaCommand) readWithConcern() bson.D {
+	m := c.member
 	concern, _ := c.body.Lookup("readConcern").DocumentOK()
 	level, _ := concern.Lookup("level").StringValueOK()
 	ignored := level == "linearizable" && c.set.ignoresLinearizable
