@@ -47,7 +47,7 @@ func (w *world) start() ctrl.Manager {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	ctx, stop := context.WithCancel(context.Background())
-	extensions := &extension.Reconciler{Client: manager.GetClient(), Recorder: w.recorder, Now: time.Now, GiveUpAfter: time.Minute}
+	extensions := &extension.Reconciler{Client: manager.GetClient(), Recorder: w.recorder, Now: time.Now, GiveUpAfter: w.giveUpAfter}
 	Expect(extensions.Setup(ctx, manager, 2)).To(Succeed())
 	polls := &poll.Reconciler{
 		Client:        manager.GetClient(),

@@ -3,6 +3,7 @@ package extension_test
 import (
 	"context"
 	"net/http"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -34,6 +35,7 @@ var _ = Describe("What is watched", func() {
 	}
 	BeforeEach(func(ctx context.Context) {
 		w = newWorld(ctx)
+		w.giveUpAfter = time.Second // long before a spec does
 		manager = w.start()
 		quiz = w.extension("quiz", key("old"))
 		create(ctx, w.secret("old"), quiz, w.backend("default", "production"))

@@ -42,6 +42,8 @@ type world struct {
 	// behind.
 	cached []v1alpha1.Extension
 
+	giveUpAfter time.Duration // of an Extension controller that is started
+
 	serving atomic.Pointer[pod] // the service that a started Poll controller calls
 
 	mu    sync.Mutex
@@ -50,7 +52,7 @@ type world struct {
 
 func newWorld(ctx context.Context) *world {
 	GinkgoHelper()
-	w := &world{now: time.Now().Truncate(time.Second), recorder: events.NewFakeRecorder(1000), reads: map[string]int{"": 0}}
+	w := &world{now: time.Now().Truncate(time.Second), recorder: events.NewFakeRecorder(1000), reads: map[string]int{"": 0}, giveUpAfter: time.Minute}
 	w.reconciler = &extension.Reconciler{Client: w.watched(), Recorder: w.recorder, Now: func() time.Time { return w.now }, GiveUpAfter: 5 * time.Minute}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "extension-"}}
 	Expect(api.Create(ctx, namespace)).To(Succeed())
