@@ -39,7 +39,7 @@ VULNCHECK := go tool -modfile=$(CURDIR)/hack/tools/govulncheck/go.mod govulnchec
 MODULES := hack/image
 
 # The commit of the version before this one. A release sets it to that of the last.
-PREVIOUS ?= ffa7e5ee0616d77f592e224d6fa3574ce6478353
+PREVIOUS ?= 98c7de9a151b0a5f06a3dd51a29e8f6afa70d2f1
 
 .PHONY: help build image dist manifest push-chart check-dist check-image check-chart run test mixed has-previous simulate generate check-generate browser clients lint vulncheck fuzz abuse defects soak bench bench-operator cluster-up cluster-down e2e e2e-images e2e-kind fmt clean
 
