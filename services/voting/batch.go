@@ -22,10 +22,11 @@ const MaxSubmissions = 1000
 // those that would make a poll, with fault.NotFound: then nothing was stored. Where whole is
 // not nil, it is the key of all votes and they have none of their own.
 func (s *Service) VoteAll(ctx context.Context, p Poll, votes []Submission, existing bool, whole *once.Key) (refusals []error, after *Statistics, err error) {
-	commands := make([]Command, len(votes))
+	commands, casts := make([]Command, len(votes)), make([]voteCommand, len(votes))
 	var keys []*once.Key
 	for i, v := range votes {
-		commands[i] = voteCommand{voter: v.Voter, value: v.Value, times: v.Count, existing: existing}
+		casts[i] = voteCommand{voter: v.Voter, value: v.Value, times: v.Count, existing: existing}
+		commands[i] = &casts[i] // one allocation for all
 		if v.Key != nil && keys == nil {
 			keys = make([]*once.Key, len(votes))
 		}

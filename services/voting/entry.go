@@ -34,18 +34,33 @@ type voteEntry struct {
 
 func (e voteEntry) applyTo(s *State, at int64) {
 	id, _ := e.voter.identityIn(e.byUser)
-	before, weight := s.voters.get(id), s.voteWeight(id)
-	after := ballot{last: e.value, stored: true, options: []optionVotes{{e.value, e.times}}}
+	s.used = true
+	if s.voters.isFork() {
+		var before ballot
+		if !e.replace { // else what it replaces is looked up once, when it counts
+			before = s.voters.get(id)
+		}
+		s.voters.set(id, e.castOn(before))
+		return
+	}
+	i := s.voters.table.locateRecord(id)
+	before, weight := s.voters.table.ballotAt(i), s.voteWeight(id)
+	after := e.castOn(before)
+	s.countBallot(before, -weight)
+	s.countBallot(after, weight)
+	s.voters.table.storeBallot(i, after)
+	s.decay.addValues(at, int64(e.value)*int64(e.times))
+}
+
+// castOn returns a voter's ballot after the vote. One that replaces needs no ballot before.
+func (e voteEntry) castOn(before ballot) ballot {
+	after := ballot{last: e.value, stored: true}
 	if e.replace {
-		s.countBallot(before, -weight)
-		s.countBallot(after, weight)
+		after.options = []optionVotes{{e.value, e.times}}
 	} else {
-		s.countBallot(after, weight)
 		after.options = withVotes(before.options, e.value, e.times)
 	}
-	s.voters.set(id, after)
-	s.decay.addValues(at, int64(e.value)*int64(e.times))
-	s.used = true
+	return after
 }
 
 // withVotes returns the options with times more votes for value, in a slice of

@@ -18,14 +18,12 @@ type State struct {
 	statistics atomic.Pointer[Statistics]
 }
 
-// fork returns a scratch state for deciding a batch.
+// fork returns a scratch state for deciding a batch. It has no sums: they decide nothing.
 func (s *State) fork() *State {
 	return &State{
 		config:    s.config,
 		voters:    s.voters.fork(),
 		modifiers: s.modifiers.fork(),
-		tally:     s.tally,
-		decay:     s.decay,
 		used:      s.used,
 		resets:    s.resets,
 	}
@@ -74,6 +72,9 @@ func (s *State) voteWeight(id string) int64 { return max(0, 1+s.modifiers.get(id
 
 // countBallot adds the ballot's options to the sums with the given weight.
 func (s *State) countBallot(b ballot, weight int64) {
+	if s.voters.isFork() {
+		return
+	}
 	for _, o := range b.options {
 		s.tally.add(int64(o.value), int64(o.times), weight)
 	}

@@ -47,6 +47,11 @@ func (t *ballotTable) get(id string) ballot {
 	if !ok {
 		return ballot{}
 	}
+	return t.ballotAt(i)
+}
+
+// ballotAt returns the ballot of a record, without options where none was stored yet.
+func (t *ballotTable) ballotAt(i int) ballot {
 	r := t.records[i]
 	b := ballot{last: r.last, stored: true}
 	if r.times > 0 {
@@ -57,17 +62,26 @@ func (t *ballotTable) get(id string) ballot {
 	return b
 }
 
-func (t *ballotTable) set(id string, b ballot) {
-	i, ok := t.findRecord(id)
-	if !ok {
-		i = t.insertRecord(id)
+func (t *ballotTable) set(id string, b ballot) { t.storeBallot(t.locateRecord(id), b) }
+
+// locateRecord returns the position of the voter's record, a new one for a new voter.
+func (t *ballotTable) locateRecord(id string) int {
+	if i, ok := t.findRecord(id); ok {
+		return i
 	}
+	return t.insertRecord(id)
+}
+
+// storeBallot replaces the ballot of a record.
+func (t *ballotTable) storeBallot(i int, b ballot) {
 	r := &t.records[i]
 	r.last = b.last
-	t.options -= len(t.several[uint32(i)])
+	if r.times == 0 {
+		t.options -= len(t.several[uint32(i)])
+		delete(t.several, uint32(i))
+	}
 	if len(b.options) == 1 {
 		r.value, r.times = b.options[0].value, b.options[0].times
-		delete(t.several, uint32(i))
 		return
 	}
 	r.times = 0

@@ -26,8 +26,10 @@ func (v *voterBallots) fork() voterBallots {
 	return voterBallots{base: v, changed: map[string]ballot{}}
 }
 
+func (v *voterBallots) isFork() bool { return v.base != nil }
+
 func (v *voterBallots) get(id string) ballot {
-	if v.base == nil {
+	if !v.isFork() {
 		return v.table.get(id)
 	}
 	if b, ok := v.changed[id]; ok {
@@ -37,7 +39,7 @@ func (v *voterBallots) get(id string) ballot {
 }
 
 func (v *voterBallots) set(id string, b ballot) {
-	if v.base == nil {
+	if !v.isFork() {
 		v.table.set(id, b)
 		return
 	}
@@ -46,7 +48,7 @@ func (v *voterBallots) set(id string, b ballot) {
 
 // clear forgets every voter, those of the base too.
 func (v *voterBallots) clear() {
-	if v.base != nil {
+	if v.isFork() {
 		*v = voterBallots{base: &voterBallots{}, changed: map[string]ballot{}}
 		return
 	}

@@ -3,7 +3,13 @@ package httpapi
 import (
 	"encoding/json"
 	"iter"
+	"unicode/utf8"
 )
+
+// isObject reports whether a body is a valid JSON object and nothing else.
+func isObject(body []byte) bool {
+	return utf8.Valid(body) && json.Valid(body) && skipSpace(body)[0] == '{'
+}
 
 // jsonElements yields the elements of a JSON array that was checked to be valid. Unlike
 // [json.Unmarshal] it neither allocates nor reads it again: bodies with many elements are
@@ -24,7 +30,7 @@ func jsonElements(array []byte) iter.Seq[[]byte] {
 // members of a JSON object that was checked to be valid.
 func jsonMembers(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
-		for rest := skipSpace(object[1:]); rest[0] != '}'; rest = skipComma(rest) {
+		for rest := skipSpace(skipSpace(object)[1:]); rest[0] != '}'; rest = skipComma(rest) {
 			size := valueSize(rest)
 			name := withoutEscapes(rest[:size])
 			rest = skipSpace(skipSpace(rest[size:])[1:]) // the colon

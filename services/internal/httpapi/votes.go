@@ -108,12 +108,19 @@ func encodeReason(refusal error) []byte {
 
 // decodeSubmissions reads the votes in a body. Their keys belong to the scope.
 func decodeSubmissions(body []byte, scope func() *once.Scope) ([]voting.Submission, error) {
-	o := decodeObject(body)
-	list := o.members["votes"]
-	if o.err != nil || len(list) == 0 || list[0] != '[' {
+	if !isObject(body) {
 		return nil, errInvalidBody()
 	}
-	var votes []voting.Submission
+	var list []byte
+	for name, value := range jsonMembers(body) {
+		if string(name) == `"votes"` {
+			list = value // of several the last
+		}
+	}
+	if len(list) == 0 || list[0] != '[' {
+		return nil, errInvalidBody()
+	}
+	votes := make([]voting.Submission, 0, min(voting.MaxSubmissions, len(list)/typicalSubmission+1))
 	for element := range jsonElements(list) {
 		if len(votes) == voting.MaxSubmissions {
 			return nil, errSubmissions()
@@ -129,6 +136,9 @@ func decodeSubmissions(body []byte, scope func() *once.Scope) ([]voting.Submissi
 	}
 	return votes, nil
 }
+
+// typicalSubmission is the length of a short vote with its comma, for the room that votes take.
+const typicalSubmission = len(`{"user_id":"100200300","value":1},`)
 
 func errSubmissions() error {
 	return fault.Newf(fault.Invalid, "votes must have 1 to %d elements", voting.MaxSubmissions)

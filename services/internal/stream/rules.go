@@ -23,9 +23,10 @@ type Fold[S, E any] interface {
 	// New returns the state of an empty stream.
 	New() S
 
-	// Fork returns a scratch state that begins equal to s, for deciding a batch:
-	// Apply on the fork must not be visible in s. s does not change while the
-	// fork is in use. A fork should cost little however large s is.
+	// Fork returns a scratch state on which commands are decided as on s; nothing else
+	// is read from it, so it may leave out what Decide does not read. Apply on the fork
+	// must not be visible in s. s does not change while the fork is in use. A fork
+	// should cost little however large s is.
 	Fork(s S) S
 
 	// Apply folds an entry of a chunk written at the given time (Unix milliseconds)
