@@ -1,12 +1,15 @@
 package main
 
 import (
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
 )
@@ -60,6 +63,28 @@ func TestBackupAndRestore(t *testing.T) {
 			use(t, p)
 			p.end(t)
 		})
+	}
+}
+
+// The same into object storage.
+func TestBackupToBucket(t *testing.T) {
+	objects := s3mem.New()
+	if err := objects.CreateBucket("backups"); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(gofakes3.New(objects).Server())
+	t.Cleanup(server.Close)
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL": server.URL, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret",
+	} {
+		t.Setenv(name, value)
+	}
+	lost, restored := t.TempDir(), t.TempDir()
+	fillStore(t, lost)
+	mustBackUp(t, "s3://backups/acclaim", "--data-dir", lost, "--keep=1")
+	mustRestore(t, "s3://backups/acclaim", "--data-dir", restored)
+	if diff := cmp.Diff(mustExport(t, "--data-dir", lost), mustExport(t, "--data-dir", restored)); diff != "" {
+		t.Errorf("exports (-lost +restored):\n%s", diff)
 	}
 }
 

@@ -58,6 +58,41 @@ func TestCronJobs(t *testing.T) {
 	}
 }
 
+// Backups go to a bucket in place of a volume: each environment to its own prefix, with the
+// Secret and the ServiceAccount that are named.
+func TestBackupToBucket(t *testing.T) {
+	values := readValues(t, "testdata/everything")
+	values["backup"] = map[string]any{
+		"enabled": true, "serviceAccountName": "backups",
+		"s3": map[string]any{"url": "s3://bucket/acclaim/", "endpoint": "https://storage.test", "region": "eu-central-1", "secretName": "storage"},
+	}
+	r, err := render(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var locations []string
+	for _, job := range find[*batchv1.CronJob](decode(t, manifests(r))) {
+		spec := job.Spec.JobTemplate.Spec.Template.Spec
+		if spec.Containers[0].Name != "backup" {
+			continue
+		}
+		locations = append(locations, spec.Containers[0].Args[2])
+		environment := map[string]string{}
+		for _, e := range spec.Containers[0].Env {
+			environment[e.Name] = e.Value
+		}
+		if environment["AWS_ENDPOINT_URL"] != "https://storage.test" || environment["AWS_REGION"] != "eu-central-1" {
+			t.Errorf("%s has the variables %v", job.Name, environment)
+		}
+		if from := spec.Containers[0].EnvFrom; len(from) != 1 || from[0].SecretRef.Name != "storage" || spec.ServiceAccountName != "backups" || len(spec.Volumes) > 0 {
+			t.Errorf("%s is %+v", job.Name, spec)
+		}
+	}
+	if want := []string{"s3://bucket/acclaim/production", "s3://bucket/acclaim/sandbox"}; !slices.Equal(locations, want) {
+		t.Errorf("backups go to %q, want %q", locations, want)
+	}
+}
+
 // The chart has no claim of its own: neither uninstalling nor a mistake in the values can
 // delete the backups.
 func TestBackupClaim(t *testing.T) {

@@ -166,6 +166,8 @@ func TestRefuses(t *testing.T) {
 		"wrong type":         {"operator: {replicas: two}", "/operator/replicas"},
 		"unknown policy":     {"image: {pullPolicy: Sometimes}", "/image/pullPolicy"},
 		"no backup volume":   {"{production: {mongodb: {secretName: a}}, backup: {enabled: true}}", "backup.claimName"},
+		"two places":         {"{production: {mongodb: {secretName: a}}, backup: {enabled: true, claimName: b, s3: {url: s3://b}}}", "exclude each other"},
+		"no bucket":          {"backup: {s3: {url: b}}", "/backup/s3/url"},
 		"no backup kept":     {"backup: {keep: 0}", "/backup/keep"},
 		"not a digest":       {"image: {digest: latest}", "/image/digest"},
 		"unknown service":    {"production: {services: {vote: {}}}", "/production/services"},

@@ -42,18 +42,27 @@ func storeOf(t *testing.T, extensions ...string) *storetest.Memory {
 	return m
 }
 
-func mustCreate(t *testing.T, store transfer.Source, folder string, at time.Time) backup.Report {
+func mustOpen(t *testing.T, location string) backup.Storage {
 	t.Helper()
-	r, err := backup.Create(t.Context(), store, folder, environments, at)
+	storage, err := backup.OpenStorage(location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return storage
+}
+
+func mustCreate(t *testing.T, store transfer.Source, location string, at time.Time) backup.Report {
+	t.Helper()
+	r, err := backup.Create(t.Context(), store, mustOpen(t, location), environments, at)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func mustList(t *testing.T, folder string) []string {
+func mustList(t *testing.T, location string) []string {
 	t.Helper()
-	names, err := backup.List(folder)
+	names, err := mustOpen(t, location).List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,14 +81,20 @@ func export(t *testing.T, store transfer.Source, extension string) string {
 
 // A backup has the export of each extension, whatever its client id is.
 func TestBackupIsReadAgain(t *testing.T) {
-	folder, extensions := filepath.Join(t.TempDir(), "new"), []string{"..", "a/b \\\n", "quiz"}
+	for kind, newLocation := range locations {
+		t.Run(kind, func(t *testing.T) { checkReadAgain(t, newLocation(t)) })
+	}
+}
+
+func checkReadAgain(t *testing.T, folder string) {
+	extensions := []string{"..", "a/b \\\n", "quiz"}
 	store := storeOf(t, extensions...)
 	r := mustCreate(t, store, folder, begin)
 	if r.Name != "20261123T031700Z" || r.Extensions != 3 || r.Totals.Streams != 3 || r.Totals.Entries != 3 || r.Bytes == 0 {
 		t.Errorf("report is %+v", r)
 	}
 	for _, name := range []string{"", r.Name} {
-		b, err := backup.Open(folder, name)
+		b, err := backup.Open(t.Context(), mustOpen(t, folder), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +102,7 @@ func TestBackupIsReadAgain(t *testing.T) {
 			t.Errorf("it has the extensions %q", b.Extensions)
 		}
 		for _, extension := range extensions {
-			err := b.Read(extension, func(in io.Reader) error {
+			err := b.Read(t.Context(), extension, func(in io.Reader) error {
 				got, err := io.ReadAll(in)
 				if diff := cmp.Diff(export(t, store, extension), string(got)); diff != "" {
 					t.Errorf("%q (-export +backup):\n%s", extension, diff)
@@ -98,7 +113,7 @@ func TestBackupIsReadAgain(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if err := b.Read("other", nil); !errors.Is(err, backup.ErrNoBackup) {
+		if err := b.Read(t.Context(), "other", nil); !errors.Is(err, backup.ErrNoBackup) {
 			t.Errorf("of another extension: %v", err)
 		}
 	}
@@ -134,7 +149,7 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	removed, err := backup.Prune(folder, 2, now)
+	removed, err := backup.Prune(t.Context(), mustOpen(t, folder), 2, now)
 	if want := []string{"20261123T031700Z", "20261124T031700Z"}; err != nil || !slices.Equal(removed, want) {
 		t.Errorf("removed %q, %v, want %q", removed, err, want)
 	}
@@ -145,7 +160,7 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 	if err != nil || len(entries) != 4 {
 		t.Errorf("the folder has %v, %v", entries, err)
 	}
-	if removed, err := backup.Prune(folder, 5, now); err != nil || len(removed) > 0 {
+	if removed, err := backup.Prune(t.Context(), mustOpen(t, folder), 5, now); err != nil || len(removed) > 0 {
 		t.Errorf("of two backups, five are kept: removed %q, %v", removed, err)
 	}
 }
@@ -174,13 +189,13 @@ func TestCreateFails(t *testing.T) {
 		"empty":   {storetest.NewMemory(), begin.Add(time.Hour), backup.ErrEmptyStore},
 		"twice":   {storeOf(t, "quiz"), begin, os.ErrExist},
 	} {
-		if _, err := backup.Create(t.Context(), c.store, folder, environments, c.at); !errors.Is(err, c.want) {
+		if _, err := backup.Create(t.Context(), c.store, mustOpen(t, folder), environments, c.at); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 		if entries, err := os.ReadDir(folder); err != nil || len(entries) != 1 {
 			t.Errorf("%s: the folder has %v, %v", name, entries, err)
 		}
-		if _, err := backup.Open(folder, ""); err != nil {
+		if _, err := backup.Open(t.Context(), mustOpen(t, folder), ""); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -239,7 +254,7 @@ func TestOpenRefuses(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "backups")
 			mustCreate(t, storeOf(t, "quiz"), folder, begin)
 			c.change(t, folder)
-			if _, err := backup.Open(folder, c.name); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+			if _, err := backup.Open(t.Context(), mustOpen(t, folder), c.name); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("error is %v, want %v that says %q", err, c.want, c.says)
 			}
 		})

@@ -8,22 +8,22 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/transfer"
 )
 
-const (
-	sumsFile = "SHA256SUMS"
-	suffix   = ".jsonl.gz"
-)
-
 // ErrEmptyStore marks a store that has nothing to back up, beside backups that have
 // something: its data is more likely lost than deleted.
 var ErrEmptyStore = errors.New("the store is empty, and there are backups of it")
+
+const (
+	// abandonedAfter is the age from which no process still works on what is unfinished.
+	abandonedAfter = 24 * time.Hour
+	// discardTimeout limits the removal of a backup that failed.
+	discardTimeout = time.Minute
+)
 
 // Report summarizes a backup.
 type Report struct {
@@ -33,45 +33,58 @@ type Report struct {
 	Totals     transfer.Totals
 }
 
-// Create writes a backup of all extensions of a store into a folder, which it creates,
-// with the time as the name of the backup. An extension that is damaged ends it with
-// [stream.ErrDamaged].
-func Create(ctx context.Context, store transfer.Source, folder string, environments []string, now time.Time) (Report, error) {
+// Create writes a backup of all extensions of a store, with the time as its name. An
+// extension that is damaged ends it with [stream.ErrDamaged].
+func Create(ctx context.Context, store transfer.Source, storage Storage, environments []string, now time.Time) (Report, error) {
 	extensions, err := transfer.Extensions(ctx, store, environments)
 	if err != nil {
 		return Report{}, err
 	}
 	if len(extensions) == 0 {
-		return Report{}, checkNoBackups(folder)
+		return Report{}, checkNoBackups(ctx, storage)
 	}
 	w := &writer{store: store, environments: environments, report: Report{Name: now.UTC().Format(nameLayout), Extensions: len(extensions)}}
-	w.folder = filepath.Join(folder, unfinished+w.report.Name)
-	if err := errors.Join(os.MkdirAll(folder, 0o700), os.Mkdir(w.folder, 0o700)); err != nil {
+	if w.draft, err = storage.Begin(ctx, w.report.Name); err != nil {
 		return Report{}, err
 	}
 	err = w.writeAll(ctx, extensions)
-	if err == nil { // renaming replaces an empty folder only, so never a backup
-		err = os.Rename(w.folder, filepath.Join(folder, w.report.Name))
-	}
 	if err != nil {
-		return Report{}, errors.Join(err, os.RemoveAll(w.folder))
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTimeout)
+		defer cancel()
+		return Report{}, errors.Join(err, w.draft.Discard(ctx))
 	}
-	return w.report, syncFolder(folder)
+	return w.report, nil
 }
 
-func checkNoBackups(folder string) error {
-	names, err := List(folder)
+func checkNoBackups(ctx context.Context, storage Storage) error {
+	names, err := storage.List(ctx)
 	if err == nil && len(names) > 0 {
 		return fmt.Errorf("%w: the newest is %s", ErrEmptyStore, names[len(names)-1])
 	}
 	return err
 }
 
+// Prune keeps a number of the newest backups of a storage and removes the others, and what
+// earlier processes left unfinished. It returns the names of the removed backups.
+func Prune(ctx context.Context, storage Storage, keep int, now time.Time) (removed []string, err error) {
+	names, err := storage.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names[:max(len(names)-keep, 0)] {
+		if err := storage.Remove(ctx, name); err != nil {
+			return removed, err
+		}
+		removed = append(removed, name)
+	}
+	return removed, storage.RemoveUnfinished(ctx, now.Add(-abandonedAfter))
+}
+
 // writer writes one backup.
 type writer struct {
 	store        transfer.Source
 	environments []string
-	folder       string
+	draft        Draft
 	sums         strings.Builder
 	report       Report
 }
@@ -82,16 +95,12 @@ func (w *writer) writeAll(ctx context.Context, extensions []string) error {
 			return fmt.Errorf("back up the extension %s: %w", extension, err)
 		}
 	}
-	err := writeFile(filepath.Join(w.folder, sumsFile), func(file io.Writer) error {
-		_, err := io.WriteString(file, w.sums.String())
-		return err
-	})
-	return errors.Join(err, syncFolder(w.folder))
+	return w.draft.Complete(ctx, []byte(w.sums.String()))
 }
 
 func (w *writer) writeExtension(ctx context.Context, extension string) error {
 	name, digest, size := fileName(extension), sha256.New(), countWriter(0)
-	err := writeFile(filepath.Join(w.folder, name), func(file io.Writer) error {
+	err := w.draft.WriteFile(ctx, name, func(file io.Writer) error {
 		compressed := gzip.NewWriter(io.MultiWriter(file, digest, &size))
 		scope := transfer.Scope{Extension: extension, Environments: w.environments, Kinds: transfer.Kinds()}
 		totals, err := transfer.Export(ctx, w.store, scope, compressed)
@@ -106,16 +115,6 @@ func (w *writer) writeExtension(ctx context.Context, extension string) error {
 // fileName returns the name of an extension's file. It has no character that
 // `sha256sum` would escape.
 func fileName(extension string) string { return url.PathEscape(extension) + suffix }
-
-// writeFile creates a file that its owner alone can read, and makes it durable.
-func writeFile(name string, write func(io.Writer) error) error {
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	err = write(file)
-	return errors.Join(err, file.Sync(), file.Close())
-}
 
 // countWriter counts the bytes that are written to it.
 type countWriter int64

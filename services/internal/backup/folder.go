@@ -1,7 +1,9 @@
 package backup
 
 import (
+	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,25 +12,27 @@ import (
 	"time"
 )
 
-const (
-	// nameLayout is the time that names a backup, in UTC. Names sort by age.
-	nameLayout = "20060102T150405Z"
-	// unfinished is the prefix of what is being written or removed.
-	unfinished = ".unfinished-"
-	// abandonedAfter is the age from which no process still works on what is unfinished.
-	abandonedAfter = 24 * time.Hour
-)
+// folder is a [Storage] that keeps a subfolder for each backup.
+type folder string
 
-// List returns the names of the backups in a folder, the oldest first. A folder that does
-// not exist has none.
-func List(folder string) ([]string, error) {
-	entries, err := readFolder(folder)
+// unfinished is the prefix of what is being written or removed.
+const unfinished = ".unfinished-"
+
+func (f folder) String() string { return string(f) }
+
+func (f folder) path(elements ...string) string {
+	return filepath.Join(append([]string{string(f)}, elements...)...)
+}
+
+// List implements [Storage]. A folder that does not exist has none.
+func (f folder) List(context.Context) ([]string, error) {
+	entries, err := f.entries()
 	if err != nil {
 		return nil, err
 	}
 	var names []string
 	for _, entry := range entries {
-		if _, err := time.Parse(nameLayout, entry.Name()); err == nil && entry.IsDir() {
+		if isName(entry.Name()) && entry.IsDir() {
 			names = append(names, entry.Name())
 		}
 	}
@@ -36,55 +40,93 @@ func List(folder string) ([]string, error) {
 	return names, nil
 }
 
-func readFolder(folder string) ([]fs.DirEntry, error) {
-	entries, err := os.ReadDir(folder)
+func (f folder) entries() ([]fs.DirEntry, error) {
+	entries, err := os.ReadDir(string(f))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	return entries, err
 }
 
-// Prune keeps a number of the newest backups of a folder and removes the others, and what
-// earlier processes left unfinished. It returns the names of the removed backups.
-func Prune(folder string, keep int, now time.Time) (removed []string, err error) {
-	names, err := List(folder)
-	if err != nil {
+// Begin implements [Storage].
+func (f folder) Begin(_ context.Context, name string) (Draft, error) {
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return nil, err
 	}
-	for _, name := range names[:max(len(names)-keep, 0)] {
-		// Half of a backup must not look like one.
-		doomed := filepath.Join(folder, unfinished+name)
-		if err := errors.Join(os.Rename(filepath.Join(folder, name), doomed), os.RemoveAll(doomed)); err != nil {
-			return removed, err
-		}
-		removed = append(removed, name)
+	if err := os.Mkdir(f.path(unfinished+name), 0o700); err != nil {
+		return nil, err
 	}
-	return removed, removeAbandoned(folder, now)
+	return folderDraft{f, name}, nil
 }
 
-func removeAbandoned(folder string, now time.Time) error {
-	entries, err := readFolder(folder)
+// Open implements [Storage].
+func (f folder) Open(_ context.Context, name, file string) (io.ReadCloser, error) {
+	return os.Open(f.path(name, file))
+}
+
+// Remove implements [Storage].
+func (f folder) Remove(_ context.Context, name string) error {
+	return errors.Join(os.Rename(f.path(name), f.path(unfinished+name)), os.RemoveAll(f.path(unfinished+name)))
+}
+
+// RemoveUnfinished implements [Storage].
+func (f folder) RemoveUnfinished(_ context.Context, before time.Time) error {
+	entries, err := f.entries()
 	if err != nil {
 		return err
 	}
 	for _, entry := range entries {
-		name, ok := strings.CutPrefix(entry.Name(), unfinished)
-		if !ok {
-			continue
-		}
-		if begun, err := time.Parse(nameLayout, name); err != nil || now.Sub(begun) < abandonedAfter {
-			continue
-		}
-		if err := os.RemoveAll(filepath.Join(folder, entry.Name())); err != nil {
-			return err
+		if name, ok := strings.CutPrefix(entry.Name(), unfinished); ok && isAbandoned(name, before) {
+			if err := os.RemoveAll(f.path(entry.Name())); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
+// folderDraft is a [Draft] whose subfolder gets its name when it is complete.
+type folderDraft struct {
+	folder folder
+	name   string
+}
+
+func (d folderDraft) path(file string) string { return d.folder.path(unfinished+d.name, file) }
+
+// WriteFile implements [Draft]: the file's owner alone can read it.
+func (d folderDraft) WriteFile(_ context.Context, name string, write func(io.Writer) error) error {
+	file, err := os.OpenFile(d.path(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	err = write(file)
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+// Complete implements [Draft].
+func (d folderDraft) Complete(ctx context.Context, sums []byte) error {
+	err := d.WriteFile(ctx, sumsFile, func(file io.Writer) error {
+		_, err := file.Write(sums)
+		return err
+	})
+	if err == nil {
+		err = syncFolder(d.path(""))
+	}
+	if err == nil { // renaming replaces an empty folder only, so never a backup
+		err = os.Rename(d.path(""), d.folder.path(d.name))
+	}
+	if err != nil {
+		return err
+	}
+	return syncFolder(string(d.folder))
+}
+
+// Discard implements [Draft].
+func (d folderDraft) Discard(context.Context) error { return os.RemoveAll(d.path("")) }
+
 // syncFolder makes the names in a folder durable.
-func syncFolder(folder string) error {
-	file, err := os.Open(folder)
+func syncFolder(name string) error {
+	file, err := os.Open(name)
 	if err != nil {
 		return err
 	}

@@ -3,21 +3,21 @@ package backup
 import (
 	"bufio"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/acclaim-dev/acclaim/services/internal/transfer"
 )
 
-// ErrNoBackup marks a folder that does not have the backup that was asked for.
+// ErrNoBackup marks a storage that does not have the backup that was asked for.
 var ErrNoBackup = errors.New("there is no such backup")
 
 // Backup is a backup whose files are those that were written.
@@ -26,60 +26,61 @@ type Backup struct {
 	// Extensions are the client ids of the extensions that it has.
 	Extensions []string
 
-	folder string
+	storage Storage
 }
 
 // Open checks the files of a backup, by default the newest, against its checksums. The
 // error is [transfer.ErrBadFile] where one is missing or was changed.
-func Open(folder, name string) (*Backup, error) {
-	names, err := List(folder)
+func Open(ctx context.Context, storage Storage, name string) (*Backup, error) {
+	names, err := storage.List(ctx)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(names) == 0:
-		return nil, fmt.Errorf("%w: %s has none", ErrNoBackup, folder)
+		return nil, fmt.Errorf("%w: %s has none", ErrNoBackup, storage)
 	case name == "":
 		name = names[len(names)-1]
 	case !slices.Contains(names, name):
-		return nil, fmt.Errorf("%w: %s has %s", ErrNoBackup, folder, strings.Join(names, ", "))
+		return nil, fmt.Errorf("%w: %s has %s", ErrNoBackup, storage, strings.Join(names, ", "))
 	}
-	b := &Backup{Name: name, folder: filepath.Join(folder, name)}
-	return b, b.checkFiles()
+	b := &Backup{Name: name, storage: storage}
+	return b, b.checkFiles(ctx)
 }
 
 // Read calls read with the export of an extension, unpacked.
-func (b *Backup) Read(extension string, read func(io.Reader) error) error {
+func (b *Backup) Read(ctx context.Context, extension string, read func(io.Reader) error) error {
 	if !slices.Contains(b.Extensions, extension) {
 		return fmt.Errorf("%w: %s has the extensions %s", ErrNoBackup, b.Name, strings.Join(b.Extensions, ", "))
 	}
-	file, err := os.Open(filepath.Join(b.folder, fileName(extension)))
+	name := fileName(extension)
+	file, err := b.storage.Open(ctx, b.Name, name)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	unpacked, err := gzip.NewReader(bufio.NewReader(file))
 	if err != nil {
-		return fmt.Errorf("%w: %s: %w", transfer.ErrBadFile, file.Name(), err)
+		return fmt.Errorf("%w: %s of the backup %s: %w", transfer.ErrBadFile, name, b.Name, err)
 	}
 	return read(unpacked)
 }
 
 // checkFiles compares all files with the checksums.
-func (b *Backup) checkFiles() error {
-	sums, err := os.ReadFile(filepath.Join(b.folder, sumsFile))
+func (b *Backup) checkFiles(ctx context.Context) error {
+	sums, err := b.readSums(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: %w", transfer.ErrBadFile, err)
+		return b.badFile(err)
 	}
-	for line := range strings.Lines(string(sums)) {
+	for line := range strings.Lines(sums) {
 		want, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
 		escaped, isExport := strings.CutSuffix(name, suffix)
 		extension, err := url.PathUnescape(escaped)
 		if !isExport || err != nil || fileName(extension) != name {
 			return fmt.Errorf("%w: %s of %s has the line %q", transfer.ErrBadFile, sumsFile, b.Name, line)
 		}
-		got, err := sumFile(filepath.Join(b.folder, name))
+		got, err := b.sumFile(ctx, name)
 		if err != nil {
-			return fmt.Errorf("%w: %w", transfer.ErrBadFile, err)
+			return b.badFile(err)
 		}
 		if got != want {
 			return fmt.Errorf("%w: %s of the backup %s was changed: its SHA-256 is %s, not %s", transfer.ErrBadFile, name, b.Name, got, want)
@@ -92,8 +93,26 @@ func (b *Backup) checkFiles() error {
 	return nil
 }
 
-func sumFile(name string) (string, error) {
-	file, err := os.Open(name)
+// badFile returns an error about a file that is not there. Others may pass.
+func (*Backup) badFile(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", transfer.ErrBadFile, err)
+	}
+	return err
+}
+
+func (b *Backup) readSums(ctx context.Context) (string, error) {
+	file, err := b.storage.Open(ctx, b.Name, sumsFile)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	sums, err := io.ReadAll(file)
+	return string(sums), err
+}
+
+func (b *Backup) sumFile(ctx context.Context, name string) (string, error) {
+	file, err := b.storage.Open(ctx, b.Name, name)
 	if err != nil {
 		return "", err
 	}

@@ -23,9 +23,9 @@ type restoreFlags struct {
 func newRestore() *cobra.Command {
 	var f restoreFlags
 	cmd := &cobra.Command{
-		Use:     "restore FOLDER",
+		Use:     "restore FOLDER|s3://BUCKET/PREFIX",
 		GroupID: storeGroup,
-		Short:   "Import the newest backup of a folder, or another one",
+		Short:   "Import the newest backup of a folder or a bucket, or another one",
 		Long: `Restore imports what "acclaim backup" wrote, as "acclaim import" does: exactly, and
 without replacing anything. It first compares all files of the backup with their
 checksums. It is idempotent: repeated after an interruption, it finishes.
@@ -50,8 +50,12 @@ something else under one of its names, or if something is not sound.`,
 	return cmd
 }
 
-func (f *restoreFlags) run(ctx context.Context, folder string, out, progress io.Writer) (err error) {
-	b, err := backup.Open(folder, f.name)
+func (f *restoreFlags) run(ctx context.Context, location string, out, progress io.Writer) (err error) {
+	storage, err := backup.OpenStorage(location)
+	if err != nil {
+		return err
+	}
+	b, err := backup.Open(ctx, storage, f.name)
 	if err != nil {
 		return err
 	}
@@ -65,7 +69,7 @@ func (f *restoreFlags) run(ctx context.Context, folder string, out, progress io.
 	}
 	defer func() { err = errors.Join(err, closeStore()) }()
 	for _, extension := range extensions {
-		err := b.Read(extension, func(in io.Reader) error {
+		err := b.Read(ctx, extension, func(in io.Reader) error {
 			result, err := importInto(ctx, store, in)
 			if err != nil {
 				return err
