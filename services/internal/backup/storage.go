@@ -23,7 +23,7 @@ type Storage interface {
 	RemoveUnfinished(ctx context.Context, before time.Time) error
 }
 
-// Draft is a backup that is being written, which nobody lists.
+// Draft is a backup that is being written, which is not listed.
 type Draft interface {
 	// WriteFile writes a file with what write gives it.
 	WriteFile(ctx context.Context, file string, write func(io.Writer) error) error
