@@ -164,7 +164,8 @@ type Service struct {
 	// Autoscaling lets the number of pods follow the load.
 	// +optional
 	Autoscaling *Autoscaling `json:"autoscaling,omitempty"`
-	// Resources of each pod.
+	// Resources of each pod. Without a limit of memory it is 1Gi, or what is requested where
+	// that is more: the program bounds what it holds by the limit.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }
@@ -186,6 +187,12 @@ type Autoscaling struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	TargetCPU int32 `json:"targetCPU,omitempty"`
+	// TargetEntries is the target number of entries (votes, answers and so on) that a pod
+	// stores in a second, beside TargetCPU: the larger of both numbers of pods counts. It
+	// needs the metric `acclaim_entries_per_second` of pods in the cluster's custom metrics.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	TargetEntries *int32 `json:"targetEntries,omitempty"`
 	// Behavior limits how fast the number of pods changes; by default as Kubernetes does.
 	// +optional
 	Behavior *autoscalingv2.HorizontalPodAutoscalerBehavior `json:"behavior,omitempty"`

@@ -166,7 +166,8 @@ func probe(path string, period, failures int32) *corev1ac.ProbeApplyConfiguratio
 }
 
 // resources returns the declared resources. It adds a request where neither a request
-// nor a limit is declared: schedulers and autoscalers need one.
+// nor a limit is declared: schedulers and autoscalers need one. It adds a limit of memory,
+// from which a process derives all its budgets: without one each takes half of its machine.
 func resources(r *corev1.ResourceRequirements) *corev1ac.ResourceRequirementsApplyConfiguration {
 	if r == nil {
 		r = &corev1.ResourceRequirements{}
@@ -185,12 +186,20 @@ func resources(r *corev1.ResourceRequirements) *corev1ac.ResourceRequirementsApp
 			requests[resource] = least
 		}
 	}
-	all := corev1ac.ResourceRequirements()
+	limits := r.Limits.DeepCopy()
+	if _, limited := limits[corev1.ResourceMemory]; !limited {
+		memory := resource.MustParse("1Gi")
+		if requested := requests[corev1.ResourceMemory]; requested.Cmp(memory) > 0 {
+			memory = requested
+		}
+		if limits == nil {
+			limits = corev1.ResourceList{}
+		}
+		limits[corev1.ResourceMemory] = memory
+	}
+	all := corev1ac.ResourceRequirements().WithLimits(limits)
 	if len(requests) > 0 {
 		all.WithRequests(requests)
-	}
-	if len(r.Limits) > 0 {
-		all.WithLimits(r.Limits)
 	}
 	return all
 }

@@ -4,6 +4,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	autoscalingv2ac "k8s.io/client-go/applyconfigurations/autoscaling/v2"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -68,8 +69,11 @@ func disruptionBudget(b *v1alpha1.Backend, service string) Object {
 	return Object{Kind: "PodDisruptionBudget", Name: objectName(b, service), Config: budget}
 }
 
+// EntriesMetric is the custom metric of pods that an autoscaler follows beside the CPU.
+const EntriesMetric = "acclaim_entries_per_second"
+
 // autoscaler returns the HorizontalPodAutoscaler, which follows the use of the
-// requested CPU.
+// requested CPU, and the entries that the pods store where that is declared.
 func autoscaler(b *v1alpha1.Backend, service string, s *v1alpha1.Autoscaling) Object {
 	target := autoscalingv2ac.CrossVersionObjectReference().
 		WithAPIVersion("apps/v1").WithKind("Deployment").WithName(objectName(b, service))
@@ -85,6 +89,15 @@ func autoscaler(b *v1alpha1.Backend, service string, s *v1alpha1.Autoscaling) Ob
 		WithMinReplicas(s.MinReplicas).
 		WithMaxReplicas(s.MaxReplicas).
 		WithMetrics(cpu)
+	if s.TargetEntries != nil {
+		spec.WithMetrics(autoscalingv2ac.MetricSpec().
+			WithType(autoscalingv2.PodsMetricSourceType).
+			WithPods(autoscalingv2ac.PodsMetricSource().
+				WithMetric(autoscalingv2ac.MetricIdentifier().WithName(EntriesMetric)).
+				WithTarget(autoscalingv2ac.MetricTarget().
+					WithType(autoscalingv2.AverageValueMetricType).
+					WithAverageValue(*resource.NewQuantity(int64(*s.TargetEntries), resource.DecimalSI)))))
+	}
 	if s.Behavior != nil {
 		spec.WithBehavior(convert[autoscalingv2ac.HorizontalPodAutoscalerBehaviorApplyConfiguration](s.Behavior))
 	}
