@@ -138,7 +138,7 @@ func previousVersion(t *testing.T) (binary string) {
 }
 
 // The version of requests between processes, and one that it does not read.
-const ownWire, nextWire = "2", "3"
+const ownWire, nextWire = "3", "4"
 
 // buildNextWire builds this program with the next version of the requests between processes.
 func buildNextWire(t *testing.T) (binary string) {

@@ -24,10 +24,10 @@ func (l *ownerLink) Owner(string) stream.Peer { return l }
 func (*ownerLink) Contenders(string) int      { return 0 }
 func (*ownerLink) ID() string                 { return "owner" }
 
-func (l *ownerLink) Send(ctx context.Context, request []byte) ([]byte, error) {
+func (l *ownerLink) Send(ctx context.Context, request []byte, receive func(part []byte)) error {
 	l.requests.Add(1)
 	<-time.After(l.takes)
-	return l.owner.Serve(ctx, request)
+	return l.owner.Serve(ctx, request, receive)
 }
 
 // Calls of many streams share requests to the owner of the streams, and wait for a part of
