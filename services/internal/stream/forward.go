@@ -120,8 +120,9 @@ type sentRequest[C, R any] struct {
 	queue  *peerQueue[C, R]
 	groups []*forwardedGroup[C, R]
 	began  time.Time
-	// answered is set when a part of the answer has arrived: the pace counts the request no more.
-	answered bool
+	// answered counts the groups that are. The pace counts the request until most are: the
+	// others are of streams that take long.
+	answered int
 }
 
 // sendRequest sends what is ready in one request, and deals with the answer.
@@ -154,9 +155,12 @@ func (e *Engine[S, C, E, R]) handlePart(s *sentRequest[C, R], part []byte) {
 
 // endRequest deals with the groups that have no answer.
 func (e *Engine[S, C, E, R]) endRequest(s *sentRequest[C, R], err error) {
-	left := slices.DeleteFunc(s.groups, func(p *forwardedGroup[C, R]) bool { return p == nil })
-	for _, p := range left {
-		e.handleAnswer(p, nil, cmp.Or(err, wire.ErrMalformed))
+	var left []*forwardedGroup[C, R]
+	for _, p := range s.groups {
+		if p != nil {
+			e.handleAnswer(p, nil, cmp.Or(err, wire.ErrMalformed))
+			left = append(left, p)
+		}
 	}
 	s.endGroups(left, e.clock.Now().Sub(s.began))
 }
@@ -206,14 +210,13 @@ func sizeOf[C, R any](groups []*forwardedGroup[C, R]) (size int) {
 	return size
 }
 
-// endGroups makes the streams of groups ready again in which calls wait. The first groups of
-// a request tell the pace how long it took.
+// endGroups makes the streams of groups ready again in which calls wait.
 func (s *sentRequest[C, R]) endGroups(groups []*forwardedGroup[C, R], took time.Duration) {
 	l := s.queue
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !s.answered {
-		s.answered = true
+	before := s.answered
+	if s.answered += len(groups); 2*before < len(s.groups) && 2*s.answered >= len(s.groups) {
 		l.pace.End(took)
 	}
 	for _, p := range groups {
