@@ -197,6 +197,35 @@ func TestSlowPeerIsNotTakenForDead(t *testing.T) {
 	}
 }
 
+// The parts of an answer arrive as they are given, and requests do not wait for one another.
+func TestPartsOfAnAnswer(t *testing.T) {
+	r, more := newRegistry(), make(chan struct{})
+	start(t, r, func(_ context.Context, request []byte, answer func([]byte)) error {
+		answer(request)
+		if string(request) == "slow" {
+			<-more
+			answer([]byte("!"))
+		}
+		return nil
+	}, "poll/")
+	owner := start(t, r, saying("n")).Peers(kind).Owner("poll/1")
+	parts, ended := make(chan string), make(chan error, 1)
+	go func() { ended <- owner.Send(t.Context(), []byte("slow"), func(part []byte) { parts <- string(part) }) }()
+	if got := <-parts; got != "slow" {
+		t.Errorf("the first part is %q", got)
+	}
+	if got, err := send(t, owner, "quick"); got != "quick" || err != nil {
+		t.Errorf("beside it: %q, %v", got, err)
+	}
+	close(more)
+	if got := <-parts; got != "!" {
+		t.Errorf("the second part is %q", got)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // mute returns the address of a listener that accepts connections and says
 // nothing.
 func mute(t *testing.T) string {
