@@ -25,7 +25,7 @@ services/internal/stream    | batch exactjson fault once wire                   
 services/internal/document  | batch exactjson fault once                                                          | storetest
 services/internal/storetest | fault once stream document wire                                                       |
 services/internal/pebblestore | fault batch once stream document wire                                             | storetest
-services/internal/peer      | stream                                                                         |
+services/internal/peer      | stream wire                                                                    |
 services/internal/mongostore | batch fault once stream document peer                                               | storetest mongotest faultproxy
 services/internal/faultproxy |                                                                               |
 services/internal/simnet    |                                                                                |

@@ -71,8 +71,17 @@ func streamDefects() []defectCase {
 			{streamFolder, "chunkDraft.addGroup", "len(d.entries) > before || c.group.recovery", "len(d.entries) > before"},
 		}, streamFolder, "TestRefusedCommandWhoseRequestIsLate"},
 		{"an answer that was lost is taken for a request that was not sent", []codeEdit{
-			{"services/internal/peer", "memberLink.sendRequest", "wrote.Load()", "false"},
-		}, "services/internal/peer", "TestLostAnswerLeavesTheOutcomeOpen"},
+			{peerFolder, "clientConn.failLocked", "x.at >= begun", "begun >= 0"},
+		}, peerFolder, "TestLostAnswerLeavesTheOutcomeOpen"},
+		{"a silent peer holds its requests while the connection stands", []codeEdit{
+			{peerFolder, "clientConn.checkLife", "c.quiet >= int(silence/tick)", "false"},
+		}, peerFolder, "TestSignsOfLife"},
+		{"a peer that takes nothing lets memory grow", []codeEdit{
+			{peerFolder, "frameWriter.addWhenRoom", "len(w.waiting)+len(rest) <= answersWaiting", "true"},
+		}, peerFolder, "TestAnswersWaitingAreBounded"},
+		{"a slow stream holds up the others of its request", []codeEdit{
+			{streamFolder, "Engine.Serve", "places := takeFinished(ctx, finished, left)", "places := takeFinished(ctx, finished, left)\n\t\tfor len(places) < left {\n\t\t\tplaces = append(places, <-finished)\n\t\t}"},
+		}, streamFolder, "TestSlowStreamHoldsNoneOfItsRequest"},
 		{"an erasure sets the number of a poll's deletions to 0", []codeEdit{
 			{votingFolder, "pollRules.Rename", "resets: s.resets", "resets: 0"},
 		}, votingFolder, "TestRedactedHistoriesAddUpToTheSame"},

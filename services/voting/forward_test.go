@@ -30,16 +30,20 @@ func (o *owner) Owner(string) stream.Peer { return o }
 func (o *owner) Contenders(string) int    { return 0 }
 func (o *owner) ID() string               { return "owner" }
 
-func (o *owner) Send(ctx context.Context, request []byte) ([]byte, error) {
-	answer, err := o.service.Serve(ctx, request)
+func (o *owner) Send(ctx context.Context, request []byte, receive func(part []byte)) error {
+	var parts [][]byte
+	err := o.service.Serve(ctx, request, func(part []byte) { parts = append(parts, part) })
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.sent++
 	if o.lose != nil && o.lose(o.sent) {
 		o.late = append(o.late, request)
-		return nil, errors.New("connection reset")
+		return errors.New("connection reset")
 	}
-	return answer, err
+	for _, part := range parts {
+		receive(part)
+	}
+	return err
 }
 
 // passing returns a service that passes everything to an owner over the same
@@ -129,7 +133,7 @@ func TestVotesWhoseAnswerIsLostCountOnce(t *testing.T) {
 		t.Fatal("no answer was lost")
 	}
 	for _, request := range o.late {
-		if _, err := o.service.Serve(ctx, request); err != nil {
+		if err := o.service.Serve(ctx, request, func([]byte) {}); err != nil {
 			t.Errorf("late request: %v", err)
 		}
 	}
@@ -165,7 +169,7 @@ func FuzzServe(f *testing.F) {
 		f.Add(request)
 	}
 	f.Fuzz(func(t *testing.T, request []byte) {
-		_, _ = record.service.Serve(t.Context(), request)
+		_ = record.service.Serve(t.Context(), request, func([]byte) {})
 	})
 }
 
@@ -178,7 +182,7 @@ func (r recorder) Owner(string) stream.Peer { return r }
 func (r recorder) Contenders(string) int    { return 0 }
 func (r recorder) ID() string               { return "recorder" }
 
-func (r recorder) Send(ctx context.Context, request []byte) ([]byte, error) {
+func (r recorder) Send(ctx context.Context, request []byte, receive func(part []byte)) error {
 	*r.requests = append(*r.requests, request)
-	return r.service.Serve(ctx, request)
+	return r.service.Serve(ctx, request, receive)
 }

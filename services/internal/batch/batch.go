@@ -19,6 +19,9 @@ type Item[T any] struct {
 	Value T
 	taken bool
 	done  chan struct{}
+	// finished, unless it is nil, gets place.
+	finished chan<- int
+	place    int
 }
 
 // NewItem returns an item that holds value.
@@ -26,9 +29,18 @@ func NewItem[T any](value T) *Item[T] {
 	return &Item[T]{Value: value, done: make(chan struct{})}
 }
 
+// Announce makes Finish send place to finished as well, which has room for it: so one
+// goroutine waits for many items. It is called before Push.
+func (i *Item[T]) Announce(finished chan<- int, place int) { i.finished, i.place = finished, place }
+
 // Finish closes Done: the worker has dealt with the item.
 // It is called once, and nothing in the item changes after it.
-func (i *Item[T]) Finish() { close(i.done) }
+func (i *Item[T]) Finish() {
+	close(i.done)
+	if i.finished != nil {
+		i.finished <- i.place
+	}
+}
 
 // Done is closed when the item is finished.
 func (i *Item[T]) Done() <-chan struct{} { return i.done }

@@ -3,46 +3,49 @@ package peer
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptrace"
-	"slices"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
 const (
 	// silence is the time without a byte from a peer after which it counts as
-	// unreachable. One that is merely slow sends a byte every tick.
+	// unreachable. One that is merely slow gives a sign of life every tick.
 	silence = time.Second
 	tick    = 200 * time.Millisecond
 
-	working  = 0 // sent every tick
-	finished = 1 // the answer follows
-
-	maxMessage = 64 << 20 // bytes of a request or an answer
-
-	// wireVersion is that of the requests and answers between processes: of the framing
+	// wireVersion is that of the requests and answers between processes: of the frames
 	// here, of the groups of package stream and of the commands and results of the
-	// domains. A change that the version before cannot read raises it. A request without
-	// a version is one of version 1.
-	wireVersion = "2"
+	// domains. A change that the version before cannot read raises it. Versions before 3
+	// had no frames: each request was one of HTTP.
+	wireVersion = "3"
 	wireHeader  = "Acclaim-Wire"
+	// frameProtocol names the frames to HTTP: a connection begins with an upgrade to it.
+	frameProtocol = "acclaim-frames"
 )
 
 // memberLink is the way to one other member.
 type memberLink struct {
 	member Member
-	client *http.Client
+	dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	tls    *tls.Config
 	wire   string // version
 	log    *slog.Logger
+	// connecting lets callers share the attempt to connect, and conn is its last success.
+	connecting singleflight.Group
+	conn       atomic.Pointer[clientConn]
 	// down is set when the member could not be reached; a probe clears it.
 	down atomic.Bool
 	// used is set when the member was reached since the last heartbeat.
@@ -50,23 +53,32 @@ type memberLink struct {
 	wake chan<- struct{}
 	// left is set when the member is leaving and accepts no more requests.
 	left atomic.Bool
+	// retired is set when the member is not in the membership any more.
+	retired atomic.Bool
 }
 
 func newLink(n *Node, m Member) *memberLink {
-	return &memberLink{member: m, wake: n.wake, wire: n.wire, log: n.config.Logger, client: &http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			ctx, cancel := context.WithTimeout(ctx, silence/2)
-			defer cancel()
-			return n.config.Dial(ctx, network, address)
-		},
-		TLSHandshakeTimeout: silence / 2,
-		TLSClientConfig:     n.identity.tlsConfig(func(digest []byte) bool { return bytes.Equal(digest, m.Digest) }),
-		MaxIdleConnsPerHost: 64, // queues of all engines
-		IdleConnTimeout:     time.Minute,
-	}}}
+	return &memberLink{
+		member: m, wake: n.wake, wire: n.wire, log: n.config.Logger, dial: n.config.Dial,
+		tls: n.identity.tlsConfig(func(digest []byte) bool { return bytes.Equal(digest, m.Digest) }),
+	}
 }
 
-func (l *memberLink) close() { l.client.CloseIdleConnections() }
+// retire closes the connection as soon as no request is under way, for good.
+func (l *memberLink) retire() {
+	l.retired.Store(true)
+	if c := l.conn.Load(); c != nil {
+		c.retire()
+	}
+}
+
+// close closes the connection at once.
+func (l *memberLink) close() {
+	l.retire()
+	if c := l.conn.Load(); c != nil {
+		c.fail(errClosed)
+	}
+}
 
 // engineRoute is a link to one of a member's engines.
 type engineRoute struct {
@@ -78,37 +90,33 @@ type engineRoute struct {
 func (r engineRoute) ID() string { return r.member.ID }
 
 // Send implements [stream.Peer].
-func (r engineRoute) Send(ctx context.Context, request []byte) ([]byte, error) {
+func (r engineRoute) Send(ctx context.Context, request []byte, receive func(part []byte)) error {
 	if r.down.Load() || r.left.Load() {
-		return nil, stream.ErrNotSent
+		return stream.ErrNotSent
 	}
-	answer, sent, err := r.sendRequest(ctx, http.MethodPost, "/"+r.kind, request)
+	err := r.exchange(ctx, requestHeader{engine: r.kind}, request, receive)
 	switch {
 	case err == nil:
 		r.used.Store(true)
-		return answer, nil
 	case errors.Is(err, errLeaving):
 		r.left.Store(true)
-		return nil, stream.ErrNotSent
-	case ctx.Err() == nil && r.markDown(err):
+	case errors.Is(err, errBusy), errors.Is(err, errTooLarge), ctx.Err() != nil:
+	case r.markDown(err):
 		select {
 		case r.wake <- struct{}{}:
 		default:
 		}
 	}
-	if !sent {
-		return nil, fmt.Errorf("%w: %w", stream.ErrNotSent, err)
-	}
-	return nil, err
+	return err
 }
 
 // probeMember finds out whether a member can be reached.
 func (l *memberLink) probeMember(ctx context.Context) {
-	_, _, err := l.sendRequest(ctx, http.MethodGet, "/", nil)
+	err := l.exchange(ctx, requestHeader{}, nil, func([]byte) {})
 	switch {
 	case errors.Is(err, errLeaving):
 		l.left.Store(true)
-	case ctx.Err() != nil:
+	case errors.Is(err, errBusy), ctx.Err() != nil:
 	case err != nil:
 		l.markDown(err)
 	default:
@@ -124,60 +132,101 @@ func (l *memberLink) markDown(err error) (changed bool) {
 	return changed
 }
 
-var (
-	errLeaving = errors.New("peer: the member is leaving")
-	errSilent  = errors.New("peer: no sign of life")
-	errWire    = errors.New("peer: the member refuses the version of requests")
-)
+var errWire = errors.New("peer: the member refuses the version of requests")
 
-// sendRequest sends a request and returns its answer; sent reports whether any of it
-// may have arrived.
-func (l *memberLink) sendRequest(ctx context.Context, method, path string, body []byte) (answer []byte, sent bool, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	alarm := time.AfterFunc(silence, func() { cancel(errSilent) })
-	defer alarm.Stop()
-	var wrote atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }})
-	request, err := http.NewRequestWithContext(ctx, method, "https://"+l.member.Address+path, bytes.NewReader(body))
+// exchange sends a request over the connection to the member, which it opens if there is none.
+func (l *memberLink) exchange(ctx context.Context, h requestHeader, request []byte, receive func(part []byte)) error {
+	c, err := l.connect(ctx)
 	if err != nil {
-		return nil, false, err
+		return fmt.Errorf("%w: %w", stream.ErrNotSent, err)
 	}
-	request.Header.Set(wireHeader, l.wire)
-	response, err := l.client.Do(request)
+	return c.exchangeRequest(ctx, h, request, receive)
+}
+
+func (l *memberLink) connect(ctx context.Context) (*clientConn, error) {
+	if c := l.conn.Load(); c != nil && c.isUsable() {
+		return c, nil
+	}
+	if l.retired.Load() {
+		return nil, errClosed
+	}
+	c, err, _ := l.connecting.Do("", func() (any, error) {
+		if c := l.conn.Load(); c != nil && c.isUsable() {
+			return c, nil
+		}
+		c, err := l.open(context.WithoutCancel(ctx)) // others may wait for it; silence limits it
+		if err != nil {
+			return nil, fmt.Errorf("peer %s: %w", l.member.Address, err)
+		}
+		l.conn.Store(c)
+		if l.retired.Load() {
+			c.retire()
+		}
+		return c, nil
+	})
 	if err != nil {
-		return nil, wrote.Load(), fmt.Errorf("peer %s: %w", l.member.Address, err)
+		return nil, err
+	}
+	return c.(*clientConn), nil
+}
+
+// open opens a connection that carries frames.
+func (l *memberLink) open(ctx context.Context) (*clientConn, error) {
+	begun := time.Now()
+	ctx, cancel := context.WithTimeoutCause(ctx, silence, errSilent)
+	defer cancel()
+	raw, err := l.dialSoon(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn := tls.Client(raw, l.tls)
+	heard := new(atomic.Uint64)
+	reader := bufio.NewReaderSize(countedReader{conn, heard}, readBuffer)
+	if err = conn.SetDeadline(begun.Add(silence)); err == nil {
+		err = l.upgrade(ctx, conn, reader)
+	}
+	if err == nil {
+		err = conn.SetDeadline(time.Time{})
+	}
+	if err != nil {
+		closeConn(conn)
+		return nil, err
+	}
+	return newClientConn(conn, reader, heard), nil
+}
+
+func (l *memberLink) dialSoon(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, silence/2)
+	defer cancel()
+	return l.dial(ctx, "tcp", l.member.Address)
+}
+
+// upgrade asks the member for frames of this version.
+func (l *memberLink) upgrade(ctx context.Context, conn *tls.Conn, reader *bufio.Reader) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+l.member.Address+"/", nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Connection", "Upgrade")
+	request.Header.Set("Upgrade", frameProtocol)
+	request.Header.Set(wireHeader, l.wire)
+	if err := request.Write(conn); err != nil {
+		return err
+	}
+	response, err := http.ReadResponse(reader, request)
+	if err != nil {
+		return err
 	}
 	defer response.Body.Close()
 	switch response.StatusCode {
-	case http.StatusOK:
+	case http.StatusSwitchingProtocols:
+		return nil
 	case http.StatusGone:
-		return nil, false, errLeaving
-	case http.StatusUpgradeRequired:
+		return errLeaving
+	case http.StatusUpgradeRequired, http.StatusOK: // before versions had numbers
 		said, _ := io.ReadAll(io.LimitReader(response.Body, 200)) // the status says enough
-		return nil, false, fmt.Errorf("%w: %s: %s", errWire, l.member.Address, bytes.TrimSpace(said))
+		return fmt.Errorf("%w: %s", errWire, cmp.Or(string(bytes.TrimSpace(said)), response.Status))
 	default:
-		return nil, true, fmt.Errorf("peer %s: %s", l.member.Address, response.Status)
-	}
-	answer, err = readAnswer(response.Body, func() { alarm.Reset(silence) })
-	return answer, true, err
-}
-
-// readAnswer skips the signs of life before an answer; each calls alive.
-func readAnswer(body io.Reader, alive func()) ([]byte, error) {
-	buffered := bufio.NewReader(body)
-	for {
-		switch b, err := buffered.ReadByte(); {
-		case err != nil:
-			return nil, err
-		case b == working:
-			alive()
-		default:
-			answer, err := io.ReadAll(io.LimitReader(buffered, maxMessage))
-			if err != nil || len(answer) == maxMessage {
-				return nil, errors.Join(err, errors.New("peer: the answer is cut off"))
-			}
-			return slices.Clip(answer), nil
-		}
+		return errors.New(response.Status)
 	}
 }

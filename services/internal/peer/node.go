@@ -99,6 +99,8 @@ func (n *Node) Join(ctx context.Context) error {
 
 // Run writes heartbeats, watches the others and answers them until ctx is done.
 func (n *Node) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the connections
 	server := n.newServer()
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	failed := make(chan error, 1)
@@ -165,7 +167,7 @@ func (n *Node) readMembership(ctx context.Context) error {
 	n.view.Store(after)
 	for _, k := range before.members {
 		if k.link != nil && !after.hasMember(k.ID) {
-			k.link.close()
+			k.link.retire()
 		}
 	}
 	for _, id := range gone {
@@ -299,8 +301,7 @@ func (n *Node) errorLog() *log.Logger {
 	return slog.NewLogLogger(n.config.Logger.Handler(), slog.LevelDebug)
 }
 
-// noHTTP2 keeps the server to HTTP/1.1: there is one request at a time on a
-// connection.
+// noHTTP2 keeps the server to HTTP/1.1, which has the upgrade.
 func noHTTP2() map[string]func(*http.Server, *tls.Conn, http.Handler) {
 	return map[string]func(*http.Server, *tls.Conn, http.Handler){}
 }

@@ -107,8 +107,9 @@ func run(ctx context.Context, t *testing.T, n *peer.Node) {
 
 // saying is an engine that answers everything with its name and the request.
 func saying(name string) peer.ServeFunc {
-	return func(_ context.Context, request []byte) ([]byte, error) {
-		return append([]byte(name+":"), request...), nil
+	return func(_ context.Context, request []byte, answer func([]byte)) error {
+		answer(append([]byte(name+":"), request...))
+		return nil
 	}
 }
 
@@ -120,11 +121,18 @@ func ask(t *testing.T, n *peer.Node, name string) string {
 	if owner == nil {
 		return "here"
 	}
-	answer, err := owner.Send(t.Context(), []byte("hello"))
+	answer, err := send(t, owner, "hello")
 	if err != nil {
 		t.Errorf("send: %v", err)
 	}
-	return string(answer)
+	return answer
+}
+
+// send sends a request and returns the parts of its answer together.
+func send(t *testing.T, to stream.Peer, request string) (answer string, err error) {
+	t.Helper()
+	err = to.Send(t.Context(), []byte(request), func(part []byte) { answer += string(part) })
+	return answer, err
 }
 
 func TestNodesAgreeOnOwnersAndReachThem(t *testing.T) {
@@ -178,13 +186,43 @@ func TestStreamsAreAtHomeWhereTheyAreServed(t *testing.T) {
 
 func TestSlowPeerIsNotTakenForDead(t *testing.T) {
 	r := newRegistry()
-	start(t, r, func(_ context.Context, request []byte) ([]byte, error) {
+	start(t, r, func(_ context.Context, request []byte, answer func([]byte)) error {
 		<-time.After(1500 * time.Millisecond) // longer than a peer may be silent
-		return request, nil
+		answer(request)
+		return nil
 	}, "poll/")
 	n := start(t, r, saying("n"))
 	if got := ask(t, n, "poll/1"); got != "hello" {
 		t.Errorf("the slow peer answered %q", got)
+	}
+}
+
+// The parts of an answer arrive as they are given, and requests do not wait for one another.
+func TestPartsOfAnAnswer(t *testing.T) {
+	r, more := newRegistry(), make(chan struct{})
+	start(t, r, func(_ context.Context, request []byte, answer func([]byte)) error {
+		answer(request)
+		if string(request) == "slow" {
+			<-more
+			answer([]byte("!"))
+		}
+		return nil
+	}, "poll/")
+	owner := start(t, r, saying("n")).Peers(kind).Owner("poll/1")
+	parts, ended := make(chan string), make(chan error, 1)
+	go func() { ended <- owner.Send(t.Context(), []byte("slow"), func(part []byte) { parts <- string(part) }) }()
+	if got := <-parts; got != "slow" {
+		t.Errorf("the first part is %q", got)
+	}
+	if got, err := send(t, owner, "quick"); got != "quick" || err != nil {
+		t.Errorf("beside it: %q, %v", got, err)
+	}
+	close(more)
+	if got := <-parts; got != "!" {
+		t.Errorf("the second part is %q", got)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 
@@ -252,20 +290,20 @@ func TestPeerThatGoesAway(t *testing.T) {
 	go func() { ended <- gone.Run(ctx) }()
 	n := start(t, r, saying("n"))
 	owner := n.Peers(kind).Owner("poll/1")
-	if answer, err := owner.Send(t.Context(), nil); err != nil {
+	if answer, err := send(t, owner, ""); err != nil {
 		t.Fatalf("send: %q, %v", answer, err)
 	}
 	kill()
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if _, err := owner.Send(t.Context(), nil); err == nil {
+	if _, err := send(t, owner, ""); err == nil {
 		t.Error("a peer that is gone has answered")
 	}
 	if again := n.Peers(kind).Owner("poll/1"); again != nil {
 		t.Error("the peer is still asked")
 	}
-	if _, err := owner.Send(t.Context(), nil); !errors.Is(err, stream.ErrNotSent) {
+	if _, err := send(t, owner, ""); !errors.Is(err, stream.ErrNotSent) {
 		t.Errorf("send once more: %v, want ErrNotSent", err)
 	}
 }
@@ -275,13 +313,13 @@ func TestLostAnswerLeavesTheOutcomeOpen(t *testing.T) {
 	r := newRegistry()
 	ctx, kill := context.WithCancel(t.Context())
 	answered := make(chan struct{})
-	run(ctx, t, newNode(t, r, listen(t), "", func(context.Context, []byte) ([]byte, error) {
+	run(ctx, t, newNode(t, r, listen(t), "", func(context.Context, []byte, func([]byte)) error {
 		kill()
 		<-answered
-		return nil, nil
+		return nil
 	}, "poll/"))
 	n := start(t, r, saying("n"))
-	_, err := n.Peers(kind).Owner("poll/1").Send(t.Context(), nil)
+	_, err := send(t, n.Peers(kind).Owner("poll/1"), "")
 	close(answered)
 	if err == nil || errors.Is(err, stream.ErrNotSent) {
 		t.Errorf("send: %v, want an error that leaves the outcome open", err)
@@ -298,7 +336,7 @@ func TestOtherVersionIsNotAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other.SpeakVersion("1")
+	other.SpeakVersion("2")
 	if err := other.Join(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +346,7 @@ func TestOtherVersionIsNotAsked(t *testing.T) {
 	if alive, unreachable := other.Count(); alive != 2 || unreachable != 1 {
 		t.Errorf("%d alive, %d of them unreachable", alive, unreachable)
 	}
-	if !strings.Contains(said.String(), "requests between processes have version 2 here, not 1") {
+	if !strings.Contains(said.String(), "requests between processes have version 3 here, not 2") {
 		t.Errorf("the log is %q", said.String())
 	}
 }
@@ -321,7 +359,7 @@ func TestLeavingNodeIsNotAsked(t *testing.T) {
 	if err := leaving.Leave(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := owner.Send(t.Context(), nil); !errors.Is(err, stream.ErrNotSent) {
+	if _, err := send(t, owner, ""); !errors.Is(err, stream.ErrNotSent) {
 		t.Errorf("send: %v, want ErrNotSent", err)
 	}
 	if again := n.Peers(kind).Owner("poll/1"); again != nil {

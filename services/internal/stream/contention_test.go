@@ -177,10 +177,13 @@ type contestLink struct{ contest *contest }
 
 func (contestLink) ID() string { return "first" }
 
-func (l contestLink) Send(ctx context.Context, request []byte) ([]byte, error) {
+func (l contestLink) Send(ctx context.Context, request []byte, receive func(part []byte)) error {
 	if err := l.contest.wait(ctx, time.Millisecond/2); err != nil {
-		return nil, err
+		return err
 	}
-	answer, err := l.contest.engines[0].Serve(ctx, request)
-	return answer, errors.Join(err, l.contest.wait(ctx, time.Millisecond/2))
+	return l.contest.engines[0].Serve(ctx, request, func(part []byte) {
+		if l.contest.wait(ctx, time.Millisecond/2) == nil {
+			receive(part)
+		}
+	})
 }

@@ -145,7 +145,7 @@ func (e *Engine[S, C, E, R]) runOne(ctx context.Context, name string, c *submitt
 // runLocally runs a call on this engine, whichever process owns its stream, and returns why
 // there are no outcomes.
 func (e *Engine[S, C, E, R]) runLocally(ctx context.Context, name string, c *submittedCall[C, R]) error {
-	return e.beginLocally(name, c).finish(ctx)
+	return e.beginLocally(name, c, nil, 0).finish(ctx)
 }
 
 // localCall is a call that this engine runs.
@@ -154,16 +154,19 @@ type localCall[S, C, E, R any] struct {
 	call *submittedCall[C, R]
 	item *callItem[C, R] // nil: no need to wait
 	err  error
+	// ended is set after finish, where that is not called at once.
+	ended bool
 }
 
-// beginLocally begins to run a call, which finish has to follow.
-func (e *Engine[S, C, E, R]) beginLocally(name string, c *submittedCall[C, R]) (r localCall[S, C, E, R]) {
+// beginLocally begins to run a call, which finish has to follow. Where finish would wait,
+// finished gets place when it would not any more, unless finished is nil.
+func (e *Engine[S, C, E, R]) beginLocally(name string, c *submittedCall[C, R], finished chan<- int, place int) (r localCall[S, C, E, R]) {
 	r.call = c
 	if r.log, r.err = e.acquireLog(name, c.group.recovery); r.err != nil {
 		return r
 	}
 	if len(c.commands) > 0 || c.refresh || !r.log.isCurrent() {
-		if r.item, r.err = r.log.submitCall(c); r.err != nil {
+		if r.item, r.err = r.log.submitCall(c, finished, place); r.err != nil {
 			e.releaseLog(r.log)
 		}
 	}

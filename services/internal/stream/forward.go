@@ -1,8 +1,7 @@
 package stream
 
 import (
-	"context"
-	"errors"
+	"cmp"
 	"runtime"
 	"slices"
 	"sync"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/batch"
-	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
@@ -35,14 +33,8 @@ type peerQueue[C, R any] struct {
 type streamQueue[C, R any] struct {
 	name  string
 	calls batch.Queue[*forwardedCall[C, R]]
-}
-
-// forwardedCall is a call on its way to another process.
-type forwardedCall[C, R any] struct {
-	call *submittedCall[C, R]
-	// here is set when the peer has not run the call, and this process must.
-	here     bool
-	attempts int
+	// groups is the number of those under way, all in one request.
+	groups int
 }
 
 // forwardedGroup holds the calls of one stream in one request. The peer runs them as a
@@ -51,7 +43,7 @@ type forwardedGroup[C, R any] struct {
 	queue *streamQueue[C, R]
 	call  *submittedCall[C, R] // all that is in items
 	items []*batch.Item[*forwardedCall[C, R]]
-	frame []byte
+	frame []byte // until it is in the request
 }
 
 const (
@@ -65,88 +57,7 @@ const (
 	// lowWatermarksKept limits the streams of other processes whose last known heads
 	// are kept.
 	lowWatermarksKept = 1 << 16
-	// dispatchAttempts limits the peers that are tried before a call is run here.
-	dispatchAttempts = 2
-	// staleAttempts limits how often a group is sent again with a higher low
-	// watermark.
-	staleAttempts = 3
 )
-
-// dispatchCall runs a call on the owner of its stream.
-func (e *Engine[S, C, E, R]) dispatchCall(ctx context.Context, name string, c *submittedCall[C, R]) error {
-	var began time.Time
-	for range dispatchAttempts {
-		peer := e.ownerOf(name)
-		if peer == nil {
-			break
-		}
-		patience := forwardPatience
-		if began.IsZero() {
-			began = time.Now()
-		} else if len(c.commands) == 0 {
-			patience -= time.Since(began)
-		}
-		if here, err := e.forwardCall(ctx, peer, name, c, patience); !here {
-			return err
-		}
-		// What the attempt has shown about the peer may give another owner.
-	}
-	return e.runLocally(ctx, name, c)
-}
-
-func (e *Engine[S, C, E, R]) ownerOf(name string) Peer {
-	if e.options.Peers == nil {
-		return nil
-	}
-	return e.options.Peers.Owner(name)
-}
-
-// forwardCall sends a call to a peer. It reports here when the peer certainly has not
-// run it. It gives up after some time, see awaitForwarded.
-func (e *Engine[S, C, E, R]) forwardCall(ctx context.Context, peer Peer, name string, c *submittedCall[C, R], patience time.Duration) (here bool, err error) {
-	if err := e.beginCall(); err != nil {
-		return false, err
-	}
-	defer e.work.Done()
-	if e.waiting.Add(1) > e.tuning.QueueLimit {
-		e.waiting.Add(-1)
-		return false, errFull()
-	}
-	defer e.waiting.Add(-1)
-
-	p := &forwardedCall[C, R]{call: c}
-	it := batch.NewItem(p)
-	l := e.peerQueue(peer)
-	q := l.push(name, it)
-	e.beginRequests(l)
-	return e.awaitForwarded(ctx, q, it, patience)
-}
-
-// awaitForwarded waits until a call was dealt with. When its patience is over it gives up a
-// call that waits behind another group, and one that only asks: nothing of them is stored.
-func (*Engine[S, C, E, R]) awaitForwarded(ctx context.Context, q *streamQueue[C, R], it *batch.Item[*forwardedCall[C, R]], patience time.Duration) (here bool, err error) {
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	for {
-		select {
-		case <-it.Done():
-			return it.Value.here, it.Value.call.err
-		case <-ctx.Done():
-			return false, abandonError(ctx, q.calls.Withdraw(it))
-		case <-timer.C:
-			if q.calls.Withdraw(it) || len(it.Value.call.commands) == 0 {
-				return false, fault.New(fault.Unavailable, "the owner of the stream takes too long")
-			}
-		}
-	}
-}
-
-// forwardPatience limits how long a call waits behind a group that is under way, and one
-// that only asks for all its attempts. A group that the owner can store takes the time of
-// two appends at most, its own and the one under way, or the owner refuses it. One whose
-// outcome is unknown takes longer, and the owner, which refuses all that waits for it there,
-// does not see what waits here.
-const forwardPatience = 2 * queueTimeout
 
 // peerQueue returns the queue to a peer.
 func (e *Engine[S, C, E, R]) peerQueue(peer Peer) *peerQueue[C, R] {
@@ -204,27 +115,54 @@ func (e *Engine[S, C, E, R]) beginRequests(l *peerQueue[C, R]) {
 	}
 }
 
+// sentRequest is a request under way.
+type sentRequest[C, R any] struct {
+	queue  *peerQueue[C, R]
+	groups []*forwardedGroup[C, R]
+	began  time.Time
+	// answered counts the groups that are. The pace counts the request until most are: the
+	// others are of streams that take long.
+	answered int
+}
+
 // sendRequest sends what is ready in one request, and deals with the answer.
 func (e *Engine[S, C, E, R]) sendRequest(l *peerQueue[C, R]) {
 	l.gather()
-	request, groups := e.takeRequest(l)
-	if len(groups) > 0 {
+	if request, groups := e.takeRequest(l); len(groups) > 0 {
 		e.beginRequests(l) // there may be more than fits
-		began := e.clock.Now()
-		answer, err := l.peer.Send(e.ctx, request)
-		answers := wire.NewReader(answer)
-		for _, p := range groups {
-			e.stats.forwarded.Add(uint64(len(p.items)))
-			frame := answers.Bytes()
-			if err == nil {
-				err = answers.Err()
-			}
-			e.handleAnswer(p, frame, err)
-		}
-		l.endRequest(groups, e.clock.Now().Sub(began))
+		s := &sentRequest[C, R]{queue: l, groups: groups, began: e.clock.Now()}
+		err := l.peer.Send(e.ctx, request, func(part []byte) { e.handlePart(s, part) })
+		e.endRequest(s, err)
 	}
 	e.beginRequests(l)
 	e.dropIdle(l)
+}
+
+// handlePart deals with the groups that a part of an answer answers.
+func (e *Engine[S, C, E, R]) handlePart(s *sentRequest[C, R], part []byte) {
+	var done []*forwardedGroup[C, R]
+	for r := wire.NewReader(part); len(r.Rest()) > 0; {
+		n, frame := r.Uvarint(), r.Bytes()
+		if r.Err() != nil || n >= uint64(len(s.groups)) || s.groups[n] == nil {
+			break // what follows has no answer
+		}
+		e.handleAnswer(s.groups[n], frame, nil)
+		done, s.groups[n] = append(done, s.groups[n]), nil
+	}
+	s.endGroups(done, e.clock.Now().Sub(s.began))
+	e.beginRequests(s.queue)
+}
+
+// endRequest deals with the groups that have no answer.
+func (e *Engine[S, C, E, R]) endRequest(s *sentRequest[C, R], err error) {
+	var left []*forwardedGroup[C, R]
+	for _, p := range s.groups {
+		if p != nil {
+			e.handleAnswer(p, nil, cmp.Or(err, wire.ErrMalformed))
+			left = append(left, p)
+		}
+	}
+	s.endGroups(left, e.clock.Now().Sub(s.began))
 }
 
 // gather yields to callers that are about to push, like [batch.Queue.Gather].
@@ -254,8 +192,9 @@ func (e *Engine[S, C, E, R]) takeRequest(l *peerQueue[C, R]) (request []byte, gr
 			break
 		}
 		for _, p := range of {
-			request = wire.AppendBytes(request, p.frame)
+			request, p.frame = wire.AppendBytes(request, p.frame), nil
 		}
+		q.groups = len(of)
 		groups, calls = append(groups, of...), calls+len(items)
 	}
 	if len(groups) > 0 {
@@ -271,14 +210,18 @@ func sizeOf[C, R any](groups []*forwardedGroup[C, R]) (size int) {
 	return size
 }
 
-// endRequest makes the streams of a request ready again in which calls wait.
-func (l *peerQueue[C, R]) endRequest(groups []*forwardedGroup[C, R], took time.Duration) {
+// endGroups makes the streams of groups ready again in which calls wait.
+func (s *sentRequest[C, R]) endGroups(groups []*forwardedGroup[C, R], took time.Duration) {
+	l := s.queue
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pace.End(took)
-	for i, p := range groups {
-		switch {
-		case i > 0 && groups[i-1].queue == p.queue:
+	before := s.answered
+	if s.answered += len(groups); 2*before < len(s.groups) && 2*s.answered >= len(s.groups) {
+		l.pace.End(took)
+	}
+	for _, p := range groups {
+		switch p.queue.groups--; {
+		case p.queue.groups > 0:
 		case p.queue.calls.End():
 			delete(l.streams, p.queue.name)
 		default:
@@ -328,94 +271,4 @@ func (e *Engine[S, C, E, R]) buildGroup(q *streamQueue[C, R], items []*batch.Ite
 	}
 	c.outcomes = make([]commandOutcome[R], len(c.commands)+len(c.queries))
 	return &forwardedGroup[C, R]{queue: q, call: c, items: items, frame: e.encodeGroup(q.name, c)}
-}
-
-// handleAnswer finishes the calls of a group by the answer to it, or recovers them.
-func (e *Engine[S, C, E, R]) handleAnswer(p *forwardedGroup[C, R], frame []byte, err error) {
-	if err == nil {
-		err = e.readAnswer(p, frame)
-		if err == nil {
-			return
-		}
-	}
-	if errors.Is(err, ErrNotSent) || len(p.call.commands) == 0 {
-		p.takeBack()
-		return
-	}
-	e.stats.recovered.Add(1)
-	e.work.Go(func() {
-		p.call.group.recovery = true
-		err := e.runLocally(e.ctx, p.queue.name, p.call)
-		if err != nil {
-			err = fault.Wrap(fault.Uncertain, err, "the outcome of a command is unknown")
-		}
-		p.finishCalls(err)
-	})
-}
-
-// readAnswer reads the answer to a group and finishes the calls that it answers. After
-// an error the outcome of the group is unknown.
-func (e *Engine[S, C, E, R]) readAnswer(p *forwardedGroup[C, R], frame []byte) error {
-	r := wire.NewReader(frame)
-	status, head := r.Byte(), r.Uvarint()
-	if err := r.Err(); err != nil {
-		return err
-	}
-	switch status {
-	case groupDone:
-		if err := e.decodeOutcomes(r, p.call.outcomes); err != nil {
-			return err
-		}
-		e.lowWatermarks.Add(p.queue.name, head)
-		p.call.head = head
-		e.options.Applied(p.queue.name, head)
-		p.finishCalls(nil)
-	case groupStale:
-		e.lowWatermarks.Add(p.queue.name, head)
-		p.retry()
-	case groupFailed:
-		failure := fault.New(fault.Kind(r.Byte()-1), r.Text())
-		if err := r.Err(); err != nil {
-			return err
-		}
-		p.finishCalls(failure)
-	case groupClosed:
-		p.takeBack()
-	default:
-		return wire.ErrMalformed
-	}
-	return nil
-}
-
-// retry puts the calls of a group back into their queue, or leaves them to their callers
-// after staleAttempts.
-func (p *forwardedGroup[C, R]) retry() {
-	if p.items[0].Value.attempts++; p.items[0].Value.attempts > staleAttempts {
-		p.takeBack()
-		return
-	}
-	p.queue.calls.Return(p.items)
-}
-
-// takeBack leaves a group's calls to their callers.
-func (p *forwardedGroup[C, R]) takeBack() {
-	for _, it := range p.items {
-		it.Value.here = true
-		it.Finish()
-	}
-}
-
-// finishCalls gives every call of a group its outcomes, or err if that is not nil.
-func (p *forwardedGroup[C, R]) finishCalls(err error) {
-	ofCommands, ofQueries := p.call.outcomes[:len(p.call.commands)], p.call.outcomes[len(p.call.commands):]
-	for _, it := range p.items {
-		c := it.Value.call
-		if c.err = err; err == nil { // else the group may be under way still
-			n := copy(c.outcomes[:len(c.commands)], ofCommands)
-			m := copy(c.outcomes[n:], ofQueries)
-			ofCommands, ofQueries = ofCommands[n:], ofQueries[m:]
-			c.head = p.call.head
-		}
-		it.Finish()
-	}
 }

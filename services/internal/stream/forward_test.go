@@ -20,9 +20,9 @@ func (l *slowLink) Owner(string) stream.Peer { return l }
 func (*slowLink) Contenders(string) int      { return 0 }
 func (*slowLink) ID() string                 { return "owner" }
 
-func (l *slowLink) Send(_ context.Context, request []byte) ([]byte, error) {
+func (l *slowLink) Send(_ context.Context, request []byte, _ func([]byte)) error {
 	l.requests = append(l.requests, request)
-	return nil, errors.New("connection reset")
+	return errors.New("connection reset")
 }
 
 // A command that was refused after its request to the owner seemed lost is not accepted
@@ -41,7 +41,7 @@ func TestRefusedCommandWhoseRequestIsLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, request := range link.requests {
-		if _, err := owner.Serve(t.Context(), request); err != nil {
+		if err := owner.Serve(t.Context(), request, func([]byte) {}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -57,12 +57,12 @@ type settlingOwner struct{ slowLink }
 
 func (o *settlingOwner) Owner(string) stream.Peer { return o }
 
-func (*settlingOwner) Send(ctx context.Context, _ []byte) ([]byte, error) {
+func (*settlingOwner) Send(ctx context.Context, _ []byte, _ func([]byte)) error {
 	select {
 	case <-time.After(20 * time.Second):
 	case <-ctx.Done():
 	}
-	return nil, stream.ErrNotSent
+	return stream.ErrNotSent
 }
 
 // While a group waits at its owner for an outcome that is unknown, those behind it are

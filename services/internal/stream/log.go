@@ -57,13 +57,14 @@ func (l *streamLog[S, C, E, R]) isCurrent() bool {
 }
 
 // submitCall queues a call for the worker. awaitCall has to follow unless there is an error.
-func (l *streamLog[S, C, E, R]) submitCall(c *submittedCall[C, R]) (*callItem[C, R], error) {
+func (l *streamLog[S, C, E, R]) submitCall(c *submittedCall[C, R], finished chan<- int, place int) (*callItem[C, R], error) {
 	e := l.engine
 	if err := l.refuseCall(c, e.waiting.Add(1)); err != nil {
 		e.waiting.Add(-1)
 		return nil, err
 	}
 	it := batch.NewItem(c)
+	it.Announce(finished, place)
 	if l.queue.Push(it) {
 		e.work.Add(1)
 		go l.runWorker()

@@ -23,9 +23,10 @@ type Peer interface {
 	// ID tells the process from every other.
 	ID() string
 	// Send hands a request to [Engine.Serve] of that process's engine for the same
-	// domain and returns its answer. An error that wraps ErrNotSent is certain that
-	// the request was not and will not be dealt with; any other leaves that open.
-	Send(ctx context.Context, request []byte) (answer []byte, err error)
+	// domain. It gives receive each part of the answer, one at a time, and returns after the
+	// last. An error that wraps ErrNotSent is certain that the request was not and will not be
+	// dealt with; any other leaves that open for the groups that have no answer.
+	Send(ctx context.Context, request []byte, receive func(part []byte)) error
 }
 
 // ErrNotSent marks a request that no peer will process.

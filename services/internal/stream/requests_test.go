@@ -24,10 +24,10 @@ func (l *ownerLink) Owner(string) stream.Peer { return l }
 func (*ownerLink) Contenders(string) int      { return 0 }
 func (*ownerLink) ID() string                 { return "owner" }
 
-func (l *ownerLink) Send(ctx context.Context, request []byte) ([]byte, error) {
+func (l *ownerLink) Send(ctx context.Context, request []byte, receive func(part []byte)) error {
 	l.requests.Add(1)
 	<-time.After(l.takes)
-	return l.owner.Serve(ctx, request)
+	return l.owner.Serve(ctx, request, receive)
 }
 
 // Calls of many streams share requests to the owner of the streams, and wait for a part of
@@ -87,6 +87,39 @@ func TestSlowStreamHoldsOneRequest(t *testing.T) {
 				t.Errorf("a call of another stream takes %v", took)
 			}
 		}
+		callers.Wait()
+		mustClose(t, sender)
+		mustClose(t, owner)
+	})
+}
+
+// A stream whose append takes long does not hold up another one in the same request.
+func TestSlowStreamHoldsNoneOfItsRequest(t *testing.T) {
+	const takes = time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		owner := newEngine(&stallingStore{Memory: storetest.NewMemory(), name: testStream}, stream.Options{})
+		link := &ownerLink{owner: owner, takes: takes}
+		sender := newEngine(storetest.NewMemory(), stream.Options{Peers: link})
+		var id atomic.Uint64
+		post := func(stream string) (took time.Duration) {
+			start := time.Now()
+			if _, err := sender.Do(t.Context(), stream, post{id: id.Add(1), amount: 1}); err != nil {
+				t.Error(err)
+			}
+			return time.Since(start)
+		}
+		var callers sync.WaitGroup
+		callers.Go(func() { post("first") })
+		synctest.Wait() // it is under way, and what comes now waits for the next request
+		callers.Go(func() { post(testStream) })
+		callers.Go(func() {
+			if took := post("beside"); took > 100*takes {
+				t.Errorf("a call beside one of a slow stream takes %v", took)
+			}
+			if n := link.requests.Load(); n != 2 {
+				t.Errorf("%d requests, want both in the second", n)
+			}
+		})
 		callers.Wait()
 		mustClose(t, sender)
 		mustClose(t, owner)

@@ -9,7 +9,7 @@ import (
 // [Engine] describes each. The service of a domain embeds its engine as this, so
 // that it offers these operations and keeps commands, queries and entries to itself.
 type Admin interface {
-	Serve(ctx context.Context, request []byte) ([]byte, error)
+	Serve(ctx context.Context, request []byte, answer func(part []byte)) error
 	Verify(ctx context.Context, name string) (Report, error)
 	RelatedIDs(ctx context.Context, name string, ids []string) ([]string, error)
 	Erase(ctx context.Context, name string, viewer Viewer) (Erasure, error)

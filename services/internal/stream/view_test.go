@@ -60,9 +60,9 @@ func (l *link) ID() string { return fmt.Sprintf("%p", l.to) }
 
 var errLost = errors.New("link: no answer")
 
-func (l *link) Send(ctx context.Context, request []byte) ([]byte, error) {
+func (l *link) Send(ctx context.Context, request []byte, receive func(part []byte)) error {
 	if !l.to.network.alive() {
-		return nil, stream.ErrNotSent
+		return stream.ErrNotSent
 	}
 	delay := time.Duration(l.view.roll(int(2 * time.Millisecond)))
 	kind := -1
@@ -72,25 +72,33 @@ func (l *link) Send(ctx context.Context, request []byte) ([]byte, error) {
 	time.Sleep(delay)
 	switch kind {
 	case 0:
-		return nil, stream.ErrNotSent
+		return stream.ErrNotSent
 	case 1: // the request is lost
-		return nil, errLost
+		return errLost
 	case 2: // the request arrives long after its sender gave up on it
 		l.view.world.late.Go(func() {
 			time.Sleep(20 * delay)
-			_, _ = l.to.engine.Serve(context.Background(), request)
+			_ = l.to.engine.Serve(context.Background(), request, func([]byte) {})
 		})
-		return nil, errLost
+		return errLost
 	case 3: // the request is delivered twice, once late, and both answers are lost
 		l.view.world.late.Go(func() {
 			time.Sleep(time.Duration(l.view.roll(int(20 * time.Millisecond))))
-			_, _ = l.to.engine.Serve(context.Background(), request)
+			_ = l.to.engine.Serve(context.Background(), request, func([]byte) {})
 		})
 	}
-	answer, err := l.to.engine.Serve(ctx, request)
-	time.Sleep(delay / 2)
-	if kind >= 3 || !l.to.network.alive() || !l.view.node.network.alive() { // the answer is lost
-		return nil, errLost
+	lost := false
+	err := l.to.engine.Serve(ctx, request, func(part []byte) {
+		time.Sleep(delay / 2)
+		if kind >= 3 || !l.to.network.alive() || !l.view.node.network.alive() { // what follows is lost
+			lost = true
+		}
+		if !lost {
+			receive(part)
+		}
+	})
+	if lost {
+		return errLost
 	}
-	return answer, err
+	return err
 }

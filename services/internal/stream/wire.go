@@ -8,13 +8,14 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
-// A request between processes is a number of groups, an answer as many statuses:
+// A request between processes is a number of groups, the parts of its answer hold as many
+// statuses:
 //
 //	request = { size name id low watermark commands queries keys }
-//	answer  = { size status head { kind result | kind reason } }
+//	part    = { group size status head { kind result | kind reason } }
 //
-// where size counts the bytes of the rest. A request is decoded as a whole before any of it
-// runs.
+// where size counts the bytes of the rest, and group is the place of a group in the request. A
+// request is decoded as a whole before any of it runs.
 
 // What an engine states about a group as a whole.
 const (
