@@ -1,6 +1,7 @@
 package app
 
 import (
+	"github.com/acclaim-dev/acclaim/internal/tracing"
 	"github.com/acclaim-dev/acclaim/services/internal/admin"
 	"github.com/acclaim-dev/acclaim/services/internal/budget"
 	"github.com/acclaim-dev/acclaim/services/internal/gamelink"
@@ -17,6 +18,21 @@ func registerBuild(m *telemetry.Metrics, build Build) {
 	m.Register("acclaim_build_", func() []telemetry.Sample {
 		return []telemetry.Sample{telemetry.Gauge("info", "1, with the version of the program as labels.", 1).
 			With("version", build.Version).With("commit", build.Commit).With("go_version", build.GoVersion)}
+	})
+}
+
+// registerTracing registers what became of the spans of the process.
+func registerTracing(m *telemetry.Metrics, stats func() tracing.Stats) {
+	const spans = "Spans that ended: exported, refused by the collector or dropped because the queue was full."
+	m.Register("acclaim_tracing_", func() []telemetry.Sample {
+		s := stats()
+		return []telemetry.Sample{
+			telemetry.Gauge("queued_spans", "Spans that wait for the collector.", s.Waiting),
+			telemetry.Gauge("queue_limit", "The most spans that may wait.", s.Limit),
+			telemetry.Counter("spans_total", spans, s.Exported).With("outcome", "exported"),
+			telemetry.Counter("spans_total", spans, s.Failed).With("outcome", "failed"),
+			telemetry.Counter("spans_total", spans, s.Dropped).With("outcome", "dropped"),
+		}
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/acclaim-dev/acclaim/internal/tracing"
 	"github.com/acclaim-dev/acclaim/services/internal/admin"
 	"github.com/acclaim-dev/acclaim/services/internal/budget"
 	"github.com/acclaim-dev/acclaim/services/internal/live"
@@ -28,8 +29,9 @@ var update = flag.Bool("update", false, "write the list of metrics to testdata")
 // tests read the list in testdata.
 func TestMetrics(t *testing.T) {
 	m := telemetry.NewMetrics()
-	m.Observe("/vote", "GET", 200, time.Millisecond)
+	m.Observe("/vote", "GET", 200, time.Millisecond, "")
 	registerBuild(m, Build{})
+	registerTracing(m, func() tracing.Stats { return tracing.Stats{} })
 	registerBudgets(m, map[string]func() budget.Stats{"pages": func() budget.Stats { return budget.Stats{} }})
 	registerStreams(m, "voting", func() stream.Stats { return stream.Stats{} })
 	registerPeers(m, func() (alive, unreachable int) { return 1, 0 })

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/acclaim-dev/acclaim/services/internal/batch"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/wire"
@@ -43,6 +45,7 @@ type forwardedCall[C, R any] struct {
 	// here is set when the peer has not run the call, and this process must.
 	here     bool
 	attempts int
+	span     trace.Span // nil: not sampled
 }
 
 // forwardedGroup holds the calls of one stream in one request. The peer runs them as a
@@ -74,6 +77,7 @@ const (
 
 // dispatchCall runs a call on the owner of its stream.
 func (e *Engine[S, C, E, R]) dispatchCall(ctx context.Context, name string, c *submittedCall[C, R]) error {
+	c.traces = e.tracesOf(ctx)
 	var began time.Time
 	for range dispatchAttempts {
 		peer := e.ownerOf(name)
@@ -114,7 +118,8 @@ func (e *Engine[S, C, E, R]) forwardCall(ctx context.Context, peer Peer, name st
 	}
 	defer e.waiting.Add(-1)
 
-	p := &forwardedCall[C, R]{call: c}
+	p := &forwardedCall[C, R]{call: c, span: e.startForward(c)}
+	defer func() { e.endForward(p.span, err) }()
 	it := batch.NewItem(p)
 	l := e.peerQueue(peer)
 	q := l.push(name, it)
@@ -210,9 +215,12 @@ func (e *Engine[S, C, E, R]) sendRequest(l *peerQueue[C, R]) {
 	request, groups := e.takeRequest(l)
 	if len(groups) > 0 {
 		e.beginRequests(l) // there may be more than fits
-		began := e.clock.Now()
-		answer, err := l.peer.Send(e.ctx, request)
+		began, traces := e.clock.Now(), e.encodeTraces(groups)
+		answer, err := l.peer.Send(e.ctx, withTraces(request, traces))
 		answers := wire.NewReader(answer)
+		if len(traces) > 0 {
+			answers.Bytes() // that the traces were read
+		}
 		for _, p := range groups {
 			e.stats.forwarded.Add(uint64(len(p.items)))
 			frame := answers.Bytes()
@@ -344,7 +352,7 @@ func (e *Engine[S, C, E, R]) handleAnswer(p *forwardedGroup[C, R], frame []byte,
 	}
 	e.stats.recovered.Add(1)
 	e.work.Go(func() {
-		p.call.group.recovery = true
+		p.call.group.recovery, p.call.traces = true, p.traces()
 		err := e.runLocally(e.ctx, p.queue.name, p.call)
 		if err != nil {
 			err = fault.Wrap(fault.Uncertain, err, "the outcome of a command is unknown")

@@ -49,6 +49,8 @@ type streamLog[S, C, E, R any] struct {
 	header           chunkHeader // of the chunk being committed
 	window           dedupWindow
 	contendedCommits int // commits to pace because another engine appends too
+	trace            *batchTrace
+	loadStep         batchStep // the last load, until a batch was taken
 }
 
 // isCurrent reports whether the resident state needs no question to the store.
@@ -64,6 +66,9 @@ func (l *streamLog[S, C, E, R]) submitCall(c *submittedCall[C, R]) (*callItem[C,
 		return nil, err
 	}
 	it := batch.NewItem(c)
+	if c.traces != nil {
+		c.traces.began = e.clock.Now()
+	}
 	if l.queue.Push(it) {
 		e.work.Add(1)
 		go l.runWorker()
@@ -151,10 +156,13 @@ func (l *streamLog[S, C, E, R]) runWorker() {
 			return // the log is the next worker's from here on
 		}
 		l.taken = taken
+		l.trace = l.beginTrace()
 		if err == nil {
 			err = l.handleBatch(ctx)
 		}
+		traced := l.tracesOfBatch()
 		l.answerBatch(err)
+		l.recordBatch(traced)
 		l.saveIfDue()
 	}
 }

@@ -12,6 +12,7 @@ import (
 // answer to send back. An error means that the request is malformed: then nothing is run.
 func (e *Engine[S, C, E, R]) Serve(ctx context.Context, request []byte) ([]byte, error) {
 	var names []string
+	var traces string
 	var calls []*submittedCall[C, R]
 	for r := wire.NewReader(request); len(r.Rest()) > 0; {
 		frame := r.Bytes()
@@ -22,13 +23,22 @@ func (e *Engine[S, C, E, R]) Serve(ctx context.Context, request []byte) ([]byte,
 		if err != nil {
 			return nil, err
 		}
+		if c.isTraces(name) && len(calls) == 0 && traces == "" {
+			traces = name
+			continue
+		}
 		names, calls = append(names, name), append(calls, c)
 	}
+	spans := e.startServing(traces, calls)
+	defer e.endServing(spans)
 	running := make([]localCall[S, C, E, R], len(calls))
 	for i, c := range calls {
 		running[i] = e.beginLocally(names[i], c)
 	}
 	var answer []byte
+	if traces != "" {
+		answer = wire.AppendBytes(answer, answerHeader(groupDone, 0))
+	}
 	for _, r := range running {
 		answer = wire.AppendBytes(answer, e.answerGroup(r.call, r.finish(ctx)))
 	}

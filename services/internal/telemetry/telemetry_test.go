@@ -50,7 +50,7 @@ func wantLines(t *testing.T, text string, lines ...string) {
 func TestRequestsAreObserved(t *testing.T) {
 	m := telemetry.NewMetrics()
 	for _, method := range []string{"GET", "GET", "BREW", "X-1", "X-2"} {
-		m.Observe("/vote", method, 200, 3*time.Millisecond)
+		m.Observe("/vote", method, 200, 3*time.Millisecond, "")
 	}
 	text := scrape(t, m)
 	wantLines(t, text,
