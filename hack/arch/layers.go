@@ -48,7 +48,7 @@ services/internal/backup    | transfer                                          
 services/internal/telemetry | stream live sink                                                               |
 services/internal/event     | exactjson key stream document voting accumulation ranking message                                             | storetest live sink tenant
 services/internal/live      | budget event fault                                                                    | storetest stream document voting accumulation ranking state message
-services/internal/sink      | event key stream document tenant                                               | storetest sinktest voting accumulation ranking state message
+services/internal/sink      | tracing event key stream document tenant                                               | storetest sinktest voting accumulation ranking state message
 services/internal/sinktest  |                                                                                |
 services/internal/page      |                                                                                |
 services/internal/httpapi   | tracing exactjson budget fault once quota domains stream document tenant telemetry event live            | storetest ceiling
@@ -59,7 +59,7 @@ services/internal/app       | tracing gamelink budget filewatch fault key quota 
 services/internal/cli       | tracing client stream tenant sandbox telemetry sink transfer backup admin app                 |
 services                    | cli                                                                            | domains stream document tenant admin transfer pebblestore mongostore storetest mongotest faultproxy sinktest overlay
 services/votingtest         | voting stream tenant telemetry httpapi pebblestore                               |
-operator                    | v1alpha1 backend extension poll desired breaker holder task uninstall          | assets
+operator                    | tracing v1alpha1 backend extension poll desired breaker holder task uninstall          | assets
 operator/internal/breaker   |                                                                                |
 operator/internal/census    |                                                                                |
 operator/internal/task      |                                                                                |
