@@ -119,10 +119,15 @@ func registerRetention(m *telemetry.Metrics, stats func() admin.RetentionStats) 
 }
 
 // registerDatabase registers how many commands were sent to the database, by name, and
-// how many wait for a connection.
-func registerDatabase(m *telemetry.Metrics, counts func() map[string]uint64, waiting func() int64) {
+// how many wait for a connection, and whether it answers.
+func registerDatabase(m *telemetry.Metrics, counts func() map[string]uint64, waiting func() int64, away func() bool) {
 	m.Register("acclaim_database_", func() []telemetry.Sample {
+		reachable := 1
+		if away() {
+			reachable = 0
+		}
 		samples := []telemetry.Sample{
+			telemetry.Gauge("reachable", "1 while the database answers the readiness probe of this process, else 0.", reachable),
 			telemetry.Gauge("pool_waiters", "Commands that wait for a connection to the database, and chunks that wait for an insert.", waiting()),
 		}
 		for name, n := range counts() {

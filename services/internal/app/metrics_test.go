@@ -37,7 +37,7 @@ func TestMetrics(t *testing.T) {
 	registerPeers(m, func() (alive, unreachable int) { return 1, 0 })
 	registerQuotas(m, func() []uint64 { return make([]uint64, len(quota.Kinds())) })
 	registerRetention(m, func() admin.RetentionStats { return admin.RetentionStats{} })
-	registerDatabase(m, func() map[string]uint64 { return map[string]uint64{"insert": 1} }, func() int64 { return 0 })
+	registerDatabase(m, func() map[string]uint64 { return map[string]uint64{"insert": 1} }, func() int64 { return 0 }, func() bool { return false })
 	registerEvents(m, func() live.Stats { return live.Stats{} })
 	registerGames(m, nil)
 	registerSinks(m, func() sink.Stats { return sink.Stats{} })
