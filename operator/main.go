@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"path"
 	"strings"
 	"time"
 
@@ -29,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/internal/tracing"
 	"github.com/acclaim-dev/acclaim/operator/internal/breaker"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/backend"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/extension"
@@ -106,6 +108,10 @@ func run(ctx context.Context, s flagValues) error {
 	if err != nil {
 		return err
 	}
+	spans := tracing.Open(ctx, tracing.Program{
+		Service: "acclaim-operator", Version: version, Logger: slog.New(logr.ToSlogHandler(ctrl.Log)),
+	}, os.Getenv)
+	defer spans.Close(context.WithoutCancel(ctx))
 	recorder := manager.GetEventRecorder("acclaim-operator")
 	instance := holder.NewInstance(s.instance)
 	backends := &backend.Reconciler{Client: manager.GetClient(), APIReader: manager.GetAPIReader(), Recorder: recorder, Now: time.Now, Instance: instance}
@@ -113,7 +119,7 @@ func run(ctx context.Context, s flagValues) error {
 		Client:         manager.GetClient(),
 		APIReader:      manager.GetAPIReader(),
 		Recorder:       recorder,
-		HTTP:           poll.NewClients(s.httpClient),
+		HTTP:           poll.NewClients(func(config *tls.Config) *http.Client { return s.httpClient(config, spans) }),
 		Endpoint:       s.endpoint,
 		DefaultBackend: s.defaultBackend(),
 		Now:            time.Now,
@@ -192,12 +198,16 @@ func (s flagValues) watchedNamespaces() map[string]cache.Config {
 
 // httpClient returns a client for voting services. It keeps a connection for each
 // worker: most of them call the same service.
-func (s flagValues) httpClient(config *tls.Config) *http.Client {
+func (s flagValues) httpClient(config *tls.Config, spans *tracing.Tracing) *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = config
 	transport.MaxIdleConnsPerHost = s.workers
-	return &http.Client{Transport: breaker.NewTransport(transport), Timeout: 5 * time.Second}
+	return &http.Client{Transport: breaker.NewTransport(spans.Transport(transport, nameRequest)), Timeout: 5 * time.Second}
 }
+
+// nameRequest returns the name of the span of a request to a service: the last element of its
+// path, which is a word of the contract.
+func nameRequest(r *http.Request) string { return "/" + path.Base(r.URL.Path) }
 
 func (s flagValues) endpoint(b *v1alpha1.Backend) string {
 	return strings.NewReplacer("{scheme}", desired.Scheme(b), "{backend}", b.Name, "{namespace}", b.Namespace, "{path}", desired.BasePath(b)).Replace(s.votingURL)

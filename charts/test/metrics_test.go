@@ -17,7 +17,7 @@ import (
 // Labels that Prometheus gives every metric of a pod, and buckets theirs.
 var targetLabels = []string{"namespace", "pod", "service", "endpoint", "job", "instance", "container", "le"}
 
-// The programs export every metric and label that alerts and the dashboard query.
+// The programs export every metric and label that alerts and the dashboards query.
 func TestQueries(t *testing.T) {
 	have := exported(t)
 	asked := queries(t)
@@ -87,7 +87,7 @@ func exported(t *testing.T) map[string][]string {
 	return metrics
 }
 
-// queries returns all expressions of alerts and of the dashboard.
+// queries returns all expressions of alerts and of the dashboards.
 func queries(t *testing.T) (all []string) {
 	t.Helper()
 	for _, object := range objects(t, "testdata/everything") {
@@ -99,7 +99,9 @@ func queries(t *testing.T) (all []string) {
 				}
 			}
 		case *corev1.ConfigMap:
-			all = append(all, panels(t, object.Data["acclaim.json"])...)
+			for _, dashboard := range object.Data {
+				all = append(all, panels(t, dashboard)...)
+			}
 		}
 	}
 	return all

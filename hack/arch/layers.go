@@ -12,6 +12,7 @@ const domains = "voting accumulation ranking state message roster pairing purcha
 // the packages that only its tests may import.
 const layers = `
 package                     | imports                                                                        | tests also
+internal/tracing            |                                                                                |
 services/internal/budget    |                                                                                |
 services/internal/filewatch |                                                                                |
 services/internal/fault     |                                                                                |
@@ -47,18 +48,18 @@ services/internal/backup    | transfer                                          
 services/internal/telemetry | stream live sink                                                               |
 services/internal/event     | exactjson key stream document voting accumulation ranking message                                             | storetest live sink tenant
 services/internal/live      | budget event fault                                                                    | storetest stream document voting accumulation ranking state message
-services/internal/sink      | event key stream document tenant                                               | storetest sinktest voting accumulation ranking state message
+services/internal/sink      | tracing event key stream document tenant                                               | storetest sinktest voting accumulation ranking state message
 services/internal/sinktest  |                                                                                |
 services/internal/page      |                                                                                |
-services/internal/httpapi   | exactjson budget fault once quota domains stream document tenant telemetry event live            | storetest ceiling
+services/internal/httpapi   | tracing exactjson budget fault once quota domains stream document tenant telemetry event live            | storetest ceiling
 services/internal/ceiling   | fault domains once stream document tenant telemetry httpapi                         |
 services/internal/admin     | exactjson fault key stream document tenant state purchase sink                         | domains storetest transfer pebblestore
 services/internal/gamelink  | budget exactjson fault event live tenant httpapi pairing purchase match sandbox | domains storetest stream document
-services/internal/app       | gamelink budget filewatch fault key quota domains stream document tenant telemetry event live sink page httpapi ceiling pebblestore mongostore peer admin | mongotest simnet
-services/internal/cli       | client stream tenant sandbox telemetry sink transfer backup admin app                 |
+services/internal/app       | tracing gamelink budget filewatch fault key quota domains stream document tenant telemetry event live sink page httpapi ceiling pebblestore mongostore peer admin | mongotest simnet
+services/internal/cli       | tracing client stream tenant sandbox telemetry sink transfer backup admin app                 |
 services                    | cli                                                                            | domains stream document tenant admin transfer pebblestore mongostore storetest mongotest faultproxy sinktest overlay
 services/votingtest         | voting stream tenant telemetry httpapi pebblestore                               |
-operator                    | v1alpha1 backend extension poll desired breaker holder task uninstall          | assets
+operator                    | tracing v1alpha1 backend extension poll desired breaker holder task uninstall          | assets
 operator/internal/breaker   |                                                                                |
 operator/internal/census    |                                                                                |
 operator/internal/task      |                                                                                |
@@ -99,7 +100,7 @@ hack/scale                  | v1alpha1 assets                                   
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | client votingtest page httpapi gamelink ceiling peer sink sinktest app cli bench abuse scale poll extension status testcluster breaker operator
+net/http                         | client votingtest tracing page httpapi gamelink ceiling peer sink sinktest app cli bench abuse scale poll extension status testcluster breaker operator
 github.com/gorilla/mux           | httpapi
 github.com/coder/websocket       | gamelink bench
 github.com/golang-jwt/jwt/v5     | client httpapi sandbox sink sinktest bench abuse
@@ -110,6 +111,7 @@ sigs.k8s.io/yaml                 | tenant cli registry testcluster chart
 github.com/spf13                 | cli operator scale cluster
 github.com/cockroachdb/pebble/v2 | pebblestore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
+go.opentelemetry.io              | tracing httpapi stream app
 os/exec                          | mongotest child bench abuse defects scale assets cluster
 database/sql                     |
 os                               | tenant backup pebblestore mongotest mongoset simnet services cli child bench abuse processor overlay defects scale arch language words envtest assets testcluster operator cluster pause chart kill

@@ -9,6 +9,10 @@ import (
 	"sync"
 	"testing"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
@@ -185,4 +189,26 @@ func (r recorder) ID() string               { return "recorder" }
 func (r recorder) Send(ctx context.Context, request []byte, receive func(part []byte)) error {
 	*r.requests = append(*r.requests, request)
 	return r.service.Serve(ctx, request, receive)
+}
+
+// A process without tracing serves the requests of one that samples.
+func TestTracesAreIgnoredWithoutTracing(t *testing.T) {
+	ctx := trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled,
+	}))
+	store := storetest.NewMemory()
+	o := &owner{service: serviceOver(t, store)}
+	traced := tracetest.NewSpanRecorder()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(traced), sdktrace.WithSampler(sdktrace.AlwaysSample()))
+	away := newService(t, store, stream.Options{Peers: o, Tracer: provider.Tracer("test")})
+	tally, err := away.Vote(ctx, forwardedPoll, voting.Voter{OpaqueID: "U1"}, 1, 1)
+	if err != nil || tally.Mean() != 1 {
+		t.Errorf("the vote passed on: mean %g, %v", tally.Mean(), err)
+	}
+	if spans := traced.Ended(); len(spans) != 1 || spans[0].Name() != "forward" || len(spans[0].Events()) != 1 {
+		t.Errorf("spans are %v", spans)
+	}
+	if o.sent != 1 {
+		t.Errorf("%d requests were sent", o.sent)
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/internal/tracing"
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
@@ -54,6 +55,7 @@ type Config struct {
 	Mounts   []Mount // at least one
 	Build    Build
 	Logger   *slog.Logger
+	Tracing  *tracing.Tracing // nil: off
 	Machine  Machine
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -35,6 +36,7 @@ type databaseBackend struct {
 	listener net.Listener
 	stop     func() error // nil until the node runs
 	logger   *slog.Logger
+	away     atomic.Bool // the last readiness probe did not reach the database
 }
 
 // openDatabase waits until the database can be reached.
@@ -59,7 +61,7 @@ func openDatabase(ctx context.Context, config Config, metrics *telemetry.Metrics
 		return nil, errors.Join(fmt.Errorf("--peer-advertise: %w", err), d.close(ctx))
 	}
 	registerPeers(metrics, d.node.Count)
-	registerDatabase(metrics, store.Operations, store.Waiting)
+	registerDatabase(metrics, store.Operations, store.Waiting, d.away.Load)
 	return d, nil
 }
 
@@ -159,7 +161,9 @@ func (d *databaseBackend) checkHealth() error { return nil }
 func (d *databaseBackend) checkReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	return d.Ping(ctx)
+	err := d.Ping(ctx)
+	d.away.Store(err != nil)
+	return err
 }
 
 func (d *databaseBackend) leaveMembers(ctx context.Context) error { return d.node.Leave(ctx) }

@@ -35,6 +35,7 @@ func (p *Process) mounts(apis []func(*httpapi.Config)) (mounts []httpapi.Mount) 
 			Now:         p.services.clock.Now,
 			Logger:      p.logger,
 			Metrics:     p.metrics,
+			Tracing:     p.config.Tracing,
 			Budgets:     p.budgets,
 			Proxies:     p.config.TrustedProxies,
 		}

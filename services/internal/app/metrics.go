@@ -1,6 +1,7 @@
 package app
 
 import (
+	"github.com/acclaim-dev/acclaim/internal/tracing"
 	"github.com/acclaim-dev/acclaim/services/internal/admin"
 	"github.com/acclaim-dev/acclaim/services/internal/budget"
 	"github.com/acclaim-dev/acclaim/services/internal/gamelink"
@@ -17,6 +18,21 @@ func registerBuild(m *telemetry.Metrics, build Build) {
 	m.Register("acclaim_build_", func() []telemetry.Sample {
 		return []telemetry.Sample{telemetry.Gauge("info", "1, with the version of the program as labels.", 1).
 			With("version", build.Version).With("commit", build.Commit).With("go_version", build.GoVersion)}
+	})
+}
+
+// registerTracing registers what became of the spans of the process.
+func registerTracing(m *telemetry.Metrics, stats func() tracing.Stats) {
+	const spans = "Spans that ended: exported, refused by the collector or dropped because the queue was full."
+	m.Register("acclaim_tracing_", func() []telemetry.Sample {
+		s := stats()
+		return []telemetry.Sample{
+			telemetry.Gauge("queued_spans", "Spans that wait for the collector.", s.Waiting),
+			telemetry.Gauge("queue_limit", "The most spans that may wait.", s.Limit),
+			telemetry.Counter("spans_total", spans, s.Exported).With("outcome", "exported"),
+			telemetry.Counter("spans_total", spans, s.Failed).With("outcome", "failed"),
+			telemetry.Counter("spans_total", spans, s.Dropped).With("outcome", "dropped"),
+		}
 	})
 }
 
@@ -103,10 +119,15 @@ func registerRetention(m *telemetry.Metrics, stats func() admin.RetentionStats) 
 }
 
 // registerDatabase registers how many commands were sent to the database, by name, and
-// how many wait for a connection.
-func registerDatabase(m *telemetry.Metrics, counts func() map[string]uint64, waiting func() int64) {
+// how many wait for a connection, and whether it answers.
+func registerDatabase(m *telemetry.Metrics, counts func() map[string]uint64, waiting func() int64, away func() bool) {
 	m.Register("acclaim_database_", func() []telemetry.Sample {
+		reachable := 1
+		if away() {
+			reachable = 0
+		}
 		samples := []telemetry.Sample{
+			telemetry.Gauge("reachable", "1 while the database answers the readiness probe of this process, else 0.", reachable),
 			telemetry.Gauge("pool_waiters", "Commands that wait for a connection to the database, and chunks that wait for an insert.", waiting()),
 		}
 		for name, n := range counts() {

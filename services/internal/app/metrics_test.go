@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/acclaim-dev/acclaim/internal/tracing"
 	"github.com/acclaim-dev/acclaim/services/internal/admin"
 	"github.com/acclaim-dev/acclaim/services/internal/budget"
 	"github.com/acclaim-dev/acclaim/services/internal/live"
@@ -28,14 +29,15 @@ var update = flag.Bool("update", false, "write the list of metrics to testdata")
 // tests read the list in testdata.
 func TestMetrics(t *testing.T) {
 	m := telemetry.NewMetrics()
-	m.Observe("/vote", "GET", 200, time.Millisecond)
+	m.Observe("/vote", "GET", 200, time.Millisecond, "")
 	registerBuild(m, Build{})
+	registerTracing(m, func() tracing.Stats { return tracing.Stats{} })
 	registerBudgets(m, map[string]func() budget.Stats{"pages": func() budget.Stats { return budget.Stats{} }})
 	registerStreams(m, "voting", func() stream.Stats { return stream.Stats{} })
 	registerPeers(m, func() (alive, unreachable int) { return 1, 0 })
 	registerQuotas(m, func() []uint64 { return make([]uint64, len(quota.Kinds())) })
 	registerRetention(m, func() admin.RetentionStats { return admin.RetentionStats{} })
-	registerDatabase(m, func() map[string]uint64 { return map[string]uint64{"insert": 1} }, func() int64 { return 0 })
+	registerDatabase(m, func() map[string]uint64 { return map[string]uint64{"insert": 1} }, func() int64 { return 0 }, func() bool { return false })
 	registerEvents(m, func() live.Stats { return live.Stats{} })
 	registerGames(m, nil)
 	registerSinks(m, func() sink.Stats { return sink.Stats{} })

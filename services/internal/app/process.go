@@ -71,6 +71,9 @@ func Open(ctx context.Context, config Config) (*Process, error) {
 	p.connections = budget.NewPool[netip.Prefix](p.limits.connections)
 	registerBudgets(p.metrics, p.budgetStats())
 	registerBuild(p.metrics, config.Build)
+	if config.Tracing != nil {
+		registerTracing(p.metrics, config.Tracing.Stats)
+	}
 	if err := p.listen(ctx); err != nil {
 		return nil, err
 	}
@@ -234,5 +237,7 @@ func (p *Process) Close(ctx context.Context) error {
 	}
 	err := p.config.Machine.Clock.Sleep(limit, p.config.DrainDelay)
 	p.services.drain()
-	return errors.Join(err, p.closeGames(limit), p.public.Shutdown(limit), p.services.close(limit), p.closeAdmin())
+	err = errors.Join(err, p.closeGames(limit), p.public.Shutdown(limit), p.services.close(limit), p.closeAdmin())
+	p.config.Tracing.Close(limit)
+	return err
 }

@@ -8,6 +8,9 @@ import (
 	"net/http"
 	"slices"
 
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/acclaim-dev/acclaim/internal/tracing"
 	"github.com/acclaim-dev/acclaim/services/internal/admin"
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/event"
@@ -32,6 +35,7 @@ type serviceSet struct {
 	clock        stream.Clock
 	logger       *slog.Logger
 	metrics      *telemetry.Metrics
+	tracing      *tracing.Tracing
 	environments []tenant.Environment
 	allowPrivate bool // addresses of sinks
 	sinkRequests http.RoundTripper
@@ -60,6 +64,7 @@ func openServices(ctx context.Context, config Config, limits resourceLimits, met
 		clock:   config.Machine.Clock,
 		logger:  config.Logger,
 		metrics: metrics,
+		tracing: config.Tracing,
 		domains: admin.Domains{},
 
 		allowPrivate: config.SinkAllowPrivate,
@@ -110,7 +115,9 @@ func (s *serviceSet) openDocuments() *document.Service {
 
 // engineOptions returns the options for the engine of a kind of streams.
 func (s *serviceSet) engineOptions(kind string, hinted bool) stream.Options {
-	options := s.store.adaptOptions(kind, stream.Options{Logger: s.logger, MemoryBudget: s.limits.resident})
+	options := s.store.adaptOptions(kind, stream.Options{
+		Logger: s.logger, MemoryBudget: s.limits.resident, Tracer: s.tracing.Tracer(attribute.String("acclaim.stream", kind)),
+	})
 	if hinted {
 		options.Applied = s.notifier.Notify
 	}

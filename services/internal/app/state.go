@@ -64,7 +64,8 @@ func newSinks(s *serviceSet, reader *event.Reader) *sink.Manager {
 	changes := s.store.changes()
 	options := sink.Options{
 		Store: s.store, Reader: reader, Notifier: &s.notifier, Streams: changes.streams, Keys: s.store.Keys,
-		Tail: changes.tail, Alone: changes.tail == nil, Environments: s.environments, AllowPrivate: s.allowPrivate, Transport: s.sinkRequests, Logger: s.logger,
+		Tail: changes.tail, Alone: changes.tail == nil, Environments: s.environments, AllowPrivate: s.allowPrivate, Transport: s.sinkRequests,
+		Tracing: s.tracing, Logger: s.logger,
 	}
 	if options.Alone {
 		options.Tail = event.LocalTail{Streams: s.store, Documents: s.store}

@@ -3,10 +3,12 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/acclaim-dev/acclaim/internal/tracing"
 	"github.com/acclaim-dev/acclaim/services/internal/app"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
@@ -95,6 +97,15 @@ func newCeiling() *cobra.Command {
 	return cmd
 }
 
+// describeProgram returns what the spans of a process have in common.
+func describeProgram(config app.Config) tracing.Program {
+	name := "acclaim"
+	if len(config.Services) == 1 {
+		name += "-" + config.Services[0].Name
+	}
+	return tracing.Program{Service: name, Version: config.Build.Version, Logger: config.Logger}
+}
+
 // serve runs a process until the command's context is done.
 func serve(cmd *cobra.Command, flags *serveFlags, services []app.Service, mounts []app.Mount) error {
 	ctx := cmd.Context()
@@ -103,6 +114,7 @@ func serve(cmd *cobra.Command, flags *serveFlags, services []app.Service, mounts
 		return err
 	}
 	config.MemoryBudget = paceCollector(config.Logger, config.MemoryBudget)
+	config.Tracing = tracing.Open(ctx, describeProgram(config), os.Getenv)
 	process, err := app.Open(ctx, config)
 	if err != nil {
 		if ctx.Err() != nil { // stopped while it waited for its database

@@ -41,6 +41,18 @@ const (
 	Reused
 )
 
+// String returns the name of the kind, for traces.
+func (k Kind) String() string {
+	names := [...]string{
+		"Internal", "Invalid", "Unauthenticated", "Forbidden", "NotFound", "Mismatch", "TooLarge",
+		"RateLimited", "Unavailable", "Storage", "Uncertain", "Reused",
+	}
+	if k < 0 || int(k) >= len(names) {
+		return "unknown"
+	}
+	return names[k]
+}
+
 // Error is a failure of a known kind. Reason is meant for the caller and is
 // sent to it; Err is the cause, for the log only.
 type Error struct {

@@ -55,7 +55,7 @@ type world struct {
 
 type discard struct{}
 
-func (discard) Observe(string, string, int, time.Duration) {}
+func (discard) Observe(string, string, int, time.Duration, string) {}
 
 func newWorld(t *testing.T) *world {
 	t.Parallel() // most of the time goes by in waiting for a clock

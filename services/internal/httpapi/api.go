@@ -20,6 +20,7 @@ import (
 	"github.com/gorilla/mux"
 	"github.com/klauspost/compress/gzhttp"
 
+	"github.com/acclaim-dev/acclaim/internal/tracing"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/quota"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
@@ -33,6 +34,7 @@ type Config struct {
 	Now          func() time.Time
 	Logger       *slog.Logger
 	Metrics      Metrics
+	Tracing      *tracing.Tracing // nil: off
 	Voting       Voting
 	PollLister   PollLister // the routes that show polls need it and Voting
 	Accumulation Accumulation
@@ -59,9 +61,9 @@ type Config struct {
 	Quotas *quota.Ledger
 }
 
-// Metrics observes finished requests.
+// Metrics observes finished requests. traceID is that of a sampled request, else "".
 type Metrics interface {
-	Observe(route, method string, status int, took time.Duration)
+	Observe(route, method string, status int, took time.Duration, traceID string)
 }
 
 // API serves one environment.

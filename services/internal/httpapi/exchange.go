@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/acclaim-dev/acclaim/services/internal/budget"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
@@ -29,6 +31,8 @@ type httpExchange struct {
 	// lease holds the budget of the request. A stream that outlives the handler takes it
 	// over.
 	lease *budget.Lease[netip.Prefix]
+	// span is that of the request, nil where tracing is off.
+	span trace.Span
 }
 
 // WriteHeader implements [http.ResponseWriter].
@@ -80,9 +84,11 @@ func (a *API) observeRequests(next func(*httpExchange, *http.Request)) http.Hand
 		begin := time.Now()
 		x := &httpExchange{ResponseWriter: w, id: requestID(r), route: "unknown"}
 		w.Header()["X-Request-Id"] = []string{x.id}
+		r = a.startSpan(x, r, begin)
 		defer func() {
 			cut := a.recoverPanic(x, r, recover())
-			a.config.Metrics.Observe(x.route, r.Method, x.status, time.Since(begin))
+			a.endSpan(x, r)
+			a.config.Metrics.Observe(x.route, r.Method, x.status, time.Since(begin), x.traceID())
 			a.logRequest(x, r, time.Since(begin))
 			if cut {
 				panic(http.ErrAbortHandler)
@@ -120,7 +126,7 @@ func (a *API) logRequest(x *httpExchange, r *http.Request, took time.Duration) {
 	if !a.config.Logger.Enabled(r.Context(), level) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 13)
+	attrs := make([]slog.Attr, 0, 14)
 	attrs = append(attrs,
 		slog.String("request_id", x.id),
 		slog.String("method", r.Method),
@@ -138,6 +144,9 @@ func (a *API) logRequest(x *httpExchange, r *http.Request, took time.Duration) {
 		if actor := c.actor(); actor != "" && changesData(r.Method) {
 			attrs = append(attrs, slog.String("actor", actor))
 		}
+	}
+	if id := x.traceID(); id != "" {
+		attrs = append(attrs, slog.String("trace_id", id))
 	}
 	if x.err != nil {
 		attrs = append(attrs, slog.String("error", x.err.Error()))

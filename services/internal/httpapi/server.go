@@ -81,7 +81,7 @@ func NewAdminHandler(healthy func() error, ready func(context.Context) error, me
 		}
 		writeJSON(w, http.StatusOK, []byte(`{"status":"ready"}`))
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	if maintenance != nil {
 		mux.Handle("/", maintenance)
 	}

@@ -59,7 +59,7 @@ func newTuned(options Options, t tuning) *Manager {
 	m.stopping, m.stop = context.WithCancel(context.Background())
 	m.abandoned, m.abandon = context.WithCancel(context.Background())
 	m.client = &http.Client{
-		Transport: t.transport,
+		Transport: options.Tracing.Transport(t.transport, nameDelivery),
 		// A signature is for one address only.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

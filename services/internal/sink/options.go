@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/internal/tracing"
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/event"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
@@ -33,6 +34,8 @@ type Options struct {
 	AllowPrivate bool
 	// Transport carries requests; nil stands for the network, as AllowPrivate restricts it.
 	Transport http.RoundTripper
+	// Tracing records the deliveries; nil: off.
+	Tracing *tracing.Tracing
 	// Logger is nil where nothing is logged.
 	Logger *slog.Logger
 }

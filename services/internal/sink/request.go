@@ -38,6 +38,15 @@ func (m *Manager) sendRequest(r *http.Request) deliveryOutcome {
 	return deliveryOutcome{verdict: failed, reason: res.Status, wait: retryAfter(res.Header, m.tuning.clock.Now())}
 }
 
+// nameDelivery returns the name of the span of a request. A delivery is a trace of its own: it
+// holds the newest version of what many requests have changed, some of them elsewhere.
+func nameDelivery(r *http.Request) string {
+	if r.Header.Get(IDHeader) != "" {
+		return "webhook"
+	}
+	return "pubsub"
+}
+
 // retryAfter reads how long to wait, in bounds. It compares a date with that of the
 // answer, which is from the same clock, if there is one.
 func retryAfter(h http.Header, now time.Time) time.Duration {

@@ -25,7 +25,7 @@ func (e *Engine[S, C, E, R]) handleAnswer(p *forwardedGroup[C, R], frame []byte,
 	}
 	e.stats.recovered.Add(1)
 	e.work.Go(func() {
-		p.call.group.recovery = true
+		p.call.group.recovery, p.call.traces = true, p.traces()
 		err := e.runLocally(e.ctx, p.queue.name, p.call)
 		if err != nil {
 			err = fault.Wrap(fault.Uncertain, err, "the outcome of a command is unknown")

@@ -21,6 +21,8 @@ type submittedCall[C, R any] struct {
 	refresh bool
 	// group is the origin of a call that another process forwarded.
 	group groupOrigin
+	// traces are those that the call is part of, nil for a call that is not sampled.
+	traces *callTraces
 
 	// The one command or query of most calls, and its outcome.
 	single [1]C

@@ -21,11 +21,14 @@ func (l *streamLog[S, C, E, R]) handleBatch(ctx context.Context) error {
 	}
 	for attempt := range l.engine.tuning.ConflictLimit {
 		chunk := l.decideBatch(l.nextTime())
+		l.trace.endStep(stepDecide, nil)
 		if err := l.checkBusy(); err != nil {
 			return err
 		}
 		if chunk.Count+len(l.header.groups) == 0 {
-			if news, err := l.refreshState(ctx); news || err != nil {
+			news, err := l.refreshState(ctx)
+			l.trace.endStep(stepRead, err)
+			if news || err != nil {
 				if err != nil {
 					return err
 				}
@@ -46,6 +49,7 @@ func (l *streamLog[S, C, E, R]) handleBatch(ctx context.Context) error {
 		if err := l.paceCommit(ctx, 0); err != nil {
 			return err
 		}
+		l.trace.endStep(stepWait, nil)
 	}
 	return fault.New(fault.Unavailable, "too much contention on one stream")
 }
@@ -108,9 +112,12 @@ func (l *streamLog[S, C, E, R]) commitChunk(ctx context.Context, chunk Chunk, la
 		switch err = l.appendChunk(ctx, chunk); {
 		case err == nil:
 			l.applyChunk(&chunk, l.header, nil, l.entries)
+			l.trace.endStep(stepApply, nil)
 			return true, nil
 		case errors.Is(err, ErrConflict):
-			if stored, err = l.catchUp(ctx, chunk.ID, last); stored {
+			stored, err = l.catchUp(ctx, chunk.ID, last)
+			l.trace.endStep(stepRead, err)
+			if stored {
 				return true, nil // an earlier attempt succeeded, and its answer was lost
 			}
 			if err == nil && l.head.Seq >= chunk.Seq {
@@ -127,6 +134,7 @@ func (l *streamLog[S, C, E, R]) commitChunk(ctx context.Context, chunk Chunk, la
 		if !l.pauseSettling(ctx, began, pauses.NextBackOff(), err) {
 			break
 		}
+		l.trace.endStep(stepWait, nil)
 	}
 	l.engine.stats.unsettled.Add(1)
 	return false, fault.Wrap(fault.Uncertain, err, "the outcome of an append is unknown")
@@ -178,6 +186,8 @@ func (l *streamLog[S, C, E, R]) appendChunk(ctx context.Context, chunk Chunk) er
 	began := clock.Now()
 	err := l.engine.store.Append(ctx, chunk)
 	l.took.Store(int64(clock.Now().Sub(began)))
+	l.trace.endStep(stepAppend, err)
+	l.trace.describeChunk(len(l.taken), &chunk)
 	return err
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/acclaim-dev/acclaim/services/internal/batch"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
@@ -24,10 +26,12 @@ type forwardedCall[C, R any] struct {
 	// here is set when the peer has not run the call, and this process must.
 	here     bool
 	attempts int
+	span     trace.Span // nil: not sampled
 }
 
 // dispatchCall runs a call on the owner of its stream.
 func (e *Engine[S, C, E, R]) dispatchCall(ctx context.Context, name string, c *submittedCall[C, R]) error {
+	c.traces = e.tracesOf(ctx)
 	var deadline time.Time
 	for range dispatchAttempts {
 		peer := e.ownerOf(name)
@@ -65,7 +69,8 @@ func (e *Engine[S, C, E, R]) forwardCall(ctx context.Context, peer Peer, name st
 	}
 	defer e.waiting.Add(-1)
 
-	p := &forwardedCall[C, R]{call: c}
+	p := &forwardedCall[C, R]{call: c, span: e.startForward(c)}
+	defer func() { e.endForward(p.span, err) }()
 	it := batch.NewItem(p)
 	l := e.peerQueue(peer)
 	q := l.push(name, it)

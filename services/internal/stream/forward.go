@@ -130,8 +130,9 @@ func (e *Engine[S, C, E, R]) sendRequest(l *peerQueue[C, R]) {
 	l.gather()
 	if request, groups := e.takeRequest(l); len(groups) > 0 {
 		e.beginRequests(l) // there may be more than fits
+		traces := e.encodeTraces(groups)
 		s := &sentRequest[C, R]{queue: l, groups: groups, began: e.clock.Now()}
-		err := l.peer.Send(e.ctx, request, func(part []byte) { e.handlePart(s, part) })
+		err := l.peer.Send(e.ctx, withTraces(request, traces), func(part []byte) { e.handlePart(s, part) })
 		e.endRequest(s, err)
 	}
 	e.beginRequests(l)

@@ -27,6 +27,7 @@ func (l *streamLog[S, C, E, R]) ensureLoaded(ctx context.Context) error {
 	l.measureSize()
 	l.loaded.Store(true)
 	timer.stop()
+	l.loadStep = batchStep{name: stepLoad, began: timer.began, ended: timer.last}
 	return nil
 }
 

@@ -7,13 +7,14 @@ import "time"
 type loadTimer struct {
 	clock         Clock
 	stats         *engineCounters
-	last          time.Time
+	began, last   time.Time
 	read, rebuild time.Duration
 }
 
 func (l *streamLog[S, C, E, R]) startTimer() *loadTimer {
 	e := l.engine
-	return &loadTimer{clock: e.clock, stats: &e.stats, last: e.clock.Now()}
+	now := e.clock.Now()
+	return &loadTimer{clock: e.clock, stats: &e.stats, began: now, last: now}
 }
 
 // countRead counts the time since the last call as spent in the store.

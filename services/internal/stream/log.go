@@ -49,6 +49,8 @@ type streamLog[S, C, E, R any] struct {
 	header           chunkHeader // of the chunk being committed
 	window           dedupWindow
 	contendedCommits int // commits to pace because another engine appends too
+	trace            *batchTrace
+	loadStep         batchStep // the last load, until a batch was taken
 }
 
 // isCurrent reports whether the resident state needs no question to the store.
@@ -65,6 +67,9 @@ func (l *streamLog[S, C, E, R]) submitCall(c *submittedCall[C, R], finished chan
 	}
 	it := batch.NewItem(c)
 	it.Announce(finished, place)
+	if c.traces != nil {
+		c.traces.began = e.clock.Now()
+	}
 	if l.queue.Push(it) {
 		e.work.Add(1)
 		go l.runWorker()
@@ -152,10 +157,13 @@ func (l *streamLog[S, C, E, R]) runWorker() {
 			return // the log is the next worker's from here on
 		}
 		l.taken = taken
+		l.trace = l.beginTrace()
 		if err == nil {
 			err = l.handleBatch(ctx)
 		}
+		traced := l.tracesOfBatch()
 		l.answerBatch(err)
+		l.recordBatch(traced)
 		l.saveIfDue()
 	}
 }

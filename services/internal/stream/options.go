@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Options configure an engine. The zero value is fit for production.
@@ -32,6 +34,9 @@ type Options struct {
 	// once. It may be called more than once with the same position, and only with
 	// durable ones.
 	Applied func(stream string, head uint64)
+	// Tracer makes the spans of calls whose context has a sampled span; none are made when
+	// nil.
+	Tracer trace.Tracer
 	// Logger logs what is not returned to a caller: failed and discarded snapshots.
 	// Nothing is logged when nil.
 	Logger *slog.Logger

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"runtime"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
@@ -14,10 +16,11 @@ import (
 // is run. A group is answered as soon as it is done, so that a stream whose append has an
 // unknown outcome holds up no other.
 func (e *Engine[S, C, E, R]) Serve(ctx context.Context, request []byte, answer func(part []byte)) error {
-	running, finished, err := e.beginRequest(request)
+	running, finished, spans, err := e.beginRequest(request)
 	if err != nil {
 		return err
 	}
+	defer e.endServing(spans)
 	for left := len(running); left > 0; {
 		var part []byte
 		places := takeFinished(ctx, finished, left)
@@ -39,28 +42,34 @@ func (e *Engine[S, C, E, R]) Serve(ctx context.Context, request []byte, answer f
 }
 
 // beginRequest begins to run the groups of a request. finished gets the place of each that
-// has an outcome.
-func (e *Engine[S, C, E, R]) beginRequest(request []byte) (running []localCall[S, C, E, R], finished chan int, err error) {
+// has an outcome. spans are those of its sampled calls.
+func (e *Engine[S, C, E, R]) beginRequest(request []byte) (running []localCall[S, C, E, R], finished chan int, spans []trace.Span, err error) {
 	var names []string
+	var traces string
 	var calls []*submittedCall[C, R]
 	for r := wire.NewReader(request); len(r.Rest()) > 0; {
 		frame := r.Bytes()
 		if err := r.Err(); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		name, c, err := e.decodeGroup(frame)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
+		}
+		if c.isTraces(name) && len(calls) == 0 && traces == "" {
+			traces = name
+			continue
 		}
 		names, calls = append(names, name), append(calls, c)
 	}
+	spans = e.startServing(traces, calls)
 	running, finished = make([]localCall[S, C, E, R], len(calls)), make(chan int, len(calls))
 	for i, c := range calls {
 		if running[i] = e.beginLocally(names[i], c, finished, i); running[i].item == nil {
 			finished <- i
 		}
 	}
-	return running, finished, nil
+	return running, finished, spans, nil
 }
 
 // takeFinished waits until a group is finished, and returns all that are: none when ctx is

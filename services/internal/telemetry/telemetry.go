@@ -46,14 +46,19 @@ func NewMetrics() *Metrics {
 }
 
 // Observe counts a finished request. Methods that no route has share a label value:
-// clients cannot create time series.
-func (m *Metrics) Observe(route, method string, status int, took time.Duration) {
+// clients cannot create time series. The trace of a sampled request becomes an exemplar.
+func (m *Metrics) Observe(route, method string, status int, took time.Duration, traceID string) {
 	switch method {
 	case "GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS":
 	default:
 		method = "other"
 	}
-	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Observe(took.Seconds())
+	observer := m.requests.WithLabelValues(route, method, strconv.Itoa(status))
+	if withExemplar, ok := observer.(prometheus.ExemplarObserver); ok && traceID != "" {
+		withExemplar.ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": traceID})
+		return
+	}
+	observer.Observe(took.Seconds())
 }
 
 // Register registers samples that are taken at each scrape. Their names begin with

@@ -50,7 +50,7 @@ func wantLines(t *testing.T, text string, lines ...string) {
 func TestRequestsAreObserved(t *testing.T) {
 	m := telemetry.NewMetrics()
 	for _, method := range []string{"GET", "GET", "BREW", "X-1", "X-2"} {
-		m.Observe("/vote", method, 200, 3*time.Millisecond)
+		m.Observe("/vote", method, 200, 3*time.Millisecond, "")
 	}
 	text := scrape(t, m)
 	wantLines(t, text,
@@ -83,5 +83,27 @@ func TestRegister(t *testing.T) {
 			`acclaim_stream_commits_total{domain="ranking"} 0`,
 			`acclaim_stream_load{domain="ranking",phase="read"} 1.5`)
 		commits++
+	}
+}
+
+// The trace of a sampled request is an exemplar of the bucket that its time is in, for
+// scrapers that accept OpenMetrics.
+func TestExemplar(t *testing.T) {
+	m := telemetry.NewMetrics()
+	m.Observe("/vote", "POST", 200, 3*time.Millisecond, "4bf92f3577b34da6a3ce929d0e0e4736")
+	m.Observe("/vote", "POST", 200, 7*time.Millisecond, "")
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil)
+	r.Header.Set("Accept", "application/openmetrics-text; version=1.0.0")
+	w := httptest.NewRecorder()
+	promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{EnableOpenMetrics: true}).ServeHTTP(w, r)
+	var with []string
+	for line := range strings.Lines(w.Body.String()) {
+		if bucket, exemplar, ok := strings.Cut(line, " # "); ok {
+			with = append(with, bucket+" # "+strings.SplitAfter(exemplar, "}")[0])
+		}
+	}
+	want := `acclaim_http_request_duration_seconds_bucket{method="POST",route="/vote",status="200",le="0.005"} 1 # {trace_id="4bf92f3577b34da6a3ce929d0e0e4736"}`
+	if len(with) != 1 || with[0] != want {
+		t.Errorf("lines with exemplars are %q, want %q", with, want)
 	}
 }

@@ -119,17 +119,21 @@ var _ = Describe("The votes of Polls as metrics", func() {
 		objects.WithObjects(&v1alpha1.Poll{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "silent"}})
 		for _, name := range names {
 			objects.WithObjects(&v1alpha1.Poll{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name},
-				Status: v1alpha1.PollStatus{Live: &v1alpha1.LiveStatistics{Count: 7}}})
+				Status: v1alpha1.PollStatus{PollStatus: "active", Live: &v1alpha1.LiveStatistics{Count: 7, Leader: "tea"}}})
 		}
 		return poll.NewLiveVotes(objects.Build())
 	}
 
 	It("are those of the Polls that report", func() {
 		Expect(testutil.CollectAndCompare(collector("b", "a"), strings.NewReader(`
+# HELP acclaim_operator_poll_info 1 for a Poll with a reportInterval, with where it stands in its schedule, the reason of its condition Ready and the option that led when its votes were last reported.
+# TYPE acclaim_operator_poll_info gauge
+acclaim_operator_poll_info{leader="tea",name="a",poll_namespace="n",reason="",status="active"} 1
+acclaim_operator_poll_info{leader="tea",name="b",poll_namespace="n",reason="",status="active"} 1
 # HELP acclaim_operator_poll_votes Votes of a Poll with a reportInterval when they were last reported.
 # TYPE acclaim_operator_poll_votes gauge
-acclaim_operator_poll_votes{name="a",namespace="n"} 7
-acclaim_operator_poll_votes{name="b",namespace="n"} 7
+acclaim_operator_poll_votes{name="a",poll_namespace="n"} 7
+acclaim_operator_poll_votes{name="b",poll_namespace="n"} 7
 # HELP acclaim_operator_poll_votes_left_out Polls with a reportInterval beyond the first thousand by namespace and name, which acclaim_operator_poll_votes leaves out.
 # TYPE acclaim_operator_poll_votes_left_out gauge
 acclaim_operator_poll_votes_left_out 0

@@ -43,16 +43,20 @@ const maxReported = 1000
 
 // LiveVotes collects the votes of the Polls in a cache that report them.
 type LiveVotes struct {
-	cache          client.Reader
-	votes, leftOut *prometheus.Desc
+	cache                client.Reader
+	votes, info, leftOut *prometheus.Desc
 }
 
-// NewLiveVotes returns a collector of the votes of the Polls in a cache.
+// NewLiveVotes returns a collector of the votes of the Polls in a cache. The label of a Poll's
+// namespace is not called namespace: that is the operator's own, which Prometheus sets.
 func NewLiveVotes(cache client.Reader) *LiveVotes {
 	return &LiveVotes{
 		cache: cache,
 		votes: prometheus.NewDesc("acclaim_operator_poll_votes",
-			"Votes of a Poll with a reportInterval when they were last reported.", []string{"namespace", "name"}, nil),
+			"Votes of a Poll with a reportInterval when they were last reported.", []string{"poll_namespace", "name"}, nil),
+		info: prometheus.NewDesc("acclaim_operator_poll_info",
+			"1 for a Poll with a reportInterval, with where it stands in its schedule, the reason of its condition Ready and the option that led when its votes were last reported.",
+			[]string{"poll_namespace", "name", "status", "reason", "leader"}, nil),
 		leftOut: prometheus.NewDesc("acclaim_operator_poll_votes_left_out",
 			"Polls with a reportInterval beyond the first thousand by namespace and name, which acclaim_operator_poll_votes leaves out.", nil, nil),
 	}
@@ -61,6 +65,7 @@ func NewLiveVotes(cache client.Reader) *LiveVotes {
 // Describe implements [prometheus.Collector].
 func (l *LiveVotes) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- l.votes
+	descriptions <- l.info
 	descriptions <- l.leftOut
 }
 
@@ -78,6 +83,7 @@ func (l *LiveVotes) Collect(collected chan<- prometheus.Metric) {
 	for i := range shown {
 		p := &shown[i]
 		collected <- prometheus.MustNewConstMetric(l.votes, prometheus.GaugeValue, float64(p.Status.Live.Count), p.Namespace, p.Name)
+		collected <- prometheus.MustNewConstMetric(l.info, prometheus.GaugeValue, 1, p.Namespace, p.Name, p.Status.PollStatus, readyReason(p), p.Status.Live.Leader)
 	}
 	collected <- prometheus.MustNewConstMetric(l.leftOut, prometheus.GaugeValue, float64(len(reporting)-len(shown)))
 }
@@ -93,11 +99,15 @@ func NewCensus(cache client.Reader) prometheus.Collector {
 		},
 		Labels: []string{"status", "reason"},
 		Values: func(p *v1alpha1.Poll) []string {
-			var reason string
-			if ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.Ready); ready != nil {
-				reason = ready.Reason
-			}
-			return []string{p.Status.PollStatus, reason}
+			return []string{p.Status.PollStatus, readyReason(p)}
 		},
 	}
+}
+
+// readyReason returns the reason of the condition Ready, "" before there is one.
+func readyReason(p *v1alpha1.Poll) string {
+	if ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.Ready); ready != nil {
+		return ready.Reason
+	}
+	return ""
 }
