@@ -88,7 +88,7 @@ func (e environment) hasProtocol(names ...string) bool {
 
 // settings returns those that the SDK does not read itself.
 func (e environment) settings() settings {
-	s := settings{propagates: true, queueSize: sdktrace.DefaultMaxQueueSize}
+	s := settings{parents: linkParents, propagates: true, queueSize: sdktrace.DefaultMaxQueueSize}
 	if names := e.value("OTEL_PROPAGATORS"); names != "" {
 		s.propagates = strings.Contains(names, "tracecontext")
 		if !s.propagates && names != "none" {
@@ -108,7 +108,7 @@ func (e environment) settings() settings {
 	return s
 }
 
-// Open returns the tracing that the environment configures, nil where that is none.
+// Open returns the tracing that the environment configures, nil if they name no exporter.
 // Nothing is sent before the first span ends, so that a collector need not be there.
 func Open(ctx context.Context, p Program, getenv func(string) string) *Tracing {
 	e := environment{getenv, p.Logger}

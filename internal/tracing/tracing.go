@@ -1,8 +1,8 @@
 // Package tracing records OpenTelemetry spans of the programs of this project, as the
-// OTEL_* variables configure it. Without an exporter it is off, and a nil [Tracing] is
-// what the programs have then: it costs them a comparison.
+// OTEL_* variables configure it. Without an exporter it is off, and the programs have a nil
+// [Tracing], which costs them a comparison.
 //
-// There is no package-level state, and nothing is set in that of OpenTelemetry: whoever
+// There is no package-level state, and nothing is set in that of OpenTelemetry: code that
 // makes spans is given a tracer. Names of spans are templates of routes or fixed words, and
 // attributes name no viewer: no path, no query and no body is ever part of a span.
 //

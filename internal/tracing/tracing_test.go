@@ -134,7 +134,7 @@ func (h hangingExporter) ExportSpans(ctx context.Context, _ []sdktrace.ReadOnlyS
 
 func (hangingExporter) Shutdown(context.Context) error { return nil }
 
-// A collector that hangs blocks nobody and holds a queue's worth of spans: what is more is
+// A collector that hangs blocks no caller and holds a queue's worth of spans: what is more is
 // dropped, counted and logged once. The end of the program does not wait for it for long.
 func TestCollectorHangs(t *testing.T) {
 	const limit = 64

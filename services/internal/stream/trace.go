@@ -152,8 +152,8 @@ func recordStep(ctx context.Context, tracer trace.Tracer, step *batchStep) {
 	span.End(trace.WithTimestamp(step.ended))
 }
 
-// failSpan marks a span as failed by an error of which it tells only the kind. A lost race is
-// none.
+// failSpan marks a span as failed by an error and tells only its kind. A lost race is no
+// failure.
 func failSpan(span trace.Span, err error) {
 	switch {
 	case err == nil:

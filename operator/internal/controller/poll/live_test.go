@@ -126,7 +126,7 @@ var _ = Describe("The votes of Polls as metrics", func() {
 
 	It("are those of the Polls that report", func() {
 		Expect(testutil.CollectAndCompare(collector("b", "a"), strings.NewReader(`
-# HELP acclaim_operator_poll_info 1 for a Poll with a reportInterval, with where it stands in its schedule, the reason of its condition Ready and the option that led when its votes were last reported.
+# HELP acclaim_operator_poll_info 1 for a Poll with a reportInterval, with its status in its schedule, the reason of its condition Ready and the option that led when its votes were last reported.
 # TYPE acclaim_operator_poll_info gauge
 acclaim_operator_poll_info{leader="tea",name="a",poll_namespace="n",reason="",status="active"} 1
 acclaim_operator_poll_info{leader="tea",name="b",poll_namespace="n",reason="",status="active"} 1

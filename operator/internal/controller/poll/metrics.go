@@ -55,7 +55,7 @@ func NewLiveVotes(cache client.Reader) *LiveVotes {
 		votes: prometheus.NewDesc("acclaim_operator_poll_votes",
 			"Votes of a Poll with a reportInterval when they were last reported.", []string{"poll_namespace", "name"}, nil),
 		info: prometheus.NewDesc("acclaim_operator_poll_info",
-			"1 for a Poll with a reportInterval, with where it stands in its schedule, the reason of its condition Ready and the option that led when its votes were last reported.",
+			"1 for a Poll with a reportInterval, with its status in its schedule, the reason of its condition Ready and the option that led when its votes were last reported.",
 			[]string{"poll_namespace", "name", "status", "reason", "leader"}, nil),
 		leftOut: prometheus.NewDesc("acclaim_operator_poll_votes_left_out",
 			"Polls with a reportInterval beyond the first thousand by namespace and name, which acclaim_operator_poll_votes leaves out.", nil, nil),
