@@ -3,7 +3,7 @@
 //
 //	membership (the database) ◀─heartbeat, read─ Node ─▶ view: who is alive, who serves what
 //	                                                │ Owner(stream): rendezvous hashing
-//	engine ─Send─▶ link ─one request at a time, TLS─▶ the owner's listener ─▶ its engine
+//	engine ─Send─▶ link ─frames over one TLS connection─▶ the owner's listener ─▶ its engine
 //
 // Nothing here carries correctness: two processes that both believe themselves owner
 // of a stream cost throughput, never exactness (see package stream). So membership is
@@ -12,6 +12,13 @@
 // own clock, and as gone a few seconds after it stopped or as soon as it says so. One
 // that is alive and cannot be reached keeps its streams; a process that fails to reach
 // it commits by itself until a probe gets through.
+//
+// A process has one connection to each other for the requests that it sends. It begins
+// with an HTTP upgrade, by which the other refuses another version of the requests, and
+// carries numbered frames from then on: many requests are under way, what waits leaves in
+// one write, and an answer comes in parts. While requests are under way each tick asks for
+// a sign of life, one for the whole connection. When it breaks, a request of which nothing
+// was written was not sent ([stream.ErrNotSent]), and the outcome of any other is unknown.
 //
 // Processes that may write to the database are trusted, no others: a process makes a
 // key when it starts and registers its certificate's digest, and both ends of a

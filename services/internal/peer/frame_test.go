@@ -25,7 +25,9 @@ func pipeTo() (*clientConn, net.Conn) {
 // ask sends a request in a goroutine and returns how it ends.
 func ask(ctx context.Context, c *clientConn, request string) <-chan error {
 	ended := make(chan error, 1)
-	go func() { ended <- c.exchangeRequest(ctx, requestHeader{engine: "poll"}, []byte(request), func([]byte) {}) }()
+	go func() {
+		ended <- c.exchangeRequest(ctx, requestHeader{engine: "poll"}, []byte(request), func([]byte) {})
+	}()
 	return ended
 }
 
