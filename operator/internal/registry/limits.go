@@ -6,7 +6,7 @@ import (
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
 
-// boundLimits returns limits of which none exceeds that of most. A limit that is not set
+// boundLimits returns limits that do not exceed those of most. A limit that is not set
 // is that of most.
 func boundLimits(own, most *v1alpha1.Limits) *v1alpha1.Limits {
 	if most == nil {
@@ -33,7 +33,7 @@ func boundLimits(own, most *v1alpha1.Limits) *v1alpha1.Limits {
 	}
 }
 
-// boundNumber returns the smaller of two limits, of which nil is not set and 0 no limit.
+// boundNumber returns the smaller of two limits; nil is not set, 0 is no limit.
 func boundNumber[T int32 | int64](own, most *T) *T {
 	switch {
 	case most == nil || own != nil && *most == 0:

@@ -51,7 +51,7 @@ type Rendering struct {
 	entries map[types.NamespacedName]map[Environment][]byte      // of the files
 }
 
-// Input is what a rendering depends on.
+// Input holds everything that a rendering depends on.
 type Input struct {
 	// Extensions that want to be in the files.
 	Extensions []v1alpha1.Extension
@@ -85,7 +85,7 @@ type Finding struct {
 	// Conflict is the reason why the Extension is in no file, whatever its keys; nil
 	// without one.
 	Conflict *status.Problem
-	// Excess tells that older Extensions of its namespace are as many as the Backend takes.
+	// Excess reports whether older Extensions of its namespace are as many as the Backend takes.
 	Excess bool
 	// Full holds the environments whose file has no room for the Extension.
 	Full map[Environment]bool

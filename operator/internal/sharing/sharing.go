@@ -1,7 +1,7 @@
 // Package sharing decides which Backend an object names, and whether the Backend allows
 // the object's namespace: the owner of a Backend consents in its spec.allowedNamespaces.
 //
-// To somebody who is not allowed, a Backend that is not there and one that does not
+// To a namespace that is not allowed, a Backend that is not there and one that does not
 // allow the namespace look the same.
 package sharing
 

@@ -27,7 +27,7 @@ func labelled(key, value string) *metav1.LabelSelector {
 }
 
 // An operator of some namespaces reads no labels: a label that it does not see must not
-// admit anybody by its absence.
+// admit a namespace by its absence.
 func TestAllows(t *testing.T) {
 	without := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "blocked", Operator: metav1.LabelSelectorOpDoesNotExist}}}
 	invalid := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: "Like"}}}

@@ -28,7 +28,7 @@ import (
 )
 
 // readExample returns the objects of the GitOps example in namespaces of a world, with a
-// key in the place of its placeholder.
+// key instead of its placeholder.
 func (w *world) readExample(team string) (objects []*unstructured.Unstructured) {
 	GinkgoHelper()
 	replace := strings.NewReplacer("acclaim-platform", w.namespace, "acclaim-team", team,

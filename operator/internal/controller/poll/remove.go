@@ -74,7 +74,7 @@ func (r *Reconciler) deletePoll(ctx context.Context, p *v1alpha1.Poll) (*status.
 
 // findRemains returns the Backend that holds a Poll's configuration if it may not, or
 // cannot, serve the Poll any more; else nil. Either the Backend exists and allows the
-// namespace no longer, or it is what its registry still describes of it.
+// namespace no longer, or its registry still describes it.
 func (r *Reconciler) findRemains(ctx context.Context, p *v1alpha1.Poll, backends []v1alpha1.Backend) (b *v1alpha1.Backend, exists bool, err error) {
 	name := holderOf(p)
 	if name.Name == "" || !r.consent().Sees(name.Namespace) ||

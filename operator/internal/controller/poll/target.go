@@ -78,7 +78,7 @@ func newServiceProblem(backend *v1alpha1.Backend, err error) *status.Problem {
 // defaultBackend is the name of the Backend that serves Polls that name none.
 const defaultBackend = "default"
 
-// backendChoice is what decides which Backend serves a Poll.
+// backendChoice holds the objects that decide which Backend serves a Poll.
 type backendChoice struct {
 	extension *v1alpha1.Extension   // of the Poll; nil if it does not exist
 	named     *types.NamespacedName // the Backend that the Poll or its Extension names, nil for none
@@ -155,7 +155,7 @@ func (r *Reconciler) listBackends(ctx context.Context, namespace string) ([]v1al
 // findTarget finds the service, the poll in it and the keys to sign with.
 func (r *Reconciler) findTarget(ctx context.Context, p *v1alpha1.Poll, c backendChoice) (pollTarget, *status.Problem, error) {
 	backend, problem := r.findBackend(p, c)
-	// Without a Backend that is named, the Extension is what is missing first: it may name one.
+	// Without a Backend that is named, a missing Extension counts first: it may name one.
 	if problem != nil && (c.extension != nil || c.named != nil) {
 		return pollTarget{}, problem, nil
 	}
@@ -189,7 +189,7 @@ func (r *Reconciler) findTarget(ctx context.Context, p *v1alpha1.Poll, c backend
 }
 
 // findAdmission returns the reason why an Extension is not in the registry of a Backend
-// that has others of other namespaces. Who has the key of one of those could write to its
+// that has others of other namespaces. A team with the key of one of those could write to its
 // polls, so such a Poll waits until the Extension is known to be admitted.
 func findAdmission(p *v1alpha1.Poll, e *v1alpha1.Extension, b *v1alpha1.Backend) *status.Problem {
 	if !p.DeletionTimestamp.IsZero() || b.Namespace == p.Namespace && !sharing.IsShared(b) && e.Spec.BackendRef == nil {
