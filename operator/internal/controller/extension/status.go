@@ -127,21 +127,16 @@ func (r *Reconciler) findRegistryProblem(s namespaceState, e *v1alpha1.Extension
 		if ref := sharing.ReferenceOf(e, string(environment)); ref != nil && len(backends) == 0 {
 			return r.findMissing(e, ref, environment)
 		}
-		if _, usable := finding.ActiveFrom[environment]; !usable {
+		if _, usable := finding.ActiveFrom[environment]; !usable || len(backends) == 0 {
 			continue
 		}
-		for _, b := range backends {
-			if finding.Full[environment] {
-				return problem(v1alpha1.ReasonRegistryFull,
-					"Older Extensions fill the %s registry, which holds %d bytes", environment, registry.MaxBytes)
-			}
-			if p := refusals[b.UID]; p != nil {
-				return p
-			}
-			if b.Namespace != e.Namespace && !b.rendering.IsIn(published[b.UID], client.ObjectKeyFromObject(e), environment) {
-				return newWait("The registry of Backend %q has yet to be written", sharing.NameFrom(b.Backend, e.Namespace))
-			}
-			hasBackend = true
+		hasBackend = true
+		if finding.Full[environment] {
+			return problem(v1alpha1.ReasonRegistryFull,
+				"Older Extensions fill the %s registry, which holds %d bytes", environment, registry.MaxBytes)
+		}
+		if p := findUnwritten(e, backends, refusals, published); p != nil {
+			return p
 		}
 	}
 	if len(finding.ActiveFrom) == 0 {
@@ -149,6 +144,20 @@ func (r *Reconciler) findRegistryProblem(s namespaceState, e *v1alpha1.Extension
 	}
 	if !hasBackend {
 		return problem(v1alpha1.ReasonNoBackend, "The namespace has no Backend for an environment that the Extension has a key for")
+	}
+	return nil
+}
+
+// findUnwritten returns the problem of the first Backend whose registry was refused or, in
+// another namespace, does not have the Extension yet.
+func findUnwritten(e *v1alpha1.Extension, backends []*servedBackend, refusals map[types.UID]*status.Problem, published map[types.UID][]byte) *status.Problem {
+	for _, b := range backends {
+		if p := refusals[b.UID]; p != nil {
+			return p
+		}
+		if b.Namespace != e.Namespace && !b.rendering.IsIn(published[b.UID], client.ObjectKeyFromObject(e), b.environment()) {
+			return newWait("The registry of Backend %q has yet to be written", sharing.NameFrom(b.Backend, e.Namespace))
+		}
 	}
 	return nil
 }
