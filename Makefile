@@ -41,7 +41,7 @@ MODULES := hack/image
 # The commit of the version before this one. A release sets it to that of the last.
 PREVIOUS ?= 98c7de9a151b0a5f06a3dd51a29e8f6afa70d2f1
 
-.PHONY: help build image dist manifest push-chart check-dist check-image check-chart run test mixed has-previous simulate generate check-generate browser clients lint vulncheck fuzz abuse defects soak bench bench-operator cluster-up cluster-down e2e e2e-images e2e-kind fmt clean
+.PHONY: help build image dist manifest push-chart check-dist check-image check-argocd check-chart run test mixed has-previous simulate generate check-generate browser clients lint vulncheck fuzz abuse defects soak bench bench-operator cluster-up cluster-down e2e e2e-images e2e-kind fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -126,6 +126,10 @@ generate: ## Write what is generated from the API types and the chart's values: 
 
 check-generate: generate ## Fail when what is generated is not what is committed
 	@test -z "$$(git status --porcelain -- api config charts)" || { git status --short -- api config charts; git diff -- api config charts; exit 1; } >&2
+
+check-argocd: ## Run config/argocd/health.lua as Argo CD does; the first run builds its interpreter
+	go -C hack/argocd vet ./...
+	go -C hack/argocd test -count=1 ./...
 
 check-chart: ## Lint the chart and compare what it renders with charts/test/testdata; the first run builds Helm's library
 	@# The linter that `make lint` has built, not one with Helm's flags.

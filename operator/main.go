@@ -114,7 +114,7 @@ func run(ctx context.Context, s flagValues) error {
 	defer spans.Close(context.WithoutCancel(ctx))
 	recorder := manager.GetEventRecorder("acclaim-operator")
 	instance := holder.NewInstance(s.instance)
-	backends := &backend.Reconciler{Client: manager.GetClient(), APIReader: manager.GetAPIReader(), Recorder: recorder, Now: time.Now, Instance: instance}
+	backends := &backend.Reconciler{Client: manager.GetClient(), APIReader: manager.GetAPIReader(), Recorder: recorder, Now: time.Now, Watched: s.namespaces, Instance: instance}
 	polls := &poll.Reconciler{
 		Client:         manager.GetClient(),
 		APIReader:      manager.GetAPIReader(),
@@ -126,9 +126,10 @@ func run(ctx context.Context, s flagValues) error {
 		DriftInterval:  s.driftInterval,
 		GiveUpAfter:    s.giveUpAfter,
 		Metrics:        poll.NewMetrics(metrics.Registry),
+		Watched:        s.namespaces,
 		Instance:       instance,
 	}
-	extensions := &extension.Reconciler{Client: manager.GetClient(), Recorder: recorder, Now: time.Now, GiveUpAfter: s.giveUpAfter, Instance: instance, Pods: s.podAsker()}
+	extensions := &extension.Reconciler{Client: manager.GetClient(), Recorder: recorder, Now: time.Now, GiveUpAfter: s.giveUpAfter, Watched: s.namespaces, Instance: instance, Pods: s.podAsker()}
 	metrics.Registry.MustRegister(newCensuses(manager.GetClient())...)
 	if err := errors.Join(
 		backends.Setup(manager), extensions.Setup(ctx, manager, s.workers), polls.Setup(ctx, manager, s.workers),

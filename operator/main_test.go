@@ -52,6 +52,9 @@ func TestRun(t *testing.T) {
 	for _, o := range []client.Object{
 		backup,
 		&corev1.Secret{ObjectMeta: named("database"), StringData: map[string]string{"uri": "mongodb://one"}},
+		&v1alpha1.Extension{ObjectMeta: named("quiz"), Spec: v1alpha1.ExtensionSpec{ // a default Backend waits for it, as it may name one
+			ClientID: "quiz", Environment: v1alpha1.Environment{Keys: []v1alpha1.Key{{SecretRef: v1alpha1.SecretKeyReference{Name: "quiz", Key: "key"}}}},
+		}},
 		&v1alpha1.Poll{ObjectMeta: named("poll"), Spec: v1alpha1.PollSpec{ExtensionRef: v1alpha1.ObjectReference{Name: "quiz"}, Channel: "1"}},
 	} {
 		g.Expect(c.Create(ctx, o)).To(Succeed())

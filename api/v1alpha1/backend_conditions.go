@@ -47,6 +47,9 @@ const (
 	ReasonRouteNotAccepted = "RouteNotAccepted"
 	// ReasonGatewayAPIMissing: a route is declared, and the cluster has no HTTPRoutes.
 	ReasonGatewayAPIMissing = "GatewayAPIMissing"
+	// ReasonSelectorNotUsable: the selector of allowedNamespaces is not valid, or needs
+	// labels that an operator of some namespaces cannot read. It selects none.
+	ReasonSelectorNotUsable = "SelectorNotUsable"
 
 	// ReasonImagePullBackOff: the image cannot be pulled.
 	ReasonImagePullBackOff = "ImagePullBackOff"

@@ -14,6 +14,7 @@ import (
 // +kubebuilder:resource:shortName=be,categories=acclaim
 // +kubebuilder:printcolumn:name="Environment",type=string,JSONPath=`.spec.environment`
 // +kubebuilder:printcolumn:name="Image",type=string,priority=1,JSONPath=`.spec.image`
+// +kubebuilder:printcolumn:name="Shared",type=string,priority=1,JSONPath=`.spec.allowedNamespaces.from`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -87,6 +88,11 @@ type BackendSpec struct {
 	// +optional
 	NetworkPolicy NetworkPolicy `json:"networkPolicy,omitempty"`
 
+	// AllowedNamespaces are the namespaces whose Extensions and Polls may name the Backend,
+	// besides its own.
+	// +optional
+	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
+
 	// Scheduling restricts where pods may run.
 	// +optional
 	Scheduling Scheduling `json:"scheduling,omitempty"`
@@ -95,6 +101,42 @@ type BackendSpec struct {
 	// +optional
 	PodTemplate PodTemplate `json:"podTemplate,omitempty"`
 }
+
+// AllowedNamespaces lets objects of other namespaces name a Backend, as allowedRoutes of
+// a Gateway does, and bounds what they get.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.selector) == (self.from == 'Selector')",message="selector is set exactly with from: Selector"
+type AllowedNamespaces struct {
+	// From is Same, for the Backend's own namespace alone; All; or Selector.
+	// +kubebuilder:default=Same
+	From FromNamespaces `json:"from,omitempty"`
+	// Selector of the labels of the namespaces. An operator that does not watch all
+	// namespaces reads no labels: there it may select by kubernetes.io/metadata.name alone,
+	// which is the namespace's name.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	// MaxExtensions is the number of Extensions of each other namespace that the Backend
+	// serves, the oldest of them; by default there is no limit.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	MaxExtensions *int32 `json:"maxExtensions,omitempty"`
+	// Limits are the most that each Extension of another namespace may set in its own
+	// limits, and its limits where it sets none; by default there are no such bounds.
+	// +optional
+	Limits *Limits `json:"limits,omitempty"`
+}
+
+// FromNamespaces are the namespaces that a Backend serves.
+// +kubebuilder:validation:Enum=Same;All;Selector
+type FromNamespaces string
+
+// The namespaces that a Backend serves.
+const (
+	FromSame     FromNamespaces = "Same"
+	FromAll      FromNamespaces = "All"
+	FromSelector FromNamespaces = "Selector"
+)
 
 // PodTemplate adds to the pods of all services. A change replaces pods.
 type PodTemplate struct {

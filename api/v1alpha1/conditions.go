@@ -14,8 +14,8 @@ const (
 
 	// KeysUsable: every key of an Extension can be read, and one is active.
 	KeysUsable = "KeysUsable"
-	// Registered: the Extension is in the registry of every Backend of its namespace
-	// for whose environment it has a key, and their ready pods accept its active keys.
+	// Registered: the Extension is in the registry of every Backend that it names, or else
+	// of its namespace, and for whose environment it has a key, and their ready pods accept its active keys.
 	Registered = "Registered"
 
 	// ServicesAvailable: the Backend of a Poll is rolled out and serves.
@@ -70,11 +70,18 @@ const (
 	ReasonRegistered = "Registered"
 	// ReasonNoUsableKey: no key can be used; see KeysUsable.
 	ReasonNoUsableKey = "NoUsableKey"
-	// ReasonNoBackend: the namespace has no Backend for whose environment the
-	// Extension has a key.
+	// ReasonNoBackend: the Backend that the Extension names in its namespace does not exist,
+	// or it names none and the namespace has none for whose environment it has a key.
 	ReasonNoBackend = "NoBackend"
 	// ReasonRegistryFull: older Extensions fill the registry, which is one Secret.
 	ReasonRegistryFull = "RegistryFull"
+	// ReasonTooManyExtensions: older Extensions of the namespace are as many as the
+	// Backend of another one serves.
+	ReasonTooManyExtensions = "TooManyExtensions"
+	// ReasonRefNotPermitted: the Backend of another namespace that is named does not exist
+	// or does not allow this namespace; which of the two is not told. It is a reason of
+	// ServicesAvailable, too.
+	ReasonRefNotPermitted = "RefNotPermitted"
 	// ReasonWaitingForPolls, of Ready alone: the Extension is being deleted, and Polls
 	// that are signed with its keys still exist.
 	ReasonWaitingForPolls = "WaitingForPolls"

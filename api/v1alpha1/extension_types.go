@@ -13,6 +13,8 @@ const ExtensionFinalizer = "acclaim.dev/extension"
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=ext,categories=acclaim
 // +kubebuilder:printcolumn:name="Client",type=string,JSONPath=`.spec.clientID`
+// +kubebuilder:printcolumn:name="Backend",type=string,priority=1,JSONPath=`.spec.backendRef.name`
+// +kubebuilder:printcolumn:name="Backend Namespace",type=string,priority=1,JSONPath=`.spec.backendRef.namespace`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -80,7 +82,7 @@ type ExtensionSpec struct {
 	Environment `json:",inline"`
 
 	// Sandbox holds the settings of the sandbox. Origins, limits and retention default
-	// to those of production; keys and sinks never do.
+	// to those of production; backendRef, keys and sinks never do.
 	// +optional
 	Sandbox *Environment `json:"sandbox,omitempty"`
 }
@@ -93,6 +95,13 @@ type ID string
 
 // Environment holds the settings of an extension for one environment.
 type Environment struct {
+	// BackendRef names the Backend that serves the extension in this environment. It must
+	// be one of this environment and, in another namespace, allow this one
+	// (spec.allowedNamespaces). By default all Backends of the environment in this
+	// namespace serve it.
+	// +optional
+	BackendRef *BackendReference `json:"backendRef,omitempty"`
+
 	// Keys sign and verify the extension's tokens. Any active one verifies, the
 	// newest active one signs; to rotate, add the new key with a time from which it
 	// is active, at least two minutes ahead, and remove the old one when no token

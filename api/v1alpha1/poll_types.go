@@ -20,6 +20,7 @@ const PollFinalizer = "acclaim.dev/poll"
 // +kubebuilder:printcolumn:name="Votes",type=integer,JSONPath=`.status.live.count`
 // +kubebuilder:printcolumn:name="Leader",type=string,JSONPath=`.status.live.leader`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Backend",type=string,priority=1,JSONPath=`.status.backend`
 // +kubebuilder:printcolumn:name="Results",type=string,priority=1,JSONPath=`.spec.resultsVisibility`
 // +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -51,13 +52,14 @@ type PollSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="extensionRef is immutable"
 	ExtensionRef ObjectReference `json:"extensionRef"`
 
-	// BackendRef names the Backend in the same namespace that serves the poll. By
-	// default it is the namespace's only Backend or, of several, the one named
+	// BackendRef names the Backend that serves the poll. In another namespace it must allow
+	// this one (spec.allowedNamespaces). By default it is the one that the Extension names
+	// or, without one, the namespace's only Backend or, of several, the one named
 	// "default". In a namespace without Backends the operator creates one of that name.
-	// A Poll stays with the Backend that holds its configuration while that one exists.
-	// The reference can be set later but not changed.
+	// A Poll stays with the Backend that holds its configuration while that one exists and
+	// the Extension names no other. The reference can be set later but not changed.
 	// +optional
-	BackendRef *ObjectReference `json:"backendRef,omitempty"`
+	BackendRef *BackendReference `json:"backendRef,omitempty"`
 
 	// ID is the poll's id in the API, at most 64 characters and without a dot. By
 	// default it is the name of this object.
@@ -184,6 +186,19 @@ type ObjectReference struct {
 	Name string `json:"name"`
 }
 
+// BackendReference names a Backend.
+type BackendReference struct {
+	// Name of the Backend.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// Namespace of the Backend; by default that of the object that names it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+}
+
 // VoterIdentity is the id that distinguishes voters.
 // +kubebuilder:validation:Enum=OpaqueUserID;SharedUserID
 type VoterIdentity string
@@ -251,6 +266,9 @@ type PollStatus struct {
 	// Backend is the name of the Backend that holds the configuration.
 	// +optional
 	Backend string `json:"backend,omitempty"`
+	// BackendNamespace is the namespace of that Backend, where it is not that of the Poll.
+	// +optional
+	BackendNamespace string `json:"backendNamespace,omitempty"`
 
 	// AppliedHash is the hash of the configuration last written to the service. The
 	// service does not return prompt and userData: their changes show in the hash.

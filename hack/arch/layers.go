@@ -68,11 +68,12 @@ operator/internal/desired   | v1alpha1                                          
 operator/internal/registry  | v1alpha1 status                                                                       |
 operator/internal/status    | v1alpha1                                                                       |
 operator/internal/holder    | v1alpha1 status                                                                |
+operator/internal/sharing   | v1alpha1                                                                       |
 operator/internal/secrets   |                                                                                |
 operator/internal/uninstall | v1alpha1 status                                                                       |
-operator/internal/controller/backend | v1alpha1 census desired holder secrets status                                       | testcluster
-operator/internal/controller/extension | client v1alpha1 census desired holder registry secrets status                            | testcluster poll votingtest
-operator/internal/controller/poll | v1alpha1 census desired holder client registry secrets status                            | testcluster votingtest
+operator/internal/controller/backend | v1alpha1 census desired holder secrets sharing status                                       | testcluster
+operator/internal/controller/extension | client v1alpha1 census desired holder registry secrets sharing status                            | testcluster backend poll votingtest
+operator/internal/controller/poll | v1alpha1 census desired holder client registry secrets sharing status                            | testcluster votingtest
 api/v1alpha1                |                                                                                | assets
 api/client                  |                                                                                | votingtest
 hack/arch                   |                                                                                | language

@@ -95,7 +95,7 @@ func extension(meta metav1.ObjectMeta) *v1alpha1.Extension {
 func poll(meta metav1.ObjectMeta) *v1alpha1.Poll {
 	return &v1alpha1.Poll{ObjectMeta: meta, Spec: v1alpha1.PollSpec{
 		ExtensionRef: v1alpha1.ObjectReference{Name: "quiz"},
-		BackendRef:   new(v1alpha1.ObjectReference{Name: "default"}),
+		BackendRef:   new(v1alpha1.BackendReference{Name: "default"}),
 		Channel:      channel,
 		Prompt:       "Which colour?",
 		Options:      []string{"red", "green", "blue"},

@@ -72,6 +72,7 @@ func renderFile(candidates []fileCandidate, environment Environment) []byte {
 			continue
 		}
 		size += len(text)
+		c.entries[environment] = text
 		entries = append(entries, writtenEntry{string(c.Spec.ClientID), text})
 	}
 	if len(entries) == 0 {
@@ -95,21 +96,26 @@ func (c fileCandidate) fileEntry(environment Environment) fileEntry {
 		ExternalRole:        c.Spec.ExternalRole,
 		GlobalPolls:         c.Spec.GlobalPolls,
 		ViewersCreateGlobal: c.Spec.ViewersCreateGlobal,
-		environmentSettings: newSettings(&c.Spec.Environment),
+		environmentSettings: c.newSettings(&c.Spec.Environment),
 	}
 	if environment == Production {
 		e.Secrets, e.Sinks = encodeKeys(c.keys[environment]), c.sinks[environment]
 		return e
 	}
-	sandbox := newSettings(c.Spec.Sandbox)
+	sandbox := c.newSettings(c.Spec.Sandbox)
 	sandbox.Secrets, sandbox.Sinks = encodeKeys(c.keys[environment]), c.sinks[environment]
 	e.Sandbox = &sandbox
 	return e
 }
 
-// newSettings returns the settings of an environment without its keys and sinks.
-func newSettings(e *v1alpha1.Environment) environmentSettings {
-	return environmentSettings{AllowedOrigins: e.AllowedOrigins, Limits: e.Limits, Retention: e.Retention}
+// newSettings returns the settings of an environment without its keys and sinks. Limits
+// that the sandbox does not have are those of production, which are bounded themselves.
+func (c fileCandidate) newSettings(e *v1alpha1.Environment) environmentSettings {
+	limits := e.Limits
+	if limits != nil || e != c.Spec.Sandbox {
+		limits = boundLimits(limits, c.cap)
+	}
+	return environmentSettings{AllowedOrigins: e.AllowedOrigins, Limits: limits, Retention: e.Retention}
 }
 
 // encodeKeys returns keys as a file has them.

@@ -33,6 +33,11 @@ func named(name string, age int, change func(*v1alpha1.ExtensionSpec)) v1alpha1.
 }
 
 // key names an entry of the Secret "keys".
+// render renders Extensions of one namespace.
+func render(extensions []v1alpha1.Extension, secrets registry.SecretContents) registry.Rendering {
+	return registry.Render(registry.Input{Extensions: extensions, Secrets: map[string]registry.SecretContents{"": secrets}})
+}
+
 func key(entry string) v1alpha1.Key {
 	return v1alpha1.Key{SecretRef: v1alpha1.SecretKeyReference{Name: "keys", Key: entry}}
 }
@@ -121,7 +126,7 @@ func TestFiles(t *testing.T) {
 	extensions := everything()
 	for range 10 {
 		rand.Shuffle(len(extensions), func(i, j int) { extensions[i], extensions[j] = extensions[j], extensions[i] })
-		r := registry.Render(extensions, secrets())
+		r := render(extensions, secrets())
 		for environment, got := range r.Files {
 			want, err := os.ReadFile(filepath.Join("testdata", string(environment)+".yaml"))
 			if err != nil {
@@ -144,7 +149,7 @@ func TestSinksWithoutKeys(t *testing.T) {
 	hook := func(name string, keys ...v1alpha1.Key) v1alpha1.Sink {
 		return v1alpha1.Sink{Name: name, Webhook: &v1alpha1.Webhook{URL: "https://a.example", Keys: keys}}
 	}
-	r := registry.Render([]v1alpha1.Extension{named("one", 0, func(s *v1alpha1.ExtensionSpec) {
+	r := render([]v1alpha1.Extension{named("one", 0, func(s *v1alpha1.ExtensionSpec) {
 		s.Keys = []v1alpha1.Key{key("old")}
 		s.Sinks = []v1alpha1.Sink{hook("good", key("new"), key("text")), hook("bad", key("missing"))}
 	})}, secrets())
@@ -155,7 +160,7 @@ func TestSinksWithoutKeys(t *testing.T) {
 		t.Errorf("sinks (-want +got):\n%s", diff)
 	}
 	var problems []string
-	for _, p := range r.Findings["one"].Keys {
+	for _, p := range r.Findings[types.NamespacedName{Name: "one"}].Keys {
 		problems = append(problems, p.Message)
 	}
 	if diff := cmp.Diff([]string{
@@ -168,7 +173,7 @@ func TestSinksWithoutKeys(t *testing.T) {
 
 // The receiver of a pub/sub message gets a token with the role "external".
 func TestUnsafeSinks(t *testing.T) {
-	r := registry.Render([]v1alpha1.Extension{named("one", 0, func(s *v1alpha1.ExtensionSpec) {
+	r := render([]v1alpha1.Extension{named("one", 0, func(s *v1alpha1.ExtensionSpec) {
 		s.Keys, s.OwnerUserID, s.ExternalRole = []v1alpha1.Key{key("old")}, "1000", "backend"
 		s.Sinks = []v1alpha1.Sink{{Name: "a", PubSub: &v1alpha1.PubSub{}}, {Name: "b", PubSub: &v1alpha1.PubSub{URL: "https://a.example"}}}
 	})}, secrets())
@@ -183,7 +188,7 @@ func TestUnsafeSinks(t *testing.T) {
 
 func TestRetention(t *testing.T) {
 	kept := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
-	r := registry.Render([]v1alpha1.Extension{named("one", 0, func(s *v1alpha1.ExtensionSpec) {
+	r := render([]v1alpha1.Extension{named("one", 0, func(s *v1alpha1.ExtensionSpec) {
 		s.Keys = []v1alpha1.Key{key("old")}
 		s.Retention = &v1alpha1.Retention{Logs: kept(720 * time.Hour), Buffers: kept(time.Hour), Rankings: kept(90 * time.Minute), Snapshots: kept(0)}
 	})}, secrets())
@@ -322,7 +327,7 @@ func TestNew(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := registry.Render(test.extensions, secrets())
+			r := render(test.extensions, secrets())
 			got := map[registry.Environment]keys{
 				registry.Production: keysOf(t, r.Files[registry.Production]), registry.Sandbox: keysOf(t, r.Files[registry.Sandbox]),
 			}
@@ -355,18 +360,18 @@ func reasons(r registry.Rendering) map[string]string {
 			reasons = append(reasons, finding.Conflict.Reason)
 		}
 		if len(reasons) > 0 {
-			all[name] = strings.Join(reasons, " ")
+			all[name.Name] = strings.Join(reasons, " ")
 		}
 	}
 	return all
 }
 
 func TestActiveFrom(t *testing.T) {
-	r := registry.Render([]v1alpha1.Extension{
+	r := render([]v1alpha1.Extension{
 		named("one", 0, both(production(from(key("old"), time.Hour), from(key("new"), time.Minute)), sandbox(from(key("third"), 0), key("other")))),
 		named("two", 1, production(from(key("line"), time.Hour), key("absent"))),
 	}, secrets())
-	one, two := r.Findings["one"].ActiveFrom, r.Findings["two"].ActiveFrom
+	one, two := r.Findings[types.NamespacedName{Name: "one"}].ActiveFrom, r.Findings[types.NamespacedName{Name: "two"}].ActiveFrom
 	if !one[registry.Production].Equal(born.Add(time.Minute)) || !one[registry.Sandbox].IsZero() || !two[registry.Production].Equal(born.Add(time.Hour)) {
 		t.Errorf("active from %v and %v", one, two)
 	}
@@ -386,7 +391,7 @@ func TestFull(t *testing.T) {
 	}
 	const size = 100_000
 	room := registry.MaxBytes - len("extensions:\n")
-	each := len(registry.Render([]v1alpha1.Extension{large(0, size)}, contents).Files[registry.Production]) - len("extensions:\n")
+	each := len(render([]v1alpha1.Extension{large(0, size)}, contents).Files[registry.Production]) - len("extensions:\n")
 	for i := range room / each {
 		extensions = append(extensions, large(i, size))
 	}
@@ -396,16 +401,16 @@ func TestFull(t *testing.T) {
 		extensions = extensions[:len(extensions)-1]
 	}
 	extensions = append(extensions, large(500, last))
-	r := registry.Render(extensions, contents)
+	r := render(extensions, contents)
 	if got := len(r.Files[registry.Production]); got != registry.MaxBytes {
 		t.Fatalf("the file has %d bytes, want %d", got, registry.MaxBytes)
 	}
 
 	tooLarge, small := large(501, size), large(502, 1)
 	extensions[3].Spec.OwnerUserID = "" // makes room for the small one
-	r = registry.Render(append(extensions, tooLarge, small), contents)
+	r = render(append(extensions, tooLarge, small), contents)
 	for name, finding := range r.Findings {
-		if full := finding.Full[registry.Production]; full != (name == tooLarge.Name) {
+		if full := finding.Full[registry.Production]; full != (name.Name == tooLarge.Name) {
 			t.Errorf("%s: full is %v", name, full)
 		}
 	}
@@ -443,7 +448,7 @@ func TestInvalidKeys(t *testing.T) {
 		e := named("one", 0, production(key("entry")))
 		contents := registry.SecretContents{"keys": {"entry": []byte(entry)}}
 		values := registry.ActiveKeys(&e, registry.Production, born).Decode(contents)
-		problems := registry.Render([]v1alpha1.Extension{e}, contents).Findings["one"].Keys
+		problems := render([]v1alpha1.Extension{e}, contents).Findings[types.NamespacedName{Name: "one"}].Keys
 		if want == "" {
 			if len(problems) != 0 || len(values) != 1 || string(values[0]) != strings.Repeat("a", 16) {
 				t.Errorf("%q: %q, %v", entry, values, problems)
@@ -468,6 +473,6 @@ func BenchmarkRender(b *testing.B) {
 		extensions = append(extensions, named(fmt.Sprintf("extension-%04d", i), i, both(production(own("old"), from(own("new"), time.Hour)), sandbox(own("other")))))
 	}
 	for b.Loop() {
-		registry.Render(extensions, contents)
+		render(extensions, contents)
 	}
 }

@@ -44,6 +44,35 @@ func (c *Cluster) CheckStatuses(ctx context.Context, namespace string) error {
 	return errors.Join(wrong...)
 }
 
+// CheckCurrent reports what is not current by kstatus among the project's resources in a
+// namespace, and that there are not as many as wanted.
+func (c *Cluster) CheckCurrent(ctx context.Context, namespace string, want int) error {
+	var wrong []error
+	count := 0
+	for _, kind := range []string{"Poll", "Extension", "Backend"} {
+		var list unstructured.UnstructuredList
+		list.SetAPIVersion(v1alpha1.Group + "/" + v1alpha1.Version)
+		list.SetKind(kind + "List")
+		if err := c.Client.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		count += len(list.Items)
+		for i := range list.Items {
+			result, err := kstatus.Compute(&list.Items[i])
+			if err != nil {
+				return err
+			}
+			if result.Status != kstatus.CurrentStatus {
+				wrong = append(wrong, fmt.Errorf("%s %s is %s: %s", kind, list.Items[i].GetName(), result.Status, result.Message))
+			}
+		}
+	}
+	if count != want {
+		wrong = append(wrong, fmt.Errorf("the namespace %s has %d resources, want %d", namespace, count, want))
+	}
+	return errors.Join(wrong...)
+}
+
 // statusOf returns the status that a resource reports with its conditions.
 func statusOf(o *unstructured.Unstructured) kstatus.Status {
 	observed, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")

@@ -31,6 +31,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// Now returns the time.
 	Now func() time.Time
+	// Watched are the namespaces that the operator watches; none means all.
+	Watched []string
 	// Instance tells the operator's Backends from those of others.
 	Instance *holder.Instance
 }

@@ -46,7 +46,16 @@ func diagnose(s *clusterState) *status.Problem {
 			}
 		}
 	}
-	return status.FirstProblem(diagnoseServices(s), diagnoseGatewayAPI(s), diagnoseRoute(s), diagnoseIngress(s))
+	return status.FirstProblem(diagnoseServices(s), diagnoseGatewayAPI(s), diagnoseRoute(s), diagnoseIngress(s), diagnoseSelector(s))
+}
+
+// diagnoseSelector finds a selector of namespaces that selects none, because it is not
+// valid or the operator cannot read what it asks for.
+func diagnoseSelector(s *clusterState) *status.Problem {
+	if s.selectorErr == nil {
+		return nil
+	}
+	return newProblem(v1alpha1.ReasonSelectorNotUsable, "%v", s.selectorErr)
 }
 
 func diagnoseServices(s *clusterState) *status.Problem {

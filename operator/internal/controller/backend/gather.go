@@ -18,6 +18,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
+	"github.com/acclaim-dev/acclaim/operator/internal/sharing"
 )
 
 // clusterState is everything that a decision depends on.
@@ -44,6 +45,9 @@ type clusterState struct {
 	// exist.
 	lacksIngressClass bool
 	lacksCertificate  hostCertificate // empty: none
+	// selectorErr tells why the selector of other namespaces selects none; nil if it does not
+	// fail.
+	selectorErr error
 }
 
 // hostCertificate names the Secret with the certificate of a host of the Ingress.
@@ -84,6 +88,9 @@ func (r *Reconciler) gather(ctx context.Context, b *v1alpha1.Backend) (*clusterS
 		hasRegistry:   owned && len(registry.Data[desired.RegistryKey]) > 0,
 		registryTaken: exists && !owned,
 		hasGatewayAPI: true,
+	}
+	if allowed := b.Spec.AllowedNamespaces; allowed != nil && allowed.From == v1alpha1.FromSelector {
+		_, s.selectorErr = sharing.Consent{Watched: r.Watched}.Selector(b)
 	}
 	if err := errors.Join(r.readCertificate(ctx, s), r.readIngressNeeds(ctx, s)); err != nil {
 		return nil, err

@@ -12,11 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
-	"github.com/acclaim-dev/acclaim/operator/internal/registry"
 	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
@@ -32,36 +32,34 @@ const (
 // have accepted.
 type confirmation struct {
 	extension *v1alpha1.Extension
-	keys      map[registry.Environment][][]byte
-	mark      [sha256.Size]byte // of the keys and the Backends
-	refused   *status.Problem   // by a pod that does not have a key
-	unknown   *status.Problem   // because pods did not answer
+	keys      map[types.UID][][]byte // by Backend
+	mark      [sha256.Size]byte      // of the keys and the Backends
+	refused   *status.Problem        // by a pod that does not have a key
+	unknown   *status.Problem        // because pods did not answer
 }
 
 // confirm asks the ready pods whether they accept the active keys of the Extensions. It
 // asks for each Extension until all pods did, and again when a key or a Backend is new:
 // pods that start later read the registry first.
-func (r *Reconciler) confirm(ctx context.Context, s namespaceState, rendering registry.Rendering) ([]*confirmation, error) {
+func (r *Reconciler) confirm(ctx context.Context, s namespaceState) ([]*confirmation, error) {
 	if r.Pods == nil {
 		return nil, nil
 	}
-	open := r.findUnconfirmed(s, rendering)
-	for i := range s.backends {
-		b := &s.backends[i]
-		environment := registry.Environment(b.Spec.Environment)
-		questions := slices.DeleteFunc(slices.Clone(open), func(c *confirmation) bool { return len(c.keys[environment]) == 0 })
+	open := r.findUnconfirmed(s)
+	for _, b := range s.backends {
+		questions := slices.DeleteFunc(slices.Clone(open), func(c *confirmation) bool { return len(c.keys[b.UID]) == 0 })
 		if len(questions) == 0 || !b.DeletionTimestamp.IsZero() {
 			continue
 		}
-		pods, err := r.readyPods(ctx, b)
+		pods, err := r.readyPods(ctx, b.Backend)
 		if err != nil {
 			return nil, err
 		}
-		authority, err := r.readAuthority(ctx, b)
+		authority, err := r.readAuthority(ctx, b.Backend)
 		if err != nil {
 			return nil, err
 		}
-		r.Pods.ask(ctx, b, pods, authority, questions)
+		r.Pods.ask(ctx, b.Backend, pods, authority, questions)
 	}
 	return slices.DeleteFunc(open, func(c *confirmation) bool {
 		done := c.refused == nil && c.unknown == nil
@@ -74,18 +72,20 @@ func (r *Reconciler) confirm(ctx context.Context, s namespaceState, rendering re
 
 // findUnconfirmed returns the Extensions whose active keys not all pods have accepted,
 // oldest first: pods get whole registries, so a younger one is no sooner there.
-func (r *Reconciler) findUnconfirmed(s namespaceState, rendering registry.Rendering) (open []*confirmation) {
+func (r *Reconciler) findUnconfirmed(s namespaceState) (open []*confirmation) {
 	for i := range s.extensions {
 		e := &s.extensions[i]
 		if !r.Instance.Holds(e) || !e.DeletionTimestamp.IsZero() {
 			continue
 		}
-		c := &confirmation{extension: e, keys: map[registry.Environment][][]byte{}}
+		c := &confirmation{extension: e, keys: map[types.UID][][]byte{}}
 		hash := sha256.New()
-		for j := range s.backends {
-			environment := registry.Environment(s.backends[j].Spec.Environment)
-			c.keys[environment] = rendering.ActiveKeys(e.Name, environment, r.Now())
-			_, _ = fmt.Fprintf(hash, "%s %x\n", s.backends[j].UID, c.keys[environment]) // a hash takes everything
+		for _, b := range s.backends {
+			if !b.serves(e) {
+				continue
+			}
+			c.keys[b.UID] = b.rendering.ActiveKeys(client.ObjectKeyFromObject(e), b.environment(), r.Now())
+			_, _ = fmt.Fprintf(hash, "%s %x\n", b.UID, c.keys[b.UID]) // a hash takes everything
 		}
 		hash.Sum(c.mark[:0])
 		known, _ := r.Pods.confirmed.Get(e.UID)

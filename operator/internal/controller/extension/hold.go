@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -32,20 +32,22 @@ type pollHold struct {
 
 // findHolds returns the holds of the Extensions that are being deleted or miss a
 // Secret: whatever goes first, their Polls can still be deleted from the services.
-func (r *Reconciler) findHolds(ctx context.Context, s namespaceState) (map[string]pollHold, error) {
-	holds := map[string]pollHold{}
-	for i := range s.extensions {
-		e := &s.extensions[i]
-		since, going := r.findLoss(e, s.secrets)
-		if !going {
-			continue
-		}
-		hold, err := r.findHold(ctx, e, since.Add(r.GiveUpAfter))
-		if err != nil {
-			return nil, err
-		}
-		if len(hold.polls) > 0 {
-			holds[e.Name] = hold
+func (r *Reconciler) findHolds(ctx context.Context, s namespaceState) (map[types.NamespacedName]pollHold, error) {
+	holds := map[types.NamespacedName]pollHold{}
+	for _, extensions := range [][]v1alpha1.Extension{s.extensions, s.others} {
+		for i := range extensions {
+			e := &extensions[i]
+			since, going := r.findLoss(e, s.secrets[e.Namespace])
+			if !going {
+				continue
+			}
+			hold, err := r.findHold(ctx, e, since.Add(r.GiveUpAfter))
+			if err != nil {
+				return nil, err
+			}
+			if len(hold.polls) > 0 {
+				holds[client.ObjectKeyFromObject(e)] = hold
+			}
 		}
 	}
 	return holds, nil
@@ -92,12 +94,20 @@ func (r *Reconciler) findHold(ctx context.Context, e *v1alpha1.Extension, until 
 	return hold, nil
 }
 
-// heldIDs returns the client ids whose published entries stay.
-func (s namespaceState) heldIDs() map[v1alpha1.ID]bool {
-	ids := maps.Clone(s.paused)
-	for i := range s.extensions {
-		if _, held := s.holds[s.extensions[i].Name]; held {
-			ids[s.extensions[i].Spec.ClientID] = true
+// heldIDs returns the client ids whose published entries stay in a Backend's registry.
+func (s namespaceState) heldIDs(b *servedBackend) map[v1alpha1.ID]bool {
+	ids := map[v1alpha1.ID]bool{}
+	for _, extensions := range [][]v1alpha1.Extension{s.extensions, s.others} {
+		for i := range extensions {
+			e := &extensions[i]
+			if _, held := s.holds[client.ObjectKeyFromObject(e)]; held && b.serves(e) {
+				ids[e.Spec.ClientID] = true
+			}
+		}
+	}
+	for _, e := range s.paused {
+		if b.serves(&e) {
+			ids[e.Spec.ClientID] = true
 		}
 	}
 	return ids
@@ -112,7 +122,7 @@ func (r *Reconciler) updateFinalizers(ctx context.Context, s *namespaceState) er
 		e := &s.extensions[i]
 		held, err := r.Instance.Claim(ctx, r.Client, r.Recorder, e, v1alpha1.ExtensionFinalizer)
 		before := e.DeepCopy()
-		_, waits := s.holds[e.Name]
+		_, waits := s.holds[client.ObjectKeyFromObject(e)]
 		if held && !e.DeletionTimestamp.IsZero() && !waits && controllerutil.RemoveFinalizer(e, v1alpha1.ExtensionFinalizer) {
 			err = r.Client.Patch(ctx, e, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 		}
@@ -127,14 +137,15 @@ func (r *Reconciler) updateFinalizers(ctx context.Context, s *namespaceState) er
 // setPausedAside drops the Extensions that are paused from the state: their entries stay
 // as they are published.
 func (r *Reconciler) setPausedAside(s *namespaceState) {
-	s.paused = map[v1alpha1.ID]bool{}
-	s.extensions = slices.DeleteFunc(s.extensions, func(e v1alpha1.Extension) bool {
+	isPaused := func(e v1alpha1.Extension) bool {
 		aside := e.DeletionTimestamp.IsZero() && r.Instance.Holds(&e) && r.Instance.IsPaused(r.Recorder, &e)
 		if aside {
-			s.paused[e.Spec.ClientID] = true
+			s.paused = append(s.paused, e)
 		}
 		return aside
-	})
+	}
+	s.extensions = slices.DeleteFunc(s.extensions, isPaused)
+	s.others = slices.DeleteFunc(s.others, isPaused)
 }
 
 // describeWait returns the condition Ready of an Extension that Polls hold. Its

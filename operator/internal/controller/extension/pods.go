@@ -15,7 +15,7 @@ import (
 	acclaim "github.com/acclaim-dev/acclaim/api/client"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
-	"github.com/acclaim-dev/acclaim/operator/internal/registry"
+	"github.com/acclaim-dev/acclaim/operator/internal/sharing"
 	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
@@ -67,14 +67,17 @@ func (a *PodAsker) ask(ctx context.Context, b *v1alpha1.Backend, pods []corev1.P
 	}
 	_ = group.Wait() // no function fails
 	for i, c := range questions {
+		name := sharing.NameFrom(b, c.extension.Namespace)
 		if len(pods) == 0 {
-			c.unknown = newWait("Backend %q has no ready pod that could have read the registry", b.Name)
+			c.unknown = newWait("Backend %q has no ready pod that could have read the registry", name)
 		}
 		for j, answer := range answers {
 			switch {
 			case answer.accepted > i:
 			case answer.refused:
-				c.refused = newWait("Pods of Backend %q have yet to read the registry with the Extension's keys", b.Name)
+				c.refused = newWait("Pods of Backend %q have yet to read the registry with the Extension's keys", name)
+			case c.extension.Namespace != b.Namespace: // whose pods are not its concern
+				c.unknown = newWait("A pod of Backend %q does not answer the operator", name)
 			default:
 				c.unknown = newWait("Pod %q does not answer the operator", pods[j].Name)
 			}
@@ -102,7 +105,7 @@ func (a *PodAsker) askPod(ctx context.Context, b *v1alpha1.Backend, pod *corev1.
 	}
 	options := acclaim.Options{HTTP: &http.Client{Transport: transport, Timeout: podTimeout}, Attempts: 1}
 	for i, c := range questions {
-		for _, key := range c.keys[registry.Environment(b.Spec.Environment)] {
+		for _, key := range c.keys[b.UID] {
 			signer := acclaim.Signer{ClientID: string(c.extension.Spec.ClientID), Keys: [][]byte{key}}
 			_, err := acclaim.New(a.baseURL(b, pod), signer.Credentials, options).Call(ctx, acclaim.Request{Method: http.MethodGet, Path: path}, nil)
 			switch code := acclaim.StatusOf(err); {

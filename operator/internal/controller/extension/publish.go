@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,44 +20,31 @@ import (
 	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
-// publishResult describes the registries of the Backends of one environment.
-type publishResult struct {
-	refusal string // of one of them; empty if all were written
-}
-
 // errNameTaken is a Secret with the name of a registry that the operator must not
 // touch.
 var errNameTaken = errors.New("a Secret with its name exists and does not belong to this Backend")
 
-// publish writes the registry of every Backend that does not have it. It returns
-// a result for each environment that has a Backend, and the refusals. A registry
-// that cannot be written does not keep the others back, and its services keep the
+// publish writes the registry of every Backend of the namespace that does not have it. It
+// returns the problem of each Backend whose registry lacks something, and the refusals. A
+// registry that cannot be written does not keep the others back, and its services keep the
 // last one. That of a Backend that another operator holds is the other's to write.
-func (r *Reconciler) publish(ctx context.Context, s namespaceState, files map[registry.Environment][]byte) (results map[registry.Environment]publishResult, refused, err error) {
-	results = map[registry.Environment]publishResult{}
-	for i := range s.backends {
-		b := &s.backends[i]
-		if !b.DeletionTimestamp.IsZero() {
+func (r *Reconciler) publish(ctx context.Context, s namespaceState) (problems map[types.UID]*status.Problem, refused, err error) {
+	problems = map[types.UID]*status.Problem{}
+	for _, b := range s.backends {
+		if b.Namespace != s.namespace || !b.DeletionTimestamp.IsZero() || !r.Instance.Holds(b) {
 			continue
 		}
-		environment := registry.Environment(b.Spec.Environment)
-		result := results[environment]
-		if !r.Instance.Holds(b) {
-			results[environment] = result
-			continue
-		}
-		if failure := r.writeRegistry(ctx, b, files[environment], s.heldIDs()); failure != nil {
+		if failure := r.writeRegistry(ctx, b.Backend, b.rendering.Files[b.environment()], s.heldIDs(b)); failure != nil {
 			failure = fmt.Errorf("the registry of Backend %q could not be written: %w", b.Name, failure)
 			if errors.Is(failure, errNameTaken) || status.IsRefusal(failure) {
-				result.refusal = failure.Error()
+				problems[b.UID] = status.NewProblem(v1alpha1.Registered, v1alpha1.ReasonRegistryNotWritten, "%s", failure.Error())
 				refused = errors.Join(refused, failure)
 			} else {
 				err = errors.Join(err, failure)
 			}
 		}
-		results[environment] = result
 	}
-	return results, refused, err
+	return problems, refused, err
 }
 
 // writeRegistry applies the registry of a Backend if it differs. It does not

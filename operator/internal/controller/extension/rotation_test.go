@@ -42,12 +42,12 @@ func (w *world) start() ctrl.Manager {
 	manager, err := ctrl.NewManager(counted, ctrl.Options{
 		Scheme:     api.Scheme(),
 		Metrics:    server.Options{BindAddress: "0"},
-		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{w.namespace: {}}},
+		Cache:      cache.Options{DefaultNamespaces: w.watchedNamespaces()},
 		Controller: controllerconfig.Controller{SkipNameValidation: &skip},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	ctx, stop := context.WithCancel(context.Background())
-	extensions := &extension.Reconciler{Client: manager.GetClient(), Recorder: w.recorder, Now: time.Now, GiveUpAfter: w.giveUpAfter}
+	extensions := &extension.Reconciler{Client: manager.GetClient(), Recorder: w.recorder, Now: time.Now, GiveUpAfter: w.giveUpAfter, Watched: w.limits}
 	Expect(extensions.Setup(ctx, manager, 2)).To(Succeed())
 	polls := &poll.Reconciler{
 		Client:        manager.GetClient(),
@@ -58,6 +58,7 @@ func (w *world) start() ctrl.Manager {
 		Now:           time.Now,
 		DriftInterval: 100 * time.Millisecond,
 		GiveUpAfter:   time.Minute,
+		Watched:       w.limits,
 		Metrics:       poll.NewMetrics(prometheus.NewRegistry()),
 	}
 	Expect(polls.Setup(ctx, manager, 2)).To(Succeed())

@@ -2,10 +2,12 @@ package extension
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,11 +21,16 @@ import (
 	"github.com/acclaim-dev/acclaim/operator/internal/holder"
 	"github.com/acclaim-dev/acclaim/operator/internal/registry"
 	"github.com/acclaim-dev/acclaim/operator/internal/secrets"
+	"github.com/acclaim-dev/acclaim/operator/internal/sharing"
 )
 
 // secretNameField is the index of Extensions by the names of the Secrets that
 // hold their keys.
 const secretNameField = "spec.keys.secretRef.name"
+
+// backendNamespaceField is the index of Extensions by the namespaces of the Backends
+// that they name.
+const backendNamespaceField = "spec.backendRef.namespace"
 
 // Each of these lines is a right that the controller uses:
 //
@@ -32,6 +39,7 @@ const secretNameField = "spec.keys.secretRef.name"
 // +kubebuilder:rbac:groups=acclaim.dev,resources=backends,verbs=get;list;watch
 // +kubebuilder:rbac:groups=acclaim.dev,resources=polls,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
@@ -45,6 +53,15 @@ func (r *Reconciler) Setup(ctx context.Context, manager ctrl.Manager, workers in
 	if err != nil {
 		return err
 	}
+	err = manager.GetFieldIndexer().IndexField(ctx, &v1alpha1.Extension{}, backendNamespaceField, func(o client.Object) (namespaces []string) {
+		for _, name := range sharing.References(o.(*v1alpha1.Extension)) {
+			namespaces = append(namespaces, name.Namespace)
+		}
+		return namespaces
+	})
+	if err != nil {
+		return err
+	}
 	err = manager.GetFieldIndexer().IndexField(ctx, &v1alpha1.Poll{}, extensionRefField, func(o client.Object) []string {
 		return []string{o.(*v1alpha1.Poll).Spec.ExtensionRef.Name}
 	})
@@ -53,36 +70,106 @@ func (r *Reconciler) Setup(ctx context.Context, manager ctrl.Manager, workers in
 	}
 	r.Client = secrets.New(r.Client, manager.GetAPIReader())
 	specChanged := builder.WithPredicates(predicate.GenerationChangedPredicate{})
-	wakeNamespace := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request { return namespaceRequest(o) })
-	return ctrl.NewControllerManagedBy(manager).
+	b := ctrl.NewControllerManagedBy(manager).
 		Named("extension").
-		Watches(&v1alpha1.Extension{}, wakeNamespace).
-		Watches(&v1alpha1.Backend{}, wakeNamespace, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, holder.NewPredicate()))).
+		Watches(&v1alpha1.Extension{}, handler.EnqueueRequestsFromMapFunc(requestsForExtension)).
+		Watches(&v1alpha1.Extension{}, handler.EnqueueRequestsFromMapFunc(r.requestsForPeers), specChanged).
+		Watches(&v1alpha1.Backend{}, handler.EnqueueRequestsFromMapFunc(r.requestsForBackend), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, holder.NewPredicate()))).
 		Watches(&v1alpha1.Poll{}, handler.EnqueueRequestsFromMapFunc(r.requestsForPoll), specChanged).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.requestsForSecret)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(r)
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
+	if len(r.Watched) == 0 {
+		namespace := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
+		b = b.WatchesMetadata(namespace, handler.EnqueueRequestsFromMapFunc(r.requestsForNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{}))
+	}
+	return b.Complete(r)
 }
 
 func namespaceRequest(o client.Object) []reconcile.Request {
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace()}}}
+	return namespaceRequests(o.GetNamespace())
 }
 
-// requestsForSecret returns the namespace of a Secret that holds keys or has the
-// name of a registry.
+func namespaceRequests(namespaces ...string) (requests []reconcile.Request) {
+	slices.Sort(namespaces)
+	for _, namespace := range slices.Compact(namespaces) {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: namespace}})
+	}
+	return requests
+}
+
+// requestsForExtension returns the namespace of an Extension and those of the Backends
+// that it names.
+func requestsForExtension(_ context.Context, o client.Object) []reconcile.Request {
+	e := o.(*v1alpha1.Extension)
+	namespaces := []string{e.Namespace}
+	for _, name := range sharing.References(e) {
+		namespaces = append(namespaces, name.Namespace)
+	}
+	return namespaceRequests(namespaces...)
+}
+
+// requestsForPeers returns the namespaces of Extensions that may be for the same Backends
+// as this one: an id or a place may have become free without a change of a registry.
+func (r *Reconciler) requestsForPeers(ctx context.Context, o client.Object) []reconcile.Request {
+	e := o.(*v1alpha1.Extension)
+	namespaces := r.namespacesNaming(ctx, e.Namespace)
+	for _, name := range sharing.References(e) {
+		namespaces = append(namespaces, r.namespacesNaming(ctx, name.Namespace)...)
+	}
+	return namespaceRequests(namespaces...)
+}
+
+// requestsForBackend returns the namespace of a Backend and those of the Extensions that
+// may name it, whether it allows them or not.
+func (r *Reconciler) requestsForBackend(ctx context.Context, o client.Object) []reconcile.Request {
+	return namespaceRequests(append(r.namespacesNaming(ctx, o.GetNamespace()), o.GetNamespace())...)
+}
+
+// namespacesNaming returns the namespaces with an Extension that names a Backend of a
+// namespace.
+func (r *Reconciler) namespacesNaming(ctx context.Context, namespace string) (namespaces []string) {
+	var naming v1alpha1.ExtensionList
+	if err := r.Client.List(ctx, &naming, client.MatchingFields{backendNamespaceField: namespace}, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "list Extensions")
+	}
+	for i := range naming.Items {
+		namespaces = append(namespaces, naming.Items[i].Namespace)
+	}
+	return namespaces
+}
+
+// requestsForNamespace returns a namespace whose labels changed and those of the Backends
+// that its Extensions name.
+func (r *Reconciler) requestsForNamespace(ctx context.Context, o client.Object) []reconcile.Request {
+	var extensions v1alpha1.ExtensionList
+	if err := r.Client.List(ctx, &extensions, client.InNamespace(o.GetName()), client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "list Extensions")
+	}
+	var requests []reconcile.Request
+	for i := range extensions.Items {
+		if e := &extensions.Items[i]; len(sharing.References(e)) > 0 {
+			requests = append(requests, requestsForExtension(ctx, e)...)
+		}
+	}
+	return requests
+}
+
+// requestsForSecret returns the namespaces that a Secret which holds keys, or has the
+// name of a registry, is of interest to.
 func (r *Reconciler) requestsForSecret(ctx context.Context, o client.Object) []reconcile.Request {
 	if strings.HasSuffix(o.GetName(), desired.RegistrySecret("")) {
-		return namespaceRequest(o)
+		return r.requestsForBackend(ctx, o)
 	}
 	var extensions v1alpha1.ExtensionList
-	err := r.Client.List(ctx, &extensions, client.InNamespace(o.GetNamespace()), client.MatchingFields{secretNameField: o.GetName()}, client.Limit(1))
+	err := r.Client.List(ctx, &extensions, client.InNamespace(o.GetNamespace()), client.MatchingFields{secretNameField: o.GetName()})
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "list Extensions")
 	}
-	if len(extensions.Items) == 0 {
-		return nil
+	var requests []reconcile.Request
+	for i := range extensions.Items {
+		requests = append(requests, requestsForExtension(ctx, &extensions.Items[i])...)
 	}
-	return namespaceRequest(o)
+	return requests
 }
 
 // requestsForPoll returns the namespace of a Poll whose Extension loses keys: it

@@ -8,17 +8,26 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 	"github.com/acclaim-dev/acclaim/operator/internal/registry"
+	"github.com/acclaim-dev/acclaim/operator/internal/sharing"
 	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
 // report writes the status of every Extension that changed, and an Event if Ready
 // did. A failure does not keep the others back.
-func (r *Reconciler) report(ctx context.Context, s namespaceState, findings map[string]*registry.Finding, published map[registry.Environment]publishResult, unconfirmed []*confirmation) error {
+func (r *Reconciler) report(ctx context.Context, s namespaceState, refusals map[types.UID]*status.Problem, unconfirmed []*confirmation) error {
+	published, err := r.readPublished(ctx, s)
+	if err != nil {
+		return err
+	}
 	var failed []error
 	for i := range s.extensions {
 		before := &s.extensions[i]
@@ -26,9 +35,9 @@ func (r *Reconciler) report(ctx context.Context, s namespaceState, findings map[
 			continue
 		}
 		after := before.DeepCopy()
-		finding := findings[after.Name]
-		missing := status.FirstProblem(findRegistryProblem(finding, published), findPodProblem(after, unconfirmed))
-		r.setConditions(after, s.holds[after.Name], finding, missing)
+		finding := s.findingOf(after)
+		missing := status.FirstProblem(r.findRegistryProblem(s, after, refusals, published), findPodProblem(after, unconfirmed))
+		r.setConditions(after, s.holds[client.ObjectKeyFromObject(after)], finding, missing)
 		if equality.Semantic.DeepEqual(before.Status, after.Status) {
 			continue
 		}
@@ -79,34 +88,87 @@ func (r *Reconciler) findKeyProblem(finding *registry.Finding) *status.Problem {
 	return status.NewProblem(v1alpha1.KeysUsable, problems[0].Reason, "%s", strings.Join(messages, "; "))
 }
 
+// readPublished returns the published registries of the Backends of other namespaces,
+// which other reconciliations write.
+func (r *Reconciler) readPublished(ctx context.Context, s namespaceState) (map[types.UID][]byte, error) {
+	published := map[types.UID][]byte{}
+	for _, b := range s.backends {
+		if b.Namespace == s.namespace {
+			continue
+		}
+		var secret corev1.Secret
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: desired.RegistrySecret(b.Name)}, &secret)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, err
+		}
+		if secret.Labels[desired.OperatorLabel] == desired.Operator {
+			published[b.UID] = secret.Data[desired.RegistryKey]
+		}
+	}
+	return published, nil
+}
+
 // findRegistryProblem returns the reason why an Extension is not in every registry
 // for whose environment it has a key.
-func findRegistryProblem(finding *registry.Finding, published map[registry.Environment]publishResult) *status.Problem {
+func (r *Reconciler) findRegistryProblem(s namespaceState, e *v1alpha1.Extension, refusals map[types.UID]*status.Problem, published map[types.UID][]byte) *status.Problem {
 	problem := func(reason, format string, args ...any) *status.Problem {
 		return status.NewProblem(v1alpha1.Registered, reason, format, args...)
 	}
+	finding := s.findingOf(e)
 	if finding.Conflict != nil {
 		return finding.Conflict
 	}
-	if len(finding.ActiveFrom) == 0 {
-		return problem(v1alpha1.ReasonNoUsableKey, "No key can be used: see KeysUsable")
+	if finding.Excess {
+		return problem(v1alpha1.ReasonTooManyExtensions, "Older Extensions of this namespace are as many as the Backend serves of it")
 	}
 	hasBackend := false
-	for _, environment := range slices.Sorted(maps.Keys(finding.ActiveFrom)) {
-		result, ok := published[environment]
-		switch {
-		case !ok:
+	for _, environment := range []registry.Environment{registry.Production, registry.Sandbox} {
+		backends := s.backendsOf(e, environment)
+		if ref := sharing.ReferenceOf(e, string(environment)); ref != nil && len(backends) == 0 {
+			return r.findMissing(e, ref, environment)
+		}
+		if _, usable := finding.ActiveFrom[environment]; !usable || len(backends) == 0 {
 			continue
-		case finding.Full[environment]:
-			return problem(v1alpha1.ReasonRegistryFull,
-				"Older Extensions fill the %s registry, which holds %d bytes", environment, registry.MaxBytes)
-		case result.refusal != "":
-			return problem(v1alpha1.ReasonRegistryNotWritten, "%s", result.refusal)
 		}
 		hasBackend = true
+		if finding.Full[environment] {
+			return problem(v1alpha1.ReasonRegistryFull,
+				"Older Extensions fill the %s registry, which holds %d bytes", environment, registry.MaxBytes)
+		}
+		if p := findUnwritten(e, backends, refusals, published); p != nil {
+			return p
+		}
+	}
+	if len(finding.ActiveFrom) == 0 {
+		return problem(v1alpha1.ReasonNoUsableKey, "No key can be used: see KeysUsable")
 	}
 	if !hasBackend {
 		return problem(v1alpha1.ReasonNoBackend, "The namespace has no Backend for an environment that the Extension has a key for")
 	}
 	return nil
+}
+
+// findUnwritten returns the problem of the first Backend whose registry was refused or, in
+// another namespace, does not have the Extension yet.
+func findUnwritten(e *v1alpha1.Extension, backends []*servedBackend, refusals map[types.UID]*status.Problem, published map[types.UID][]byte) *status.Problem {
+	for _, b := range backends {
+		if p := refusals[b.UID]; p != nil {
+			return p
+		}
+		if b.Namespace != e.Namespace && !b.rendering.IsIn(published[b.UID], client.ObjectKeyFromObject(e), b.environment()) {
+			return newWait("The registry of Backend %q has yet to be written", sharing.NameFrom(b.Backend, e.Namespace))
+		}
+	}
+	return nil
+}
+
+// findMissing returns the problem of a reference that leads to no Backend. To another
+// namespace it tells nothing else.
+func (r *Reconciler) findMissing(e *v1alpha1.Extension, ref *v1alpha1.BackendReference, environment registry.Environment) *status.Problem {
+	name := sharing.Resolve(ref, e.Namespace)
+	reason := v1alpha1.ReasonNoBackend
+	if name.Namespace != e.Namespace {
+		reason = v1alpha1.ReasonRefNotPermitted
+	}
+	return status.NewProblem(v1alpha1.Registered, reason, "%s as one of the environment %s", r.consent().DescribeMissing(name, e.Namespace), environment)
 }

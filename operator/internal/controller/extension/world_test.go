@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
@@ -42,6 +43,9 @@ type world struct {
 	// behind.
 	cached []v1alpha1.Extension
 
+	teams  []string // further namespaces that controllers which are started see
+	limits []string // the namespaces that they believe to be all; none: all
+
 	giveUpAfter time.Duration // of an Extension controller that is started
 
 	serving atomic.Pointer[pod] // the service that a started Poll controller calls
@@ -59,6 +63,15 @@ func newWorld(ctx context.Context) *world {
 	w.namespace = namespace.Name
 	DeferCleanup(func(ctx context.Context) { Expect(cluster.CheckStatuses(ctx, w.namespace)).To(Succeed()) })
 	return w
+}
+
+// watchedNamespaces are the namespaces of the world, for a cache.
+func (w *world) watchedNamespaces() map[string]cache.Config {
+	all := map[string]cache.Config{w.namespace: {}}
+	for _, team := range w.teams {
+		all[team] = cache.Config{}
+	}
+	return all
 }
 
 func (w *world) named(name string) metav1.ObjectMeta {

@@ -19,7 +19,7 @@ var _ = Describe("The Backend of a Poll", func() {
 		p = w.poll("colour")
 	})
 	naming := func(name string) func(*v1alpha1.Poll) {
-		return func(p *v1alpha1.Poll) { p.Spec.BackendRef = &v1alpha1.ObjectReference{Name: name} }
+		return func(p *v1alpha1.Poll) { p.Spec.BackendRef = &v1alpha1.BackendReference{Name: name} }
 	}
 
 	It("is created when the namespace has none", func(ctx SpecContext) {

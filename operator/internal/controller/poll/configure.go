@@ -12,9 +12,11 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	acclaim "github.com/acclaim-dev/acclaim/api/client"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/sharing"
 	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
@@ -25,9 +27,9 @@ func (r *Reconciler) configure(ctx context.Context, p *v1alpha1.Poll, t pollTarg
 	if err != nil {
 		return newConfigProblem(v1alpha1.ReasonInvalidConfiguration, "userData: %v", err), nil
 	}
-	written := p.Status.AppliedHash != "" && p.Status.Backend == t.backend.Name
+	written := p.Status.AppliedHash != "" && holderOf(p) == client.ObjectKeyFromObject(t.backend)
 	if written && p.Spec.DriftPolicy == v1alpha1.DriftInitOnly {
-		return findOutage(t.backend), nil // the service is not asked
+		return concealed(findOutage(t.backend), t.backend, p.Namespace), nil // the service is not asked
 	}
 	got, found, err := t.service.ReadPollConfig(ctx, t.poll)
 	if err != nil {
@@ -65,10 +67,12 @@ func (r *Reconciler) writeConfig(ctx context.Context, p *v1alpha1.Poll, t pollTa
 	if err := t.service.ConfigurePoll(ctx, t.poll, want); err != nil {
 		return r.classifyError(t, err)
 	}
-	if earlier := p.Status.Backend; earlier != "" && earlier != t.backend.Name {
-		status.RecordWarning(r.Recorder, p, "LeftBehind", "The Poll is now in Backend "+t.backend.Name+"; its configuration and votes in Backend "+earlier+" were left behind")
+	if earlier := holderOf(p); earlier.Name != "" && earlier != client.ObjectKeyFromObject(t.backend) {
+		was := sharing.NameFrom(&v1alpha1.Backend{ObjectMeta: metav1.ObjectMeta{Namespace: earlier.Namespace, Name: earlier.Name}}, p.Namespace)
+		status.RecordWarning(r.Recorder, p, "LeftBehind", "The Poll is now in Backend "+sharing.NameFrom(t.backend, p.Namespace)+"; its configuration and votes in Backend "+was+" were left behind")
 	}
-	p.Status.Backend, p.Status.AppliedHash = t.backend.Name, hashConfig(t, want)
+	setHolder(p, t.backend)
+	p.Status.AppliedHash = hashConfig(t, want)
 	return nil
 }
 
@@ -89,7 +93,7 @@ func (r *Reconciler) classifyError(t pollTarget, err error) *status.Problem {
 	case status.IsRefusalCode(code):
 		problem = newConfigProblem(v1alpha1.ReasonInvalidConfiguration, "%v", err)
 	default:
-		problem = newServiceProblem(t.backend, err)
+		problem = concealed(newServiceProblem(t.backend, err), t.backend, t.namespace)
 	}
 	r.Metrics.countConfigurationError(problem.Reason)
 	return problem

@@ -11,15 +11,25 @@ import (
 )
 
 // findConflict returns a problem if an older Poll declares the same poll of a
-// Backend.
-func (r *Reconciler) findConflict(ctx context.Context, p *v1alpha1.Poll, extension *v1alpha1.Extension, backend *v1alpha1.Backend, backends []v1alpha1.Backend) (*status.Problem, error) {
-	polls, err := r.listDuplicates(ctx, p, extension)
+// Backend. One of another namespace does not: of Extensions with one client id in several
+// namespaces a Backend has one, and findAdmission keeps the Polls of the others back.
+func (r *Reconciler) findConflict(ctx context.Context, p *v1alpha1.Poll, c backendChoice, backend *v1alpha1.Backend) (*status.Problem, error) {
+	polls, err := r.listDuplicates(ctx, p, c.extension)
 	if err != nil {
 		return nil, err
 	}
 	for i := range polls {
 		other := &polls[i]
-		if in := chooseBackend(other, backends); isOlder(other, p) && in != nil && in.Name == backend.Name {
+		if !isOlder(other, p) {
+			continue
+		}
+		theirs, err := r.gatherChoice(ctx, other)
+		if err != nil {
+			return nil, err
+		}
+		in := chooseBackend(other, theirs)
+		if in != nil && client.ObjectKeyFromObject(in) == client.ObjectKeyFromObject(backend) ||
+			!p.DeletionTimestamp.IsZero() && holderOf(other) == client.ObjectKeyFromObject(backend) {
 			return newConfigProblem(v1alpha1.ReasonConflict, "Poll %q is older and declares the same poll", other.Name), nil
 		}
 	}

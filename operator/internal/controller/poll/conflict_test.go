@@ -78,6 +78,6 @@ var _ = Describe("Two Polls that declare one poll", func() {
 		},
 		Entry("the channel", func(s *v1alpha1.PollSpec) { s.Channel = "2" }),
 		Entry("the id", func(s *v1alpha1.PollSpec) { s.ID = nil }),
-		Entry("the Backend", func(s *v1alpha1.PollSpec) { s.BackendRef = &v1alpha1.ObjectReference{Name: "other"} }),
+		Entry("the Backend", func(s *v1alpha1.PollSpec) { s.BackendRef = &v1alpha1.BackendReference{Name: "other"} }),
 	)
 })

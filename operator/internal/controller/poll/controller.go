@@ -41,6 +41,8 @@ type Reconciler struct {
 	GiveUpAfter time.Duration
 	// Metrics counts requests and corrections.
 	Metrics *Metrics
+	// Watched are the namespaces that the operator watches; none means all.
+	Watched []string
 	// Instance tells the operator's Polls from those of others.
 	Instance *holder.Instance
 }
@@ -85,11 +87,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // sync compares the service with the Poll and writes what is missing. It returns
 // an error if another try may help; conditions report everything else.
 func (r *Reconciler) sync(ctx context.Context, p *v1alpha1.Poll) error {
-	backends, err := r.ensureBackend(ctx, p)
+	choice, err := r.gatherChoice(ctx, p)
+	if err == nil {
+		err = r.ensureBackend(ctx, p, &choice)
+	}
 	if err != nil {
 		return err
 	}
-	t, problem, err := r.findTarget(ctx, p, backends)
+	t, problem, err := r.findTarget(ctx, p, choice)
 	if err != nil {
 		return err
 	}

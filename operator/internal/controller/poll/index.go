@@ -7,6 +7,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/registry"
+	"github.com/acclaim-dev/acclaim/operator/internal/sharing"
 )
 
 // The indexes of the cache, by which the controller finds related objects without
@@ -14,7 +15,8 @@ import (
 const (
 	pollsByIdentity      = "poll-identity"       // Polls by the poll that they declare
 	pollsByExtension     = "poll-extension"      // Polls by the Extension they name
-	pollsByBackend       = "poll-backend"        // Polls by the Backend they name, "" for none
+	pollsByBackend       = "poll-backend"        // Polls by the namespace and name of the Backend they name, "" for none
+	extensionsByBackend  = "poll-extension-refs" // Extensions by the namespaces and names of the Backends they name
 	extensionsByClientID = "poll-client-id"      // Extensions by client id
 	extensionsBySecret   = "poll-extension-keys" // Extensions by the Secrets that hold their keys
 )
@@ -31,6 +33,12 @@ func AddIndexes(ctx context.Context, cache client.FieldIndexer) error {
 		{&v1alpha1.Poll{}, pollsByBackend, newIndexer(func(p *v1alpha1.Poll) []string { return []string{backendName(p)} })},
 		{&v1alpha1.Extension{}, extensionsByClientID, newIndexer(func(e *v1alpha1.Extension) []string { return []string{string(e.Spec.ClientID)} })},
 		{&v1alpha1.Extension{}, extensionsBySecret, newIndexer(registry.SecretNames)},
+		{&v1alpha1.Extension{}, extensionsByBackend, newIndexer(func(e *v1alpha1.Extension) (names []string) {
+			for _, name := range sharing.References(e) {
+				names = append(names, name.String())
+			}
+			return names
+		})},
 	} {
 		if err := cache.IndexField(ctx, index.object, index.name, index.keys); err != nil {
 			return err
@@ -54,10 +62,11 @@ func backendName(p *v1alpha1.Poll) string {
 	if p.Spec.BackendRef == nil {
 		return ""
 	}
-	return p.Spec.BackendRef.Name
+	return sharing.Resolve(p.Spec.BackendRef, p.Namespace).String()
 }
 
-// listPolls returns the Polls that the cache holds under a key of an index. The
+// listPolls returns the Polls that the cache holds under a key of an index, of all
+// namespaces if none is given. The
 // caller must not change them.
 func (r *Reconciler) listPolls(ctx context.Context, namespace, index, key string) ([]v1alpha1.Poll, error) {
 	var list v1alpha1.PollList

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -13,6 +14,7 @@ import (
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 	"github.com/acclaim-dev/acclaim/operator/internal/registry"
+	"github.com/acclaim-dev/acclaim/operator/internal/sharing"
 	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
@@ -45,47 +47,53 @@ func (r *Reconciler) deletePoll(ctx context.Context, p *v1alpha1.Poll) (*status.
 	if p.Spec.DeletionPolicy == v1alpha1.DeletionRetain {
 		return nil, nil
 	}
-	backends, err := r.listBackends(ctx, p.Namespace)
+	choice, err := r.gatherChoice(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	remains, err := r.findRemains(ctx, p, backends)
+	remains, exists, err := r.findRemains(ctx, p, choice.backends)
 	if err != nil {
 		return nil, err
 	}
 	if remains != nil {
-		backends = []v1alpha1.Backend{*remains}
+		choice.named, choice.backends = new(client.ObjectKeyFromObject(remains)), []v1alpha1.Backend{*remains}
 	}
-	t, problem, err := r.findTarget(ctx, p, backends)
+	t, problem, err := r.findTarget(ctx, p, choice)
 	if problem != nil || err != nil {
 		return problem, err
 	}
 	if err := t.service.DeletePoll(ctx, t.poll); err != nil {
 		problem := r.classifyError(t, err)
-		if remains != nil {
-			problem = newBackendProblem(v1alpha1.ReasonBackendNotFound, "Backend %q does not exist, and its voting service: %v", remains.Name, err)
+		if remains != nil && !exists {
+			problem = newBackendProblem(v1alpha1.ReasonBackendNotFound, "Backend %q does not exist, and its voting service: %v", sharing.NameFrom(remains, p.Namespace), err)
 		}
 		return problem, nil
 	}
 	return nil, nil
 }
 
-// findRemains returns the Backend that holds a Poll's configuration, as far as its
-// registry still describes it, if the Backend itself is gone; else nil.
-func (r *Reconciler) findRemains(ctx context.Context, p *v1alpha1.Poll, backends []v1alpha1.Backend) (*v1alpha1.Backend, error) {
-	name := p.Status.Backend
-	if name == "" || slices.ContainsFunc(backends, func(b v1alpha1.Backend) bool { return b.Name == name }) {
-		return nil, nil
+// findRemains returns the Backend that holds a Poll's configuration if it may not, or
+// cannot, serve the Poll any more; else nil. Either the Backend exists and allows the
+// namespace no longer, or its registry still describes it.
+func (r *Reconciler) findRemains(ctx context.Context, p *v1alpha1.Poll, backends []v1alpha1.Backend) (b *v1alpha1.Backend, exists bool, err error) {
+	name := holderOf(p)
+	if name.Name == "" || !r.consent().Sees(name.Namespace) ||
+		slices.ContainsFunc(backends, func(b v1alpha1.Backend) bool { return client.ObjectKeyFromObject(&b) == name }) {
+		return nil, false, nil
 	}
-	b := &v1alpha1.Backend{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: name}}
+	b = &v1alpha1.Backend{}
+	if err := r.Client.Get(ctx, name, b); !apierrors.IsNotFound(err) {
+		return b, true, err
+	}
+	b = &v1alpha1.Backend{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
 	secret, err := r.readRegistry(ctx, b)
 	if secret == nil || err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	b.Spec.Environment = secret.Annotations[desired.EnvironmentAnnotation]
 	b.Spec.Ingress = &v1alpha1.Ingress{Path: secret.Annotations[desired.PathAnnotation]}
 	b.Spec.TLSSecretName = secret.Annotations[desired.TLSSecretAnnotation]
-	return b, nil
+	return b, false, nil
 }
 
 // readRegistry returns the registry Secret of a Backend, nil if there is none that

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -20,6 +22,7 @@ import (
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/holder"
 	"github.com/acclaim-dev/acclaim/operator/internal/secrets"
+	"github.com/acclaim-dev/acclaim/operator/internal/sharing"
 )
 
 // The backoff of a Poll whose service fails doubles from the first to the second of
@@ -37,6 +40,7 @@ const (
 // +kubebuilder:rbac:groups=acclaim.dev,resources=extensions,verbs=get;list;watch
 // +kubebuilder:rbac:groups=acclaim.dev,resources=backends,verbs=get;list;watch;create
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Setup registers the reconciler with a manager, which runs it for up to the given
@@ -49,24 +53,44 @@ func (r *Reconciler) Setup(ctx context.Context, manager ctrl.Manager, workers in
 	}
 	r.Client = secrets.New(r.Client, manager.GetAPIReader())
 	specChanged := builder.WithPredicates(predicate.GenerationChangedPredicate{})
-	return ctrl.NewControllerManagedBy(manager).
+	b := ctrl.NewControllerManagedBy(manager).
 		For(&v1alpha1.Poll{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, becameUnready(), holder.NewPredicate()))).
 		Watches(&v1alpha1.Poll{}, handler.EnqueueRequestsFromMapFunc(r.requestsForDuplicates), specChanged).
-		Watches(&v1alpha1.Extension{}, r.wakePolls(r.pollsOfExtension), specChanged).
-		Watches(&v1alpha1.Backend{}, r.wakePolls(r.pollsOfBackend), builder.WithPredicates(backendReadinessChanged())).
+		Watches(&v1alpha1.Extension{}, r.wakePolls(r.pollsOfExtension), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, admissionChanged()))).
+		Watches(&v1alpha1.Backend{}, r.wakePolls(r.pollsOfBackend), builder.WithPredicates(backendChanged())).
 		WatchesMetadata(&corev1.Secret{}, r.wakePolls(r.pollsOfSecret), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
-		}).
-		Complete(r)
+		})
+	if len(r.Watched) == 0 {
+		namespace := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
+		b = b.WatchesMetadata(namespace, r.wakePolls(r.pollsElsewhere), builder.WithPredicates(predicate.LabelChangedPredicate{}))
+	}
+	return b.Complete(r)
 }
 
-// backendReadinessChanged passes creations, deletions, and changes of the
-// conditions Ready and Available.
-func backendReadinessChanged() predicate.Predicate {
+// admissionChanged passes an Extension whose condition Registered has another reason.
+func admissionChanged() predicate.Predicate {
+	reason := func(o client.Object) string {
+		if c := meta.FindStatusCondition(o.(*v1alpha1.Extension).Status.Conditions, v1alpha1.Registered); c != nil {
+			return c.Reason
+		}
+		return ""
+	}
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return reason(e.ObjectOld) != reason(e.ObjectNew) },
+	}
+}
+
+// backendChanged passes creations, deletions, and changes of the conditions Ready and
+// Available and of the namespaces that a Backend allows.
+func backendChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return isTrue(e.ObjectOld, v1alpha1.Ready) != isTrue(e.ObjectNew, v1alpha1.Ready) ||
+		return changedConsent(e) || isTrue(e.ObjectOld, v1alpha1.Ready) != isTrue(e.ObjectNew, v1alpha1.Ready) ||
 			isTrue(e.ObjectOld, v1alpha1.Available) != isTrue(e.ObjectNew, v1alpha1.Available)
 	}}
 }
@@ -80,6 +104,16 @@ func isTrue(o client.Object, condition string) bool {
 func lostService(e event.UpdateEvent) bool {
 	_, isBackend := e.ObjectNew.(*v1alpha1.Backend)
 	return isBackend && isTrue(e.ObjectOld, v1alpha1.Available) && !isTrue(e.ObjectNew, v1alpha1.Available)
+}
+
+// changedConsent reports whether a Backend may allow other namespaces than before, or a
+// namespace have become another one to Backends.
+func changedConsent(e event.UpdateEvent) bool {
+	before, isBackend := e.ObjectOld.(*v1alpha1.Backend)
+	if isBackend {
+		return !equality.Semantic.DeepEqual(before.Spec.AllowedNamespaces, e.ObjectNew.(*v1alpha1.Backend).Spec.AllowedNamespaces)
+	}
+	return e.ObjectOld.GetNamespace() == "" // the one kind of its own
 }
 
 // becameUnready passes a Poll that is no longer ready. What would have woken it may
@@ -100,7 +134,8 @@ func becameUnready() predicate.Predicate {
 type findPolls func(ctx context.Context, o client.Object) ([]v1alpha1.Poll, error)
 
 // wakePolls returns a handler that reconciles the related Polls that are not ready,
-// or all of them when the object is deleted or does not serve any more.
+// or all of them when the object is deleted, does not serve any more or decides about
+// consent.
 func (r *Reconciler) wakePolls(related findPolls) handler.EventHandler {
 	add := func(ctx context.Context, o client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request], match func(*v1alpha1.Poll) bool) {
 		polls, err := related(ctx, o)
@@ -120,7 +155,7 @@ func (r *Reconciler) wakePolls(related findPolls) handler.EventHandler {
 			add(ctx, e.Object, queue, isUnready)
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			add(ctx, e.ObjectNew, queue, func(p *v1alpha1.Poll) bool { return isUnready(p) || lostService(e) })
+			add(ctx, e.ObjectNew, queue, func(p *v1alpha1.Poll) bool { return isUnready(p) || lostService(e) || changedConsent(e) })
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			add(ctx, e.Object, queue, func(*v1alpha1.Poll) bool { return true })
@@ -153,15 +188,46 @@ func (r *Reconciler) pollsOfExtension(ctx context.Context, o client.Object) ([]v
 	return r.listPolls(ctx, o.GetNamespace(), pollsByExtension, o.GetName())
 }
 
-// pollsOfBackend returns the Polls that name a Backend, and those that name none
-// and may be served by it.
+// pollsOfBackend returns the Polls that name a Backend, those whose Extension names it,
+// and those that name none and may be served by it.
 func (r *Reconciler) pollsOfBackend(ctx context.Context, o client.Object) ([]v1alpha1.Poll, error) {
-	naming, err := r.listPolls(ctx, o.GetNamespace(), pollsByBackend, o.GetName())
+	name := client.ObjectKeyFromObject(o).String()
+	naming, err := r.listPolls(ctx, "", pollsByBackend, name)
 	if err != nil {
 		return nil, err
 	}
+	extensions, err := r.listExtensions(ctx, "", extensionsByBackend, name)
+	if err != nil {
+		return nil, err
+	}
+	for i := range extensions {
+		polls, err := r.pollsOfExtension(ctx, &extensions[i])
+		if err != nil {
+			return nil, err
+		}
+		naming = slices.Concat(naming, polls)
+	}
 	others, err := r.listPolls(ctx, o.GetNamespace(), pollsByBackend, "")
 	return slices.Concat(naming, others), err
+}
+
+// pollsElsewhere returns the Polls of a namespace whose Extensions name a Backend.
+func (r *Reconciler) pollsElsewhere(ctx context.Context, o client.Object) (all []v1alpha1.Poll, err error) {
+	var extensions v1alpha1.ExtensionList
+	if err := r.Client.List(ctx, &extensions, client.InNamespace(o.GetName()), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	for i := range extensions.Items {
+		if len(sharing.References(&extensions.Items[i])) == 0 {
+			continue
+		}
+		polls, err := r.pollsOfExtension(ctx, &extensions.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		all = slices.Concat(all, polls)
+	}
+	return all, nil
 }
 
 // pollsOfSecret returns the Polls of the Extensions that have a key in a Secret.

@@ -1,6 +1,7 @@
 package poll
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	acclaim "github.com/acclaim-dev/acclaim/api/client"
@@ -16,14 +18,16 @@ import (
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 	"github.com/acclaim-dev/acclaim/operator/internal/registry"
 	"github.com/acclaim-dev/acclaim/operator/internal/secrets"
+	"github.com/acclaim-dev/acclaim/operator/internal/sharing"
 	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
 // pollTarget is the service that a Poll's configuration belongs to, and the poll
 // in it.
 type pollTarget struct {
-	backend *v1alpha1.Backend
-	service *acclaim.Client
+	backend   *v1alpha1.Backend
+	namespace string // of the Poll
+	service   *acclaim.Client
 	// clientID is that of the extension.
 	clientID string
 	poll     string // its id
@@ -37,6 +41,21 @@ func newBackendProblem(reason, format string, args ...any) *status.Problem {
 
 func newConfigProblem(reason, format string, args ...any) *status.Problem {
 	return status.NewProblem(v1alpha1.Configured, reason, format, args...)
+}
+
+// concealed returns a problem as an object of another namespace than the Backend's may
+// have it: that the Backend does not serve, not why.
+func concealed(problem *status.Problem, b *v1alpha1.Backend, namespace string) *status.Problem {
+	if problem == nil || b == nil || b.Namespace == namespace {
+		return problem
+	}
+	switch problem.Reason {
+	case v1alpha1.ReasonBackendNotReady, v1alpha1.ReasonServiceUnreachable, v1alpha1.ReasonTLSSecretMissing:
+		hidden := newBackendProblem(v1alpha1.ReasonBackendNotReady, "Backend %q does not serve now; its own conditions have the reason", sharing.NameFrom(b, namespace))
+		hidden.Retry = problem.Retry
+		return hidden
+	}
+	return problem
 }
 
 // newServiceProblem returns the problem of a service that should answer and did
@@ -59,20 +78,72 @@ func newServiceProblem(backend *v1alpha1.Backend, err error) *status.Problem {
 // defaultBackend is the name of the Backend that serves Polls that name none.
 const defaultBackend = "default"
 
-// ensureBackend returns the Backends of a Poll's namespace. If there is none, and
-// the Poll does not name one, it creates the operator's default.
-func (r *Reconciler) ensureBackend(ctx context.Context, p *v1alpha1.Poll) ([]v1alpha1.Backend, error) {
-	backends, err := r.listBackends(ctx, p.Namespace)
-	if err != nil || len(backends) > 0 || p.Spec.BackendRef != nil || r.DefaultBackend == nil {
-		return backends, err
+// backendChoice holds the objects that decide which Backend serves a Poll.
+type backendChoice struct {
+	extension *v1alpha1.Extension   // of the Poll; nil if it does not exist
+	named     *types.NamespacedName // the Backend that the Poll or its Extension names, nil for none
+	backends  []v1alpha1.Backend    // the candidates
+}
+
+// gatherChoice reads the Extension of a Poll and the Backends that may serve the Poll: those
+// of its namespace, or the one of another that is named and allows the namespace.
+func (r *Reconciler) gatherChoice(ctx context.Context, p *v1alpha1.Poll) (backendChoice, error) {
+	var c backendChoice
+	var e v1alpha1.Extension
+	switch err := r.Client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: p.Spec.ExtensionRef.Name}, &e); {
+	case err == nil:
+		c.extension = &e
+	case !apierrors.IsNotFound(err):
+		return c, err
+	}
+	c.named = findReference(p, c.extension)
+	if c.named == nil || c.named.Namespace == p.Namespace {
+		backends, err := r.listBackends(ctx, p.Namespace)
+		c.backends = backends
+		return c, err
+	}
+	backend, err := r.consent().Find(ctx, *c.named, p.Namespace)
+	if backend != nil {
+		c.backends = []v1alpha1.Backend{*backend}
+	}
+	return c, err
+}
+
+func (r *Reconciler) consent() sharing.Consent {
+	return sharing.Consent{Client: r.Client, Watched: r.Watched}
+}
+
+// findReference returns the Backend that a Poll names or, where it names none, its
+// Extension: that of production, unless the Extension is for the sandbox alone.
+func findReference(p *v1alpha1.Poll, e *v1alpha1.Extension) *types.NamespacedName {
+	ref := p.Spec.BackendRef
+	if ref == nil && e != nil {
+		ref = e.Spec.BackendRef
+		if ref == nil && len(e.Spec.Keys) == 0 {
+			ref = sharing.ReferenceOf(e, string(registry.Sandbox))
+		}
+	}
+	if ref == nil {
+		return nil
+	}
+	return new(sharing.Resolve(ref, p.Namespace))
+}
+
+// ensureBackend creates the operator's default Backend where a Poll of an Extension has
+// none: neither in its namespace nor by name. It waits for the Extension, which may name
+// one.
+func (r *Reconciler) ensureBackend(ctx context.Context, p *v1alpha1.Poll, c *backendChoice) error {
+	if len(c.backends) > 0 || c.named != nil || c.extension == nil || r.DefaultBackend == nil {
+		return nil
 	}
 	created := v1alpha1.Backend{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: defaultBackend},
 		Spec:       *r.DefaultBackend.DeepCopy(),
 	}
 	r.Instance.Mark(&created)
-	err = r.Client.Create(ctx, &created)
-	return []v1alpha1.Backend{created}, client.IgnoreAlreadyExists(err)
+	err := r.Client.Create(ctx, &created)
+	c.backends = []v1alpha1.Backend{created}
+	return client.IgnoreAlreadyExists(err)
 }
 
 func (r *Reconciler) listBackends(ctx context.Context, namespace string) ([]v1alpha1.Backend, error) {
@@ -82,39 +153,62 @@ func (r *Reconciler) listBackends(ctx context.Context, namespace string) ([]v1al
 }
 
 // findTarget finds the service, the poll in it and the keys to sign with.
-func (r *Reconciler) findTarget(ctx context.Context, p *v1alpha1.Poll, backends []v1alpha1.Backend) (pollTarget, *status.Problem, error) {
-	backend, problem := findBackend(p, backends)
-	if problem != nil {
+func (r *Reconciler) findTarget(ctx context.Context, p *v1alpha1.Poll, c backendChoice) (pollTarget, *status.Problem, error) {
+	backend, problem := r.findBackend(p, c)
+	// Without a Backend that is named, a missing Extension counts first: it may name one.
+	if problem != nil && (c.extension != nil || c.named != nil) {
 		return pollTarget{}, problem, nil
 	}
-	var extension v1alpha1.Extension
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: p.Spec.ExtensionRef.Name}, &extension)
-	if apierrors.IsNotFound(err) {
+	if c.extension == nil {
 		return pollTarget{}, newConfigProblem(v1alpha1.ReasonExtensionNotFound, "Extension %q does not exist", p.Spec.ExtensionRef.Name), nil
 	}
-	if err != nil {
-		return pollTarget{}, nil, err
+	if problem := findAdmission(p, c.extension, backend); problem != nil {
+		return pollTarget{}, problem, nil
 	}
-	if problem, err := r.findConflict(ctx, p, &extension, backend, backends); problem != nil || err != nil {
+	if problem, err := r.findConflict(ctx, p, c, backend); problem != nil || err != nil {
 		return pollTarget{}, problem, err
 	}
-	keys, problem, err := r.findSigningKeys(ctx, p, &extension, backend)
+	keys, problem, err := r.findSigningKeys(ctx, p, c.extension, backend)
 	if problem != nil || err != nil {
 		return pollTarget{}, problem, err
 	}
 	service, problem, err := r.clientFor(ctx, backend)
 	if problem != nil || err != nil {
-		return pollTarget{}, problem, err
+		return pollTarget{}, concealed(problem, backend, p.Namespace), err
 	}
-	signer := acclaim.Signer{ClientID: string(extension.Spec.ClientID), Keys: keys, Channel: p.Spec.Channel, Now: r.Now}
+	signer := acclaim.Signer{ClientID: string(c.extension.Spec.ClientID), Keys: keys, Channel: p.Spec.Channel, Now: r.Now}
 	return pollTarget{
-		backend: backend,
+		backend:   backend,
+		namespace: p.Namespace,
 		// The controller repeats what fails.
 		service:    acclaim.New(r.Endpoint(backend), signer.Credentials, acclaim.Options{HTTP: service, Attempts: 1}),
 		clientID:   signer.ClientID,
 		poll:       p.PollID(),
-		registered: r.registeredAt(&extension),
+		registered: r.registeredAt(c.extension),
 	}, nil, nil
+}
+
+// findAdmission returns the reason why an Extension is not in the registry of a Backend
+// that has others of other namespaces. A team with the key of one of those could write to its
+// polls, so such a Poll waits until the Extension is known to be admitted.
+func findAdmission(p *v1alpha1.Poll, e *v1alpha1.Extension, b *v1alpha1.Backend) *status.Problem {
+	if !p.DeletionTimestamp.IsZero() || b.Namespace == p.Namespace && !sharing.IsShared(b) && e.Spec.BackendRef == nil {
+		return nil
+	}
+	if !sharing.Wants(e, b) {
+		return newConfigProblem(v1alpha1.ReasonNoKey, "Extension %q names another Backend than %q", e.Name, sharing.NameFrom(b, p.Namespace))
+	}
+	registered := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.Registered)
+	if registered == nil {
+		return newConfigProblem(v1alpha1.ReasonWaitingForRegistry, "Extension %q is not in the registry yet", e.Name)
+	}
+	switch registered.Reason {
+	case v1alpha1.ReasonConflict:
+		return newConfigProblem(v1alpha1.ReasonConflict, "Extension %q is not in the registry: %s", e.Name, registered.Message)
+	case v1alpha1.ReasonTooManyExtensions, v1alpha1.ReasonRegistryFull, v1alpha1.ReasonRefNotPermitted, v1alpha1.ReasonNoBackend:
+		return newConfigProblem(v1alpha1.ReasonWaitingForRegistry, "Extension %q is not in the registry: %s", e.Name, registered.Message)
+	}
+	return nil
 }
 
 // findSigningKeys returns the keys of an Extension or, for a Poll that is being deleted,
@@ -130,38 +224,57 @@ func (r *Reconciler) findSigningKeys(ctx context.Context, p *v1alpha1.Poll, exte
 }
 
 // findBackend returns the Backend that serves a Poll.
-func findBackend(p *v1alpha1.Poll, backends []v1alpha1.Backend) (*v1alpha1.Backend, *status.Problem) {
-	backend := chooseBackend(p, backends)
+func (r *Reconciler) findBackend(p *v1alpha1.Poll, c backendChoice) (*v1alpha1.Backend, *status.Problem) {
+	backend := chooseBackend(p, c)
 	switch {
 	case backend != nil && p.DeletionTimestamp.IsZero() && !slices.Contains(desired.Services(backend), desired.Voting):
-		return nil, newBackendProblem(v1alpha1.ReasonServiceDisabled, "Backend %q runs no voting service", backend.Name)
+		return nil, newBackendProblem(v1alpha1.ReasonServiceDisabled, "Backend %q runs no voting service", sharing.NameFrom(backend, p.Namespace))
 	case backend != nil:
 		return backend, nil
-	case p.Spec.BackendRef != nil:
-		return nil, newBackendProblem(v1alpha1.ReasonBackendNotFound, "Backend %q does not exist", p.Spec.BackendRef.Name)
-	case len(backends) > 0:
+	case c.named != nil && c.named.Namespace != p.Namespace:
+		return nil, newBackendProblem(v1alpha1.ReasonRefNotPermitted, "%s", r.consent().DescribeMissing(*c.named, p.Namespace))
+	case c.named != nil:
+		return nil, newBackendProblem(v1alpha1.ReasonBackendNotFound, "%s", r.consent().DescribeMissing(*c.named, p.Namespace))
+	case len(c.backends) > 0:
 		return nil, newBackendProblem(v1alpha1.ReasonBackendAmbiguous, "The namespace has several Backends, none of them named %q: set backendRef", defaultBackend)
 	}
 	return nil, newBackendProblem(v1alpha1.ReasonBackendNotFound, "The namespace has no Backend")
 }
 
-// chooseBackend returns the Backend that a Poll names. If it names none, it is the
-// only one, the one that holds the Poll's configuration, or the default one, in
-// this order; nil if none of these exists.
-func chooseBackend(p *v1alpha1.Poll, backends []v1alpha1.Backend) *v1alpha1.Backend {
-	names := []string{p.Status.Backend, defaultBackend}
-	if p.Spec.BackendRef != nil {
-		names = []string{p.Spec.BackendRef.Name}
-	} else if len(backends) == 1 {
-		return &backends[0]
+// chooseBackend returns the Backend that is named. If none is, it is the only one, the
+// one that holds the Poll's configuration, or the default one, in this order; nil if none
+// of these exists.
+func chooseBackend(p *v1alpha1.Poll, c backendChoice) *v1alpha1.Backend {
+	names := []types.NamespacedName{holderOf(p), {Namespace: p.Namespace, Name: defaultBackend}}
+	if c.named != nil {
+		names = []types.NamespacedName{*c.named}
+	} else if len(c.backends) == 1 {
+		return &c.backends[0]
 	}
 	for _, name := range names {
-		i := slices.IndexFunc(backends, func(b v1alpha1.Backend) bool { return b.Name == name })
+		i := slices.IndexFunc(c.backends, func(b v1alpha1.Backend) bool { return client.ObjectKeyFromObject(&b) == name })
 		if i >= 0 {
-			return &backends[i]
+			return &c.backends[i]
 		}
 	}
 	return nil
+}
+
+// holderOf returns the name of the Backend that holds a Poll's configuration; the one
+// without a name is none.
+func holderOf(p *v1alpha1.Poll) types.NamespacedName {
+	if p.Status.Backend == "" {
+		return types.NamespacedName{}
+	}
+	return types.NamespacedName{Namespace: cmp.Or(p.Status.BackendNamespace, p.Namespace), Name: p.Status.Backend}
+}
+
+// setHolder notes the Backend that holds a Poll's configuration.
+func setHolder(p *v1alpha1.Poll, b *v1alpha1.Backend) {
+	p.Status.Backend, p.Status.BackendNamespace = b.Name, ""
+	if b.Namespace != p.Namespace {
+		p.Status.BackendNamespace = b.Namespace
+	}
 }
 
 // findKeys returns the active keys of an Extension that can be used, oldest first.

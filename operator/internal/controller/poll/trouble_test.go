@@ -165,7 +165,7 @@ var _ = Describe("The key of an Extension", func() {
 	It("is that of the Backend's environment", func(ctx SpecContext) {
 		b := w.backend("sandbox")
 		b.Spec.Environment = "sandbox"
-		inSandbox := w.poll("sandbox", func(s *v1alpha1.PollSpec) { s.BackendRef = &v1alpha1.ObjectReference{Name: "sandbox"} })
+		inSandbox := w.poll("sandbox", func(s *v1alpha1.PollSpec) { s.BackendRef = &v1alpha1.BackendReference{Name: "sandbox"} })
 		w.create(ctx, b, inSandbox)
 		w.settle(ctx, inSandbox)
 		Expect(inSandbox).To(beBecause(v1alpha1.Configured, v1alpha1.ReasonNoKey))
