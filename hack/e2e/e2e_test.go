@@ -32,6 +32,7 @@ var _ = Describe("Acclaim", Ordered, ContinueOnFailure, func() {
 	contract(w)
 	polls(w)
 	games(w)
+	drill(w)
 	disturbances(w)
 	nodes(w)
 	autoscaling(w)
