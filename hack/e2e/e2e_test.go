@@ -37,7 +37,8 @@ var _ = Describe("Acclaim", Ordered, ContinueOnFailure, func() {
 	nodes(w)
 	autoscaling(w)
 	upgrades(w)
-	rotation(w)
+	rotation(w, gateways, leaders, releases)
+	outages(w)
 	sealing(w)
 	removal(w)
 
@@ -47,5 +48,8 @@ var _ = Describe("Acclaim", Ordered, ContinueOnFailure, func() {
 			AddReportEntry("the namespace when it failed", w.describe(ctx))
 		}
 	}, NodeTimeout(time.Minute))
-	AfterAll(func() { w.report.write(os.Stdout) })
+	AfterAll(func() {
+		w.report.write(os.Stdout)
+		w.report.expectFewFailures()
+	})
 })

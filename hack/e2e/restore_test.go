@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
@@ -89,6 +90,17 @@ func (w *world) loseProduction(ctx context.Context) {
 		Expect(w.Delete(ctx, database)).To(Succeed())
 	}
 	Eventually(ctx, func() ([]corev1.Pod, error) { return w.pods(ctx, service("voting")) }).Should(BeEmpty())
+}
+
+// removeRestored removes the database that production was restored into, if it was.
+func (w *world) removeRestored(ctx context.Context) {
+	for _, o := range []client.Object{
+		&corev1.Pod{ObjectMeta: w.named("restored-database")},
+		&corev1.Service{ObjectMeta: w.named("restored-database")},
+		&corev1.Secret{ObjectMeta: w.named("restored-mongodb")},
+	} {
+		Expect(client.IgnoreNotFound(w.Delete(ctx, o))).To(Succeed())
+	}
 }
 
 // provideDatabase runs an empty database beside that of the release.
