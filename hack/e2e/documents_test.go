@@ -16,20 +16,20 @@ import (
 // root is the folder of the repository.
 const root = "../.."
 
-// commands returns the blocks of shell commands in a chapter of a document, for the
-// namespace of the suite in place of that of the document.
-func (w *world) commands(file, chapter string) []string {
+// commands returns the blocks of shell commands in a chapter of the document on backups, for
+// the namespace of the suite in place of that of the document.
+func (w *world) commands(chapter string) []string {
 	GinkgoHelper()
-	content, err := os.ReadFile(filepath.Join(root, file))
+	content, err := os.ReadFile(filepath.Join(root, backups))
 	Expect(err).NotTo(HaveOccurred())
 	_, text, found := strings.Cut(string(content), "\n## "+chapter+"\n")
-	Expect(found).To(BeTrue(), "%s has no chapter %q", file, chapter)
+	Expect(found).To(BeTrue(), "%s has no chapter %q", backups, chapter)
 	text, _, _ = strings.Cut(text, "\n## ")
 	var blocks []string
 	for _, block := range regexp.MustCompile("(?s)\n```sh\n(.*?)\n```\n").FindAllStringSubmatch(text, -1) {
 		blocks = append(blocks, strings.ReplaceAll(block[1], "--namespace acclaim ", "--namespace "+w.namespace+" "))
 	}
-	Expect(blocks).NotTo(BeEmpty(), "%s, %s", file, chapter)
+	Expect(blocks).NotTo(BeEmpty(), "%s, %s", backups, chapter)
 	return blocks
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
 
-// The chapters of the document on backups that have commands for a cluster.
+// The document on backups, and its chapters that have commands for a cluster.
 const (
 	backups     = "services/docs/backup.md"
 	byTheChart  = "By the chart"
@@ -38,17 +38,17 @@ func drill(w *world) {
 		before := w.readAll(ctx)
 
 		began := time.Now()
-		w.follow(ctx, nil, w.commands(backups, byTheChart)...)
+		w.follow(ctx, nil, w.commands(byTheChart)...)
 		output := w.follow(ctx, []string{"NEW_URI=mongodb://restored-database:27017/drill", "BACKEND=" + w.backend().authorization},
-			w.commands(backups, theDrill)...)
+			w.commands(theDrill)...)
 		Expect(problems(output)).To(HaveExactElements(0), "those of each verification in %s", output)
 		Expect(answers(output)).To(HaveExactElements(string(before[0]), string(before[0])), "production's statistics, and the restored")
 		w.report.took("a backup and the restore drill", began)
 
 		began = time.Now()
 		w.loseProduction(ctx)
-		restore := w.commands(backups, theDrill)[:2]
-		output = w.follow(ctx, []string{"NEW_URI=mongodb://restored-database:27017/acclaim"}, append(restore, w.commands(backups, whenLost)...)...)
+		restore := w.commands(theDrill)[:2]
+		output = w.follow(ctx, []string{"NEW_URI=mongodb://restored-database:27017/acclaim"}, append(restore, w.commands(whenLost)...)...)
 		Expect(problems(output)).To(HaveExactElements(0, 0), "those of the restored database, and of what production then serves from, in %s", output)
 		known(ctx, w.backend())
 		Expect(w.readAll(ctx)).To(Equal(before))
