@@ -28,7 +28,7 @@ type report struct {
 	unclear []string
 }
 
-// outcome is what became of a load.
+// outcome holds what became of a load.
 type outcome struct {
 	requests, failures, unclear int
 	planned                     bool // nothing may fail
