@@ -187,9 +187,9 @@ e2e: e2e-images ## Test the chart and the image in a cluster of NODES nodes on t
 	go build -o bin/cluster ./hack/cluster
 	bin/cluster run true 2>/dev/null || $(MAKE) cluster-up
 	bin/cluster load $(E2E_IMAGES)
-	cd hack/e2e && $(E2E) $(if $(filter-out 1,$(NODES)),ACCLAIM_E2E_POWER=$(CURDIR)/bin/cluster) $(CURDIR)/bin/cluster run $(E2E_RUN)
+	cd hack/e2e && $(E2E) ACCLAIM_E2E_POWER=$(CURDIR)/bin/cluster $(CURDIR)/bin/cluster run $(E2E_RUN)
 
-e2e-kind: LABELS = !autoscaler && !power
+e2e-kind: LABELS = !autoscaler && !power && !gateway && !control
 e2e-kind: e2e-images ## The same on kind, which needs Docker, kind, kubectl and helm; it does not measure CPU, so nothing is autoscaled
 	kind get clusters | grep -qx acclaim || kind create cluster --name acclaim --config hack/e2e/kind.yaml
 	for image in $(E2E_IMAGES); do kind load image-archive --name acclaim $$image; done

@@ -30,6 +30,7 @@ func components() []component {
 			// Without a version clients refuse the servers and kubectl complains.
 			version: []string{"k8s.io/component-base/version.gitVersion", "k8s.io/client-go/pkg/version.gitVersion"},
 		},
+		{name: "traefik", upstream: "github.com/traefik/traefik/v3", image: true},
 		{name: "coredns", upstream: "github.com/coredns/coredns", image: true},
 		{name: "metrics-server", upstream: "sigs.k8s.io/metrics-server", image: true},
 		{name: "containerd", upstream: "github.com/containerd/containerd/v2", version: []string{"github.com/containerd/containerd/v2/version.Version"}},

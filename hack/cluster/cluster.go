@@ -21,6 +21,7 @@ type cluster struct {
 	Path    []string // folders of programs
 	Images  []string // archives that every node has
 	Plugins string   // folder of network plugins, one of Path
+	Gateway string   // folder of the Gateway API's resource definitions
 }
 
 const clusterFile = "cluster.json"
@@ -63,6 +64,9 @@ func prepareCluster(cmd *cobra.Command) (*cluster, error) {
 		if component.name == "cni" {
 			c.Plugins = folder
 		}
+	}
+	if c.Gateway, err = b.findGatewayAPI(ctx); err != nil {
+		return nil, err
 	}
 	c.Images, err = b.packImages(ctx, packed)
 	return c, err
@@ -116,11 +120,14 @@ func (c *cluster) up(ctx context.Context, nodes int) error {
 	return nil
 }
 
-// ingressPort is the port of every node's ingress controller.
-const ingressPort = 30080
+// The ports of every node at which the ingress controller and the Gateway answer.
+const (
+	ingressPort = 30080
+	gatewayPort = 30081
+)
 
-func (c *cluster) startControl(ctx context.Context, _ int) error {
-	if err := c.controlPlane().writeFile(c.state); err != nil {
+func (c *cluster) startControl(ctx context.Context, nodes int) error {
+	if err := c.controlPlane(nodes).writeFile(c.state); err != nil {
 		return err
 	}
 	if err := start(c.state, control); err != nil {
@@ -161,13 +168,19 @@ func (c *cluster) startNodes(ctx context.Context, nodes int) error {
 // deploy starts what runs in pods and waits for it.
 func (c *cluster) deploy(ctx context.Context, _ int) error {
 	folder := filepath.Join(c.state, "manifests")
-	if err := c.renderTemplate("manifests", folder, manifestValues{DNS: dnsService, Ingress: ingressPort}); err != nil {
+	if err := c.renderTemplate("manifests", folder, manifestValues{DNS: dnsService, Ingress: ingressPort, Gateway: gatewayPort}); err != nil {
 		return err
 	}
-	if _, err := c.kubectl(ctx, "apply", "-f", folder); err != nil {
-		return err
+	for _, command := range [][]string{
+		{"apply", "--server-side", "-f", c.Gateway},
+		{"wait", "--for=condition=Established", "--timeout=60s", "crd/gatewayclasses.gateway.networking.k8s.io"},
+		{"apply", "-f", folder},
+	} {
+		if _, err := c.kubectl(ctx, command...); err != nil {
+			return err
+		}
 	}
-	for _, workload := range []string{"daemonset/coredns", "daemonset/skipper", "deployment/metrics-server"} {
+	for _, workload := range []string{"daemonset/coredns", "daemonset/skipper", "deployment/metrics-server", "deployment/traefik"} {
 		if _, err := c.kubectl(ctx, "-n", "kube-system", "rollout", "status", workload, "--timeout=120s"); err != nil {
 			return err
 		}

@@ -65,7 +65,7 @@ func TestRender(t *testing.T) {
 		t.Fatal(err)
 	}
 	manifests := t.TempDir()
-	if err := c.renderTemplate("manifests", manifests, manifestValues{DNS: dnsService, Ingress: ingressPort}); err != nil {
+	if err := c.renderTemplate("manifests", manifests, manifestValues{DNS: dnsService, Ingress: ingressPort, Gateway: gatewayPort}); err != nil {
 		t.Fatal(err)
 	}
 	rendered := 0
@@ -88,7 +88,7 @@ func TestRender(t *testing.T) {
 			}
 		}
 	}
-	if want := 8; rendered != want {
+	if want := 9; rendered != want {
 		t.Errorf("%d files, want %d", rendered, want)
 	}
 }
@@ -96,7 +96,7 @@ func TestRender(t *testing.T) {
 // A machine can be started again from what was written for the first time.
 func TestMachineFile(t *testing.T) {
 	c := &cluster{state: t.TempDir()}
-	want := c.controlPlane()
+	want := c.controlPlane(1)
 	if err := want.writeFile(c.state); err != nil {
 		t.Fatal(err)
 	}

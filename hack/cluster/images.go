@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 )
@@ -52,4 +53,19 @@ func (b builder) packImages(ctx context.Context, programs []string) ([]string, e
 		archives = append(archives, archive)
 	}
 	return archives, nil
+}
+
+// findGatewayAPI returns the folder of the Gateway API's resource definitions, which the
+// tests of the operator install as well.
+func (b builder) findGatewayAPI(ctx context.Context) (string, error) {
+	module := filepath.Join(b.source, "..", "envtest", "gateway")
+	printed, err := runCommand(ctx, module, "go", "mod", "download", "-json", "sigs.k8s.io/gateway-api")
+	if err != nil {
+		return "", err
+	}
+	var downloaded struct{ Dir string }
+	if err := json.Unmarshal([]byte(printed), &downloaded); err != nil {
+		return "", err
+	}
+	return filepath.Join(downloaded.Dir, "config", "crd", "standard"), nil
 }

@@ -82,6 +82,21 @@ func machineProcesses(ctx context.Context, name string) ([]int, error) {
 	return pids, nil
 }
 
+// signalProgram sends a signal to a program of a machine.
+func signalProgram(ctx context.Context, machine, program string, signal syscall.Signal) error {
+	pids, err := machineProcesses(ctx, machine)
+	if err != nil {
+		return err
+	}
+	for _, pid := range pids {
+		executable, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		if err == nil && filepath.Base(executable) == program {
+			return syscall.Kill(pid, signal)
+		}
+	}
+	return fmt.Errorf("%s runs no %s", machine, program)
+}
+
 // namespaceDepth returns how many process namespaces a process is in, seen from ours,
 // given its status file.
 func namespaceDepth(status string) int {

@@ -29,7 +29,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	root := &cobra.Command{Use: "cluster", Short: "Run a Kubernetes cluster on this machine", SilenceUsage: true}
-	root.AddCommand(newUp(), newDown(), newBuild(), newLoad(), newRun(), newStop(), newStart(), newMachine())
+	root.AddCommand(newUp(), newDown(), newBuild(), newLoad(), newRun(), newStop(), newStart(), newPause(), newResume(), newMachine())
 	if err := root.ExecuteContext(ctx); err != nil {
 		os.Exit(1) // cobra has printed it
 	}
@@ -156,6 +156,25 @@ func newStart() *cobra.Command {
 				return err
 			}
 			return start(folder, args[0])
+		},
+	}
+}
+
+func newPause() *cobra.Command {
+	return newSignal("pause PROGRAM", "Have a program of the control plane answer nothing, such as kube-apiserver", syscall.SIGSTOP)
+}
+
+func newResume() *cobra.Command {
+	return newSignal("resume PROGRAM", "Let a program that was paused go on", syscall.SIGCONT)
+}
+
+func newSignal(use, short string, signal syscall.Signal) *cobra.Command {
+	return &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return signalProgram(cmd.Context(), control, args[0], signal)
 		},
 	}
 }

@@ -53,7 +53,13 @@ func (c *cluster) issueCertificates(nodes int) error {
 
 // controlPlane returns the machine that runs etcd, the API server, the controller
 // manager and the scheduler, each once: tests never take it away.
-func (c *cluster) controlPlane() machine {
+func (c *cluster) controlPlane(nodes int) machine {
+	// A node is given up soon where another one can take its pods, and where there is none
+	// not for what tests do to the API server.
+	grace := "25s"
+	if nodes == 1 {
+		grace = "3m"
+	}
 	folder := machineFolder(c.state, control)
 	etcd := program{Name: "etcd", Arguments: []string{
 		c.findProgram("etcd"), "--data-dir=" + filepath.Join(folder, "etcd"), "--log-level=warn",
@@ -78,7 +84,7 @@ func (c *cluster) controlPlane() machine {
 		"--horizontal-pod-autoscaler-downscale-stabilization=30s",
 		"--horizontal-pod-autoscaler-initial-readiness-delay=5s",
 		"--horizontal-pod-autoscaler-cpu-initialization-period=15s",
-		"--node-monitor-grace-period=25s",
+		"--node-monitor-grace-period="+grace,
 		"--flex-volume-plugin-dir="+filepath.Join(folder, "volume-plugins"),
 	)
 	return machine{Name: control, Folder: folder, Programs: []program{
@@ -132,6 +138,7 @@ type nodeValues struct {
 type manifestValues struct {
 	DNS     string
 	Ingress int
+	Gateway int
 }
 
 // newNode writes the configuration of a node and returns its machine: containerd,

@@ -65,3 +65,23 @@ func TestStolenProcessors(t *testing.T) {
 		})
 	}
 }
+
+// What verifications found is read from what `acclaim verify` prints.
+func TestProblems(t *testing.T) {
+	const table = "             number  problems\nvotes        3       %d\ndocuments    5       1\n"
+	output := "job created\n" + fmt.Sprintf(table, 0) + "\njob done 7\n" + fmt.Sprintf(table, 2)
+	if got := problems(output); !slices.Equal(got, []int{1, 3}) {
+		t.Errorf("problems %v", got)
+	}
+}
+
+// All failures count, and those apart where none is allowed.
+func TestSum(t *testing.T) {
+	r := report{loads: []*outcome{
+		{requests: 10, failures: 2, unclear: 1}, {requests: 20, failures: 1, planned: true}, {requests: 5, planned: true},
+	}}
+	all, planned := r.sum()
+	if got, want := all.String()+"; "+planned.String(), "3 of 35, and 1 unclear; 1 of 25, and 0 unclear"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

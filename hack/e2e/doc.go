@@ -8,15 +8,21 @@
 //	KUBECONFIG                  the cluster, in which Helm may do everything
 //	ACCLAIM_E2E_IMAGE           the image; without it nothing is tested
 //	ACCLAIM_E2E_NEXT_IMAGE      the same repository with another tag, to upgrade to
-//	ACCLAIM_E2E_DATABASE_IMAGE  the MongoDB-wire server of hack/mongod, packed
+//	ACCLAIM_E2E_DATABASE_IMAGE  the MongoDB-wire server of hack/mongod, packed; backups
+//	                            are restored into one
 //	ACCLAIM_E2E_KILL_IMAGE      hack/e2e/kill, packed
-//	ACCLAIM_E2E_MONGODB_URI     a database to use instead
+//	ACCLAIM_E2E_MONGODB_URI     a database to use instead for the release
 //	ACCLAIM_E2E_INGRESS         where the ingress controller listens, if not at port
 //	                            30080 of the first node
 //	ACCLAIM_E2E_POWER           a command that is given `stop NODE` to cut the power of
 //	                            a node, or `start NODE`, for the specs with the label
-//	                            `power`; there must be two nodes at least
+//	                            `power`; there must be two nodes at least. For those
+//	                            with the label `control` it is given `pause
+//	                            kube-apiserver`, or `resume kube-apiserver`
 //
-// It calls helm and, to drain a node, kubectl. Nodes have the images already.
+// Specs with the label `gateway` need a Gateway API implementation: a GatewayClass
+// `traefik` whose listeners have the port 8000, at port 30081 of each node.
+//
+// It calls helm, kubectl and, for the commands of documents, bash and curl. Nodes have the images already.
 // `make e2e` sees to all of it.
 package e2e

@@ -32,11 +32,13 @@ var _ = Describe("Acclaim", Ordered, ContinueOnFailure, func() {
 	contract(w)
 	polls(w)
 	games(w)
+	drill(w)
 	disturbances(w)
 	nodes(w)
 	autoscaling(w)
 	upgrades(w)
-	rotation(w)
+	rotation(w, gateways, leaders, releases)
+	outages(w)
 	sealing(w)
 	removal(w)
 
@@ -46,5 +48,8 @@ var _ = Describe("Acclaim", Ordered, ContinueOnFailure, func() {
 			AddReportEntry("the namespace when it failed", w.describe(ctx))
 		}
 	}, NodeTimeout(time.Minute))
-	AfterAll(func() { w.report.write(os.Stdout) })
+	AfterAll(func() {
+		w.report.write(os.Stdout)
+		w.report.expectFewFailures()
+	})
 })

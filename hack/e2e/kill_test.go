@@ -20,7 +20,7 @@ func (w *world) kill(ctx context.Context, victim *corev1.Pod) {
 		Containers: []corev1.Container{{
 			Name:            "kill",
 			Image:           os.Getenv("ACCLAIM_E2E_KILL_IMAGE"),
-			Args:            []string{victim.Status.PodIP},
+			Args:            []string{victim.Name},
 			SecurityContext: &corev1.SecurityContext{Privileged: new(true)},
 		}},
 	}}

@@ -38,6 +38,7 @@ type load struct {
 	unclear    failures
 	processors func() processor.Time
 	clock      []moment // each second
+	outcome    *outcome // once it has finished
 }
 
 // moment is one at which a load looks at the time that the host takes away.
@@ -149,8 +150,17 @@ func (l *load) stolen(began time.Time) float64 {
 // away may be a tenth of the requests: a program that answers nothing fails.
 func (l *load) expectNoFailure() {
 	GinkgoHelper()
+	l.outcome.planned = true
 	Expect(l.failures.lines()).To(BeEmpty())
 	Expect(l.unclear.count()).To(BeNumerically("<=", l.requests/10), "too many requests failed, even for a host that takes processors away")
+}
+
+// expectNoneSoFar fails for each kind of failure until now.
+func (l *load) expectNoneSoFar() {
+	GinkgoHelper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	Expect(l.failures.lines()).To(BeEmpty())
 }
 
 // counted waits until so many more votes are acknowledged.
@@ -169,6 +179,8 @@ func (l *load) counted(ctx context.Context, more int) {
 func (l *load) finish(ctx context.Context, w *world, during string) {
 	l.stop()
 	l.done.Wait()
+	l.outcome = &outcome{requests: l.requests, failures: l.failures.count(), unclear: l.unclear.count()}
+	w.report.loads = append(w.report.loads, l.outcome)
 	w.report.add("failed requests, "+during, fmt.Sprintf("%d of %d, votes paused for %s at most",
 		l.failures.count(), l.requests, l.pause.Round(time.Millisecond)))
 	for _, line := range l.failures.lines() {

@@ -23,6 +23,7 @@ func removal(w *world) {
 		err := helm(ctx, nil, "uninstall", release, "--namespace", w.namespace)
 		Expect(err).NotTo(HaveOccurred())
 		w.report.took("helm uninstall", began)
+		w.removeRestored(ctx)
 		Eventually(ctx, func() ([]string, error) { return w.objects(ctx) }).Should(ConsistOf(
 			"Extension/quiz", "Secret/quiz", "Poll/colour", "Poll/after-restart", "Poll/after-rotation",
 			"ConfigMap/kube-root-ca.crt", "ServiceAccount/default"))

@@ -21,11 +21,22 @@ import (
 // report holds the measurements in their order.
 type report struct {
 	rows   [][2]string
+	loads  []*outcome
 	memory []memory
 	failed []string
 	// unclear are failed requests that nothing fails for.
 	unclear []string
 }
+
+// outcome holds what became of a load.
+type outcome struct {
+	requests, failures, unclear int
+	planned                     bool // nothing may fail
+}
+
+// outage is the number of requests that may fail in all loads together, while things are
+// killed and lost.
+const outage = 200
 
 // memory holds the memory of all pods at one time.
 type memory struct {
@@ -37,6 +48,34 @@ func (r *report) add(what, measured string) { r.rows = append(r.rows, [2]string{
 
 func (r *report) took(what string, since time.Time) {
 	r.add(what, time.Since(since).Round(time.Millisecond).String())
+}
+
+// sum returns the outcome of all loads, and that of those in which nothing may fail.
+func (r *report) sum() (all, planned outcome) {
+	for _, o := range r.loads {
+		all.add(o)
+		if o.planned {
+			planned.add(o)
+		}
+	}
+	return all, planned
+}
+
+func (o *outcome) add(other *outcome) {
+	o.requests += other.requests
+	o.failures += other.failures
+	o.unclear += other.unclear
+}
+
+func (o *outcome) String() string {
+	return fmt.Sprintf("%d of %d, and %d unclear", o.failures, o.requests, o.unclear)
+}
+
+// expectFewFailures holds the whole suite to its promise.
+func (r *report) expectFewFailures() {
+	all, planned := r.sum()
+	Expect(all.failures).To(BeNumerically("<=", outage), "failed requests in the whole suite: %v", &all)
+	Expect(planned.failures).To(BeZero(), "failed requests where none is allowed: %v", &planned)
 }
 
 // fail adds a spec that failed.
@@ -58,6 +97,9 @@ func (r *report) write(to io.Writer) {
 	for _, row := range r.rows {
 		line(row[0], row[1])
 	}
+	all, planned := r.sum()
+	line(fmt.Sprintf("failed requests, in all (%d are allowed)", outage), all.String())
+	line("failed requests, where none is allowed", planned.String())
 	line("")
 	for _, m := range r.memory {
 		line("MEMORY, "+m.when, "MiB")

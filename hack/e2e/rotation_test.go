@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"encoding/base64"
 	"time"
 
@@ -18,12 +19,16 @@ const secondKey = "the second key of production"
 // documentation of Extensions promises.
 const spread = 2 * time.Minute
 
-// rotation exchanges a key as the documentation of Extensions says.
-func rotation(w *world) {
-	It("exchanges a key without a failed request", func(ctx SpecContext) {
-		l := w.start(ctx, "rotation")
-		defer l.stop()
-		activeFrom := time.Now().Add(spread)
+// rotation exchanges a key as the documentation of Extensions says. Other specs run while
+// it reaches every pod, beside viewers whose requests may not fail all the while.
+func rotation(w *world, meanwhile ...func(*world)) {
+	var (
+		l          *load
+		activeFrom time.Time
+	)
+	It("announces a key", func(ctx SpecContext) {
+		l = w.start(context.WithoutCancel(ctx), "rotation")
+		activeFrom = time.Now().Add(spread)
 		edit(ctx, w, &corev1.Secret{ObjectMeta: w.named("quiz")}, func(s *corev1.Secret) {
 			s.Data["second"] = []byte(base64.StdEncoding.EncodeToString([]byte(secondKey)))
 		})
@@ -33,6 +38,15 @@ func rotation(w *world) {
 				ActiveFrom: new(metav1.NewTime(activeFrom)),
 			})
 		})
+		l.counted(ctx, 100)
+	}, SpecTimeout(2*time.Minute))
+
+	for _, specs := range meanwhile {
+		specs(w)
+	}
+
+	It("exchanges it without a failed request", func(ctx SpecContext) {
+		defer l.stop()
 		Eventually(ctx, time.Now).Should(BeTemporally(">", activeFrom.Add(time.Second)))
 		w.keys.use(secondKey)
 		l.counted(ctx, 200)
@@ -46,4 +60,10 @@ func rotation(w *world) {
 		l.finish(ctx, w, "a key exchanged")
 		l.expectNoFailure()
 	}, SpecTimeout(8*time.Minute))
+
+	AfterAll(func() {
+		if l != nil {
+			l.stop()
+		}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"os"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -23,7 +24,7 @@ func sealing(w *world) {
 		secret := &corev1.Secret{ObjectMeta: w.named("sandbox-tls"), Data: w.newCertificate("sandbox")}
 		authority := secret.Data["ca.crt"]
 		Expect(w.Create(ctx, secret)).To(Succeed())
-		next, values := w.nextRelease()
+		values := w.values()
 		values["sandbox"].(object)["tlsSecretName"] = secret.Name
 		Expect(w.upgrade(ctx, values)).To(Succeed())
 		voting := &corev1.Service{ObjectMeta: w.named("sandbox-voting")}
@@ -31,7 +32,7 @@ func sealing(w *world) {
 			err := w.Get(ctx, client.ObjectKeyFromObject(voting), voting)
 			return voting.Spec.Ports[0].Name, err
 		}).Should(Equal("https"))
-		w.ready(ctx, "sandbox", next)
+		w.ready(ctx, "sandbox", os.Getenv("ACCLAIM_E2E_IMAGE"))
 
 		p := poll(w.named("sealed"))
 		p.Spec.BackendRef.Name, p.Spec.DeletionPolicy = "sandbox", v1alpha1.DeletionDelete

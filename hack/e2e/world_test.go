@@ -38,6 +38,7 @@ type world struct {
 	namespace string
 	host      string // of the ingress
 	ingress   string // base URL of its controller
+	restored  string // Secret of the database that production was restored into
 	report    report
 	keys      keyring
 }
@@ -114,10 +115,18 @@ func (w *world) values() object {
 		values["trialDatabase"] = object{
 			"enabled": true,
 			"image":   os.Getenv("ACCLAIM_E2E_DATABASE_IMAGE"),
-			"args":    []string{"--listen=:27017", "--data=/data/db", "--sync=false"},
+			"args":    databaseArguments(),
 		}
 	}
+	if w.restored != "" {
+		values["production"].(object)["mongodb"] = object{"secretName": w.restored}
+	}
 	return values
+}
+
+// databaseArguments are those of hack/mongod.
+func databaseArguments() []string {
+	return []string{"--listen=:27017", "--data=/data/db", "--sync=false"}
 }
 
 func cutImage(image string) (repository, tag string) {

@@ -2,7 +2,7 @@
 // Kubernetes itself always asks first. It is for a pod that sees the processes of
 // its node.
 //
-//	kill POD_IP
+//	kill POD
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: kill POD_IP")
+		fmt.Fprintln(os.Stderr, "usage: kill POD")
 		os.Exit(2)
 	}
 	if err := kill(os.Args[1]); err != nil {
@@ -25,15 +25,15 @@ func main() {
 	}
 }
 
-// kill kills the process whose arguments contain the given address.
-func kill(ip string) error {
+// kill kills the process of a pod with one container, which knows its name.
+func kill(pod string) error {
 	environments, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
 		return err
 	}
 	for _, file := range environments {
 		content, err := os.ReadFile(file)
-		if err != nil || !bytes.Contains(content, []byte("\x00POD_IP="+ip+"\x00")) {
+		if err != nil || !bytes.Contains(append([]byte{0}, content...), []byte("\x00HOSTNAME="+pod+"\x00")) {
 			continue // it has ended, or is another
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
@@ -46,5 +46,5 @@ func kill(ip string) error {
 		}
 		return process.Kill()
 	}
-	return errors.New("no process has the address " + ip)
+	return errors.New("no process is of the pod " + pod)
 }
