@@ -47,7 +47,7 @@ func (c *ReplicaClient) URI() string {
 	if c.router != nil { // beside the last member
 		return "mongodb://" + c.endpoints[len(c.endpoints)-1].address + "/acclaim?"
 	}
-	return "mongodb://" + strings.Join(c.addresses(), ",") + "/acclaim?replicaSet=rs0"
+	return "mongodb://" + strings.Join(c.addresses(), ",") + "/acclaim?replicaSet=" + c.set.name
 }
 
 func (c *ReplicaClient) addresses() (all []string) {
@@ -239,7 +239,7 @@ func (e *replicaEndpoint) awaitTopology(c *replicaCommand) (more bool) {
 func (e *replicaEndpoint) membership() bson.D {
 	s, m := e.client.set, e.member
 	answer := bson.D{
-		{Key: "setName", Value: "rs0"}, {Key: "setVersion", Value: 1},
+		{Key: "setName", Value: s.name}, {Key: "setVersion", Value: 1},
 		{Key: "hosts", Value: e.client.addresses()}, {Key: "me", Value: e.address},
 		{Key: "secondary", Value: !m.primary}, {Key: "topologyVersion", Value: m.topologyVersion()},
 	}

@@ -2,6 +2,7 @@ package mongotest
 
 import (
 	"context"
+	random "crypto/rand"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -27,7 +28,10 @@ import (
 type ReplicaSet struct {
 	Timing ReplicaTiming
 
-	t       testing.TB
+	t testing.TB
+	// name is no other set's: the port of a member that is down may get another set's member,
+	// which a driver then leaves alone.
+	name    string
 	open    ListenFunc
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -108,7 +112,7 @@ func StartReplicaSetOn(t testing.TB, members int, timing ReplicaTiming, listen L
 		timing.Precision = 10 * time.Millisecond
 	}
 	s := &ReplicaSet{
-		Timing: timing, t: t, open: listen, rng: rand.New(rand.NewPCG(timing.Seed, uint64(members))),
+		Timing: timing, t: t, name: "rs-" + random.Text(), open: listen, rng: rand.New(rand.NewPCG(timing.Seed, uint64(members))),
 		cut: map[[2]int]bool{}, changed: make(chan struct{}),
 		stats: ReplicaStats{Commands: map[string]int{}, ConcernErrors: map[int32]int{}},
 	}
