@@ -226,7 +226,7 @@ func (s *side) named(number int, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: s.of(number), Name: name}
 }
 
-// orderID returns the id of a Poll, of which the database has one only.
+// orderID returns the id of a Poll. No other Poll in the database has it.
 func orderID(number int) string { return fmt.Sprintf("order-%d", number) }
 
 func orderPoll(meta metav1.ObjectMeta, number int) *v1alpha1.Poll {
@@ -241,7 +241,7 @@ func smallExtension(meta metav1.ObjectMeta) *v1alpha1.Extension {
 	return e
 }
 
-// smallBackend returns a Backend of one pod, of which a node has room for many.
+// smallBackend returns a Backend of one pod. A node has room for many of them.
 func smallBackend(meta metav1.ObjectMeta, secret, host string) *v1alpha1.Backend {
 	none := &v1alpha1.Service{Disabled: true}
 	b := &v1alpha1.Backend{ObjectMeta: meta, Spec: v1alpha1.BackendSpec{

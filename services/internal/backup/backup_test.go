@@ -42,6 +42,23 @@ func storeOf(t *testing.T, extensions ...string) *storetest.Memory {
 	return m
 }
 
+// damagedStore returns a store with a sound extension and one whose log is damaged.
+func damagedStore(t *testing.T) *storetest.Memory {
+	t.Helper()
+	damaged := storeOf(t, "a", "quiz")
+	for chunk, err := range damaged.Chunks(t.Context(), voting.Poll{Environment: "production", Extension: "quiz", Channel: "1", ID: "p"}.Stream(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := chunk.Sum()
+		chunk.Prev[0]++
+		if err := damaged.Replace(t.Context(), chunk, sum); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return damaged
+}
+
 func mustOpen(t *testing.T, location string) backup.Storage {
 	t.Helper()
 	storage, err := backup.OpenStorage(location)
@@ -169,17 +186,7 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 func TestCreateFails(t *testing.T) {
 	folder := t.TempDir()
 	mustCreate(t, storeOf(t, "quiz"), folder, begin)
-	damaged := storeOf(t, "a", "quiz")
-	for chunk, err := range damaged.Chunks(t.Context(), voting.Poll{Environment: "production", Extension: "quiz", Channel: "1", ID: "p"}.Stream(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := chunk.Sum()
-		chunk.Prev[0]++
-		if err := damaged.Replace(t.Context(), chunk, before); err != nil {
-			t.Fatal(err)
-		}
-	}
+	damaged := damagedStore(t)
 	for name, c := range map[string]struct {
 		store transfer.Source
 		at    time.Time

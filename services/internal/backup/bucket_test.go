@@ -18,7 +18,6 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/transfer"
-	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
 // locations are new storages of each kind.
@@ -102,17 +101,7 @@ func TestCreateInBucketFails(t *testing.T) {
 	location, objects := newBucket(t)
 	mustCreate(t, storeOf(t, "quiz"), location, begin)
 	before := keysOf(t, objects)
-	damaged := storeOf(t, "a", "quiz")
-	for chunk, err := range damaged.Chunks(t.Context(), voting.Poll{Environment: "production", Extension: "quiz", Channel: "1", ID: "p"}.Stream(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum := chunk.Sum()
-		chunk.Prev[0]++
-		if err := damaged.Replace(t.Context(), chunk, sum); err != nil {
-			t.Fatal(err)
-		}
-	}
+	damaged := damagedStore(t)
 	for name, c := range map[string]struct {
 		store transfer.Source
 		at    time.Time

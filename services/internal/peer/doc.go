@@ -17,8 +17,8 @@
 // with an HTTP upgrade, by which the other refuses another version of the requests, and
 // carries numbered frames from then on: many requests are under way, what waits leaves in
 // one write, and an answer comes in parts. While requests are under way each tick asks for
-// a sign of life, one for the whole connection. When it breaks, a request of which nothing
-// was written was not sent ([stream.ErrNotSent]), and the outcome of any other is unknown.
+// a sign of life, one for the whole connection. When it breaks, the requests that it has not
+// begun to write were not sent ([stream.ErrNotSent]); the outcome of all others is unknown.
 //
 // Processes that may write to the database are trusted, no others: a process makes a
 // key when it starts and registers its certificate's digest, and both ends of a

@@ -64,7 +64,7 @@ func appendFrame(buf []byte, kind byte, number uint64, rest ...[]byte) []byte {
 	return buf
 }
 
-// readFrame reads a frame. take is told its size before there is memory for it.
+// readFrame reads a frame. It calls take with the size before it allocates memory.
 func readFrame(r *bufio.Reader, take func(size int) error) (frame, error) {
 	var size [4]byte
 	if _, err := io.ReadFull(r, size[:]); err != nil {

@@ -31,8 +31,8 @@ func ask(ctx context.Context, c *clientConn, request string) <-chan error {
 	return ended
 }
 
-// When a connection breaks, a request that waited for the one before it to be written was
-// not sent, and of that one nobody knows.
+// When a connection breaks while it writes a request, the outcome of that request is unknown,
+// and the one behind it was not sent.
 func TestBrokenConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, member := pipeTo()

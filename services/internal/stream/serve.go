@@ -28,7 +28,7 @@ func (e *Engine[S, C, E, R]) Serve(ctx context.Context, request []byte, answer f
 			part = e.appendAnswer(part, i, running[i].call, running[i].finish(ctx))
 			running[i].ended = true
 		}
-		if left -= len(places); len(places) == 0 { // nobody waits for an answer
+		if left -= len(places); len(places) == 0 { // the sender waits no longer
 			break
 		}
 		answer(part)
