@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"runtime"
 	"sync"
 	"syscall"
 	"testing"
@@ -56,7 +57,8 @@ func (f *fleet) boot(i int) *process {
 	return p
 }
 
-// any returns the replica in a place, or the next one if that place is empty.
+// any returns the replica in a place, or the next one if that place is empty. Where none is
+// left, the test fails, and the goroutine that asks ends.
 func (f *fleet) any(place int) *process {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -65,6 +67,8 @@ func (f *fleet) any(place int) *process {
 			return p
 		}
 	}
+	f.t.Error("no replica is left")
+	runtime.Goexit()
 	return nil
 }
 

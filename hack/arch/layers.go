@@ -21,9 +21,10 @@ services/internal/exactjson |                                                   
 services/internal/key       |                                                                                |
 services/internal/wire      |                                                                                |
 services/internal/batch     |                                                                                |
+services/internal/batchtrace | fault                                                                         |
 services/internal/once      | fault                                                                          |
-services/internal/stream    | batch exactjson fault once wire                                                     | storetest mongostore mongotest
-services/internal/document  | batch exactjson fault once                                                          | storetest
+services/internal/stream    | batch batchtrace exactjson fault once wire                                                     | storetest mongostore mongotest
+services/internal/document  | batch batchtrace exactjson fault once                                                          | storetest
 services/internal/storetest | fault once stream document wire                                                       |
 services/internal/pebblestore | fault batch once stream document wire                                             | storetest
 services/internal/peer      | stream wire                                                                    |
@@ -55,7 +56,7 @@ services/internal/httpapi   | tracing exactjson budget fault once quota domains 
 services/internal/ceiling   | fault domains once stream document tenant telemetry httpapi                         |
 services/internal/admin     | exactjson fault key stream document tenant state purchase sink                         | domains storetest transfer pebblestore
 services/internal/gamelink  | budget exactjson fault event live tenant httpapi pairing purchase match sandbox | domains storetest stream document
-services/internal/app       | tracing gamelink budget filewatch fault key quota domains stream document tenant telemetry event live sink page httpapi ceiling pebblestore mongostore peer admin | mongotest simnet
+services/internal/app       | tracing batchtrace gamelink budget filewatch fault key quota domains stream document tenant telemetry event live sink page httpapi ceiling pebblestore mongostore peer admin | mongotest simnet
 services/internal/cli       | tracing client stream tenant sandbox telemetry sink transfer backup admin app                 |
 services                    | cli                                                                            | domains stream document tenant admin transfer pebblestore mongostore storetest mongotest faultproxy sinktest overlay
 services/votingtest         | voting stream tenant telemetry httpapi pebblestore                               |
@@ -87,12 +88,13 @@ hack/child                  |                                                   
 hack/processor              |                                                                                |
 hack/abuse                  | overlay child processor                                                        |
 hack/defects                | overlay                                                                        |
-hack/bench                  | child                                                                          |
+hack/bench                  | overlay child                                                                  |
 hack/chart                  |                                                                                |
 hack/cluster                | assets                                                                         |
 hack/cluster/pause          |                                                                                |
 hack/e2e                    |                                                                                | v1alpha1 processor
 hack/e2e/kill               |                                                                                |
+hack/e2e/clock              | overlay                                                                        |
 hack/scale                  | v1alpha1 assets                                                                |
 `
 
@@ -112,10 +114,10 @@ sigs.k8s.io/yaml                 | tenant cli registry testcluster chart
 github.com/spf13                 | cli operator scale cluster
 github.com/cockroachdb/pebble/v2 | pebblestore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
-go.opentelemetry.io              | tracing httpapi stream app
+go.opentelemetry.io              | tracing batchtrace httpapi stream app
 os/exec                          | mongotest child bench abuse defects scale assets cluster
 database/sql                     |
-os                               | tenant backup pebblestore mongotest mongoset simnet services cli child bench abuse processor overlay defects scale arch language words envtest assets testcluster operator cluster pause chart kill
+os                               | tenant backup pebblestore mongotest mongoset simnet services cli child bench abuse processor overlay defects scale arch language words envtest assets testcluster operator cluster pause chart kill clock
 testing                          | storetest mongotest mongoset sinktest
 `
 

@@ -12,7 +12,7 @@ import (
 // no message that the program does not log.
 func TestMetricsAndLogsPage(t *testing.T) {
 	page := readFile(t, "../../services/docs/metrics-and-logs.md")
-	listed := map[string]string{}
+	listed, exported := map[string]string{}, map[string]bool{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(acclaim_[a-z_]+)` \\| \\w+ \\| ([^|]*)\\|").FindAllStringSubmatch(page, -1) {
 		listed[row[1]] = strings.NewReplacer("`", "", " ", "").Replace(row[2])
 	}
@@ -22,10 +22,13 @@ func TestMetricsAndLogsPage(t *testing.T) {
 			if got, ok := listed[name]; !ok || got != labels {
 				t.Errorf("metric %s is listed as %q: %v, want labels %q", name, got, ok, labels)
 			}
-			delete(listed, name)
+			exported[name] = true // by the other program perhaps, too
 		}
 	}
 	for name := range listed {
+		if exported[name] {
+			continue
+		}
 		t.Errorf("the page lists %s, which no process exports", name)
 	}
 	logs := page[strings.Index(page, "## Logs"):]

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -89,7 +90,7 @@ func (b *bench) measureLive(ctx context.Context) (r *liveReport, err error) {
 	if err := b.measureLoad(ctx, p, credentials[:loadListeners], r); err != nil {
 		return nil, err
 	}
-	r.Here, err = b.measureDelay(ctx, p, p, "here", 0, delayRounds, delayRounds)
+	r.Here, err = b.measureDelay(ctx, p, p, "here", 0, delayRounds, delayRounds, 0)
 	return r, err
 }
 
@@ -192,8 +193,9 @@ func (b *bench) heardBy(ctx context.Context, p *program, credentials []string, f
 
 // measureDelay measures the time from a vote through one program until its update
 // arrives through another: of the votes numbered from first until end, in some polls in
-// turns.
-func (b *bench) measureDelay(ctx context.Context, votes, hears *program, prefix string, first, end, polls int) (delaySample, error) {
+// turns. Each vote waits for a random time, up to pause, so that it comes at any moment of
+// what the programs do at intervals.
+func (b *bench) measureDelay(ctx context.Context, votes, hears *program, prefix string, first, end, polls int, pause time.Duration) (delaySample, error) {
 	viewer, err := viewerCredential(0)
 	if err != nil {
 		return delaySample{}, err
@@ -203,8 +205,11 @@ func (b *bench) measureDelay(ctx context.Context, votes, hears *program, prefix 
 		return delaySample{}, err
 	}
 	defer a.close()
-	latency := newHistogram()
+	latency, rng := newHistogram(), rand.New(rand.NewPCG(1, 2))
 	for n := first; n < end; n++ {
+		if pause > 0 {
+			<-time.After(time.Duration(rng.Int64N(int64(pause))))
+		}
 		start := time.Now()
 		if err := votes.client.post(ctx, viewer, fmt.Sprintf("vote?id=%s-%d", prefix, n%polls), fmt.Sprintf(`{"value":%d}`, 1+n/polls%2)); err != nil {
 			return delaySample{}, err
@@ -246,7 +251,7 @@ func (b *bench) measureLiveReplicas(ctx context.Context, r *liveReport) (err err
 	if err != nil {
 		return err
 	}
-	there, err := b.measureDelay(ctx, l.programs[0], l.programs[1], "there", 0, delayRounds, delayRounds)
+	there, err := b.measureDelay(ctx, l.programs[0], l.programs[1], "there", 0, delayRounds, delayRounds, 0)
 	if err != nil {
 		return err
 	}

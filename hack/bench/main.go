@@ -71,7 +71,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 func parseOptions(args []string, stderr io.Writer) (benchOptions, error) {
 	o := benchOptions{progress: stderr}
-	names := []string{updatesCase, gamesCase}
+	names := []string{updatesCase, shardedUpdatesCase, gamesCase}
 	for _, c := range cases() {
 		names = append(names, c.name)
 	}

@@ -76,6 +76,11 @@ func (b *bench) measureWatching(ctx context.Context, r *report) (err error) {
 			return fmt.Errorf("updates: %w", err)
 		}
 	}
+	if slices.Contains(b.cases, shardedUpdatesCase) {
+		if r.ShardedUpdates, err = b.measureShardedUpdates(ctx); err != nil {
+			return fmt.Errorf("updates on a sharded cluster: %w", err)
+		}
+	}
 	if slices.Contains(b.cases, gamesCase) {
 		if r.Games, err = b.measureGameLoads(ctx); err != nil {
 			return fmt.Errorf("games: %w", err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,11 @@ type replicaLayout struct {
 	// processors limits the processors of each replica, 0 for no limit.
 	processors int
 	flags      []string
-	programs   []*program
+	binary     string // empty: that of the bench
+	// listens makes the last program one of the service state, which serves events and owns no
+	// poll: its updates are of votes that another program has stored.
+	listens  bool
+	programs []*program
 }
 
 func layouts() []*replicaLayout {
@@ -183,7 +188,11 @@ func (b *bench) launchReplicas(ctx context.Context, db *benchDatabase, l *replic
 	}
 	for i := range l.replicas {
 		data := filepath.Join(b.dir, fmt.Sprint(l.name, i))
-		p, err := startProcess(ctx, env, b.binary, "serve", b.registry, data, append([]string{"--mongodb-uri", uri}, l.flags...)...)
+		command := "serve"
+		if l.listens && i == l.replicas-1 {
+			command = "state"
+		}
+		p, err := startProcess(ctx, env, cmp.Or(l.binary, b.binary), command, b.registry, data, append([]string{"--mongodb-uri", uri}, l.flags...)...)
 		if err != nil {
 			return err
 		}

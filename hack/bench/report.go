@@ -25,8 +25,10 @@ type report struct {
 	Listing    *listingReport  `json:"listing,omitempty"`
 	Live       *liveReport     `json:"live,omitempty"`
 	Updates    []updatesResult `json:"updates,omitempty"`
-	Games      []gamesResult   `json:"games,omitempty"`
-	Poll       *pollReport     `json:"poll,omitempty"`
+	// ShardedUpdates compares updates without and with the change stream of a cluster.
+	ShardedUpdates *shardedUpdates `json:"shardedUpdates,omitempty"`
+	Games          []gamesResult   `json:"games,omitempty"`
+	Poll           *pollReport     `json:"poll,omitempty"`
 }
 
 // machineInfo describes the machine, on which absolute figures depend.
@@ -139,6 +141,9 @@ func (r report) writeTable(w io.Writer) error {
 		r.Live.write(&b)
 	}
 	writeUpdates(&b, r.Updates)
+	if r.ShardedUpdates != nil {
+		r.ShardedUpdates.write(&b)
+	}
 	writeGames(&b, r.Games)
 	if r.Listing != nil {
 		r.Listing.write(&b)

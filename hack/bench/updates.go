@@ -45,17 +45,17 @@ func (b *bench) updatesOver(ctx context.Context, name string, args ...string) (r
 	if err != nil {
 		return r, err
 	}
-	l := &replicaLayout{name: "updates", label: name, replicas: 2}
+	l := &replicaLayout{name: "updates", label: name, replicas: 2, listens: true}
 	defer func() { err = errors.Join(err, l.stop(), db.close(context.WithoutCancel(ctx), l.name)) }()
 	if err := b.launchReplicas(ctx, db, l); err != nil {
 		return r, err
 	}
 	b.logf("updates    %d votes in %d polls over a %s", updatedPolls*updatesOfPoll, updatedPolls, name)
 	r.Database = name
-	if r.First, err = b.measureDelay(ctx, l.programs[0], l.programs[1], "updates", 0, updatedPolls, updatedPolls); err != nil {
+	if r.First, err = b.measureDelay(ctx, l.programs[0], l.programs[1], "updates", 0, updatedPolls, updatedPolls, 0); err != nil {
 		return r, err
 	}
-	r.Later, err = b.measureDelay(ctx, l.programs[0], l.programs[1], "updates", updatedPolls, updatedPolls*updatesOfPoll, updatedPolls)
+	r.Later, err = b.measureDelay(ctx, l.programs[0], l.programs[1], "updates", updatedPolls, updatedPolls*updatesOfPoll, updatedPolls, 0)
 	return r, err
 }
 

@@ -82,6 +82,9 @@ func streamDefects() []defectCase {
 		{"a slow stream holds up the others of its request", []codeEdit{
 			{streamFolder, "Engine.Serve", "places := takeFinished(ctx, finished, left)", "places := takeFinished(ctx, finished, left)\n\t\tfor len(places) < left {\n\t\t\tplaces = append(places, <-finished)\n\t\t}"},
 		}, streamFolder, "TestSlowStreamHoldsNoneOfItsRequest"},
+		{"requests that hold only hung streams hold up all others", []codeEdit{
+			{streamFolder, "countedFor", "100 * time.Millisecond", "time.Hour"},
+		}, streamFolder, "TestHungStreamsHoldNoOthers"},
 		{"an erasure sets the number of a poll's deletions to 0", []codeEdit{
 			{votingFolder, "pollRules.Rename", "resets: s.resets", "resets: 0"},
 		}, votingFolder, "TestRedactedHistoriesAddUpToTheSame"},

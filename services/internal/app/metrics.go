@@ -6,6 +6,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/budget"
 	"github.com/acclaim-dev/acclaim/services/internal/gamelink"
 	"github.com/acclaim-dev/acclaim/services/internal/live"
+	"github.com/acclaim-dev/acclaim/services/internal/peer"
 	"github.com/acclaim-dev/acclaim/services/internal/quota"
 	"github.com/acclaim-dev/acclaim/services/internal/sink"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
@@ -83,15 +84,26 @@ func registerStreams(m *telemetry.Metrics, domain string, stats func() stream.St
 	})
 }
 
-// registerPeers registers how many processes are members and how many of them cannot
-// be reached.
-func registerPeers(m *telemetry.Metrics, count func() (alive, unreachable int)) {
+// registerPeers registers how many processes are members, how many of them cannot be
+// reached, and the requests between this process and the others.
+func registerPeers(m *telemetry.Metrics, count func() (alive, unreachable int), traffic func() (sent, received peer.Traffic)) {
 	m.Register("acclaim_peers_", func() []telemetry.Sample {
 		alive, unreachable := count()
-		return []telemetry.Sample{
+		samples := []telemetry.Sample{
 			telemetry.Gauge("alive", "Processes that share the database, including this one.", alive),
 			telemetry.Gauge("unreachable", "Live processes that this one cannot reach.", unreachable),
 		}
+		sent, received := traffic()
+		for direction, t := range map[string]peer.Traffic{"sent": sent, "received": received} {
+			for _, sample := range []telemetry.Sample{
+				telemetry.Gauge("requests_under_way", "Requests between processes without a complete answer.", t.Requests),
+				telemetry.Gauge("request_bytes_under_way", "Bytes of the requests between processes without a complete answer.", t.Bytes),
+				telemetry.Counter("requests_refused_total", "Requests between processes refused at the bound of their connection.", t.Refused),
+			} {
+				samples = append(samples, sample.With("direction", direction))
+			}
+		}
+		return samples
 	})
 }
 

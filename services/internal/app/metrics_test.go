@@ -17,6 +17,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/admin"
 	"github.com/acclaim-dev/acclaim/services/internal/budget"
 	"github.com/acclaim-dev/acclaim/services/internal/live"
+	"github.com/acclaim-dev/acclaim/services/internal/peer"
 	"github.com/acclaim-dev/acclaim/services/internal/quota"
 	"github.com/acclaim-dev/acclaim/services/internal/sink"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
@@ -34,7 +35,7 @@ func TestMetrics(t *testing.T) {
 	registerTracing(m, func() tracing.Stats { return tracing.Stats{} })
 	registerBudgets(m, map[string]func() budget.Stats{"pages": func() budget.Stats { return budget.Stats{} }})
 	registerStreams(m, "voting", func() stream.Stats { return stream.Stats{} })
-	registerPeers(m, func() (alive, unreachable int) { return 1, 0 })
+	registerPeers(m, func() (alive, unreachable int) { return 1, 0 }, func() (sent, received peer.Traffic) { return sent, received })
 	registerQuotas(m, func() []uint64 { return make([]uint64, len(quota.Kinds())) })
 	registerRetention(m, func() admin.RetentionStats { return admin.RetentionStats{} })
 	registerDatabase(m, func() map[string]uint64 { return map[string]uint64{"insert": 1} }, func() int64 { return 0 }, func() bool { return false })

@@ -12,6 +12,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/internal/tracing"
 	"github.com/acclaim-dev/acclaim/services/internal/admin"
+	"github.com/acclaim-dev/acclaim/services/internal/batchtrace"
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/event"
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
@@ -108,6 +109,7 @@ func (s *serviceSet) openDocuments() *document.Service {
 	documents := document.NewService(s.store, s.clock, document.Options{
 		Changed: s.notifier.Notify,
 		Busy:    s.engineOptions(message.Kind, false).Busy,
+		Traces:  batchtrace.NewRecorder(s.tracing.Tracer(attribute.String("acclaim.store", "documents")), s.clock.Now, document.ErrConflict),
 	})
 	s.onClose(documents.Close)
 	return documents

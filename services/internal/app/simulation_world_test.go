@@ -124,8 +124,8 @@ func (w *simulatedWorld) startDatabase(seed uint64) {
 	if w.lateReads = seed%lateShare == 1; w.lateReads {
 		timing.Precision = -1 // a time-out of the server is answered before the driver's
 	}
-	w.database = mongotest.StartReplicaSetOn(w.t, len(w.members), timing, func(ctx context.Context, member int, address string) (net.Listener, error) {
-		return w.members[member].Listen(ctx, "tcp", address)
+	w.database = mongotest.StartReplicaSetOn(w.t, len(w.members), timing, func(ctx context.Context, member int) (net.Listener, error) {
+		return w.members[member].Listen(ctx, "tcp", "127.0.0.1:0")
 	})
 	if w.lateReads {
 		w.database.IgnoreLinearizable()

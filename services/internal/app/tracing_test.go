@@ -94,16 +94,22 @@ func spansOf(t *testing.T, id trace.TraceID, replicas ...*replica) (all []replic
 // the id of the trace.
 func (r *replica) traceVote(t *testing.T, poll, voter string) trace.TraceID {
 	t.Helper()
+	return r.tracePost(t, "/vote?id="+poll, `{"value":1}`, sandbox.Grant{Role: "viewer", OpaqueID: voter})
+}
+
+// tracePost posts a body to a replica as part of a sampled trace of the client's, and returns
+// the id of the trace.
+func (r *replica) tracePost(t *testing.T, path, body string, grant sandbox.Grant) trace.TraceID {
+	t.Helper()
 	var id trace.TraceID
 	_, _ = rand.Read(id[:])
-	body := strings.NewReader(`{"value":1}`)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.PublicAddress().String()+"/v1/vote?id="+poll, body)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.PublicAddress().String()+"/v1"+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	extension, _ := r.Registry().ByClientID(sampleClient)
 	secret, _ := extension.SigningSecret(tenant.Production, time.Now())
-	grant := sandbox.Grant{ExtensionID: sampleClient, Stage: "production", Role: "viewer", ChannelID: "1", OpaqueID: voter}
+	grant.ExtensionID, grant.Stage, grant.ChannelID = sampleClient, "production", "1"
 	token, err := sandbox.IssueToken(grant, secret.Value, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -115,8 +121,8 @@ func (r *replica) traceVote(t *testing.T, poll, voter string) trace.TraceID {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		t.Fatalf("the vote is answered with %s", response.Status)
+	if response.StatusCode >= http.StatusMultipleChoices {
+		t.Fatalf("%s is answered with %s", path, response.Status)
 	}
 	return id
 }
@@ -182,6 +188,24 @@ func TestTraceOfForwardedVote(t *testing.T) {
 	checkExemplar(t, a, spans[0].SpanContext.TraceID())
 	if *update {
 		drawTrace(t, "../../docs/forwarded-vote.svg", spans)
+	}
+}
+
+// The trace of a request that changes a document shows the steps of the change.
+func TestTraceOfDocument(t *testing.T) {
+	r := openReplica(t, "replica", mongotest.Start(t), map[string]string{"ACCLAIM_TRACE_PARENTS": "continue"})
+	id := r.tracePost(t, "/channel_state", `{"score":1}`, sandbox.Grant{Role: "broadcaster", OpaqueID: "U-first"})
+	want := []string{"POST /channel_state", "queue", "read", "decide", "write"}
+	var got []string
+	for until := time.Now().Add(spansWait); time.Now().Before(until) && len(got) < len(want); { // those of a batch end after its answers
+		got = nil
+		for _, s := range spansOf(t, id, r) {
+			got = append(got, s.Name)
+			checkPrivacy(t, s)
+		}
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("spans (-want +got):\n%s", diff)
 	}
 }
 

@@ -249,6 +249,7 @@ func TestOpenRefuses(t *testing.T) {
 		"missing":    {remove(file), "", transfer.ErrBadFile, "no such file"},
 		"no sums":    {remove(sums), "", transfer.ErrBadFile, "no such file"},
 		"empty sums": {rewrite(sums, func([]byte) []byte { return nil }), "", transfer.ErrBadFile, "is empty"},
+		"endless":    {rewrite(sums, func([]byte) []byte { return bytes.Repeat([]byte("x"), 16<<20+1) }), "", transfer.ErrBadFile, "larger than 16777216 bytes"},
 		"other file": {rewrite(sums, func(b []byte) []byte { return append(b, "00  ../../x.jsonl.gz\n"...) }), "", transfer.ErrBadFile, "x.jsonl.gz"},
 		"not a sum":  {rewrite(sums, func([]byte) []byte { return []byte("nonsense\n") }), "", transfer.ErrBadFile, "nonsense"},
 		"other name": {func(*testing.T, string) {}, "20261124T031700Z", backup.ErrNoBackup, "20261123T031700Z"},

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
 const (
@@ -34,9 +33,7 @@ type bucket struct {
 
 // openBucket returns the storage at BUCKET/PREFIX. Endpoint, region and credentials are
 // those of the environment variables that the tools of AWS read: AWS_ENDPOINT_URL_S3 or
-// AWS_ENDPOINT_URL, AWS_REGION or AWS_DEFAULT_REGION, and AWS_ACCESS_KEY_ID with
-// AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, a credentials file, or the role of the pod or
-// the machine.
+// AWS_ENDPOINT_URL, AWS_REGION or AWS_DEFAULT_REGION, and those of [newCredentials].
 func openBucket(location string) (*bucket, error) {
 	name, prefix, _ := strings.Cut(location, "/")
 	if prefix = strings.Trim(prefix, "/"); prefix != "" {
@@ -52,7 +49,7 @@ func openBucket(location string) (*bucket, error) {
 	client, err := minio.New(endpoint.Host, &minio.Options{
 		Secure: endpoint.Scheme == "https",
 		Region: cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION")),
-		Creds:  credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{}}),
+		Creds:  newCredentials(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the object storage at %s: %w", endpoint.Host, err)

@@ -101,13 +101,20 @@ func (*Backup) badFile(err error) error {
 	return err
 }
 
+// maxSums limits the checksums of a backup, in bytes: they are held in memory, with a line for
+// each extension.
+const maxSums = 16 << 20
+
 func (b *Backup) readSums(ctx context.Context) (string, error) {
 	file, err := b.storage.Open(ctx, b.Name, sumsFile)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	sums, err := io.ReadAll(file)
+	sums, err := io.ReadAll(io.LimitReader(file, maxSums+1))
+	if err == nil && len(sums) > maxSums {
+		err = fmt.Errorf("%w: %s of %s is larger than %d bytes", transfer.ErrBadFile, sumsFile, b.Name, maxSums)
+	}
 	return string(sums), err
 }
 

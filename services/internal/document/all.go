@@ -40,13 +40,18 @@ func (s *Service) EditAll(ctx context.Context, edits []Edit) error {
 		return err
 	}
 	defer s.callers.Add(-1)
+	call := s.options.Traces.NewCall(ctx)
+	s.options.Traces.NoteQueued(call)
 	release, err := s.acquireTurns(ctx, sorted)
 	if err != nil {
 		return err
 	}
 	defer release()
-	return s.retryConflicts(ctx, func() error {
+	trace := s.beginTrace(call)
+	defer trace.Record(call)
+	return s.retryConflicts(ctx, trace, func() error {
 		documents, err := s.readDocuments(ctx, keys)
+		trace.EndStep(stepRead, err)
 		if err != nil {
 			return err
 		}
@@ -54,11 +59,12 @@ func (s *Service) EditAll(ctx context.Context, edits []Edit) error {
 			return err
 		}
 		writes, err := s.evaluateAll(ctx, documents, edits)
+		trace.EndStep(stepDecide, nil)
 		if err != nil {
 			return err
 		}
 		// From here on the write continues even if the caller's context ends.
-		return s.putWrites(s.ctx, writes)
+		return s.putWrites(s.ctx, trace, 1, writes)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/acclaim-dev/acclaim/services/internal/batch"
+	"github.com/acclaim-dev/acclaim/services/internal/batchtrace"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
@@ -25,6 +26,7 @@ type editQueue struct {
 // set when its item is finished.
 type editRequest struct {
 	edit     Edit
+	call     *batchtrace.Call // nil: not sampled
 	document Document
 	err      error
 }

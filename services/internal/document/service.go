@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/batch"
+	"github.com/acclaim-dev/acclaim/services/internal/batchtrace"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
@@ -37,6 +38,10 @@ type Options struct {
 	// one time may take together; 0 is 64 MiB. A patch that alone takes more is
 	// fault.TooLarge.
 	EvaluationBytes int64
+
+	// Traces makes the spans of reads and edits whose context has a sampled span; none are
+	// made when nil.
+	Traces *batchtrace.Recorder
 
 	tuning internalLimits
 }
@@ -104,7 +109,12 @@ func (s *Service) Get(ctx context.Context, keys ...string) ([]Document, error) {
 		return nil, err
 	}
 	defer s.callers.Add(-1)
-	return s.readDocuments(ctx, keys)
+	call := s.options.Traces.NewCall(ctx)
+	trace := s.beginTrace(call)
+	documents, err := s.readDocuments(ctx, keys)
+	trace.EndStep(stepRead, err)
+	trace.Record(call)
+	return documents, err
 }
 
 // readDocuments reads documents unless the store is busy.
@@ -146,7 +156,8 @@ func (s *Service) Edit(ctx context.Context, edit Edit) (Document, error) {
 		return Document{}, err
 	}
 	defer s.leaveQueue(l)
-	item := batch.NewItem(&editRequest{edit: edit})
+	item := batch.NewItem(&editRequest{edit: edit, call: s.options.Traces.NewCall(ctx)})
+	s.options.Traces.NoteQueued(item.Value.call)
 	if l.queue.Push(item) {
 		s.startWorker(l)
 	}

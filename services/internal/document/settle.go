@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/services/internal/batchtrace"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
@@ -18,17 +19,21 @@ const (
 )
 
 // putWrites is Store.Put with an outcome that is known: nil, ErrConflict or a fault,
-// and only a fault of kind fault.Uncertain leaves it open after all.
-func (s *Service) putWrites(ctx context.Context, writes []Write) error {
+// and only a fault of kind fault.Uncertain leaves it open after all. The writes serve a
+// number of calls.
+func (s *Service) putWrites(ctx context.Context, trace *batchtrace.Batch, calls int, writes []Write) error {
 	err := s.store.Put(ctx, writes...)
+	trace.EndStep(stepWrite, err).Describe(calls, len(writes), sizeOf(writes))
 	settling, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
 	switch {
 	case err == nil || errors.Is(err, ErrConflict) || fault.NothingStored(err):
 	case errors.Is(err, ErrIncomplete):
 		err = s.completeWrites(settling, writes, err)
+		trace.EndStep(stepSettle, err)
 	default:
 		err = s.settleWrites(settling, writes, err)
+		trace.EndStep(stepSettle, err)
 	}
 	if err == nil {
 		for _, w := range writes {

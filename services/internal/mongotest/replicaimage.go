@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -14,6 +15,7 @@ import (
 type replicaEntry struct {
 	id     uint64 // unique among all members
 	term   int64  // of the primary that made it
+	made   time.Time
 	writes []replicaWrite
 	// statement is the retryable write or the transaction that made it. So the record of
 	// executed statements is replicated with the log (session_catalog_mongod.cpp: oplog

@@ -184,7 +184,7 @@ func (m *replicaMember) timeAt(length int) bson.Timestamp {
 // appendEntry appends an entry of a primary and executes it locally. s.mu is held.
 func (s *ReplicaSet) appendEntry(m *replicaMember, e replicaEntry) {
 	s.entries++
-	e.id, e.term = s.entries, m.term
+	e.id, e.term, e.made = s.entries, m.term, time.Now()
 	m.log = append(m.log, e)
 	m.local.apply(&e)
 	if s.Timing.OneWay == 0 {

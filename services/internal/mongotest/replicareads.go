@@ -144,13 +144,18 @@ func (c *replicaCommand) openStream(how bson.Raw) bson.D {
 	if after, err := how.LookupErr("resumeAfter", "after"); err == nil {
 		next = int(after.AsInt64())
 	}
+	c.set.streams = append(c.set.streams, &changeCursor{member: c.member, collections: c.watchedCollections(), next: next})
+	return c.events(len(c.set.streams), "firstBatch", next, bson.A{})
+}
+
+// watchedCollections returns the collections that the pipeline of a change stream selects.
+func (c *replicaCommand) watchedCollections() map[string]bool {
 	names, _ := c.body.Lookup("pipeline", "1", "$match", "ns.coll", "$in").Array().Values()
 	wanted := map[string]bool{}
 	for _, n := range names {
 		wanted[c.database+"."+n.StringValue()] = true
 	}
-	c.set.streams = append(c.set.streams, &changeCursor{member: c.member, collections: wanted, next: next})
-	return c.events(len(c.set.streams), "firstBatch", next, bson.A{})
+	return wanted
 }
 
 // changeCursor is an open change stream of one member.

@@ -66,41 +66,42 @@ func (c *ReplicaClient) CutOff(member int, on bool) {
 func (s *ReplicaSet) listen(through *router) *ReplicaClient {
 	c := &ReplicaClient{set: s, router: through}
 	for _, m := range s.members {
-		e := &replicaEndpoint{client: c, member: m, address: "127.0.0.1:0", connections: map[net.Conn]struct{}{}}
-		e.open()
+		listener, err := s.open(s.ctx, m.index)
+		if err != nil {
+			s.t.Fatalf("listen for member %d: %v", m.index, err)
+		}
+		e := &replicaEndpoint{client: c, member: m, address: listener.Addr().String(), listener: listener, connections: map[net.Conn]struct{}{}}
+		s.running.Go(e.acceptAll)
 		c.endpoints = append(c.endpoints, e)
 	}
 	return c
 }
 
-// open listens, at the address of before. s.mu is held.
-func (e *replicaEndpoint) open() {
+// acceptAll serves connections until the listener is closed. Those to a killed member end
+// at once: the listener stays open, so that nothing else gets the member's port.
+func (e *replicaEndpoint) acceptAll() {
 	s := e.client.set
-	listener, err := s.open(s.ctx, e.member.index, e.address)
-	if err != nil {
-		s.t.Errorf("listen for member %d: %v", e.member.index, err)
-		return
-	}
-	e.listener, e.address = listener, listener.Addr().String()
-	s.running.Go(func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			s.mu.Lock()
-			e.connections[connection] = struct{}{}
-			s.mu.Unlock()
-			s.running.Go(func() { e.serve(connection) })
+	for {
+		connection, err := e.listener.Accept()
+		if err != nil {
+			return
 		}
-	})
+		s.mu.Lock()
+		up := e.member.up
+		if up {
+			e.connections[connection] = struct{}{}
+		}
+		s.mu.Unlock()
+		if up {
+			s.running.Go(func() { e.serve(connection) })
+		} else {
+			_ = connection.Close()
+		}
+	}
 }
 
-// close breaks all connections. s.mu is held.
-func (e *replicaEndpoint) close() {
-	if e.listener != nil {
-		_ = e.listener.Close()
-	}
+// breakConnections breaks all connections. s.mu is held.
+func (e *replicaEndpoint) breakConnections() {
 	for connection := range e.connections {
 		_ = connection.Close()
 	}

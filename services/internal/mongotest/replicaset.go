@@ -88,13 +88,13 @@ type ReplicaStats struct {
 // term 1.
 func StartReplicaSet(t testing.TB, members int, timing ReplicaTiming) *ReplicaSet {
 	t.Helper()
-	return StartReplicaSetOn(t, members, timing, func(ctx context.Context, _ int, address string) (net.Listener, error) {
-		return (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	return StartReplicaSetOn(t, members, timing, func(ctx context.Context, _ int) (net.Listener, error) {
+		return (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	})
 }
 
-// ListenFunc opens a listener of a member at an address, which has port 0 at first.
-type ListenFunc func(ctx context.Context, member int, address string) (net.Listener, error)
+// ListenFunc opens a listener of a member, at a port that nothing else uses.
+type ListenFunc func(ctx context.Context, member int) (net.Listener, error)
 
 // StartReplicaSetOn is StartReplicaSet over another network than the machine's.
 func StartReplicaSetOn(t testing.TB, members int, timing ReplicaTiming, listen ListenFunc) *ReplicaSet {
@@ -136,7 +136,8 @@ func (s *ReplicaSet) close() {
 	s.mu.Lock()
 	for _, c := range s.clients {
 		for _, e := range c.endpoints {
-			e.close()
+			_ = e.listener.Close()
+			e.breakConnections()
 		}
 	}
 	s.wake()
@@ -255,7 +256,7 @@ func (s *ReplicaSet) Kill(member int) {
 		m.up = false
 		m.stepDown()
 		for _, c := range s.clients {
-			c.endpoints[member].close()
+			c.endpoints[member].breakConnections()
 		}
 	})
 }
@@ -264,9 +265,6 @@ func (s *ReplicaSet) Kill(member int) {
 func (s *ReplicaSet) Restart(member int) {
 	s.change(member, func(m *replicaMember) {
 		m.up, m.heardPrimary = true, time.Now()
-		for _, c := range s.clients {
-			c.endpoints[member].open()
-		}
 	})
 }
 

@@ -25,6 +25,7 @@ type router struct {
 	failsBroadcasts bool
 	isStale         bool
 	participants    map[string][]*ReplicaSet // of transactions, by session and number
+	streams         []*clusterCursor
 }
 
 // codeNoPrimary is FailedToSatisfyReadPreference: a shard is away.
@@ -70,6 +71,9 @@ func (c *replicaCommand) shardKeyOf() (field string, sharded bool) {
 // executeRouted executes a command that came through a router.
 func (c *replicaCommand) executeRouted() bson.D {
 	r := c.client.router
+	if answer := c.followCluster(); answer != nil {
+		return answer
+	}
 	shards, refusal := c.targetShards()
 	if refusal != nil {
 		return refusal

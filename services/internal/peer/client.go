@@ -54,24 +54,13 @@ type exchange struct {
 	abandoned bool
 }
 
-// requestBudget limits the requests under way on a connection to a multiple of
-// requestsUnderWay and bytesUnderWay.
-type requestBudget struct{ multiple, requests, bytes int }
-
-func (b *requestBudget) take(size int) bool {
-	if b.requests >= b.multiple*requestsUnderWay || b.requests > 0 && b.bytes+size > b.multiple*bytesUnderWay {
-		return false
-	}
-	b.requests, b.bytes = b.requests+1, b.bytes+size
-	return true
-}
-
-func (b *requestBudget) give(size int) { b.requests, b.bytes = b.requests-1, b.bytes-size }
-
 // newClientConn begins to use a connection. reader may hold what the member has said already,
-// and counts its reads in heard.
-func newClientConn(conn net.Conn, reader *bufio.Reader, heard *atomic.Uint64) *clientConn {
-	c := &clientConn{conn: conn, reader: reader, heard: heard, out: newFrameWriter(conn), underWay: map[uint64]*exchange{}, held: requestBudget{multiple: 1}}
+// and counts its reads in heard. sent counts the requests of all connections.
+func newClientConn(conn net.Conn, reader *bufio.Reader, heard *atomic.Uint64, sent *trafficCounters) *clientConn {
+	c := &clientConn{
+		conn: conn, reader: reader, heard: heard, out: newFrameWriter(conn), underWay: map[uint64]*exchange{},
+		held: requestBudget{multiple: 1, total: sent},
+	}
 	c.watch = time.AfterFunc(time.Hour, c.checkLife)
 	c.watch.Stop()
 	go func() { c.fail(c.out.run()) }()
@@ -111,7 +100,7 @@ func (c *clientConn) exchangeRequest(ctx context.Context, h requestHeader, reque
 }
 
 func (c *clientConn) begin(h requestHeader, request []byte) (*exchange, error) {
-	head := h.append(nil)
+	head := h.encode()
 	x := &exchange{size: len(head) + len(request), changed: make(chan struct{}, 1)}
 	if x.size > maxMessage-16 {
 		return nil, fmt.Errorf("%w: %w: %d bytes", stream.ErrNotSent, errTooLarge, x.size)
@@ -219,7 +208,7 @@ func (c *clientConn) checkLife() {
 	case c.quiet >= int(silence/tick):
 		c.failLocked(errSilent)
 	default:
-		c.out.add(frameRequest, 0, requestHeader{}.append(nil))
+		c.out.add(frameRequest, 0, requestHeader{}.encode())
 		c.watch.Reset(tick)
 	}
 }

@@ -93,8 +93,8 @@ type requestHeader struct {
 	trace  string // a W3C traceparent, empty without one
 }
 
-func (h requestHeader) append(buf []byte) []byte {
-	return wire.AppendBytes(wire.AppendBytes(buf, h.engine), h.trace)
+func (h requestHeader) encode() []byte {
+	return wire.AppendBytes(wire.AppendBytes(nil, h.engine), h.trace)
 }
 
 func splitRequest(rest []byte) (h requestHeader, groups []byte, err error) {

@@ -19,7 +19,7 @@ import (
 func pipeTo() (*clientConn, net.Conn) {
 	here, there := net.Pipe()
 	heard := new(atomic.Uint64)
-	return newClientConn(here, bufio.NewReader(countedReader{here, heard}), heard), there
+	return newClientConn(here, bufio.NewReader(countedReader{here, heard}), heard, &trafficCounters{}), there
 }
 
 // ask sends a request in a goroutine and returns how it ends.
@@ -125,6 +125,42 @@ func TestRequestsUnderWayAreBounded(t *testing.T) {
 		if c.held.requests != 0 || c.held.bytes != 0 || len(c.out.waiting) != 0 {
 			t.Errorf("the ended connection holds %+v and %d bytes", c.held, len(c.out.waiting))
 		}
+		if got, want := c.held.total.read(), (Traffic{Refused: 1}); got != want {
+			t.Errorf("the traffic is %+v, want %+v", got, want)
+		}
+	})
+}
+
+// A member that sends more than it may loses its connection.
+func TestReceivedRequestsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &Node{engines: map[string]ServeFunc{"poll": func(ctx context.Context, _ []byte, _ func([]byte)) error {
+			<-ctx.Done()
+			return nil
+		}}}
+		here, there := net.Pipe()
+		ended := make(chan struct{})
+		go func() {
+			n.serveFrames(t.Context(), here)
+			close(ended)
+		}()
+		frame := appendFrame(nil, frameRequest, 1, requestHeader{engine: "poll"}.encode())
+		const most = 2 * requestsUnderWay
+		for range most {
+			if _, err := there.Write(frame); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if _, got := n.Traffic(); got != (Traffic{Requests: most, Bytes: int64(most * (len(frame) - 4))}) {
+			t.Errorf("%d requests are counted as %+v", most, got)
+		}
+		_, _ = there.Write(frame) // the connection ends before it is read whole
+		<-ended
+		synctest.Wait()
+		if _, got := n.Traffic(); got != (Traffic{Refused: 1}) {
+			t.Errorf("after the end: %+v, want one refused", got)
+		}
 	})
 }
 
@@ -183,7 +219,7 @@ func TestRetiredConnection(t *testing.T) {
 }
 
 func FuzzFrame(f *testing.F) {
-	f.Add(appendFrame(nil, frameRequest, 1, requestHeader{engine: "poll", trace: "00-1-2-03"}.append(nil), []byte("groups")))
+	f.Add(appendFrame(nil, frameRequest, 1, requestHeader{engine: "poll", trace: "00-1-2-03"}.encode(), []byte("groups")))
 	f.Add(appendFrame(nil, frameEnd, 300))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		read, err := readFrame(bufio.NewReader(bytes.NewReader(data)), func(size int) error {

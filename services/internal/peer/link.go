@@ -41,7 +41,8 @@ type memberLink struct {
 	member Member
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	tls    *tls.Config
-	wire   string // version
+	wire   string           // version
+	sent   *trafficCounters // of all links
 	log    *slog.Logger
 	// connecting lets callers share the attempt to connect, and conn is its last success.
 	connecting singleflight.Group
@@ -59,7 +60,7 @@ type memberLink struct {
 
 func newLink(n *Node, m Member) *memberLink {
 	return &memberLink{
-		member: m, wake: n.wake, wire: n.wire, log: n.config.Logger, dial: n.config.Dial,
+		member: m, wake: n.wake, wire: n.wire, sent: &n.sent, log: n.config.Logger, dial: n.config.Dial,
 		tls: n.identity.tlsConfig(func(digest []byte) bool { return bytes.Equal(digest, m.Digest) }),
 	}
 }
@@ -192,7 +193,7 @@ func (l *memberLink) open(ctx context.Context) (*clientConn, error) {
 		closeConn(conn)
 		return nil, err
 	}
-	return newClientConn(conn, reader, heard), nil
+	return newClientConn(conn, reader, heard, l.sent), nil
 }
 
 func (l *memberLink) dialSoon(ctx context.Context) (net.Conn, error) {

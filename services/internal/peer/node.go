@@ -45,6 +45,8 @@ type Node struct {
 	self     Member
 	view     atomic.Pointer[memberView]
 	left     atomic.Bool
+	// sent and received count requests of all connections.
+	sent, received trafficCounters
 	// refreshLimiter bounds how often an unknown certificate makes the node read the
 	// membership at once.
 	refreshLimiter *rate.Limiter

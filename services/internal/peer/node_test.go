@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -53,12 +54,12 @@ const kind = "poll"
 
 // start returns a node in whose place engine answers, and that serves streams
 // with the given prefixes.
-func start(t *testing.T, r *registry, engine peer.ServeFunc, serves ...string) *peer.Node {
+func start(t testing.TB, r *registry, engine peer.ServeFunc, serves ...string) *peer.Node {
 	t.Helper()
 	return startAt(t, r, listen(t), "", engine, serves...)
 }
 
-func listen(t *testing.T) net.Listener {
+func listen(t testing.TB) net.Listener {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -67,14 +68,14 @@ func listen(t *testing.T) net.Listener {
 	return listener
 }
 
-func startAt(t *testing.T, r *registry, listener net.Listener, advertise string, engine peer.ServeFunc, serves ...string) *peer.Node {
+func startAt(t testing.TB, r *registry, listener net.Listener, advertise string, engine peer.ServeFunc, serves ...string) *peer.Node {
 	t.Helper()
 	n := newNode(t, r, listener, advertise, engine, serves...)
 	run(t.Context(), t, n)
 	return n
 }
 
-func newNode(t *testing.T, r *registry, listener net.Listener, advertise string, engine peer.ServeFunc, serves ...string) *peer.Node {
+func newNode(t testing.TB, r *registry, listener net.Listener, advertise string, engine peer.ServeFunc, serves ...string) *peer.Node {
 	t.Helper()
 	n, err := peer.New(peer.Config{
 		Registry:  r,
@@ -93,7 +94,7 @@ func newNode(t *testing.T, r *registry, listener net.Listener, advertise string,
 	return n
 }
 
-func run(ctx context.Context, t *testing.T, n *peer.Node) {
+func run(ctx context.Context, t testing.TB, n *peer.Node) {
 	ctx, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- n.Run(ctx) }()
@@ -223,6 +224,50 @@ func TestPartsOfAnAnswer(t *testing.T) {
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// Requests under way are counted at both ends, until they have their answers.
+func TestTraffic(t *testing.T) {
+	r, arrived, release := newRegistry(), make(chan struct{}), make(chan struct{})
+	member := start(t, r, func(_ context.Context, request []byte, answer func([]byte)) error {
+		arrived <- struct{}{}
+		<-release
+		answer(request)
+		return nil
+	}, "poll/")
+	n := start(t, r, saying("n"))
+	owner := n.Peers(kind).Owner("poll/1")
+	const requests, size = 5, 1000
+	ended := make(chan error, requests)
+	for range requests {
+		go func() { ended <- owner.Send(t.Context(), make([]byte, size), func([]byte) {}) }()
+	}
+	for range requests {
+		<-arrived
+	}
+	sent, _ := n.Traffic()
+	_, received := member.Traffic()
+	for end, got := range map[string]peer.Traffic{"sent": sent, "received": received} {
+		// A sign of life may be under way too.
+		if got.Requests < requests || got.Bytes < requests*size || got.Bytes > requests*(size+100) || got.Refused != 0 {
+			t.Errorf("%s: %+v", end, got)
+		}
+	}
+	close(release)
+	for range requests {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	deadline := time.After(time.Minute)
+	for sent, _ := n.Traffic(); sent != (peer.Traffic{}); sent, _ = n.Traffic() { // a probe may be under way
+		select {
+		case <-deadline:
+			t.Fatalf("all are answered, and %+v is under way", sent)
+		default:
+			runtime.Gosched()
+		}
 	}
 }
 

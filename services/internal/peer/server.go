@@ -75,7 +75,7 @@ func (n *Node) serveFrames(ctx context.Context, conn net.Conn) {
 	defer cancel()
 	context.AfterFunc(ctx, func() { closeConn(conn) })
 	// The peer keeps its budget; it counts no signs of life, and an answer before this end.
-	c := &servedConn{node: n, out: newFrameWriter(conn), held: requestBudget{multiple: 2}}
+	c := &servedConn{node: n, out: newFrameWriter(conn), held: requestBudget{multiple: 2, total: &n.received}}
 	defer c.out.close()
 	go func() {
 		defer cancel()

@@ -1,6 +1,9 @@
 package stream
 
-import "github.com/acclaim-dev/acclaim/services/internal/batch"
+import (
+	"github.com/acclaim-dev/acclaim/services/internal/batch"
+	"github.com/acclaim-dev/acclaim/services/internal/batchtrace"
+)
 
 // submittedCall holds commands and queries that are submitted to a stream together:
 // one chunk will hold the commands, and the queries are answered after them.
@@ -22,7 +25,7 @@ type submittedCall[C, R any] struct {
 	// group is the origin of a call that another process forwarded.
 	group groupOrigin
 	// traces are those that the call is part of, nil for a call that is not sampled.
-	traces *callTraces
+	traces *batchtrace.Call
 
 	// The one command or query of most calls, and its outcome.
 	single [1]C

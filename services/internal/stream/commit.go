@@ -21,13 +21,13 @@ func (l *streamLog[S, C, E, R]) handleBatch(ctx context.Context) error {
 	}
 	for attempt := range l.engine.tuning.ConflictLimit {
 		chunk := l.decideBatch(l.nextTime())
-		l.trace.endStep(stepDecide, nil)
+		l.trace.EndStep(stepDecide, nil)
 		if err := l.checkBusy(); err != nil {
 			return err
 		}
 		if chunk.Count+len(l.header.groups) == 0 {
 			news, err := l.refreshState(ctx)
-			l.trace.endStep(stepRead, err)
+			l.trace.EndStep(stepRead, err)
 			if news || err != nil {
 				if err != nil {
 					return err
@@ -49,7 +49,7 @@ func (l *streamLog[S, C, E, R]) handleBatch(ctx context.Context) error {
 		if err := l.paceCommit(ctx, 0); err != nil {
 			return err
 		}
-		l.trace.endStep(stepWait, nil)
+		l.trace.EndStep(stepWait, nil)
 	}
 	return fault.New(fault.Unavailable, "too much contention on one stream")
 }
@@ -112,11 +112,11 @@ func (l *streamLog[S, C, E, R]) commitChunk(ctx context.Context, chunk Chunk, la
 		switch err = l.appendChunk(ctx, chunk); {
 		case err == nil:
 			l.applyChunk(&chunk, l.header, nil, l.entries)
-			l.trace.endStep(stepApply, nil)
+			l.trace.EndStep(stepApply, nil)
 			return true, nil
 		case errors.Is(err, ErrConflict):
 			stored, err = l.catchUp(ctx, chunk.ID, last)
-			l.trace.endStep(stepRead, err)
+			l.trace.EndStep(stepRead, err)
 			if stored {
 				return true, nil // an earlier attempt succeeded, and its answer was lost
 			}
@@ -134,7 +134,7 @@ func (l *streamLog[S, C, E, R]) commitChunk(ctx context.Context, chunk Chunk, la
 		if !l.pauseSettling(ctx, began, pauses.NextBackOff(), err) {
 			break
 		}
-		l.trace.endStep(stepWait, nil)
+		l.trace.EndStep(stepWait, nil)
 	}
 	l.engine.stats.unsettled.Add(1)
 	return false, fault.Wrap(fault.Uncertain, err, "the outcome of an append is unknown")
@@ -186,8 +186,7 @@ func (l *streamLog[S, C, E, R]) appendChunk(ctx context.Context, chunk Chunk) er
 	began := clock.Now()
 	err := l.engine.store.Append(ctx, chunk)
 	l.took.Store(int64(clock.Now().Sub(began)))
-	l.trace.endStep(stepAppend, err)
-	l.trace.describeChunk(len(l.taken), &chunk)
+	l.trace.EndStep(stepAppend, err).Describe(len(l.taken), chunk.Count, len(chunk.Payload))
 	return err
 }
 

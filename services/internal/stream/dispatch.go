@@ -31,7 +31,7 @@ type forwardedCall[C, R any] struct {
 
 // dispatchCall runs a call on the owner of its stream.
 func (e *Engine[S, C, E, R]) dispatchCall(ctx context.Context, name string, c *submittedCall[C, R]) error {
-	c.traces = e.tracesOf(ctx)
+	c.traces = e.traces.NewCall(ctx)
 	var deadline time.Time
 	for range dispatchAttempts {
 		peer := e.ownerOf(name)
@@ -69,8 +69,8 @@ func (e *Engine[S, C, E, R]) forwardCall(ctx context.Context, peer Peer, name st
 	}
 	defer e.waiting.Add(-1)
 
-	p := &forwardedCall[C, R]{call: c, span: e.startForward(c)}
-	defer func() { e.endForward(p.span, err) }()
+	p := &forwardedCall[C, R]{call: c, span: e.traces.StartSpan(c.traces, "forward", trace.SpanKindClient)}
+	defer func() { e.traces.EndSpan(p.span, err) }()
 	it := batch.NewItem(p)
 	l := e.peerQueue(peer)
 	q := l.push(name, it)

@@ -11,6 +11,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"github.com/acclaim-dev/acclaim/services/internal/batchtrace"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/once"
 	"github.com/acclaim-dev/acclaim/services/internal/wire"
@@ -25,6 +26,7 @@ type Engine[S, C, E, R any] struct {
 	options Options
 	tuning  internalLimits
 	random  *lockedRandom
+	traces  *batchtrace.Recorder
 	stats   engineCounters
 
 	// ctx ends when Close stops waiting; every store call is under it.
@@ -67,6 +69,7 @@ func New[S, C, E, R any](rules Rules[S, C, E, R], store Store, clock Clock, opti
 		options:       options,
 		tuning:        options.tuning.withDefaults(),
 		random:        newRandom(options.tuning.Random),
+		traces:        batchtrace.NewRecorder(options.Tracer, clock.Now, ErrConflict),
 		ctx:           ctx,
 		cancel:        cancel,
 		saving:        make(chan struct{}, 1),
@@ -154,8 +157,6 @@ type localCall[S, C, E, R any] struct {
 	call *submittedCall[C, R]
 	item *callItem[C, R] // nil: no need to wait
 	err  error
-	// ended is set after finish, where that is not called at once.
-	ended bool
 }
 
 // beginLocally begins to run a call, which finish has to follow. Where finish would wait,

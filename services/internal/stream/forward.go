@@ -16,6 +16,12 @@ import (
 // streams are under way at a time ([batch.Pace]): a request costs more than the calls in it.
 // Of a stream one group is under way at a time, so that what comes meanwhile is in the next,
 // and a stream that is slow holds one request only.
+//
+// However many streams hang, a call of another one waits for countedFor at most until a
+// request takes it: the pace limits the requests that were answered as soon as usual, and a
+// request that takes longer does not count. Those that do not count are bounded too: each
+// holds a stream that no other request holds, and the calls in them count in
+// internalLimits.QueueLimit. The peer bounds their bytes; what it refuses runs here.
 type peerQueue[C, R any] struct {
 	peer   Peer
 	pushed atomic.Uint64 // calls
@@ -24,9 +30,11 @@ type peerQueue[C, R any] struct {
 	streams map[string]*streamQueue[C, R]
 	ready   []*streamQueue[C, R] // those with calls and no group under way
 	pace    batch.Pace
-	// starting is set while a request is about to take what is ready, later while the pace
-	// lets none begin.
-	starting, later bool
+	// counted are the requests under way that the pace counts, oldest first.
+	counted []*sentRequest[C, R]
+	// starting is set while a request is about to take what is ready, later while one waits
+	// for the pace, full while one waits for the oldest of counted.
+	starting, later, full bool
 }
 
 // streamQueue holds the calls of one stream to forward to one peer.
@@ -54,6 +62,8 @@ const (
 	// requestsSideBySide is the number of requests to one peer that are under way while
 	// calls always wait, mostRequests limits them when some are slow.
 	requestsSideBySide, mostRequests = 2, 16
+	// countedFor limits the time for which a request counts, if others need its place.
+	countedFor = 100 * time.Millisecond
 	// lowWatermarksKept limits the streams of other processes whose last known heads
 	// are kept.
 	lowWatermarksKept = 1 << 16
@@ -98,20 +108,46 @@ func (e *Engine[S, C, E, R]) beginRequests(l *peerQueue[C, R]) {
 	if len(l.ready) == 0 || l.starting {
 		return
 	}
-	switch wait, ok := l.pace.NextWait(e.clock.Now()); {
-	case !ok, wait > 0 && l.later:
+	switch wait, ok := l.nextWait(e.clock.Now()); {
+	case !ok:
+		e.beginLater(l, &l.full, wait)
 	case wait > 0 && e.ctx.Err() == nil:
-		l.later = true
-		e.work.Go(func() {
-			_ = e.clock.Sleep(e.ctx, wait) // once the context is done nothing waits any more
-			l.mu.Lock()
-			l.later = false
-			l.mu.Unlock()
-			e.beginRequests(l)
-		})
+		e.beginLater(l, &l.later, wait)
 	default:
 		l.starting = true
 		e.work.Go(func() { e.sendRequest(l) })
+	}
+}
+
+// beginLater begins a request after a wait, unless waits is set: then one waits already.
+// l.mu is held.
+func (e *Engine[S, C, E, R]) beginLater(l *peerQueue[C, R], waits *bool, wait time.Duration) {
+	if *waits || e.ctx.Err() != nil { // once the context is done, all under way ends
+		return
+	}
+	*waits = true
+	e.work.Go(func() {
+		_ = e.clock.Sleep(e.ctx, wait)
+		l.mu.Lock()
+		*waits = false
+		l.mu.Unlock()
+		e.beginRequests(l)
+	})
+}
+
+// nextWait returns how long the next request waits for the pace, or false and for how long the
+// oldest one counts. l.mu is held.
+func (l *peerQueue[C, R]) nextWait(now time.Time) (wait time.Duration, ok bool) {
+	for {
+		if wait, ok = l.pace.NextWait(now); ok || len(l.counted) == 0 {
+			return wait, ok
+		}
+		oldest := l.counted[0]
+		if wait = countedFor - now.Sub(oldest.began); wait > 0 {
+			return min(wait, countedFor), false // the clock may have stepped back
+		}
+		l.counted, l.pace.Most = l.counted[1:], l.pace.Most+1
+		oldest.hangs = true
 	}
 }
 
@@ -123,15 +159,16 @@ type sentRequest[C, R any] struct {
 	// answered counts the groups that are. The pace counts the request until most are: the
 	// others are of streams that take long.
 	answered int
+	// hangs is set when the request gave its place to another.
+	hangs bool
 }
 
 // sendRequest sends what is ready in one request, and deals with the answer.
 func (e *Engine[S, C, E, R]) sendRequest(l *peerQueue[C, R]) {
 	l.gather()
-	if request, groups := e.takeRequest(l); len(groups) > 0 {
+	if request, s := e.takeRequest(l); s != nil {
 		e.beginRequests(l) // there may be more than fits
-		traces := e.encodeTraces(groups)
-		s := &sentRequest[C, R]{queue: l, groups: groups, began: e.clock.Now()}
+		traces := e.encodeTraces(s.groups)
 		err := l.peer.Send(e.ctx, withTraces(request, traces), func(part []byte) { e.handlePart(s, part) })
 		e.endRequest(s, err)
 	}
@@ -175,11 +212,13 @@ func (l *peerQueue[C, R]) gather() {
 	}
 }
 
-// takeRequest takes calls that are ready and returns the request that holds them, in groups.
-func (e *Engine[S, C, E, R]) takeRequest(l *peerQueue[C, R]) (request []byte, groups []*forwardedGroup[C, R]) {
+// takeRequest takes calls that are ready and returns the request that holds them, in groups;
+// nil without any.
+func (e *Engine[S, C, E, R]) takeRequest(l *peerQueue[C, R]) (request []byte, s *sentRequest[C, R]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.starting = false
+	var groups []*forwardedGroup[C, R]
 	for calls := 0; len(l.ready) > 0 && calls < callsPerRequest; l.ready = l.ready[1:] {
 		q := l.ready[0]
 		items := q.calls.Take(nil, callsPerRequest-calls)
@@ -198,10 +237,13 @@ func (e *Engine[S, C, E, R]) takeRequest(l *peerQueue[C, R]) (request []byte, gr
 		q.groups = len(of)
 		groups, calls = append(groups, of...), calls+len(items)
 	}
-	if len(groups) > 0 {
-		l.pace.Begin(e.clock.Now())
+	if len(groups) == 0 {
+		return nil, nil
 	}
-	return request, groups
+	s = &sentRequest[C, R]{queue: l, groups: groups, began: e.clock.Now()}
+	l.pace.Begin(s.began)
+	l.counted = append(l.counted, s)
+	return request, s
 }
 
 func sizeOf[C, R any](groups []*forwardedGroup[C, R]) (size int) {
@@ -218,7 +260,7 @@ func (s *sentRequest[C, R]) endGroups(groups []*forwardedGroup[C, R], took time.
 	defer l.mu.Unlock()
 	before := s.answered
 	if s.answered += len(groups); 2*before < len(s.groups) && 2*s.answered >= len(s.groups) {
-		l.pace.End(took)
+		l.endCounting(s, took)
 	}
 	for _, p := range groups {
 		switch p.queue.groups--; {
@@ -229,6 +271,17 @@ func (s *sentRequest[C, R]) endGroups(groups []*forwardedGroup[C, R], took time.
 			l.ready = append(l.ready, p.queue)
 		}
 	}
+}
+
+// endCounting ends a request for the pace. l.mu is held.
+func (l *peerQueue[C, R]) endCounting(s *sentRequest[C, R], took time.Duration) {
+	l.pace.End(took)
+	if s.hangs {
+		l.pace.Most--
+		return
+	}
+	i := slices.Index(l.counted, s)
+	l.counted = slices.Delete(l.counted, i, i+1)
 }
 
 // dropIdle drops the queue to a peer that has nothing to do. A call that has it already

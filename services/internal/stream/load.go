@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/acclaim-dev/acclaim/services/internal/batchtrace"
 )
 
 // ensureLoaded reads the stream into memory unless it is there: its snapshot, when
@@ -27,7 +29,7 @@ func (l *streamLog[S, C, E, R]) ensureLoaded(ctx context.Context) error {
 	l.measureSize()
 	l.loaded.Store(true)
 	timer.stop()
-	l.loadStep = batchStep{name: stepLoad, began: timer.began, ended: timer.last}
+	l.loadStep = batchtrace.Step{Name: stepLoad, Began: timer.began, Ended: timer.last}
 	return nil
 }
 

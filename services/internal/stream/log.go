@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/batch"
+	"github.com/acclaim-dev/acclaim/services/internal/batchtrace"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
@@ -49,8 +50,8 @@ type streamLog[S, C, E, R any] struct {
 	header           chunkHeader // of the chunk being committed
 	window           dedupWindow
 	contendedCommits int // commits to pace because another engine appends too
-	trace            *batchTrace
-	loadStep         batchStep // the last load, until a batch was taken
+	trace            *batchtrace.Batch
+	loadStep         batchtrace.Step // the last load, until a batch was taken
 }
 
 // isCurrent reports whether the resident state needs no question to the store.
@@ -67,9 +68,7 @@ func (l *streamLog[S, C, E, R]) submitCall(c *submittedCall[C, R], finished chan
 	}
 	it := batch.NewItem(c)
 	it.Announce(finished, place)
-	if c.traces != nil {
-		c.traces.began = e.clock.Now()
-	}
+	e.traces.NoteQueued(c.traces)
 	if l.queue.Push(it) {
 		e.work.Add(1)
 		go l.runWorker()

@@ -3,6 +3,7 @@ package stream_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -66,7 +67,7 @@ func TestCallsOfManyStreamsShareRequests(t *testing.T) {
 // none that come later.
 func TestSlowStreamHoldsOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		owner := newEngine(&stallingStore{Memory: storetest.NewMemory(), name: testStream}, stream.Options{})
+		owner := newEngine(&stallingStore{Memory: storetest.NewMemory(), stalls: isTestStream}, stream.Options{})
 		link := &ownerLink{owner: owner, takes: time.Millisecond}
 		sender := newEngine(storetest.NewMemory(), stream.Options{Peers: link})
 		var callers sync.WaitGroup
@@ -97,7 +98,7 @@ func TestSlowStreamHoldsOneRequest(t *testing.T) {
 func TestSlowStreamHoldsNoneOfItsRequest(t *testing.T) {
 	const takes = time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
-		owner := newEngine(&stallingStore{Memory: storetest.NewMemory(), name: testStream}, stream.Options{})
+		owner := newEngine(&stallingStore{Memory: storetest.NewMemory(), stalls: isTestStream}, stream.Options{})
 		link := &ownerLink{owner: owner, takes: takes}
 		sender := newEngine(storetest.NewMemory(), stream.Options{Peers: link})
 		var id atomic.Uint64
@@ -126,14 +127,48 @@ func TestSlowStreamHoldsNoneOfItsRequest(t *testing.T) {
 	})
 }
 
-// stallingStore takes long to append to one stream, though not longer than calls wait.
+// Requests that hold streams only whose appends take long do not hold up those of other
+// streams, however many there are.
+func TestHungStreamsHoldNoOthers(t *testing.T) {
+	const hung = 60
+	synctest.Test(t, func(t *testing.T) {
+		owner := newEngine(&stallingStore{Memory: storetest.NewMemory(), stalls: func(name string) bool { return strings.HasPrefix(name, "hung") }}, stream.Options{})
+		link := &ownerLink{owner: owner, takes: time.Millisecond}
+		sender := newEngine(storetest.NewMemory(), stream.Options{Peers: link})
+		var id atomic.Uint64
+		post := func(stream string) {
+			if _, err := sender.Do(t.Context(), stream, post{id: id.Add(1), amount: 1}); err != nil {
+				t.Error(err)
+			}
+		}
+		var callers sync.WaitGroup
+		for i := range hung {
+			callers.Go(func() { post(fmt.Sprint("hung", i)) })
+			<-time.After(6 * time.Millisecond) // so that each has a request of its own
+		}
+		for i := range 20 {
+			start := time.Now()
+			post(fmt.Sprint(testStream, i))
+			if took := time.Since(start); took > 200*time.Millisecond {
+				t.Errorf("a call of another stream takes %v", took)
+			}
+		}
+		callers.Wait()
+		mustClose(t, sender)
+		mustClose(t, owner)
+	})
+}
+
+func isTestStream(name string) bool { return name == testStream }
+
+// stallingStore takes long to append to some streams, though not longer than calls wait.
 type stallingStore struct {
 	*storetest.Memory
-	name string
+	stalls func(name string) bool
 }
 
 func (s *stallingStore) Append(ctx context.Context, chunk stream.Chunk) error {
-	if chunk.Stream == s.name {
+	if s.stalls(chunk.Stream) {
 		<-time.After(5 * time.Second)
 	}
 	return s.Memory.Append(ctx, chunk)

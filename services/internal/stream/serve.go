@@ -8,6 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/acclaim-dev/acclaim/services/internal/batchtrace"
 	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
@@ -16,60 +17,76 @@ import (
 // is run. A group is answered as soon as it is done, so that a stream whose append has an
 // unknown outcome holds up no other.
 func (e *Engine[S, C, E, R]) Serve(ctx context.Context, request []byte, answer func(part []byte)) error {
-	running, finished, spans, err := e.beginRequest(request)
+	groups, finished, err := e.beginRequest(request)
 	if err != nil {
 		return err
 	}
-	defer e.endServing(spans)
-	for left := len(running); left > 0; {
+	for left := len(groups); left > 0; {
 		var part []byte
 		places := takeFinished(ctx, finished, left)
 		for _, i := range places {
-			part = e.appendAnswer(part, i, running[i].call, running[i].finish(ctx))
-			running[i].ended = true
+			part = e.appendAnswer(part, i, groups[i].call, groups[i].finish(ctx))
 		}
 		if left -= len(places); len(places) == 0 { // the sender waits no longer
 			break
 		}
 		answer(part)
+		for _, i := range places {
+			groups[i].end(e.traces, nil)
+		}
 	}
-	for i := range running {
-		if !running[i].ended {
-			_ = running[i].finish(ctx)
+	for i := range groups {
+		if g := &groups[i]; !g.ended {
+			g.end(e.traces, g.finish(ctx))
 		}
 	}
 	return nil
 }
 
+// servedGroup is a group of a request, which this engine runs.
+type servedGroup[S, C, E, R any] struct {
+	localCall[S, C, E, R]
+	spans []trace.Span // of its sampled calls
+	ended bool
+}
+
+// end ends the spans of a group that was answered, or was not because of err.
+func (g *servedGroup[S, C, E, R]) end(traces *batchtrace.Recorder, err error) {
+	g.ended = true
+	for _, span := range g.spans {
+		traces.EndSpan(span, err)
+	}
+}
+
 // beginRequest begins to run the groups of a request. finished gets the place of each that
-// has an outcome. spans are those of its sampled calls.
-func (e *Engine[S, C, E, R]) beginRequest(request []byte) (running []localCall[S, C, E, R], finished chan int, spans []trace.Span, err error) {
+// has an outcome.
+func (e *Engine[S, C, E, R]) beginRequest(request []byte) (groups []servedGroup[S, C, E, R], finished chan int, err error) {
 	var names []string
 	var traces string
-	var calls []*submittedCall[C, R]
 	for r := wire.NewReader(request); len(r.Rest()) > 0; {
 		frame := r.Bytes()
 		if err := r.Err(); err != nil {
-			return nil, nil, nil, err
+			return nil, nil, err
 		}
 		name, c, err := e.decodeGroup(frame)
 		if err != nil {
-			return nil, nil, nil, err
+			return nil, nil, err
 		}
-		if c.isTraces(name) && len(calls) == 0 && traces == "" {
+		if c.isTraces(name) && len(groups) == 0 && traces == "" {
 			traces = name
 			continue
 		}
-		names, calls = append(names, name), append(calls, c)
+		names, groups = append(names, name), append(groups, servedGroup[S, C, E, R]{localCall: localCall[S, C, E, R]{call: c}})
 	}
-	spans = e.startServing(traces, calls)
-	running, finished = make([]localCall[S, C, E, R], len(calls)), make(chan int, len(calls))
-	for i, c := range calls {
-		if running[i] = e.beginLocally(names[i], c, finished, i); running[i].item == nil {
+	e.startServing(traces, groups)
+	finished = make(chan int, len(groups))
+	for i := range groups {
+		g := &groups[i]
+		if g.localCall = e.beginLocally(names[i], g.call, finished, i); g.item == nil {
 			finished <- i
 		}
 	}
-	return running, finished, spans, nil
+	return groups, finished, nil
 }
 
 // takeFinished waits until a group is finished, and returns all that are: none when ctx is

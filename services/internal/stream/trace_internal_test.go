@@ -3,6 +3,8 @@ package stream
 import (
 	"testing"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/acclaim-dev/acclaim/services/internal/batch"
 )
 
@@ -13,16 +15,15 @@ func TestTracingOffAllocatesNothing(t *testing.T) {
 	l := &streamLog[int, int, int, int]{engine: e}
 	c := newCommand[int, int](1)
 	l.taken = append(l.taken, batch.NewItem(c))
-	chunk := Chunk{}
 	if n := testing.AllocsPerRun(1000, func() {
-		c.traces = e.tracesOf(ctx)
-		e.endForward(e.startForward(c), nil)
+		c.traces = e.traces.NewCall(ctx)
+		e.traces.NoteQueued(c.traces)
+		e.traces.EndSpan(e.traces.StartSpan(c.traces, "forward", trace.SpanKindClient), nil)
 		l.trace = l.beginTrace()
-		l.trace.endStep(stepDecide, nil)
-		l.trace.endStep(stepAppend, nil)
-		l.trace.describeChunk(len(l.taken), &chunk)
+		l.trace.EndStep(stepDecide, nil)
+		l.trace.EndStep(stepAppend, nil).Describe(1, 1, 1)
 		l.recordBatch(l.tracesOfBatch())
-		e.endServing(e.startServing("", nil))
+		e.startServing("", nil)
 		if e.encodeTraces(nil) != nil {
 			t.Error("a request lists traces")
 		}
