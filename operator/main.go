@@ -131,6 +131,9 @@ func run(ctx context.Context, s flagValues) error {
 	}
 	extensions := &extension.Reconciler{Client: manager.GetClient(), Recorder: recorder, Now: time.Now, GiveUpAfter: s.giveUpAfter, Watched: s.namespaces, Instance: instance, Pods: s.podAsker()}
 	metrics.Registry.MustRegister(newCensuses(manager.GetClient())...)
+	if spans != nil {
+		metrics.Registry.MustRegister(newSpanCounts(spans.Stats))
+	}
 	if err := errors.Join(
 		backends.Setup(manager), extensions.Setup(ctx, manager, s.workers), polls.Setup(ctx, manager, s.workers),
 	); err != nil {

@@ -209,6 +209,7 @@ type Service struct {
 	// Resources of each pod. Without a limit of memory it is 1Gi, or what is requested where
 	// that is more: the program bounds what it holds by the limit.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || ['cpu', 'memory'].all(name, !(name in self.requests) || !(name in self.limits) || quantity(string(self.requests[name])).compareTo(quantity(string(self.limits[name]))) <= 0)",message="a request of cpu or memory must not exceed its limit"
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }
 
@@ -266,6 +267,7 @@ type Ingress struct {
 	// games that exist know no path in front of theirs.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$')",message="gameHost is a DNS name in lower case, such as games.example.com"
 	GameHost string `json:"gameHost,omitempty"`
 	// GameTLSSecretName names the Secret with the certificate of GameHost. Without it games
 	// connect by ws://, the only scheme that Unity and C# clients have.
@@ -301,6 +303,7 @@ type Route struct {
 	// games that exist know no path in front of theirs.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$')",message="gameHost is a DNS name in lower case, such as games.example.com"
 	GameHost string `json:"gameHost,omitempty"`
 }
 
@@ -313,6 +316,7 @@ type NetworkPolicy struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(peer, !has(peer.ipBlock) || isCIDR(peer.ipBlock.cidr))",message="an ipBlock.cidr is an address and the length of its prefix, such as 10.0.0.0/8"
 	AdminFrom []networkingv1.NetworkPolicyPeer `json:"adminFrom,omitempty"`
 	// EgressTo lists the peers that the pods may connect to, besides each other and DNS in
 	// any namespace: the database, and the webhooks of sinks. Empty: they may connect to
@@ -320,6 +324,7 @@ type NetworkPolicy struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(peer, !has(peer.ipBlock) || isCIDR(peer.ipBlock.cidr))",message="an ipBlock.cidr is an address and the length of its prefix, such as 10.0.0.0/8"
 	EgressTo []networkingv1.NetworkPolicyPeer `json:"egressTo,omitempty"`
 }
 
@@ -331,6 +336,8 @@ type Scheduling struct {
 	// Tolerations of taints.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.operator) || t.operator != 'Exists' || !has(t.value) || size(t.value) == 0)",message="a toleration with the operator Exists has no value"
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 	// PriorityClassName of the pods.
 	// +optional

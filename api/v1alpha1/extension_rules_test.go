@@ -87,7 +87,7 @@ func environmentRules() []rule {
 		{"Extension", "sink's host", hook("https://a?b"), hook("https://a b"), "must be an http or https URL"},
 		{"Extension", "sink's keys", hook("https://a"), sinks(spec{"name": "a", "webhook": spec{"url": "https://a", "keys": []any{}}}), "keys"},
 		{"Extension", "sink's kind", hook("https://a"), sinks(spec{"name": "a"}), "exactly one of webhook and pubsub"},
-		{"Extension", "sink's name", sinks(sink("a-1", "https://a")), sinks(sink("A", "https://a")), "name"},
+		{"Extension", "sink's name", sinks(sink("a-1", "https://a")), sinks(sink("A", "https://a")), "the name of a sink has lower-case letters"},
 		{"Extension", "sinks' names", sinks(sink("a", "https://a"), sink("b", "https://a")), sinks(sink("a", "https://a"), sink("a", "https://b")), "Duplicate"},
 
 		{"Extension", "identity rate", rate("identityRate", 0, 1), rate("identityRate", -1, 1), "perSecond"},

@@ -142,7 +142,7 @@ type Environment struct {
 type Sink struct {
 	// Name identifies the sink. The positions of its deliveries are stored under it.
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([a-z0-9-]*[a-z0-9])?$')",message="the name of a sink has lower-case letters, digits and '-', and begins and ends with a letter or digit"
 	Name string `json:"name"`
 	// Webhook receives one event in each signed request.
 	// +optional

@@ -161,7 +161,7 @@ type PollSpec struct {
 
 	// ReportInterval is the time between two reports of the votes in status.live while the
 	// poll is active: a duration such as 30s, from 10s to 24h. By default nothing is
-	// reported. Each report is a request to the service and a write to the API server.
+	// reported. Each report is two requests to the service and a write to the API server.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9.]+(ns|us|µs|ms|s|m|h))+$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="reportInterval must be from 10s to 24h, in hours, minutes and seconds, such as 1m30s"
 	ReportInterval *metav1.Duration `json:"reportInterval,omitempty"`

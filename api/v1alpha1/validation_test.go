@@ -55,6 +55,13 @@ type rule struct {
 
 func rules() []rule {
 	service := func(s spec) spec { return spec{"services": spec{"voting": s}} }
+	resources := func(memory string, cpu any) spec { // with limits of 1Gi and cpu
+		return service(spec{"resources": spec{"requests": spec{"memory": memory, "cpu": "1"}, "limits": spec{"memory": "1Gi", "cpu": cpu}}})
+	}
+	peers := func(of, cidr string) spec {
+		return spec{"networkPolicy": spec{of: []any{spec{"ipBlock": spec{"cidr": cidr}}}}}
+	}
+	tolerations := func(t spec) spec { return spec{"scheduling": spec{"tolerations": []any{t}}} }
 	return []rule{
 		{"Poll", "id length", spec{"id": strings.Repeat("é", 64)}, spec{"id": strings.Repeat("a", 65)}, "64"},
 		{"Poll", "id not empty", spec{"id": "a"}, spec{"id": ""}, "at least 1"},
@@ -67,7 +74,10 @@ func rules() []rule {
 		{"Poll", "distinctOptionsPerUser high", spec{"distinctOptionsPerUser": 258}, spec{"distinctOptionsPerUser": 259}, "less than or equal to 258"},
 		{"Poll", "totalVotesPerUser low", spec{"totalVotesPerUser": 1}, spec{"totalVotesPerUser": 0}, "greater than or equal to 1"},
 		{"Poll", "totalVotesPerUser high", spec{"totalVotesPerUser": 1024}, spec{"totalVotesPerUser": 1025}, "less than or equal to 1024"},
+		// The contract (section 2.4) has no upper bound, and none of one by the other: the
+		// smallest of the three limits counts.
 		{"Poll", "votesPerOption", spec{"votesPerOption": 1 << 40}, spec{"votesPerOption": 0}, "greater than or equal to 1"},
+		{"Poll", "more options than votes", spec{"distinctOptionsPerUser": 5, "totalVotesPerUser": 2}, spec{"distinctOptionsPerUser": 259, "totalVotesPerUser": 2}, "less than or equal to 258"},
 		{"Poll", "prompt length", spec{"prompt": strings.Repeat("a", 256)}, spec{"prompt": strings.Repeat("a", 257)}, "256"},
 		{"Poll", "prompt bytes", spec{"prompt": strings.Repeat("é", 128)}, spec{"prompt": strings.Repeat("é", 129)}, "at most 256 bytes"},
 		{"Poll", "options number", spec{"options": texts(32, "#")}, spec{"options": texts(33, "#")}, "32"},
@@ -102,10 +112,19 @@ func rules() []rule {
 		{"Backend", "replicas", service(spec{"replicas": 1}), service(spec{"replicas": 0}), "replicas"},
 		{"Backend", "replicas or autoscaling", service(spec{"autoscaling": spec{"maxReplicas": 2}}), service(spec{"replicas": 2, "autoscaling": spec{"maxReplicas": 2}}), "exclude each other"},
 		{"Backend", "autoscaling", service(spec{"autoscaling": spec{"minReplicas": 3, "maxReplicas": 3}}), service(spec{"autoscaling": spec{"minReplicas": 3, "maxReplicas": 2}}), "must not exceed"},
+		{"Backend", "request of memory", resources("512Mi", "2"), resources("2Gi", "2"), "a request of cpu or memory must not exceed its limit"},
+		{"Backend", "request of cpu", resources("1Gi", 1), resources("1Gi", "500m"), "a request of cpu or memory must not exceed its limit"},
+		{"Backend", "request alone", service(spec{"resources": spec{"requests": spec{"memory": "2Gi"}, "limits": spec{"cpu": 1}}}), service(spec{"resources": spec{"requests": spec{"memory": "lots"}}}), "memory"},
+		{"Backend", "peers of the admin port", peers("adminFrom", "fd00::/8"), peers("adminFrom", "bogus"), "an ipBlock.cidr is an address and the length of its prefix"},
+		{"Backend", "peers of egress", spec{"networkPolicy": spec{"egressTo": []any{spec{"podSelector": spec{}}}}}, peers("egressTo", "10.0.0.0"), "an ipBlock.cidr is an address and the length of its prefix"},
+		{"Backend", "tolerations", tolerations(spec{"operator": "Exists", "key": "a"}), tolerations(spec{"operator": "Exists", "value": "x"}), "with the operator Exists has no value"},
+		{"Backend", "tolerations that are equal", tolerations(spec{"key": "a", "value": "x"}), tolerations(spec{"key": 1}), "key"},
 		{"Backend", "ingress or route", spec{"ingress": spec{"host": "a.example"}}, spec{"ingress": spec{"host": "a.example"}, "route": spec{"host": "a.example", "gateway": spec{"name": "g"}}}, "exclude each other"},
 		{"Backend", "path", spec{"ingress": spec{"host": "a.example", "path": "/a/v1"}}, spec{"ingress": spec{"host": "a.example", "path": "v1/"}}, "path"},
 		{"Backend", "host of games of an ingress", spec{"services": spec{"gamelink": spec{}}, "ingress": spec{"host": "a.example", "gameHost": "b.example"}},
 			spec{"services": spec{"voting": spec{}}, "ingress": spec{"host": "a.example", "gameHost": "b.example"}}, "needs services.gamelink"},
+		{"Backend", "name of the host of games", spec{"services": spec{"gamelink": spec{}}, "ingress": spec{"host": "a.example", "gameHost": ""}},
+			spec{"services": spec{"gamelink": spec{}}, "ingress": spec{"host": "a.example", "gameHost": "BAD_host"}}, "gameHost is a DNS name"},
 		{"Backend", "host of games of a route", spec{"services": spec{"gamelink": spec{}}, "route": spec{"host": "a.example", "gateway": spec{"name": "g"}, "gameHost": "b.example"}},
 			spec{"route": spec{"host": "a.example", "gateway": spec{"name": "g"}, "gameHost": "b.example"}}, "needs services.gamelink"},
 	}

@@ -164,6 +164,10 @@ func TokenPath(service string) string {
 	}[service]
 }
 
+// IssuesTokens reports whether a service signs tokens with the keys of the registry for
+// callers that have none: anyone, or a game that was paired before.
+func IssuesTokens(service string) bool { return service == Sandbox || service == GameLink }
+
 // declaredService returns the declaration of a service.
 func declaredService(b *v1alpha1.Backend, service string) v1alpha1.Service {
 	s := map[string]*v1alpha1.Service{

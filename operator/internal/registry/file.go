@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
@@ -23,6 +24,9 @@ type fileEntry struct {
 	ViewersCreateGlobal *bool         `json:"viewersCreateGlobal,omitempty"`
 	environmentSettings `json:",inline"`
 	Sandbox             *environmentSettings `json:"sandbox,omitempty"`
+
+	declaredBy types.NamespacedName // the Extension; none in files of earlier versions
+	withdrawn  bool                 // its keys are the operator's
 }
 
 // environmentSettings are the part of an extension that belongs to one environment.
@@ -96,6 +100,7 @@ func (c fileCandidate) fileEntry(environment Environment) fileEntry {
 		ExternalRole:        c.Spec.ExternalRole,
 		GlobalPolls:         c.Spec.GlobalPolls,
 		ViewersCreateGlobal: c.Spec.ViewersCreateGlobal,
+		declaredBy:          c.name(),
 		environmentSettings: c.newSettings(&c.Spec.Environment),
 	}
 	if environment == Production {
@@ -131,11 +136,14 @@ func encodeKeys(keys []usableKey) []secretEntry {
 	return secrets
 }
 
-// marshalEntry returns an entry as an element of a list in YAML.
+// marshalEntry returns an entry as an element of a list in YAML, after a comment.
 func marshalEntry(e fileEntry) []byte {
 	text, err := yaml.Marshal([]fileEntry{e})
 	if err != nil {
 		panic(err) // strings, integers and durations
 	}
-	return text
+	if e.declaredBy.Name == "" {
+		return text
+	}
+	return append([]byte(e.heading()), text...)
 }

@@ -6,6 +6,8 @@
 // whatever their order. The services accept every file it renders: one bad entry
 // would make them refuse the whole. It has no client and no clock, and writes a
 // key nowhere but into a file. Rendering gives out keys for requests to the services.
+// Only KeepEntries makes a key, for an entry whose Extension may no longer use the Backend,
+// and keeps it.
 package registry
 
 import (

@@ -124,9 +124,12 @@ func everything() []v1alpha1.Extension {
 // TestFiles compares with files that a test of the services' reader reads too.
 func TestFiles(t *testing.T) {
 	extensions := everything()
+	for i := range extensions {
+		extensions[i].Namespace = "team"
+	}
 	for range 10 {
 		rand.Shuffle(len(extensions), func(i, j int) { extensions[i], extensions[j] = extensions[j], extensions[i] })
-		r := render(extensions, secrets())
+		r := registry.Render(registry.Input{Extensions: extensions, Secrets: map[string]registry.SecretContents{"team": secrets()}})
 		for environment, got := range r.Files {
 			want, err := os.ReadFile(filepath.Join("testdata", string(environment)+".yaml"))
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -79,7 +80,7 @@ func Start(ctx context.Context, root string, progress io.Writer) (c *Cluster, er
 	if c.Client, err = client.NewWithWatch(c.Config, client.Options{Scheme: c.Scheme}); err != nil {
 		return nil, err
 	}
-	return c, c.addOperator(ctx, filepath.Join(root, "config", "rbac", "role.yaml"))
+	return c, c.addOperator(ctx)
 }
 
 // Stop stops everything.
@@ -106,23 +107,62 @@ func (c *Cluster) KillAPIServer(ctx context.Context) error {
 // StartAPIServer starts it again at the same address.
 func (c *Cluster) StartAPIServer() error { return c.environment.ControlPlane.GetAPIServer().Start() }
 
-// addOperator makes a user that may do what the cluster role in a file allows.
-func (c *Cluster) addOperator(ctx context.Context, file string) error {
-	const name = "acclaim-operator"
+// OperatorOf returns what connects with the role in some namespaces alone, as an operator
+// does that watches only these. It has no right to kinds without a namespace.
+func (c *Cluster) OperatorOf(ctx context.Context, namespaces ...string) (*rest.Config, error) {
+	role, err := c.readRole()
+	if err != nil {
+		return nil, err
+	}
+	role.Name = "acclaim-operator-of-" + namespaces[0]
+	role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
+		return slices.Contains(r.Resources, "namespaces") || slices.Contains(r.Resources, "ingressclasses")
+	})
+	if err := c.Client.Create(ctx, role); err != nil {
+		return nil, err
+	}
+	for _, namespace := range namespaces {
+		binding := &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: role.Name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: role.Name}},
+		}
+		if err := c.Client.Create(ctx, binding); err != nil {
+			return nil, err
+		}
+	}
+	config := rest.CopyConfig(c.Config)
+	config.Impersonate.UserName, config.QPS = role.Name, -1
+	return config, nil
+}
+
+// readRole returns the cluster role of the operator.
+func (c *Cluster) readRole() (*rbacv1.ClusterRole, error) {
+	file := filepath.Join(c.root, "config", "rbac", "role.yaml")
 	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var role rbacv1.ClusterRole // the first document; the second is for the lease
+	if err := yaml.Unmarshal(content, &role); err != nil || role.Name != "acclaim-operator" {
+		return nil, fmt.Errorf("%s: the cluster role %q: %w", file, role.Name, err)
+	}
+	return &role, nil
+}
+
+// addOperator makes a user that may do what the cluster role allows.
+func (c *Cluster) addOperator(ctx context.Context) error {
+	role, err := c.readRole()
 	if err != nil {
 		return err
 	}
-	var role rbacv1.ClusterRole // the first document; the second is for the lease
-	if err := yaml.Unmarshal(content, &role); err != nil || role.Name != name {
-		return fmt.Errorf("%s: the cluster role %q: %w", file, role.Name, err)
-	}
+	name := role.Name
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
 	}
-	for _, o := range []client.Object{&role, binding} {
+	for _, o := range []client.Object{role, binding} {
 		if err := c.Client.Create(ctx, o); err != nil {
 			return err
 		}

@@ -15,7 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 	"github.com/acclaim-dev/acclaim/operator/internal/registry"
+	"github.com/acclaim-dev/acclaim/operator/internal/sharing"
 )
 
 // extensionRefField is the field by which the API server and the cache select Polls.
@@ -71,17 +73,12 @@ func (r *Reconciler) findLoss(e *v1alpha1.Extension, contents registry.SecretCon
 // findHold lists the Polls whose configuration is to be removed from a service. One
 // that is being deleted gives up by itself; the others count until a time.
 func (r *Reconciler) findHold(ctx context.Context, e *v1alpha1.Extension, until time.Time) (pollHold, error) {
-	var polls v1alpha1.PollList
-	err := r.Client.List(ctx, &polls, client.InNamespace(e.Namespace), client.MatchingFields{extensionRefField: e.Name}, client.UnsafeDisableDeepCopy)
+	polls, err := r.listConfigured(ctx, e)
 	if err != nil {
 		return pollHold{}, err
 	}
 	var hold pollHold
-	for i := range polls.Items {
-		p := &polls.Items[i]
-		if !controllerutil.ContainsFinalizer(p, v1alpha1.PollFinalizer) || p.Spec.DeletionPolicy == v1alpha1.DeletionRetain {
-			continue
-		}
+	for _, p := range polls {
 		if p.DeletionTimestamp.IsZero() {
 			if !r.Now().Before(until) {
 				continue
@@ -94,23 +91,74 @@ func (r *Reconciler) findHold(ctx context.Context, e *v1alpha1.Extension, until 
 	return hold, nil
 }
 
-// heldIDs returns the client ids whose published entries stay in a Backend's registry.
-func (s namespaceState) heldIDs(b *servedBackend) map[v1alpha1.ID]bool {
-	ids := map[v1alpha1.ID]bool{}
+// listConfigured returns the Polls of an Extension that may be in a service and are to be
+// removed from it. The caller must not change them.
+func (r *Reconciler) listConfigured(ctx context.Context, e *v1alpha1.Extension) ([]v1alpha1.Poll, error) {
+	var polls v1alpha1.PollList
+	err := r.Client.List(ctx, &polls, client.InNamespace(e.Namespace), client.MatchingFields{extensionRefField: e.Name}, client.UnsafeDisableDeepCopy)
+	return slices.DeleteFunc(slices.Clone(polls.Items), func(p v1alpha1.Poll) bool {
+		return !controllerutil.ContainsFinalizer(&p, v1alpha1.PollFinalizer) || p.Spec.DeletionPolicy == v1alpha1.DeletionRetain
+	}), err
+}
+
+// findHoldings returns what stays of a Backend's published registry although it is not
+// rendered.
+func (r *Reconciler) findHoldings(ctx context.Context, s namespaceState, b *servedBackend, published []byte) (held []registry.Holding, err error) {
+	hold := func(e *v1alpha1.Extension, withdrawn bool) {
+		held = append(held, registry.Holding{Extension: client.ObjectKeyFromObject(e), ClientID: e.Spec.ClientID, Withdrawn: withdrawn})
+	}
 	for _, extensions := range [][]v1alpha1.Extension{s.extensions, s.others} {
 		for i := range extensions {
 			e := &extensions[i]
-			if _, held := s.holds[client.ObjectKeyFromObject(e)]; held && b.serves(e) {
-				ids[e.Spec.ClientID] = true
+			if _, going := s.holds[client.ObjectKeyFromObject(e)]; going && b.serves(e) {
+				hold(e, false)
 			}
 		}
 	}
-	for _, e := range s.paused {
-		if b.serves(&e) {
-			ids[e.Spec.ClientID] = true
+	for i := range s.paused {
+		if b.serves(&s.paused[i]) {
+			hold(&s.paused[i], false)
 		}
 	}
-	return ids
+	for _, name := range registry.DeclaredBy(published) {
+		if name.Namespace == b.Namespace {
+			continue
+		}
+		e, err := r.findWithdrawn(ctx, b, name)
+		if err != nil {
+			return nil, err
+		}
+		if e != nil {
+			hold(e, true)
+		}
+	}
+	return held, nil
+}
+
+// findWithdrawn returns an Extension of another namespace that a Backend served and may no
+// longer serve, if Polls of it still have to be deleted from the services; else nil. Where a
+// service gives out tokens that it signs with the keys of the registry, there is none: such a
+// token would let others in.
+func (r *Reconciler) findWithdrawn(ctx context.Context, b *servedBackend, name types.NamespacedName) (*v1alpha1.Extension, error) {
+	if slices.ContainsFunc(desired.Services(b.Backend), desired.IssuesTokens) {
+		return nil, nil
+	}
+	var e v1alpha1.Extension
+	if err := r.Client.Get(ctx, name, &e); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	finding := b.rendering.Findings[name]
+	if !sharing.Wants(&e, b.Backend) || b.serves(&e) && (finding == nil || !finding.Excess) {
+		return nil, nil
+	}
+	polls, err := r.listConfigured(ctx, &e)
+	stays := slices.ContainsFunc(polls, func(p v1alpha1.Poll) bool {
+		return p.Status.Backend == "" || p.Status.Backend == b.Name && p.Status.BackendNamespace == b.Namespace
+	})
+	if !stays || err != nil {
+		return nil, err
+	}
+	return &e, nil
 }
 
 // updateFinalizers claims the Extensions that have no holder, and removes the

@@ -34,7 +34,7 @@ func (r *Reconciler) publish(ctx context.Context, s namespaceState) (problems ma
 		if b.Namespace != s.namespace || !b.DeletionTimestamp.IsZero() || !r.Instance.Holds(b) {
 			continue
 		}
-		if failure := r.writeRegistry(ctx, b.Backend, b.rendering.Files[b.environment()], s.heldIDs(b)); failure != nil {
+		if failure := r.writeRegistry(ctx, s, b); failure != nil {
 			failure = fmt.Errorf("the registry of Backend %q could not be written: %w", b.Name, failure)
 			if errors.Is(failure, errNameTaken) || status.IsRefusal(failure) {
 				problems[b.UID] = status.NewProblem(v1alpha1.Registered, v1alpha1.ReasonRegistryNotWritten, "%s", failure.Error())
@@ -49,23 +49,27 @@ func (r *Reconciler) publish(ctx context.Context, s namespaceState) (problems ma
 
 // writeRegistry applies the registry of a Backend if it differs. It does not
 // touch a Secret that belongs to something else: the Backend would become its
-// owner, and deleting the Backend would delete it. Entries of the held client ids
-// that the file lacks stay as they were.
-func (r *Reconciler) writeRegistry(ctx context.Context, b *v1alpha1.Backend, file []byte, held map[v1alpha1.ID]bool) error {
+// owner, and deleting the Backend would delete it.
+func (r *Reconciler) writeRegistry(ctx context.Context, s namespaceState, b *servedBackend) error {
 	var current corev1.Secret
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: desired.RegistrySecret(b.Name)}, &current)
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	if err == nil && !desired.BelongsTo(&current, b) {
+	exists := err == nil
+	if exists && !desired.BelongsTo(&current, b.Backend) {
 		return errNameTaken
 	}
-	file = registry.KeepEntries(file, current.Data[desired.RegistryKey], held)
-	annotations := map[string]string{desired.PathAnnotation: desired.BasePath(b), desired.EnvironmentAnnotation: b.Spec.Environment}
+	held, err := r.findHoldings(ctx, s, b, current.Data[desired.RegistryKey])
+	if err != nil {
+		return err
+	}
+	file := registry.KeepEntries(b.rendering.Files[b.environment()], current.Data[desired.RegistryKey], held)
+	annotations := map[string]string{desired.PathAnnotation: desired.BasePath(b.Backend), desired.EnvironmentAnnotation: b.Spec.Environment}
 	if b.Spec.TLSSecretName != "" {
 		annotations[desired.TLSSecretAnnotation] = b.Spec.TLSSecretName
 	}
-	if err == nil && bytes.Equal(current.Data[desired.RegistryKey], file) && isMarked(&current, b, annotations) {
+	if exists && bytes.Equal(current.Data[desired.RegistryKey], file) && isMarked(&current, b.Backend, annotations) {
 		return nil
 	}
 	owner := metav1ac.OwnerReference().

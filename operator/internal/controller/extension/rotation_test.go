@@ -37,7 +37,13 @@ const window = 10 * time.Second
 func (w *world) start() ctrl.Manager {
 	GinkgoHelper()
 	skip := true
-	counted := rest.CopyConfig(operator)
+	rights := operator
+	if w.limits != nil {
+		var err error
+		rights, err = cluster.OperatorOf(context.Background(), w.limits...)
+		Expect(err).NotTo(HaveOccurred())
+	}
+	counted := rest.CopyConfig(rights)
 	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{w, next} })
 	manager, err := ctrl.NewManager(counted, ctrl.Options{
 		Scheme:     api.Scheme(),

@@ -6,12 +6,14 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -74,7 +76,8 @@ func (r *Reconciler) Setup(ctx context.Context, manager ctrl.Manager, workers in
 		Named("extension").
 		Watches(&v1alpha1.Extension{}, handler.EnqueueRequestsFromMapFunc(requestsForExtension)).
 		Watches(&v1alpha1.Extension{}, handler.EnqueueRequestsFromMapFunc(r.requestsForPeers), specChanged).
-		Watches(&v1alpha1.Backend{}, handler.EnqueueRequestsFromMapFunc(r.requestsForBackend), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, holder.NewPredicate()))).
+		Watches(&v1alpha1.Backend{}, handler.EnqueueRequestsFromMapFunc(requestsForHost), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, holder.NewPredicate()))).
+		Watches(&v1alpha1.Backend{}, handler.EnqueueRequestsFromMapFunc(r.requestsForBackend), builder.WithPredicates(consentChanged())).
 		Watches(&v1alpha1.Poll{}, handler.EnqueueRequestsFromMapFunc(r.requestsForPoll), specChanged).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.requestsForSecret)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
@@ -85,7 +88,19 @@ func (r *Reconciler) Setup(ctx context.Context, manager ctrl.Manager, workers in
 	return b.Complete(r)
 }
 
-func namespaceRequest(o client.Object) []reconcile.Request {
+// consentChanged passes creations and deletions, and changes of the namespaces that a
+// Backend allows. All else in a Backend concerns its own namespace alone: waking each that
+// names it would render its registry as often.
+func consentChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.(*v1alpha1.Backend), e.ObjectNew.(*v1alpha1.Backend)
+		return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+			!equality.Semantic.DeepEqual(before.Spec.AllowedNamespaces, after.Spec.AllowedNamespaces)
+	}}
+}
+
+// requestsForHost returns the namespace of a Backend.
+func requestsForHost(_ context.Context, o client.Object) []reconcile.Request {
 	return namespaceRequests(o.GetNamespace())
 }
 
@@ -172,13 +187,20 @@ func (r *Reconciler) requestsForSecret(ctx context.Context, o client.Object) []r
 	return requests
 }
 
-// requestsForPoll returns the namespace of a Poll whose Extension loses keys: it
-// may wait for the Poll.
+// requestsForPoll returns the namespaces of a Poll whose Extension loses keys and of its
+// Backends: these may wait for the Poll.
 func (r *Reconciler) requestsForPoll(ctx context.Context, o client.Object) []reconcile.Request {
 	var e v1alpha1.Extension
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: o.(*v1alpha1.Poll).Spec.ExtensionRef.Name}, &e)
-	if err != nil || e.DeletionTimestamp.IsZero() && !meta.IsStatusConditionFalse(e.Status.Conditions, v1alpha1.KeysUsable) {
+	if err != nil || !losesKeys(&e) {
 		return nil // a cache fails only where the Extension does not exist
 	}
-	return namespaceRequest(o)
+	return requestsForExtension(ctx, &e)
+}
+
+// losesKeys reports whether a registry may keep the entry of an Extension for Polls only.
+func losesKeys(e *v1alpha1.Extension) bool {
+	registered := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.Registered)
+	dropped := registered != nil && (registered.Reason == v1alpha1.ReasonRefNotPermitted || registered.Reason == v1alpha1.ReasonTooManyExtensions)
+	return dropped || !e.DeletionTimestamp.IsZero() || meta.IsStatusConditionFalse(e.Status.Conditions, v1alpha1.KeysUsable)
 }

@@ -2,15 +2,23 @@ package extension_test
 
 import (
 	"context"
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	dto "github.com/prometheus/client_model/go"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	acclaim "github.com/acclaim-dev/acclaim/api/client"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 )
@@ -52,6 +60,22 @@ func label(ctx context.Context, team string, shared bool) {
 func message(ctx context.Context, e *v1alpha1.Extension) string {
 	GinkgoHelper()
 	return meta.FindStatusCondition(told(ctx, e), v1alpha1.Ready).Message
+}
+
+// sumOf returns the sum of the series of a metric for the Extension controller.
+func sumOf(metric string) (sum float64) {
+	GinkgoHelper()
+	families, err := metrics.Registry.Gather()
+	Expect(err).NotTo(HaveOccurred())
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			of := slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetName() == "controller" && l.GetValue() == "extension" })
+			if family.GetName() == metric && of {
+				sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
 }
 
 var _ = Describe("A Backend for several namespaces", func() {
@@ -101,7 +125,7 @@ var _ = Describe("A Backend for several namespaces", func() {
 
 		By("withdrawing the namespace's label")
 		label(ctx, team, false)
-		Eventually(registered(ctx)).Should(BeEmpty())
+		Eventually(registered(ctx)).ShouldNot(HaveKeyWithValue("quiz", ContainElement("old")))
 		Eventually(conditions(ctx, quiz)).Should(have(v1alpha1.Ready, v1alpha1.ReasonRefNotPermitted))
 		Expect(message(ctx, quiz)).To(Equal(absent))
 		Eventually(polled(ctx, p)).Should(have(v1alpha1.Ready, v1alpha1.ReasonRefNotPermitted))
@@ -113,7 +137,7 @@ var _ = Describe("A Backend for several namespaces", func() {
 		change(ctx, backend, func(b *v1alpha1.Backend) {
 			b.Spec.AllowedNamespaces.From, b.Spec.AllowedNamespaces.Selector = v1alpha1.FromSame, nil
 		})
-		Eventually(registered(ctx)).Should(BeEmpty())
+		Eventually(registered(ctx)).ShouldNot(HaveKeyWithValue("quiz", ContainElement("old")))
 		Eventually(polled(ctx, p)).Should(have(v1alpha1.Ready, v1alpha1.ReasonRefNotPermitted))
 		change(ctx, backend, func(b *v1alpha1.Backend) { b.Spec.AllowedNamespaces.From = v1alpha1.FromAll })
 		Eventually(polled(ctx, p)).Should(have(v1alpha1.Ready, v1alpha1.ReasonInSync))
@@ -168,25 +192,199 @@ var _ = Describe("A Backend for several namespaces", func() {
 			b.Spec.AllowedNamespaces.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: team}}
 		})
 		Eventually(conditions(ctx, quiz)).Should(have(v1alpha1.Ready, v1alpha1.ReasonRegistered))
+		p := w.poll("favourite")
+		p.Namespace = team
+		create(ctx, p)
+		w.serving.Store(w.startPod(ctx, "default", "voting"))
+		Eventually(polled(ctx, p)).Should(have(v1alpha1.Ready, v1alpha1.ReasonInSync))
+		Expect(api.Delete(ctx, p)).To(Succeed())
+		Eventually(isGone(ctx, p)).Should(BeTrue())
 		change(ctx, quiz, func(e *v1alpha1.Extension) { e.Spec.BackendRef.Namespace = "elsewhere" })
 		Eventually(registered(ctx)).Should(BeEmpty())
 		Eventually(func() string { return message(ctx, quiz) }).Should(HaveSuffix(`the operator does not watch the namespace "elsewhere" as one of the environment production`))
 	})
 
-	It("is left with what a withdrawn namespace's Polls declared to delete", func(ctx context.Context) {
-		service := w.startVoting(ctx) // whose pods still have the keys
+	Describe("withdrawn", func() {
+		var (
+			rivals  string
+			service *pod
+			p       *v1alpha1.Poll
+		)
+		// isKept reports whether the registry has the Extension with one key, which is not its own.
+		isKept := func(ctx context.Context) func() bool {
+			return func() bool {
+				own := registered(ctx)()["quiz"]
+				return len(own) == 1 && own[0] != "old"
+			}
+		}
+		BeforeEach(func(ctx context.Context) {
+			rivals = w.newTeam(ctx)
+			w.start()
+			create(ctx, backend, secret, quiz)
+			service = w.startPod(ctx, "default", "voting")
+			w.serving.Store(service)
+			p = w.poll("favourite")
+			p.Namespace = team
+			create(ctx, p)
+			Eventually(polled(ctx, p)).Should(have(v1alpha1.Ready, v1alpha1.ReasonInSync))
+		})
+
+		It("ends access at once, and deletes the namespace's Polls at any later time", func(ctx context.Context) {
+			Expect(ask(ctx, service, "old")).To(Equal(http.StatusOK))
+			label(ctx, team, false)
+			Eventually(isKept(ctx)).Should(BeTrue())
+			Eventually(func() int { return ask(ctx, service, "old") }).Should(Equal(http.StatusUnauthorized))
+			Eventually(polled(ctx, p)).Should(have(v1alpha1.Ready, v1alpha1.ReasonRefNotPermitted))
+
+			By("deleting the Secret, the Extension and the Poll")
+			Expect(api.Delete(ctx, secret)).To(Succeed())
+			Expect(api.Delete(ctx, quiz)).To(Succeed())
+			Expect(api.Delete(ctx, p)).To(Succeed())
+			Eventually(isGone(ctx, p)).Should(BeTrue())
+			Eventually(isGone(ctx, quiz)).Should(BeTrue())
+			Eventually(registered(ctx)).Should(BeEmpty())
+
+			By("consenting and declaring the Extension again")
+			label(ctx, team, true)
+			again := w.extension("quiz", key("old"))
+			kept := w.secret("old")
+			w.share(team, backend, again, kept)
+			create(ctx, kept, again)
+			Eventually(registered(ctx)).Should(Equal(keys{"quiz": {"old"}}))
+			signer := acclaim.Signer{ClientID: "quiz", Keys: [][]byte{[]byte("old" + padding)}, Channel: "1"}
+			Eventually(func() (found bool, err error) {
+				_, found, err = acclaim.New(service.base, signer.Credentials, acclaim.Options{}).ReadPollConfig(ctx, "favourite")
+				return found, err
+			}).Should(BeFalse(), "of the configuration")
+		})
+
+		It("keeps nothing when the last Poll goes, or is to stay in the service", func(ctx context.Context) {
+			change(ctx, backend, func(b *v1alpha1.Backend) { b.Spec.AllowedNamespaces = nil })
+			Eventually(isKept(ctx)).Should(BeTrue())
+			change(ctx, p, func(p *v1alpha1.Poll) { p.Spec.DeletionPolicy = v1alpha1.DeletionRetain })
+			Eventually(registered(ctx)).Should(BeEmpty())
+		})
+
+		It("keeps no entry whose key a service signs tokens with", func(ctx context.Context) {
+			change(ctx, backend, func(b *v1alpha1.Backend) {
+				b.Spec.AllowedNamespaces, b.Spec.Services.GameLink = nil, &v1alpha1.Service{}
+			})
+			Eventually(registered(ctx)).Should(BeEmpty())
+		})
+
+		It("gives the id to the next Extension, whose polls it does not touch", func(ctx context.Context) {
+			young, other, theirs := w.extension("quiz", key("old")), w.secret("old"), w.poll("favourite")
+			other.Data["old"] = w.secret("new").Data["new"]
+			w.share(rivals, backend, young, other, theirs)
+			create(ctx, other)
+			w.createYounger(ctx, young, quiz)
+			create(ctx, theirs)
+			Eventually(conditions(ctx, young)).Should(have(v1alpha1.Ready, v1alpha1.ReasonConflict))
+			label(ctx, team, false)
+			Eventually(registered(ctx)).Should(Equal(keys{"quiz": {"new"}}))
+			Eventually(polled(ctx, theirs)).Should(have(v1alpha1.Ready, v1alpha1.ReasonInSync))
+
+			By("deleting the other's Poll, which has no key any more")
+			Expect(api.Delete(ctx, secret)).To(Succeed())
+			Eventually(conditions(ctx, quiz)).Should(have(v1alpha1.KeysUsable, v1alpha1.ReasonSecretNotFound))
+			Expect(api.Delete(ctx, p)).To(Succeed())
+			Eventually(isGone(ctx, p)).Should(BeTrue())
+			signer := acclaim.Signer{ClientID: "quiz", Keys: [][]byte{[]byte("new" + padding)}, Channel: "1"}
+			_, found, err := acclaim.New(service.base, signer.Credentials, acclaim.Options{}).ReadPollConfig(ctx, "favourite")
+			Expect(err).NotTo(HaveOccurred())
+			Expect(found).To(BeTrue(), "of the configuration")
+		})
+	})
+
+	It("deletes Polls of an Extension that it no longer has a place for", func(ctx context.Context) {
 		w.start()
-		p := w.poll("favourite")
-		p.Namespace = team
-		create(ctx, backend, secret, quiz, p)
+		more, p := w.extension("more", key("new")), w.poll("favourite")
+		p.Spec.ExtensionRef.Name = "more"
+		w.share(team, backend, more, p)
+		secret.Data["new"] = w.secret("new").Data["new"]
+		create(ctx, backend, secret, quiz)
+		w.createYounger(ctx, more, quiz)
+		service := w.startPod(ctx, "default", "voting")
+		w.serving.Store(service)
+		create(ctx, p)
 		Eventually(polled(ctx, p)).Should(have(v1alpha1.Ready, v1alpha1.ReasonInSync))
-		label(ctx, team, false)
-		Eventually(polled(ctx, p)).Should(have(v1alpha1.Ready, v1alpha1.ReasonRefNotPermitted))
+		change(ctx, backend, func(b *v1alpha1.Backend) { b.Spec.AllowedNamespaces.MaxExtensions = new(int32(1)) })
+		Eventually(conditions(ctx, more)).Should(have(v1alpha1.Ready, v1alpha1.ReasonTooManyExtensions))
+		Expect(registered(ctx)()["more"]).To(And(HaveLen(1), Not(ContainElement("new"))))
 		Expect(api.Delete(ctx, p)).To(Succeed())
 		Eventually(isGone(ctx, p)).Should(BeTrue())
-		_, found, err := service.ReadPollConfig(ctx, "favourite")
-		Expect(err).NotTo(HaveOccurred())
-		Expect(found).To(BeFalse(), "of the configuration")
+		Eventually(registered(ctx)).Should(Equal(keys{"quiz": {"old"}}))
+		change(ctx, backend, func(b *v1alpha1.Backend) { b.Spec.AllowedNamespaces.MaxExtensions = nil })
+		Eventually(registered(ctx)).Should(HaveKeyWithValue("more", []string{"new"}))
+		signer := acclaim.Signer{ClientID: "more", Keys: [][]byte{[]byte("new" + padding)}, Channel: "1"}
+		Eventually(func() (found bool, err error) {
+			_, found, err = acclaim.New(service.base, signer.Credentials, acclaim.Options{}).ReadPollConfig(ctx, "favourite")
+			return found, err
+		}).Should(BeFalse(), "of the configuration")
+	})
+
+	// The API server of the suite has no controller that empties a namespace. The one of a
+	// cluster deletes kind by kind, in an order that differs, and waits for nothing.
+	It("loses a namespace, in any order, and deletes its polls from the services", func(ctx context.Context) {
+		w.start()
+		create(ctx, backend)
+		service := w.startPod(ctx, "default", "voting")
+		w.serving.Store(service)
+		signer := acclaim.Signer{ClientID: "quiz", Keys: [][]byte{[]byte("old" + padding)}, Channel: "1"}
+		voting := acclaim.New(service.base, signer.Credentials, acclaim.Options{})
+		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 0))
+		for round := range 6 {
+			secret, quiz, more := w.secret("old", "new"), w.extension("quiz", key("old")), w.extension("more", key("new"))
+			doomed := []client.Object{secret, quiz, more}
+			for i := range 4 {
+				p := w.poll(fmt.Sprintf("poll-%d-%d", round, i))
+				if i == 0 {
+					p.Spec.ExtensionRef.Name = "more"
+				}
+				doomed = append(doomed, p)
+			}
+			w.share(team, backend, doomed...)
+			create(ctx, doomed...)
+			for _, o := range doomed[3:] {
+				Eventually(polled(ctx, o.(*v1alpha1.Poll))).Should(have(v1alpha1.Ready, v1alpha1.ReasonInSync))
+			}
+			for i := range 3 { // of the round before, whose key this round has again
+				_, found, err := voting.ReadPollConfig(ctx, fmt.Sprintf("poll-%d-%d", round-1, i+1))
+				Expect(err).NotTo(HaveOccurred())
+				Expect(found).To(BeFalse(), "of the configuration in round %d", round-1)
+			}
+			random.Shuffle(len(doomed), func(i, j int) { doomed[i], doomed[j] = doomed[j], doomed[i] })
+			for _, o := range doomed {
+				Expect(api.Delete(ctx, o)).To(Succeed())
+			}
+			for _, o := range doomed {
+				Eventually(isGone(ctx, o)).Should(BeTrue(), "%T", o)
+			}
+			Eventually(registered(ctx)).Should(BeEmpty())
+		}
+	})
+
+	It("wakes its own namespace alone with a change that concerns no other", func(ctx context.Context) {
+		teams := []string{team, w.newTeam(ctx), w.newTeam(ctx), w.newTeam(ctx)}
+		// The managers of specs before count into the same metrics, and may have stopped
+		// with work in their queues.
+		backlog := func() float64 { return sumOf("workqueue_depth") + sumOf("controller_runtime_active_workers") }
+		left := backlog()
+		w.start()
+		create(ctx, backend)
+		for i, name := range teams {
+			s, e := w.secret("old"), w.extension(fmt.Sprintf("quiz-%d", i), key("old"))
+			s.Data["old"] = []byte(base64.StdEncoding.EncodeToString([]byte(name + padding)))
+			w.share(name, backend, s, e)
+			create(ctx, s, e)
+			Eventually(conditions(ctx, e)).Should(have(v1alpha1.Ready, v1alpha1.ReasonRegistered))
+		}
+		Eventually(backlog).Should(Equal(left))
+		before := sumOf("controller_runtime_reconcile_total")
+		change(ctx, backend, func(b *v1alpha1.Backend) { b.Spec.Image = "acclaim:next" })
+		Eventually(func() float64 { return sumOf("controller_runtime_reconcile_total") }).Should(BeNumerically(">", before))
+		Eventually(backlog).Should(Equal(left))
+		Expect(sumOf("controller_runtime_reconcile_total")-before).To(BeNumerically("<", len(teams)), "reconciliations of namespaces")
 	})
 
 	It("writes the registry, and reads Secrets of Extensions, each in its own namespace", func(ctx context.Context) {

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -148,9 +149,11 @@ func (w *world) createYounger(ctx context.Context, o, than client.Object) {
 // change applies a change to a stored object.
 func change[T client.Object](ctx context.Context, o T, by func(T)) {
 	GinkgoHelper()
-	load(ctx, o)
-	by(o)
-	Expect(api.Update(ctx, o)).To(Succeed())
+	Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		load(ctx, o)
+		by(o)
+		return api.Update(ctx, o)
+	})).To(Succeed())
 }
 
 func load(ctx context.Context, o client.Object) {

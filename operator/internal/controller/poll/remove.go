@@ -107,14 +107,14 @@ func (r *Reconciler) readRegistry(ctx context.Context, b *v1alpha1.Backend) (*co
 	return &secret, nil
 }
 
-// findPublishedKeys returns the keys that a Backend's registry still has of an
-// Extension whose Secrets are gone.
+// findPublishedKeys returns the keys that a Backend's registry has of an Extension whose
+// Secrets are gone, or which may no longer use the Backend.
 func (r *Reconciler) findPublishedKeys(ctx context.Context, extension *v1alpha1.Extension, b *v1alpha1.Backend) ([][]byte, error) {
 	secret, err := r.readRegistry(ctx, b)
 	if secret == nil || err != nil {
 		return nil, err
 	}
-	return registry.PublishedKeys(secret.Data[desired.RegistryKey], extension.Spec.ClientID, r.Now()), nil
+	return registry.PublishedKeys(secret.Data[desired.RegistryKey], client.ObjectKeyFromObject(extension), extension.Spec.ClientID, r.Now()), nil
 }
 
 // removeFinalizer releases the object.

@@ -211,14 +211,17 @@ func findAdmission(p *v1alpha1.Poll, e *v1alpha1.Extension, b *v1alpha1.Backend)
 	return nil
 }
 
-// findSigningKeys returns the keys of an Extension or, for a Poll that is being deleted,
-// those that its Backend still has.
+// findSigningKeys returns the keys of an Extension. For a Poll that is being deleted they
+// are preceded by those that its Backend still has, where these may be others: a service that
+// has not read the registry yet knows the Extension's own.
 func (r *Reconciler) findSigningKeys(ctx context.Context, p *v1alpha1.Poll, extension *v1alpha1.Extension, backend *v1alpha1.Backend) ([][]byte, *status.Problem, error) {
 	keys, problem, err := r.findKeys(ctx, extension, registry.Environment(backend.Spec.Environment))
-	if err == nil && problem != nil && !p.DeletionTimestamp.IsZero() {
-		if keys, err = r.findPublishedKeys(ctx, extension, backend); len(keys) > 0 {
-			problem = nil
-		}
+	if err != nil || p.DeletionTimestamp.IsZero() || problem == nil && meta.IsStatusConditionTrue(extension.Status.Conditions, v1alpha1.Registered) {
+		return keys, problem, err
+	}
+	published, err := r.findPublishedKeys(ctx, extension, backend)
+	if len(published) > 0 {
+		keys, problem = slices.Concat(published, keys), nil
 	}
 	return keys, problem, err
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -198,9 +199,13 @@ func (w *world) createYounger(ctx context.Context, p, than *v1alpha1.Poll) {
 // change applies a change to a stored object.
 func change[T client.Object](ctx context.Context, w *world, o T, by func(T)) {
 	GinkgoHelper()
-	Expect(w.api.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
-	by(o)
-	Expect(w.api.Update(ctx, o)).To(Succeed())
+	Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := w.api.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		by(o)
+		return w.api.Update(ctx, o)
+	})).To(Succeed())
 }
 
 func (w *world) delete(ctx context.Context, objects ...client.Object) {
