@@ -41,7 +41,7 @@ MODULES := hack/image
 # The commit of the version before this one. A release sets it to that of the last.
 PREVIOUS ?= 98c7de9a151b0a5f06a3dd51a29e8f6afa70d2f1
 
-.PHONY: help build image dist manifest push-chart check-dist check-image check-argocd check-chart run test mixed has-previous simulate generate check-generate browser clients lint vulncheck fuzz abuse defects soak bench bench-operator cluster-up cluster-down e2e e2e-images e2e-kind fmt clean
+.PHONY: help build image dist manifest push-chart check-dist check-image check-argocd check-chart run test mixed has-previous simulate generate check-generate browser clients lint vulncheck fuzz abuse defects soak bench bench-operator cluster-up cluster-down e2e e2e-images e2e-previous e2e-kind fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -127,7 +127,7 @@ generate: ## Write what is generated from the API types and the chart's values: 
 check-generate: generate ## Fail when what is generated is not what is committed
 	@test -z "$$(git status --porcelain -- api config charts)" || { git status --short -- api config charts; git diff -- api config charts; exit 1; } >&2
 
-check-argocd: ## Run config/argocd/health.lua as Argo CD does; the first run builds its interpreter
+check-argocd: ## Run config/argocd/health.lua as Argo CD does and hold the sample Application to its schema; the first run builds its interpreter
 	go -C hack/argocd vet ./...
 	go -C hack/argocd test -count=1 ./...
 
@@ -175,12 +175,12 @@ cluster-up: ## Start a Kubernetes cluster of NODES nodes on this machine, 1 by d
 cluster-down: ## End it and remove what was its own
 	go run ./hack/cluster down
 
-# What the end-to-end suite is given; the second image is the first under another
-# tag. LABELS selects specs, such as `nodes`: those that a run with NODES=3 adds. One
-# node cannot be taken away.
-E2E := ACCLAIM_E2E_IMAGE=acclaim:dev ACCLAIM_E2E_NEXT_IMAGE=acclaim:next ACCLAIM_E2E_DATABASE_IMAGE=acclaim-mongod:dev ACCLAIM_E2E_KILL_IMAGE=acclaim-kill:dev
-E2E_IMAGES := $(addprefix bin/,acclaim-image.tar acclaim-next-image.tar mongod-image.tar kill-image.tar)
-E2E_RUN = $(CURDIR)/bin/e2e.test -test.timeout=30m --ginkgo.v --ginkgo.timeout=29m $(if $(CI),--ginkgo.no-color) $(if $(LABELS),--ginkgo.label-filter='$(LABELS)')
+# What the end-to-end suite is given. LABELS selects specs, such as `nodes`: those that a
+# run with NODES=3 adds. One node cannot be taken away.
+E2E := ACCLAIM_E2E_IMAGE=acclaim:dev ACCLAIM_E2E_PREVIOUS_IMAGE=acclaim:previous ACCLAIM_E2E_PREVIOUS_CHART=$(CURDIR)/bin/acclaim-previous.tgz ACCLAIM_E2E_DATABASE_IMAGE=acclaim-mongod:dev ACCLAIM_E2E_KILL_IMAGE=acclaim-kill:dev ACCLAIM_E2E_CLOCK_IMAGE=acclaim-clock:dev
+E2E_IMAGES := $(addprefix bin/,acclaim-image.tar acclaim-previous-image.tar mongod-image.tar kill-image.tar clock-image.tar)
+# Releases are tested beside each other by processes of their own.
+E2E_RUN = $(CURDIR)/bin/ginkgo --procs=2 -v --timeout=40m $(if $(CI),--no-color) $(if $(LABELS),--label-filter='$(LABELS)') ./e2e.test
 LABELS ?= $(if $(filter 1,$(NODES)),!power)
 
 e2e: e2e-images ## Test the chart and the image in a cluster of NODES nodes on this machine, started if there is none; needs root
@@ -189,7 +189,7 @@ e2e: e2e-images ## Test the chart and the image in a cluster of NODES nodes on t
 	bin/cluster load $(E2E_IMAGES)
 	cd hack/e2e && $(E2E) ACCLAIM_E2E_POWER=$(CURDIR)/bin/cluster $(CURDIR)/bin/cluster run $(E2E_RUN)
 
-e2e-kind: LABELS = !autoscaler && !power && !gateway && !control
+e2e-kind: LABELS = !autoscaler && !power && !gateway && !control && !pods
 e2e-kind: e2e-images ## The same on kind, which needs Docker, kind, kubectl and helm; it does not measure CPU, so nothing is autoscaled
 	kind get clusters | grep -qx acclaim || kind create cluster --name acclaim --config hack/e2e/kind.yaml
 	for image in $(E2E_IMAGES); do kind load image-archive --name acclaim $$image; done
@@ -199,13 +199,33 @@ e2e-kind: e2e-images ## The same on kind, which needs Docker, kind, kubectl and 
 	kubectl --kubeconfig bin/kind.kubeconfig -n ingress-nginx rollout status deployment/ingress-nginx-controller --timeout=5m
 	cd hack/e2e && $(E2E) KUBECONFIG=$(CURDIR)/bin/kind.kubeconfig ACCLAIM_E2E_INGRESS=http://127.0.0.1:30080 $(E2E_RUN)
 
-e2e-images: image
-	go -C hack/image run . acclaim --tag acclaim:next --docker-archive $(CURDIR)/bin/acclaim-next-image.tar
+# packed_chart is the chart of a commit, as Helm packs it.
+packed_chart = git archive --format=tar.gz --prefix=acclaim/ -o bin/acclaim-previous.tgz $(1):charts/acclaim
+
+# The chart and the image that the suite upgrades from are those of the version before. A
+# clone without it has this version under another name.
+e2e-previous:
+	mkdir -p bin
+	if $(MAKE) --silent has-previous; then \
+		previous=$$(mktemp -d) && trap 'rm -rf "$$previous"' EXIT && git archive $(PREVIOUS) | tar -x -C "$$previous" && $(call packed_chart,$(PREVIOUS)) && \
+			go -C hack/image run . acclaim --source "$$previous" --version previous --revision $(PREVIOUS) --tag acclaim:previous --docker-archive $(CURDIR)/bin/acclaim-previous-image.tar; \
+	else \
+		echo '== NOT RUN: the upgrade in the cluster from the version before, which this clone lacks: it goes from this version to itself' >&2; \
+		$(call packed_chart,HEAD) && \
+			go -C hack/image run . acclaim --tag acclaim:previous --docker-archive $(CURDIR)/bin/acclaim-previous-image.tar; \
+	fi
+
+e2e-images: image e2e-previous
 	CGO_ENABLED=0 go -C hack/mongod build -trimpath -o $(CURDIR)/bin/mongod .
 	go -C hack/image run . pack --tag acclaim-mongod:dev --docker-archive $(CURDIR)/bin/mongod-image.tar $(CURDIR)/bin/mongod
 	CGO_ENABLED=0 go build -trimpath -o bin/kill ./hack/e2e/kill
 	go -C hack/image run . pack --tag acclaim-kill:dev --docker-archive $(CURDIR)/bin/kill-image.tar $(CURDIR)/bin/kill
-	go test -c -o bin/e2e.test ./hack/e2e
+	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && overlay=$$(go run ./hack/e2e/clock "$$(go env GOROOT)" "$$folder") && \
+		CGO_ENABLED=0 go build -trimpath -buildvcs=false -overlay "$$overlay" -o "$$folder/acclaim" ./services && \
+		go -C hack/image run . pack --tag acclaim-clock:dev --docker-archive $(CURDIR)/bin/clock-image.tar "$$folder/acclaim"
+	@# Its tests run in the folder that they are in.
+	go test -c -o hack/e2e/e2e.test ./hack/e2e
+	go build -o bin/ginkgo github.com/onsi/ginkgo/v2/ginkgo
 
 bench-operator: ## Measure the operator with 10,000 Polls; ARGS adds flags, see ARGS=--help
 	go run ./hack/scale $(ARGS)

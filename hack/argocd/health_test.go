@@ -1,5 +1,5 @@
-// Package argocd_test runs config/argocd/health.lua with Argo CD's own interpreter, in a
-// module of its own: Argo CD has more dependencies than the rest of the tree together.
+// Package argocd_test runs config/argocd/health.lua with Argo CD's own interpreter and
+// holds the sample Application to its schema, in a module of its own: Argo CD has more dependencies than the rest of the tree together.
 // The operator's suites compare the script with kstatus for every object that they make.
 package argocd_test
 

@@ -33,7 +33,9 @@ func autoscaling(w *world) {
 		l := w.start(ctx, "autoscaler")
 		defer l.stop()
 		values := w.values()
-		values["production"].(object)["services"] = object{"voting": autoscaled()}
+		services := w.services()
+		services["voting"] = autoscaled()
+		values["production"].(object)["services"] = services
 		Expect(w.upgrade(ctx, values)).To(Succeed())
 		w.running(ctx)
 		l.counted(ctx, 100)
@@ -41,7 +43,7 @@ func autoscaling(w *world) {
 		rush, calm := context.WithCancel(ctx)
 		defer calm()
 		began := time.Now()
-		l.viewers(rush, w, "R", rushing, hurry)
+		l.viewers(rush, "R", rushing, hurry)
 		replicas := func() (int, error) {
 			pods, err := w.pods(ctx, service("voting"))
 			return len(pods), err

@@ -35,15 +35,20 @@ func (k *keyring) use(key string) {
 	k.current.Store(&content)
 }
 
-// sign returns the value of an Authorization header.
+// sign returns the value of an Authorization header. Its token outlives the difference of
+// clocks.
 func sign(key []byte, role, user, opaque string) string {
-	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
-		"exp":            time.Now().Add(10 * time.Minute).Unix(),
+	return signClaims(key, jwt.MapClaims{
+		"exp":            time.Now().Add(time.Hour).Unix(),
 		"role":           role,
 		"channel_id":     channel,
 		"user_id":        user,
 		"opaque_user_id": opaque,
-	}).SignedString(key)
+	})
+}
+
+func signClaims(key []byte, claims jwt.MapClaims) string {
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(key)
 	Expect(err).NotTo(HaveOccurred())
 	return clientID + " " + token
 }
@@ -69,16 +74,32 @@ func (w *world) as(environment, authorization string) api {
 	return api{client: w.client, base: w.ingress + environment, host: w.host, authorization: authorization}
 }
 
-func (w *world) viewer(opaque string) api {
-	return w.as(production, sign(*w.keys.current.Load(), "viewer", "", opaque))
+func (w *world) viewer(opaque string) api { return w.front().viewer(opaque) }
+
+func (w *world) backend() api { return w.front().backend() }
+
+func (w *world) broadcaster() api { return w.front().broadcaster() }
+
+// entrance has the address at which extension clients reach an environment, and the keys
+// that they sign with.
+type entrance struct {
+	api
+	keys *keyring
 }
 
-func (w *world) backend() api {
-	return w.as(production, sign(*w.keys.current.Load(), "backend", "", ""))
-}
+// front is the entrance of production, through the ingress.
+func (w *world) front() entrance { return entrance{w.as(production, ""), &w.keys} }
 
-func (w *world) broadcaster() api {
-	return w.as(production, sign(*w.keys.current.Load(), "broadcaster", channel, "U"+channel))
+func (e entrance) viewer(opaque string) api { return e.as("viewer", "", opaque) }
+
+func (e entrance) backend() api { return e.as("backend", "", "") }
+
+func (e entrance) broadcaster() api { return e.as("broadcaster", channel, "U"+channel) }
+
+func (e entrance) as(role, user, opaque string) api {
+	a := e.api
+	a.authorization = sign(*e.keys.current.Load(), role, user, opaque)
+	return a
 }
 
 // answer is one of the API.

@@ -77,8 +77,8 @@ func TestProblems(t *testing.T) {
 
 // All failures count, and those apart where none is allowed.
 func TestSum(t *testing.T) {
-	r := report{loads: []*outcome{
-		{requests: 10, failures: 2, unclear: 1}, {requests: 20, failures: 1, planned: true}, {requests: 5, planned: true},
+	r := report{Loads: []*outcome{
+		{Requests: 10, Failures: 2, Unclear: 1}, {Requests: 20, Failures: 1, Planned: true}, {Requests: 5, Planned: true},
 	}}
 	all, planned := r.sum()
 	if got, want := all.String()+"; "+planned.String(), "3 of 35, and 1 unclear; 1 of 25, and 0 unclear"; got != want {

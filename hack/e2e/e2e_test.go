@@ -23,33 +23,55 @@ func TestE2E(t *testing.T) {
 	RunSpecs(t, "Acclaim in a cluster")
 }
 
+// Helm installs no CRDs over those that are there, and the first to come may be the version
+// before. They are applied first, as documented.
+var _ = SynchronizedBeforeSuite(func(ctx SpecContext) {
+	Expect(kubectl(ctx, "apply", "--server-side", "--force-conflicts", "--filename", chart+"/crds")).To(Succeed())
+}, func() {}, NodeTimeout(3*time.Minute))
+
 // One release is installed, used, disturbed and removed, in this order. A spec
 // that fails does not keep the next from being tried.
 var _ = Describe("Acclaim", Ordered, ContinueOnFailure, func() {
-	w := &world{client: newClient()}
-
+	w := newWorld()
 	installation(w)
+	charted(w)
+	declaration(w)
 	contract(w)
 	polls(w)
 	games(w)
 	drill(w)
 	disturbances(w)
-	nodes(w)
-	autoscaling(w)
-	upgrades(w)
-	rotation(w, gateways, leaders, releases)
-	outages(w)
-	sealing(w)
+	rotation(w, gateways, leaders, sealing)
 	removal(w)
+	w.reportAll()
+})
 
-	AfterEach(func(ctx SpecContext) {
-		if CurrentSpecReport().Failed() {
-			w.report.fail(CurrentSpecReport().LeafNodeText, CurrentSpecReport().FailureMessage())
-			AddReportEntry("the namespace when it failed", w.describe(ctx))
-		}
-	}, NodeTimeout(time.Minute))
-	AfterAll(func() {
-		w.report.write(os.Stdout)
-		w.report.expectFewFailures()
-	})
+// Another release runs beside the first, in a process of its own. It is installed by the
+// version before and ends so.
+var _ = Describe("Acclaim, upgraded", Ordered, ContinueOnFailure, func() {
+	w := newWorld()
+	w.frugal, w.installed = true, previousRelease()
+	installation(w)
+	declaration(w, ofNodes)
+	upgrades(w, autoscaling, clocks)
+	w.reportAll()
+})
+
+// No other release runs beside those whose nodes or API server are taken away, and beside
+// an operator of all namespaces.
+var _ = Describe("Acclaim, alone", Ordered, Serial, ContinueOnFailure, func() {
+	w := newWorld()
+	w.frugal = true
+	installation(w)
+	declaration(w, ofNodes)
+	nodes(w)
+	releases(w)
+	outages(w)
+	w.reportAll()
+})
+
+var _ = ReportAfterSuite("the measurements", func(all Report) {
+	r := sumReports(all)
+	r.write(os.Stdout)
+	r.expectFewFailures()
 })

@@ -19,12 +19,13 @@ const (
 	interval = 100 * time.Millisecond
 )
 
-// load is viewers who vote once each, through the ingress, and clients that read
-// from every other service, until it is stopped.
+// load is viewers who vote once each, at one entrance after the other, and clients that
+// read, until it is stopped.
 type load struct {
-	poll string
-	stop context.CancelFunc
-	done sync.WaitGroup
+	poll      string
+	entrances []entrance
+	stop      context.CancelFunc
+	done      sync.WaitGroup
 
 	mu           sync.Mutex
 	requests     int
@@ -57,17 +58,22 @@ type vote struct {
 	acknowledged bool
 }
 
-// start starts a load on a poll of its own.
+// start starts a load on a poll of its own, through the ingress to production. It reads
+// from every other service.
 func (w *world) start(ctx context.Context, poll string) *load {
-	l := &load{poll: poll, votes: map[string]vote{}, last: time.Now(), processors: processor.ReadTime}
+	return startLoad(ctx, poll, []string{"/accumulate?id=clicks", "/rank?id=word", "/channel_state", "/vote_config?id=colour"}, w.front())
+}
+
+// startLoad starts a load on a poll of its own that reads paths besides.
+func startLoad(ctx context.Context, poll string, reads []string, entrances ...entrance) *load {
+	l := &load{poll: poll, entrances: entrances, votes: map[string]vote{}, last: time.Now(), processors: processor.ReadTime}
 	ctx, l.stop = context.WithCancel(ctx)
 	l.tick()
 	l.every(ctx, time.Second, func(int) { l.tick() })
-	l.viewers(ctx, w, "U", workers, interval)
-	reads := []string{"/accumulate?id=clicks", "/rank?id=word", "/channel_state", "/vote_config?id=colour"}
+	l.viewers(ctx, "U", workers, interval)
 	l.every(ctx, interval, func(n int) {
 		path, began := reads[n%len(reads)], time.Now()
-		got, err := w.backend().send(context.WithoutCancel(ctx), http.MethodGet, path, nil)
+		got, err := l.entrance(n).backend().send(context.WithoutCancel(ctx), http.MethodGet, path, nil)
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.judge("GET "+path, began, got, err)
@@ -75,10 +81,15 @@ func (w *world) start(ctx context.Context, poll string) *load {
 	return l
 }
 
+// entrance returns that of a worker's request.
+func (l *load) entrance(n int) entrance { return l.entrances[n%len(l.entrances)] }
+
 // viewers adds viewers, whose names begin with a prefix, until the context ends.
-func (l *load) viewers(ctx context.Context, w *world, prefix string, workers int, interval time.Duration) {
+func (l *load) viewers(ctx context.Context, prefix string, workers int, interval time.Duration) {
 	for worker := range workers {
-		l.every(ctx, interval, func(n int) { l.vote(w, fmt.Sprintf("%s%d-%d", prefix, worker, n), int64(n%3)) })
+		l.every(ctx, interval, func(n int) {
+			l.vote(l.entrance(worker+n), fmt.Sprintf("%s%d-%d", prefix, worker, n), int64(n%3))
+		})
 	}
 }
 
@@ -100,9 +111,9 @@ func (l *load) every(ctx context.Context, interval time.Duration, do func(n int)
 	})
 }
 
-func (l *load) vote(w *world, voter string, value int64) {
+func (l *load) vote(at entrance, voter string, value int64) {
 	began := time.Now()
-	got, err := w.viewer(voter).send(context.Background(), http.MethodPost, "/vote?id="+l.poll, object{"value": value})
+	got, err := at.viewer(voter).send(context.Background(), http.MethodPost, "/vote?id="+l.poll, object{"value": value})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	acknowledged := l.judge("POST /vote", began, got, err)
@@ -150,7 +161,7 @@ func (l *load) stolen(began time.Time) float64 {
 // away may be a tenth of the requests: a program that answers nothing fails.
 func (l *load) expectNoFailure() {
 	GinkgoHelper()
-	l.outcome.planned = true
+	l.outcome.Planned = true
 	Expect(l.failures.lines()).To(BeEmpty())
 	Expect(l.unclear.count()).To(BeNumerically("<=", l.requests/10), "too many requests failed, even for a host that takes processors away")
 }
@@ -179,8 +190,8 @@ func (l *load) counted(ctx context.Context, more int) {
 func (l *load) finish(ctx context.Context, w *world, during string) {
 	l.stop()
 	l.done.Wait()
-	l.outcome = &outcome{requests: l.requests, failures: l.failures.count(), unclear: l.unclear.count()}
-	w.report.loads = append(w.report.loads, l.outcome)
+	l.outcome = &outcome{Requests: l.requests, Failures: l.failures.count(), Unclear: l.unclear.count()}
+	w.report.Loads = append(w.report.Loads, l.outcome)
 	w.report.add("failed requests, "+during, fmt.Sprintf("%d of %d, votes paused for %s at most",
 		l.failures.count(), l.requests, l.pause.Round(time.Millisecond)))
 	for _, line := range l.failures.lines() {
@@ -191,7 +202,8 @@ func (l *load) finish(ctx context.Context, w *world, during string) {
 	}
 	// The machine may be too slow for the database at this moment; a read may be repeated.
 	var log []record
-	Eventually(ctx, func() (err error) { log, err = w.backend().log(ctx, l.poll); return err }).Should(Succeed())
+	reader := l.entrances[0]
+	Eventually(ctx, func() (err error) { log, err = reader.backend().log(ctx, l.poll); return err }).Should(Succeed())
 	Expect(l.contradictions(log)).To(BeEmpty())
 	fold := statistics{Specific: make([]int64, 3)}
 	for _, r := range log {
@@ -200,7 +212,7 @@ func (l *load) finish(ctx context.Context, w *world, during string) {
 		fold.Specific[r.Value]++
 	}
 	var s statistics
-	Eventually(ctx, func() error { return w.backend().get(ctx, "/vote?id="+l.poll, &s) }).Should(Succeed())
+	Eventually(ctx, func() error { return reader.backend().get(ctx, "/vote?id="+l.poll, &s) }).Should(Succeed())
 	Expect(s).To(And(HaveField("Count", fold.Count), HaveField("Sum", fold.Sum)))
 	Expect(s.Specific[:3]).To(Equal(fold.Specific))
 }

@@ -105,10 +105,15 @@ func (w *world) nodeReady(ctx context.Context, name string, want bool) {
 	}).Should(Equal(want))
 }
 
-// running waits until both Backends are Ready.
-func (w *world) running(ctx context.Context) {
-	w.ready(ctx, "default", os.Getenv("ACCLAIM_E2E_IMAGE"))
-	w.ready(ctx, "sandbox", os.Getenv("ACCLAIM_E2E_IMAGE"))
+// running waits until the release's Backends are Ready in this version.
+func (w *world) running(ctx context.Context) { w.run(ctx, thisVersion()) }
+
+// run waits until they are Ready in a version.
+func (w *world) run(ctx context.Context, v version) {
+	w.ready(ctx, "default", v.image)
+	if !w.frugal {
+		w.ready(ctx, "sandbox", v.image)
+	}
 }
 
 // kubectl does what an administrator does.

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -18,20 +19,20 @@ import (
 	"github.com/acclaim-dev/acclaim/hack/processor"
 )
 
-// report holds the measurements in their order.
+// report holds the measurements in their order. Processes of the suite send it in JSON.
 type report struct {
-	rows   [][2]string
-	loads  []*outcome
-	memory []memory
-	failed []string
-	// unclear are failed requests that nothing fails for.
-	unclear []string
+	Rows   [][2]string
+	Loads  []*outcome
+	Memory []memory
+	Failed []string
+	// Unclear are failed requests that nothing fails for.
+	Unclear []string
 }
 
 // outcome holds what became of a load.
 type outcome struct {
-	requests, failures, unclear int
-	planned                     bool // nothing may fail
+	Requests, Failures, Unclear int
+	Planned                     bool // nothing may fail
 }
 
 // outage is the number of requests that may fail in all loads together, while things are
@@ -40,11 +41,48 @@ const outage = 200
 
 // memory holds the memory of all pods at one time.
 type memory struct {
-	when string
-	pods map[string]int64 // bytes
+	When string
+	Pods map[string]int64 // bytes
 }
 
-func (r *report) add(what, measured string) { r.rows = append(r.rows, [2]string{what, measured}) }
+// measurements names the entry that has a world's report in the report of the suite.
+const measurements = "measurements"
+
+// reportAll reports what a world has measured, and its state when a spec fails.
+func (w *world) reportAll() {
+	AfterEach(func(ctx SpecContext) {
+		if CurrentSpecReport().Failed() {
+			AddReportEntry("the namespace when it failed", w.describe(ctx))
+		}
+	}, NodeTimeout(time.Minute))
+	AfterAll(func() { AddReportEntry(measurements, ReportEntryVisibilityNever, &w.report) })
+}
+
+// sumReports returns the reports of all worlds as one, with the specs that failed.
+func sumReports(all Report) *report {
+	sum := &report{}
+	for _, spec := range all.SpecReports {
+		if spec.Failed() {
+			sum.fail(spec.FullText(), spec.FailureMessage())
+		}
+		for _, entry := range spec.ReportEntries {
+			if entry.Name != measurements {
+				continue
+			}
+			var r report
+			content, err := json.Marshal(entry.Value.GetRawValue())
+			Expect(err).NotTo(HaveOccurred())
+			Expect(json.Unmarshal(content, &r)).To(Succeed())
+			sum.Rows = append(sum.Rows, r.Rows...)
+			sum.Loads = append(sum.Loads, r.Loads...)
+			sum.Memory = append(sum.Memory, r.Memory...)
+			sum.Unclear = append(sum.Unclear, r.Unclear...)
+		}
+	}
+	return sum
+}
+
+func (r *report) add(what, measured string) { r.Rows = append(r.Rows, [2]string{what, measured}) }
 
 func (r *report) took(what string, since time.Time) {
 	r.add(what, time.Since(since).Round(time.Millisecond).String())
@@ -52,9 +90,9 @@ func (r *report) took(what string, since time.Time) {
 
 // sum returns the outcome of all loads, and that of those in which nothing may fail.
 func (r *report) sum() (all, planned outcome) {
-	for _, o := range r.loads {
+	for _, o := range r.Loads {
 		all.add(o)
-		if o.planned {
+		if o.Planned {
 			planned.add(o)
 		}
 	}
@@ -62,30 +100,30 @@ func (r *report) sum() (all, planned outcome) {
 }
 
 func (o *outcome) add(other *outcome) {
-	o.requests += other.requests
-	o.failures += other.failures
-	o.unclear += other.unclear
+	o.Requests += other.Requests
+	o.Failures += other.Failures
+	o.Unclear += other.Unclear
 }
 
 func (o *outcome) String() string {
-	return fmt.Sprintf("%d of %d, and %d unclear", o.failures, o.requests, o.unclear)
+	return fmt.Sprintf("%d of %d, and %d unclear", o.Failures, o.Requests, o.Unclear)
 }
 
 // expectFewFailures holds the whole suite to its promise.
 func (r *report) expectFewFailures() {
 	all, planned := r.sum()
-	Expect(all.failures).To(BeNumerically("<=", outage), "failed requests in the whole suite: %v", &all)
-	Expect(planned.failures).To(BeZero(), "failed requests where none is allowed: %v", &planned)
+	Expect(all.Failures).To(BeNumerically("<=", outage), "failed requests in the whole suite: %v", &all)
+	Expect(planned.Failures).To(BeZero(), "failed requests where none is allowed: %v", &planned)
 }
 
 // fail adds a spec that failed.
 func (r *report) fail(spec, why string) {
-	r.failed = append(r.failed, fmt.Sprintf("FAILED: %s: %.1500s", spec, why))
+	r.Failed = append(r.Failed, fmt.Sprintf("FAILED: %s: %.1500s", spec, why))
 }
 
 // leave adds failed requests of a time in which the host took processors away.
 func (r *report) leave(during, requests string) {
-	r.unclear = append(r.unclear, fmt.Sprintf("UNCLEAR, as the host took more than %.0f %% of the processors away: %s: %.1500s", 100*processor.MuchStolen, during, requests))
+	r.Unclear = append(r.Unclear, fmt.Sprintf("UNCLEAR, as the host took more than %.0f %% of the processors away: %s: %.1500s", 100*processor.MuchStolen, during, requests))
 }
 
 // write writes one table for people, and one of memory by pod. What failed comes
@@ -94,26 +132,26 @@ func (r *report) write(to io.Writer) {
 	table := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
 	line := func(cells ...string) { _, _ = fmt.Fprintln(table, strings.Join(cells, "\t")) }
 	line("", "")
-	for _, row := range r.rows {
+	for _, row := range r.Rows {
 		line(row[0], row[1])
 	}
 	all, planned := r.sum()
 	line(fmt.Sprintf("failed requests, in all (%d are allowed)", outage), all.String())
 	line("failed requests, where none is allowed", planned.String())
 	line("")
-	for _, m := range r.memory {
-		line("MEMORY, "+m.when, "MiB")
-		pods := make([]string, 0, len(m.pods))
-		for pod := range m.pods {
+	for _, m := range r.Memory {
+		line("MEMORY, "+m.When, "MiB")
+		pods := make([]string, 0, len(m.Pods))
+		for pod := range m.Pods {
 			pods = append(pods, pod)
 		}
 		slices.Sort(pods)
 		for _, pod := range pods {
-			line(pod, fmt.Sprintf("%.0f", float64(m.pods[pod])/(1<<20)))
+			line(pod, fmt.Sprintf("%.0f", float64(m.Pods[pod])/(1<<20)))
 		}
 	}
 	_ = table.Flush()
-	for _, line := range slices.Concat(r.unclear, r.failed) {
+	for _, line := range slices.Concat(r.Unclear, r.Failed) {
 		_, _ = fmt.Fprintln(to, line)
 	}
 }
@@ -152,12 +190,12 @@ func (w *world) readMemory(ctx context.Context, when string, pods int) error {
 	if len(list.Items) < pods {
 		return fmt.Errorf("the metrics of %d pods are there, %d are missing", len(list.Items), pods-len(list.Items))
 	}
-	m := memory{when: when, pods: map[string]int64{}}
+	m := memory{When: when, Pods: map[string]int64{}}
 	for _, pod := range list.Items {
 		for _, container := range pod.Containers {
-			m.pods[pod.Metadata.Name] += container.Usage.Memory.Value()
+			m.Pods[pod.Metadata.Name] += container.Usage.Memory.Value()
 		}
 	}
-	w.report.memory = append(w.report.memory, m)
+	w.report.Memory = append(w.report.Memory, m)
 	return nil
 }

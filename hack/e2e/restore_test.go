@@ -94,13 +94,8 @@ func (w *world) loseProduction(ctx context.Context) {
 
 // removeRestored removes the database that production was restored into, if it was.
 func (w *world) removeRestored(ctx context.Context) {
-	for _, o := range []client.Object{
-		&corev1.Pod{ObjectMeta: w.named("restored-database")},
-		&corev1.Service{ObjectMeta: w.named("restored-database")},
-		&corev1.Secret{ObjectMeta: w.named("restored-mongodb")},
-	} {
-		Expect(client.IgnoreNotFound(w.Delete(ctx, o))).To(Succeed())
-	}
+	w.removeDatabase(ctx, "restored-database")
+	Expect(client.IgnoreNotFound(w.Delete(ctx, &corev1.Secret{ObjectMeta: w.named("restored-mongodb")}))).To(Succeed())
 }
 
 // provideDatabase runs an empty database beside that of the release.
@@ -120,4 +115,14 @@ func (w *world) provideDatabase(ctx context.Context, name string) {
 	Expect(w.Create(ctx, &corev1.Service{ObjectMeta: w.named(name), Spec: corev1.ServiceSpec{
 		Selector: labels, Ports: []corev1.ServicePort{{Port: 27017}},
 	}})).To(Succeed())
+}
+
+// removeDatabase removes a database that a spec provided, and the Secret with its URI if
+// that has its name.
+func (w *world) removeDatabase(ctx context.Context, name string) {
+	for _, o := range []client.Object{
+		&corev1.Pod{ObjectMeta: w.named(name)}, &corev1.Service{ObjectMeta: w.named(name)}, &corev1.Secret{ObjectMeta: w.named(name)},
+	} {
+		Expect(client.IgnoreNotFound(w.Delete(ctx, o))).To(Succeed())
+	}
 }

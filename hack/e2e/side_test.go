@@ -190,9 +190,6 @@ func (s *side) left(ctx context.Context, number int) []any {
 func (s *side) remove(ctx context.Context) {
 	doomed := []client.Object{
 		&v1alpha1.Backend{ObjectMeta: s.world.named("witness")},
-		&corev1.Pod{ObjectMeta: s.world.named("orders-database")},
-		&corev1.Service{ObjectMeta: s.world.named("orders-database")},
-		&corev1.Secret{ObjectMeta: s.world.named("orders-database")},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.second}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.third}},
 	}
@@ -202,6 +199,7 @@ func (s *side) remove(ctx context.Context) {
 	for _, o := range doomed {
 		Expect(client.IgnoreNotFound(s.Delete(ctx, o))).To(Succeed())
 	}
+	s.removeDatabase(ctx, "orders-database")
 }
 
 // provide makes a Secret, and its namespace before where there is none.

@@ -1,12 +1,16 @@
 package e2e_test
 
 import (
+	"context"
 	"crypto/ed25519"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
 	"math/big"
-	"os"
+	"net"
+	"net/http"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -17,67 +21,203 @@ import (
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
 
-// sealing has the services of the sandbox serve their API with TLS. The operator is the
-// client that trusts the authority of the Secret, and no other.
+// ofPods is the label of what reaches pods by their addresses, as the network of
+// hack/cluster lets it.
+const ofPods = "pods"
+
+// sealed is the name of a Backend whose services serve their API with TLS.
+const sealed = "sealed"
+
+// sealing has a Backend serve its API with TLS. The operator is a client that trusts the
+// authority of the Secret, and no other.
 func sealing(w *world) {
-	It("speaks TLS with services that have a certificate", func(ctx SpecContext) {
-		secret := &corev1.Secret{ObjectMeta: w.named("sandbox-tls"), Data: w.newCertificate("sandbox")}
-		authority := secret.Data["ca.crt"]
-		Expect(w.Create(ctx, secret)).To(Succeed())
-		values := w.values()
-		values["sandbox"].(object)["tlsSecretName"] = secret.Name
-		Expect(w.upgrade(ctx, values)).To(Succeed())
-		voting := &corev1.Service{ObjectMeta: w.named("sandbox-voting")}
-		Eventually(ctx, func() (string, error) {
-			err := w.Get(ctx, client.ObjectKeyFromObject(voting), voting)
-			return voting.Spec.Ports[0].Name, err
-		}).Should(Equal("https"))
-		w.ready(ctx, "sandbox", os.Getenv("ACCLAIM_E2E_IMAGE"))
+	Context("with a certificate", func() {
+		var (
+			trusted *authority
+			secret  *corev1.Secret
+		)
+		BeforeAll(func(ctx SpecContext) {
+			trusted = newAuthority()
+			secret = &corev1.Secret{ObjectMeta: w.named(sealed), Data: trusted.issue(w.serviceNames(sealed), 1)}
+			Expect(w.Create(ctx, secret)).To(Succeed())
+			b := smallBackend(w.named(sealed), "", "")
+			b.Spec.MongoDB, b.Spec.TLSSecretName, b.Spec.Services.Voting.Replicas = w.database(ctx), secret.Name, new(int32(2))
+			Expect(w.Create(ctx, b)).To(Succeed())
+			w.ready(ctx, sealed, b.Spec.Image)
+		}, NodeTimeout(5*time.Minute))
 
-		p := poll(w.named("sealed"))
-		p.Spec.BackendRef.Name, p.Spec.DeletionPolicy = "sandbox", v1alpha1.DeletionDelete
-		Expect(w.Create(ctx, p)).To(Succeed())
-		w.pollReady(ctx, p.Name)
+		It("speaks TLS with services whose authority it trusts", func(ctx SpecContext) {
+			voting := &corev1.Service{ObjectMeta: w.named(sealed + "-voting")}
+			Expect(w.Get(ctx, client.ObjectKeyFromObject(voting), voting)).To(Succeed())
+			Expect(voting.Spec.Ports[0].Name).To(Equal("https"))
+			p := poll(w.named(sealed))
+			p.Spec.BackendRef.Name, p.Spec.DeletionPolicy = sealed, v1alpha1.DeletionDelete
+			Expect(w.Create(ctx, p)).To(Succeed())
+			w.pollReady(ctx, p.Name)
 
-		secret.Data["ca.crt"] = w.newCertificate("sandbox")["ca.crt"]
-		Expect(w.Update(ctx, secret)).To(Succeed())
-		edit(ctx, w, p, func(p *v1alpha1.Poll) { p.Spec.Prompt = "Which colour now?" })
-		Eventually(ctx, func() ([]string, error) {
-			var reasons []string
-			err := w.Get(ctx, client.ObjectKeyFromObject(p), p)
-			for _, condition := range p.Status.Conditions {
-				reasons = append(reasons, condition.Reason)
+			secret.Data["ca.crt"] = newAuthority().encode()
+			Expect(w.Update(ctx, secret)).To(Succeed())
+			edit(ctx, w, p, func(p *v1alpha1.Poll) { p.Spec.Prompt = "Which colour now?" })
+			Eventually(ctx, func() ([]string, error) {
+				var reasons []string
+				err := w.Get(ctx, client.ObjectKeyFromObject(p), p)
+				for _, condition := range p.Status.Conditions {
+					reasons = append(reasons, condition.Reason)
+				}
+				return reasons, err
+			}).Should(ContainElement(v1alpha1.ReasonServiceUnreachable))
+
+			secret.Data["ca.crt"] = trusted.encode()
+			Expect(w.Update(ctx, secret)).To(Succeed())
+			w.pollReady(ctx, p.Name)
+		}, SpecTimeout(8*time.Minute))
+
+		It("exchanges the certificate without a failed request", Label(ofPods), func(ctx SpecContext) {
+			pods := w.dialPods(ctx, sealed, trusted)
+			known(ctx, entrance{pods.api(w), &w.keys}.backend(), "/vote?id=none")
+			l := startLoad(ctx, "certificate", []string{"/vote?id=certificate"}, entrance{pods.api(w), &w.keys})
+			defer l.stop()
+			l.counted(ctx, 100)
+			Expect(pods.serve(1)).To(BeTrue())
+			began := time.Now()
+			secret.Data = trusted.issue(w.serviceNames(sealed), 2)
+			Expect(w.Update(ctx, secret)).To(Succeed())
+			Eventually(ctx, func() bool { return pods.serve(2) }).Should(BeTrue())
+			w.report.took("a renewed certificate to every pod", began)
+			l.counted(ctx, 100)
+			l.finish(ctx, w, "a certificate exchanged")
+			l.expectNoFailure()
+			Expect(pods.serve(2)).To(BeTrue())
+		}, SpecTimeout(8*time.Minute))
+
+		AfterAll(func(ctx SpecContext) {
+			for _, o := range []client.Object{
+				&v1alpha1.Poll{ObjectMeta: w.named(sealed)}, &v1alpha1.Backend{ObjectMeta: w.named(sealed)}, secret,
+			} {
+				Expect(client.IgnoreNotFound(w.Delete(ctx, o))).To(Succeed())
+				w.gone(ctx, o)
 			}
-			return reasons, err
-		}).Should(ContainElement(v1alpha1.ReasonServiceUnreachable))
-
-		secret.Data["ca.crt"] = authority
-		Expect(w.Update(ctx, secret)).To(Succeed())
-		w.pollReady(ctx, p.Name)
-		Expect(w.Delete(ctx, p)).To(Succeed())
-		w.gone(ctx, p)
-		Expect(w.Delete(ctx, secret)).To(Succeed())
-	}, SpecTimeout(8*time.Minute))
+		}, NodeTimeout(3*time.Minute))
+	})
 }
 
-// newCertificate returns a Secret's entries for the services of a Backend: a certificate
-// that is its own authority.
-func (w *world) newCertificate(backend string) map[string][]byte {
+// database returns the entry of the Secret with the URI of production's database.
+func (w *world) database(ctx context.Context) v1alpha1.SecretKeyReference {
 	GinkgoHelper()
-	public, private, err := ed25519.GenerateKey(nil)
+	b := &v1alpha1.Backend{ObjectMeta: w.named("default")}
+	Expect(w.Get(ctx, client.ObjectKeyFromObject(b), b)).To(Succeed())
+	return b.Spec.MongoDB
+}
+
+// serviceNames returns the names for which the certificate of a Backend has to be valid.
+func (w *world) serviceNames(backend string) []string {
+	var names []string
+	for _, service := range []string{"voting", "accumulation", "ranking", "state"} {
+		names = append(names, fmt.Sprintf("%s-%s.%s.svc", backend, service, w.namespace))
+	}
+	return names
+}
+
+// authority signs certificates.
+type authority struct {
+	certificate *x509.Certificate
+	key         ed25519.PrivateKey
+}
+
+func newAuthority() *authority {
+	GinkgoHelper()
+	_, key, err := ed25519.GenerateKey(nil)
 	Expect(err).NotTo(HaveOccurred())
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 	}
-	for _, service := range []string{"voting", "accumulation", "ranking", "state"} {
-		template.DNSNames = append(template.DNSNames, fmt.Sprintf("%s-%s.%s.svc", backend, service, w.namespace))
-	}
-	certificate, err := x509.CreateCertificate(nil, template, template, public, private)
+	raw, err := x509.CreateCertificate(nil, template, template, key.Public(), key)
+	Expect(err).NotTo(HaveOccurred())
+	certificate, err := x509.ParseCertificate(raw)
+	Expect(err).NotTo(HaveOccurred())
+	return &authority{certificate, key}
+}
+
+func (a *authority) encode() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
+}
+
+// issue returns a Secret's entries for services: a certificate with a key of its own, and
+// the authority.
+func (a *authority) issue(names []string, serial int64) map[string][]byte {
+	GinkgoHelper()
+	public, private, err := ed25519.GenerateKey(nil)
+	Expect(err).NotTo(HaveOccurred())
+	template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour), DNSNames: names}
+	certificate, err := x509.CreateCertificate(nil, template, a.certificate, public, a.key)
 	Expect(err).NotTo(HaveOccurred())
 	key, err := x509.MarshalPKCS8PrivateKey(private)
 	Expect(err).NotTo(HaveOccurred())
-	encoded := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})
 	return map[string][]byte{
-		"tls.crt": encoded, "tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), "ca.crt": encoded,
+		"tls.crt": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}),
+		"tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}),
+		"ca.crt":  a.encode(),
 	}
+}
+
+// podDialer connects with the pods of a Backend's voting service, one after the other, and
+// notes the certificate that each serves.
+type podDialer struct {
+	addresses []string
+	config    *tls.Config
+
+	mu     sync.Mutex
+	dialed int
+	served map[string]int64 // serial number of the last certificate, by address
+}
+
+// dialPods returns the dialer of the pods that a Backend has now.
+func (w *world) dialPods(ctx context.Context, backend string, trusted *authority) *podDialer {
+	GinkgoHelper()
+	pods, err := w.pods(ctx, client.MatchingLabels{"app.kubernetes.io/instance": backend, "app.kubernetes.io/component": "voting"})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(pods).To(HaveLen(2))
+	roots := x509.NewCertPool()
+	roots.AddCert(trusted.certificate)
+	d := &podDialer{served: map[string]int64{}, config: &tls.Config{RootCAs: roots, ServerName: w.serviceNames(backend)[0]}}
+	for _, pod := range pods {
+		d.addresses = append(d.addresses, net.JoinHostPort(pod.Status.PodIP, "8080"))
+	}
+	return d
+}
+
+// api returns the API of the pods. Each request has a connection of its own, and so meets
+// the certificate that is in force.
+func (d *podDialer) api(w *world) api {
+	transport := &http.Transport{DialTLSContext: d.dial, DisableKeepAlives: true}
+	return api{client: &http.Client{Transport: transport}, base: "https://" + d.config.ServerName + production, host: w.host}
+}
+
+func (d *podDialer) dial(ctx context.Context, network, _ string) (net.Conn, error) {
+	d.mu.Lock()
+	address := d.addresses[d.dialed%len(d.addresses)]
+	d.dialed++
+	d.mu.Unlock()
+	dialer := &tls.Dialer{Config: d.config}
+	connection, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	certificate := connection.(*tls.Conn).ConnectionState().PeerCertificates[0]
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.served[address] = certificate.SerialNumber.Int64()
+	return connection, nil
+}
+
+// serve reports whether every pod served the certificate of a serial number last.
+func (d *podDialer) serve(serial int64) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, address := range d.addresses {
+		if d.served[address] != serial {
+			return false
+		}
+	}
+	return true
 }

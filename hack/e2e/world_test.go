@@ -41,7 +41,18 @@ type world struct {
 	restored  string // Secret of the database that production was restored into
 	report    report
 	keys      keyring
+	// frugal is set where another release runs beside: production alone, whose pods
+	// request little.
+	frugal    bool
+	installed version // the release begins with it
 }
+
+// version is a chart and an image.
+type version struct{ chart, image string }
+
+func thisVersion() version { return version{chart, os.Getenv("ACCLAIM_E2E_IMAGE")} }
+
+func newWorld() *world { return &world{client: newClient(), installed: thisVersion()} }
 
 // connect finds the cluster and makes a namespace.
 func (w *world) connect(ctx context.Context) {
@@ -102,10 +113,17 @@ func (w *world) values() object {
 	values := object{
 		"image":      object{"repository": repository, "tag": tag},
 		"production": object{"ingress": object{"host": w.host}},
-		"sandbox": object{
+		"sandbox":    object{},
+		// A drifted configuration is corrected within it.
+		"operator": object{"driftInterval": "20s"},
+	}
+	if w.frugal {
+		values["production"].(object)["services"] = w.services()
+	} else {
+		values["sandbox"] = object{
 			"enabled": true,
 			"ingress": object{"host": w.host, "path": "/sandbox/v1"},
-		},
+		}
 	}
 	if uri := os.Getenv("ACCLAIM_E2E_MONGODB_URI"); uri != "" {
 		for _, environment := range []string{"production", "sandbox"} {
@@ -122,6 +140,17 @@ func (w *world) values() object {
 		values["production"].(object)["mongodb"] = object{"secretName": w.restored}
 	}
 	return values
+}
+
+// services are those of production with what they request, nothing for the defaults.
+func (w *world) services() object {
+	services := object{}
+	if w.frugal {
+		for _, name := range []string{"voting", "accumulation", "ranking", "state"} {
+			services[name] = object{"resources": object{"requests": object{"cpu": "5m", "memory": "16Mi"}}}
+		}
+	}
+	return services
 }
 
 // databaseArguments are those of hack/mongod.

@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/schollz/progressbar/v3"
@@ -30,6 +31,8 @@ import (
 type options struct {
 	polls, extensions int
 	probes            int
+	reportInterval    time.Duration
+	shared            bool
 	operatorFlags     []string
 	progress          *os.File
 }
@@ -42,6 +45,8 @@ func main() {
 	f.IntVar(&o.polls, "polls", 10_000, "Polls to declare")
 	f.IntVar(&o.extensions, "extensions", 100, "Extensions to divide them among")
 	f.IntVar(&o.probes, "probes", 100, "new Polls declared one by one to measure how long each waits")
+	f.DurationVar(&o.reportInterval, "report-interval", 0, "reportInterval of the Polls: counts the reports of one interval and measures nothing else once all are ready; 0 is none")
+	f.BoolVar(&o.shared, "shared", false, "declare Extensions and Polls in another namespace than the Backend's")
 	f.StringSliceVar(&o.operatorFlags, "operator-flags", nil, "further flags of the operator")
 	pflag.Parse()
 	ctrl.SetLogger(logr.Discard())

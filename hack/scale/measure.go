@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
@@ -24,7 +25,12 @@ func measureAll(ctx context.Context, w *world) (r report, err error) {
 	if err != nil {
 		return r, err
 	}
-	for _, phase := range []func(context.Context, *world, *readiness, *report) error{measureCreation, measureIdle, measureWake, measureResync} {
+	phases := []func(context.Context, *world, *readiness, *report) error{measureCreation, measureIdle, measureWake, measureResync}
+	if w.reportInterval > 0 {
+		phases = phases[:1]
+		phases = append(phases, measureReports)
+	}
+	for _, phase := range phases {
 		if err := phase(ctx, w, ready, &r); err != nil {
 			return r, err
 		}
@@ -60,6 +66,23 @@ func measureCreation(ctx context.Context, w *world, ready *readiness, r *report)
 	return err
 }
 
+// measureReports counts what the reports of one interval cost.
+func measureReports(ctx context.Context, w *world, _ *readiness, r *report) error {
+	w.logf("counting reports for %v", w.reportInterval)
+	before, err := w.readMetrics(ctx)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-time.After(w.reportInterval):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	after, err := w.readMetrics(ctx)
+	r.reported = after.since(before)
+	return err
+}
+
 // measureIdle declares new Polls while nothing else happens.
 func measureIdle(ctx context.Context, w *world, ready *readiness, r *report) (err error) {
 	w.logf("declaring %d more one by one while nothing else happens", w.probes)
@@ -78,7 +101,7 @@ func measureWake(ctx context.Context, w *world, ready *readiness, r *report) err
 		return err
 	}
 	backend := &v1alpha1.Backend{}
-	if err := w.api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "default"}, backend); err != nil {
+	if err := w.api.Get(ctx, client.ObjectKey{Namespace: w.backendNamespace(), Name: "default"}, backend); err != nil {
 		return err
 	}
 	backend.Spec.Image = "acclaim:next"
@@ -154,6 +177,9 @@ func (w *world) newPoll(name string, i int) *v1alpha1.Poll {
 		ExtensionRef: v1alpha1.ObjectReference{Name: extensionName(i % w.extensions)},
 		Channel:      fmt.Sprint(i / w.extensions), Prompt: "Which?", Options: []string{"this", "that"},
 	}}
+	if w.reportInterval > 0 {
+		p.Spec.ReportInterval = &metav1.Duration{Duration: w.reportInterval}
+	}
 	p.Namespace, p.Name = namespace, name
 	return p
 }

@@ -14,6 +14,7 @@ type report struct {
 	options
 	declared, allReady time.Duration
 	created            metricsReading // until all were ready
+	reported           metricsReading // in one interval of reports
 
 	idle, busy []time.Duration // how long new Polls took to be ready, sorted
 	woken      struct {
@@ -34,7 +35,11 @@ func (r report) write(out io.Writer) error {
 		}
 	}
 	c := r.created
-	fmt.Fprintf(t, "%d Polls of %d Extensions in one namespace\n", r.polls, r.extensions)
+	where := "in one namespace"
+	if r.shared {
+		where += ", of a Backend in another"
+	}
+	fmt.Fprintf(t, "%d Polls of %d Extensions %s\n", r.polls, r.extensions, where)
 	fmt.Fprintf(t, "declared in\t%v\n", r.declared.Round(time.Millisecond))
 	fmt.Fprintf(t, "all ready in\t%v\t%.0f/s\n", r.allReady.Round(time.Millisecond), float64(r.polls)/r.allReady.Seconds())
 	fmt.Fprintf(t, "times looked at\t%.0f\t%.3f each\n", c.looks, each(c.looks))
@@ -45,6 +50,14 @@ func (r report) write(out io.Writer) error {
 	all(c.voting)
 	fmt.Fprintf(t, "the operator's CPU time\t%v\t%.2f ms each\n", c.cpu, each(float64(c.cpu.Milliseconds())))
 	fmt.Fprintf(t, "the operator's memory\t%d MiB\tat most %d MiB\n", c.resident>>20, c.peak>>20)
+	if r.reportInterval > 0 {
+		fmt.Fprintf(t, "requests to the API server in %v of reports\n", r.reportInterval)
+		all(r.reported.api)
+		fmt.Fprintln(t, "requests to the voting service")
+		all(r.reported.voting)
+		fmt.Fprintf(t, "the operator's CPU time\t%v\t%.2f ms each\n", r.reported.cpu, each(float64(r.reported.cpu.Milliseconds())))
+		return t.Flush()
+	}
 	fmt.Fprintf(t, "a new Poll is ready in\t%s\n", formatSpread(r.idle))
 	fmt.Fprintf(t, "while the Backend changed\t%s\t%.0f Polls looked at for it\n", formatSpread(r.woken.latency), r.woken.looks)
 	fmt.Fprintf(t, "while all are looked at\t%s\n", formatSpread(r.busy))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -26,8 +27,16 @@ import (
 // stepTimeout limits each step.
 const stepTimeout = 10 * time.Minute
 
-// namespace holds everything, which is the worst case.
+// namespace holds everything, which is the worst case, but for a shared Backend.
 const namespace = "default"
+
+// backendNamespace returns the namespace of the Backend.
+func (o options) backendNamespace() string {
+	if o.shared {
+		return "platform"
+	}
+	return namespace
+}
 
 // world is the servers and the operator between them.
 type world struct {
@@ -151,12 +160,19 @@ func (w *world) declareExtensions(ctx context.Context) error {
 	backend := &v1alpha1.Backend{Spec: v1alpha1.BackendSpec{
 		Image: "acclaim:scale", MongoDB: v1alpha1.SecretKeyReference{Name: "mongodb", Key: "uri"},
 	}}
-	backend.Namespace, backend.Name = namespace, "default"
+	backend.Namespace, backend.Name = w.backendNamespace(), "default"
 	objects := []client.Object{backend}
+	var ref *v1alpha1.BackendReference
+	if w.shared {
+		backend.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: v1alpha1.FromAll}
+		ref = &v1alpha1.BackendReference{Name: backend.Name, Namespace: backend.Namespace}
+		objects = []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: backend.Namespace}}, backend}
+	}
 	for i := range w.extensions {
 		s := &corev1.Secret{Data: map[string][]byte{"key": []byte(secretName(i))}}
 		s.Namespace, s.Name = namespace, extensionName(i)
 		e := &v1alpha1.Extension{Spec: v1alpha1.ExtensionSpec{ClientID: v1alpha1.ID(extensionName(i))}}
+		e.Spec.BackendRef = ref
 		e.Spec.Keys = []v1alpha1.Key{{SecretRef: v1alpha1.SecretKeyReference{Name: s.Name, Key: "key"}}}
 		e.Namespace, e.Name = namespace, extensionName(i)
 		objects = append(objects, s, e)
