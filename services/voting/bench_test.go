@@ -103,7 +103,7 @@ func BenchmarkStatistics(b *testing.B) {
 	b.Run("encode", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_ = newStatistics(sums, Decay{LastNudged: start, Val: 1.0 / 3, CurrentScale: 1.5, LastAltered: start}).json()
+			_ = newStatistics(sums, Decay{LastNudged: start, Val: 1.0 / 3, CurrentScale: 1.5, LastAltered: start}).encodeObject()
 		}
 	})
 }

@@ -33,14 +33,12 @@ type Statistics struct {
 	decay Decay
 	// hidden reports that the figures, but perhaps for count, are withheld.
 	hidden bool
-	json   func() []byte
+
+	encode sync.Once
+	object []byte // what encodeObject returns
 }
 
-func newStatistics(t voteSums, d Decay) *Statistics {
-	s := &Statistics{tally: t, decay: d}
-	s.json = sync.OnceValue(s.encodeObject)
-	return s
-}
+func newStatistics(t voteSums, d Decay) *Statistics { return &Statistics{tally: t, decay: d} }
 
 // Equal reports whether two statistics say the same.
 func (s *Statistics) Equal(o *Statistics) bool { return s.tally == o.tally && s.decay == o.decay }
@@ -68,7 +66,8 @@ func (s *Statistics) Decay() Decay { return s.decay }
 // caller's latest known vote, nil when there is none. All but the vote is
 // encoded once however many callers ask.
 func (s *Statistics) AppendJSON(buf []byte, vote *int64) []byte {
-	buf = append(buf, s.json()...)
+	s.encode.Do(func() { s.object = s.encodeObject() })
+	buf = append(buf, s.object...)
 	if vote != nil {
 		buf = append(buf, `,"vote":`...)
 		buf = strconv.AppendInt(buf, *vote, 10)

@@ -54,7 +54,8 @@ func TestStatisticsAreShared(t *testing.T) {
 	for i := range readers {
 		all.Go(func() {
 			got[i] = p.state.Statistics()
-			encoded[i] = got[i].json()
+			got[i].AppendJSON(nil, nil)
+			encoded[i] = got[i].object
 		})
 	}
 	all.Wait()
