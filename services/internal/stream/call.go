@@ -40,6 +40,14 @@ type commandOutcome[R any] struct {
 	replayed bool
 }
 
+// makeOutcomes makes room for the outcomes of what is in the call.
+func (c *submittedCall[C, R]) makeOutcomes() {
+	c.outcomes = c.only[:]
+	if n := len(c.commands) + len(c.queries); n != 1 {
+		c.outcomes = make([]commandOutcome[R], n)
+	}
+}
+
 type callItem[C, R any] = batch.Item[*submittedCall[C, R]]
 
 func newCommand[C, R any](command C) *submittedCall[C, R] {

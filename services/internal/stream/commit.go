@@ -79,23 +79,31 @@ func (l *streamLog[S, C, E, R]) findRecovered(ctx context.Context) error {
 		if !g.recovery || g.lowWatermark >= l.window.lowWatermark {
 			continue
 		}
-		for chunk, err := range l.engine.store.Chunks(ctx, l.name, g.lowWatermark) {
-			if err != nil {
-				return readError(err)
-			}
-			header, _, err := splitPayload(&chunk)
-			if err != nil {
-				return readError(err)
-			}
-			if i := slices.IndexFunc(header.groups, func(m storedGroup) bool { return m.id == g.id }); i >= 0 {
-				g.known, g.stored = true, header.groups[i].stored
-				break
-			}
-			if chunk.Seq >= l.head.Seq {
-				break
-			}
+		if err := l.searchGroup(ctx, g); err != nil {
+			return err
 		}
 		g.lowWatermark = l.head.Seq
+	}
+	return nil
+}
+
+// searchGroup searches the log after the low watermark of a group for it.
+func (l *streamLog[S, C, E, R]) searchGroup(ctx context.Context, g *groupOrigin) error {
+	for chunk, err := range l.engine.store.Chunks(ctx, l.name, g.lowWatermark) {
+		if err != nil {
+			return readError(err)
+		}
+		header, _, err := splitPayload(&chunk)
+		if err != nil {
+			return readError(err)
+		}
+		if i := slices.IndexFunc(header.groups, func(m storedGroup) bool { return m.id == g.id }); i >= 0 {
+			g.known, g.stored = true, header.groups[i].stored
+			break
+		}
+		if chunk.Seq >= l.head.Seq {
+			break
+		}
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func (d *chunkDraft[S, C, E, R]) addCall(c *submittedCall[C, R], last bool) {
 	c.err = nil
 	d.decided += len(c.commands)
 	if c.group.isForwarded() {
-		d.addGroup(c)
+		d.addGroup(c, last)
 		return
 	}
 	d.decideCommands(c, func(i int) {
@@ -48,7 +48,7 @@ func (d *chunkDraft[S, C, E, R]) addCall(c *submittedCall[C, R], last bool) {
 
 // addGroup decides the commands of a group, but for those that the log has
 // already.
-func (d *chunkDraft[S, C, E, R]) addGroup(c *submittedCall[C, R]) {
+func (d *chunkDraft[S, C, E, R]) addGroup(c *submittedCall[C, R], last bool) {
 	stored, known, err := d.findGroup(&c.group)
 	if err != nil {
 		c.err, c.head = err, d.log.head.Seq
@@ -64,7 +64,7 @@ func (d *chunkDraft[S, C, E, R]) addGroup(c *submittedCall[C, R]) {
 		case known && !c.group.recovery:
 			// Only a sender whose caller has given up sends a group twice.
 			o.err = fault.New(fault.Uncertain, "the command was dealt with before")
-		case d.decideCommand(c.commands[i], o, false):
+		case d.decideCommand(c.commands[i], o, last && i == len(c.commands)-1):
 			member.stored.set(i)
 		}
 	})

@@ -220,22 +220,23 @@ func (e *Engine[S, C, E, R]) takeRequest(l *peerQueue[C, R]) (request []byte, s 
 	l.starting = false
 	var groups []*forwardedGroup[C, R]
 	for calls := 0; len(l.ready) > 0 && calls < callsPerRequest; l.ready = l.ready[1:] {
-		q := l.ready[0]
+		q, before := l.ready[0], len(groups)
 		items := q.calls.Take(nil, callsPerRequest-calls)
 		if len(items) == 0 { // all were withdrawn
 			delete(l.streams, q.name)
 			continue
 		}
-		of := e.divideCalls(q, items)
+		groups = e.appendGroups(groups, q, items)
+		of := groups[before:]
 		if size := sizeOf(of); len(request) > 0 && len(request)+size > requestBytesLimit {
 			q.calls.Return(items)
+			groups = groups[:before]
 			break
 		}
 		for _, p := range of {
 			request, p.frame = wire.AppendBytes(request, p.frame), nil
 		}
-		q.groups = len(of)
-		groups, calls = append(groups, of...), calls+len(items)
+		q.groups, calls = len(of), calls+len(items)
 	}
 	if len(groups) == 0 {
 		return nil, nil
@@ -296,26 +297,23 @@ func (e *Engine[S, C, E, R]) dropIdle(l *peerQueue[C, R]) {
 	}
 }
 
-// divideCalls makes groups of the calls of a stream: one, or several if its frame is larger
+// appendGroups makes groups of the calls of a stream: one, or several if its frame is larger
 // than groupBytesLimit.
-func (e *Engine[S, C, E, R]) divideCalls(q *streamQueue[C, R], items []*batch.Item[*forwardedCall[C, R]]) (groups []*forwardedGroup[C, R]) {
-	for rest := [][]*batch.Item[*forwardedCall[C, R]]{items}; len(rest) > 0; {
-		p := e.buildGroup(q, rest[0])
-		if n := len(rest[0]); len(p.frame) > groupBytesLimit && n > 1 {
-			rest = slices.Insert(rest[1:], 0, rest[0][:n/2], rest[0][n/2:])
-			continue
-		}
-		groups, rest = append(groups, p), rest[1:]
+func (e *Engine[S, C, E, R]) appendGroups(groups []*forwardedGroup[C, R], q *streamQueue[C, R], items []*batch.Item[*forwardedCall[C, R]]) []*forwardedGroup[C, R] {
+	p, n := e.buildGroup(q, items), len(items)
+	if len(p.frame) <= groupBytesLimit || n == 1 {
+		return append(groups, p)
 	}
-	return groups
+	return e.appendGroups(e.appendGroups(groups, q, items[:n/2]), q, items[n/2:])
 }
 
 // buildGroup makes one group of calls: the commands in their order, then the queries.
 func (e *Engine[S, C, E, R]) buildGroup(q *streamQueue[C, R], items []*batch.Item[*forwardedCall[C, R]]) *forwardedGroup[C, R] {
-	c := &submittedCall[C, R]{}
+	first := items[0].Value.call
+	c := &submittedCall[C, R]{commands: slices.Clip(first.commands), queries: slices.Clip(first.queries), spans: slices.Clip(first.spans)}
 	c.group.id = GroupID(e.random.newChunkID())
 	c.group.lowWatermark, _ = e.lowWatermarks.Get(q.name)
-	for _, it := range items {
+	for _, it := range items[1:] {
 		one := it.Value.call
 		for _, s := range one.spans {
 			s.first += len(c.commands)
@@ -323,6 +321,6 @@ func (e *Engine[S, C, E, R]) buildGroup(q *streamQueue[C, R], items []*batch.Ite
 		}
 		c.commands, c.queries = append(c.commands, one.commands...), append(c.queries, one.queries...)
 	}
-	c.outcomes = make([]commandOutcome[R], len(c.commands)+len(c.queries))
+	c.makeOutcomes()
 	return &forwardedGroup[C, R]{queue: q, call: c, items: items, frame: e.encodeGroup(q.name, c)}
 }

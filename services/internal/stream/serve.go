@@ -22,8 +22,8 @@ func (e *Engine[S, C, E, R]) Serve(ctx context.Context, request []byte, answer f
 		return err
 	}
 	for left := len(groups); left > 0; {
-		var part []byte
 		places := takeFinished(ctx, finished, left)
+		part := make([]byte, 0, len(places)*usualGroupBytes)
 		for _, i := range places {
 			part = e.appendAnswer(part, i, groups[i].call, groups[i].finish(ctx))
 		}
@@ -46,6 +46,7 @@ func (e *Engine[S, C, E, R]) Serve(ctx context.Context, request []byte, answer f
 // servedGroup is a group of a request, which this engine runs.
 type servedGroup[S, C, E, R any] struct {
 	localCall[S, C, E, R]
+	name  string
 	spans []trace.Span // of its sampled calls
 	ended bool
 }
@@ -61,7 +62,8 @@ func (g *servedGroup[S, C, E, R]) end(traces *batchtrace.Recorder, err error) {
 // beginRequest begins to run the groups of a request. finished gets the place of each that
 // has an outcome.
 func (e *Engine[S, C, E, R]) beginRequest(request []byte) (groups []servedGroup[S, C, E, R], finished chan int, err error) {
-	var names []string
+	const usualGroups = 16
+	groups = make([]servedGroup[S, C, E, R], 0, usualGroups)
 	var traces string
 	for r := wire.NewReader(request); len(r.Rest()) > 0; {
 		frame := r.Bytes()
@@ -76,13 +78,13 @@ func (e *Engine[S, C, E, R]) beginRequest(request []byte) (groups []servedGroup[
 			traces = name
 			continue
 		}
-		names, groups = append(names, name), append(groups, servedGroup[S, C, E, R]{localCall: localCall[S, C, E, R]{call: c}})
+		groups = append(groups, servedGroup[S, C, E, R]{localCall: localCall[S, C, E, R]{call: c}, name: name})
 	}
 	e.startServing(traces, groups)
 	finished = make(chan int, len(groups))
 	for i := range groups {
 		g := &groups[i]
-		if g.localCall = e.beginLocally(names[i], g.call, finished, i); g.item == nil {
+		if g.localCall = e.beginLocally(g.name, g.call, finished, i); g.item == nil {
 			finished <- i
 		}
 	}
@@ -132,5 +134,5 @@ func (e *Engine[S, C, E, R]) answerGroup(c *submittedCall[C, R], err error) []by
 }
 
 func answerHeader(status byte, head uint64) []byte {
-	return binary.AppendUvarint([]byte{status}, head)
+	return binary.AppendUvarint(append(make([]byte, 0, usualGroupBytes), status), head)
 }

@@ -25,9 +25,12 @@ const (
 	groupClosed        // this engine takes nothing any more; nothing was stored
 )
 
+// usualGroupBytes is enough for the encoding of a group of one command, and of its answer.
+const usualGroupBytes = 128
+
 // encodeGroup encodes a call for another process.
 func (e *Engine[S, C, E, R]) encodeGroup(name string, c *submittedCall[C, R]) []byte {
-	buf := wire.AppendBytes(nil, name)
+	buf := wire.AppendBytes(make([]byte, 0, usualGroupBytes), name)
 	buf = append(buf, c.group.id[:]...)
 	buf = binary.AppendUvarint(buf, c.group.lowWatermark)
 	for _, commands := range [][]C{c.commands, c.queries} {
@@ -44,14 +47,16 @@ func (e *Engine[S, C, E, R]) decodeGroup(buf []byte) (name string, c *submittedC
 	c = &submittedCall[C, R]{}
 	name = r.Text()
 	c.group.id, c.group.lowWatermark = GroupID(r.Take(len(c.group.id))), r.Uvarint()
-	c.commands = e.decodeCommands(r)
-	c.queries = e.decodeCommands(r)
+	c.commands = e.decodeCommands(r, c.single[:0])
+	c.queries = e.decodeCommands(r, nil)
 	c.spans = readSpans(r, len(c.commands))
-	c.outcomes = make([]commandOutcome[R], len(c.commands)+len(c.queries))
+	c.makeOutcomes()
 	return name, c, r.Err()
 }
 
-func (e *Engine[S, C, E, R]) decodeCommands(r *wire.Reader) (commands []C) {
+// decodeCommands decodes commands, and appends them to the empty slice buf.
+func (e *Engine[S, C, E, R]) decodeCommands(r *wire.Reader, buf []C) (commands []C) {
+	commands = buf
 	for range r.Count(1) {
 		command := e.rules.DecodeCommand(r)
 		if r.Err() != nil {
