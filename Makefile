@@ -127,7 +127,7 @@ generate: ## Write what is generated from the API types and the chart's values: 
 check-generate: generate ## Fail when what is generated is not what is committed
 	@test -z "$$(git status --porcelain -- api config charts)" || { git status --short -- api config charts; git diff -- api config charts; exit 1; } >&2
 
-check-argocd: ## Run config/argocd/health.lua as Argo CD does and hold the sample Application to its schema; the first run builds its interpreter
+check-argocd: ## Run config/argocd/health.lua as Argo CD does and hold the samples for Argo CD and Flux to their schemas; the first run builds its interpreter
 	go -C hack/argocd vet ./...
 	go -C hack/argocd test -count=1 ./...
 

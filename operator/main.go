@@ -37,6 +37,7 @@ import (
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/poll"
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 	"github.com/acclaim-dev/acclaim/operator/internal/holder"
+	"github.com/acclaim-dev/acclaim/operator/internal/registry"
 	"github.com/acclaim-dev/acclaim/operator/internal/task"
 )
 
@@ -129,7 +130,16 @@ func run(ctx context.Context, s flagValues) error {
 		Watched:        s.namespaces,
 		Instance:       instance,
 	}
-	extensions := &extension.Reconciler{Client: manager.GetClient(), Recorder: recorder, Now: time.Now, GiveUpAfter: s.giveUpAfter, Watched: s.namespaces, Instance: instance, Pods: s.podAsker()}
+	extensions := &extension.Reconciler{
+		Client:      manager.GetClient(),
+		Recorder:    recorder,
+		Now:         time.Now,
+		GiveUpAfter: s.giveUpAfter,
+		Watched:     s.namespaces,
+		Instance:    instance,
+		Renderer:    extension.NewRenderer(registry.Render),
+		Pods:        s.podAsker(),
+	}
 	metrics.Registry.MustRegister(newCensuses(manager.GetClient())...)
 	if spans != nil {
 		metrics.Registry.MustRegister(newSpanCounts(spans.Stats))

@@ -26,7 +26,13 @@ const (
 // newService returns a voting service that knows one extension.
 func newService(t *testing.T) *votingtest.Server {
 	t.Helper()
-	server, err := votingtest.New(t.TempDir(), time.Now)
+	return newServiceAt(t, time.Now)
+}
+
+// newServiceAt returns one with a clock of its own.
+func newServiceAt(t *testing.T, now func() time.Time) *votingtest.Server {
+	t.Helper()
+	server, err := votingtest.New(t.TempDir(), now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,6 +202,19 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// A service whose clock is ten minutes off accepts what the client signs.
+func TestClocksThatDiffer(t *testing.T) {
+	for _, off := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
+		t.Run(off.String(), func(t *testing.T) {
+			server := newServiceAt(t, func() time.Time { return time.Now().Add(off) })
+			config := client.PollConfig{DistinctOptionsPerUser: 1, TotalVotesPerUser: 1, VotesPerOption: 1}
+			if err := newClient(server, decodedFirst).ConfigurePoll(t.Context(), "colour", config); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestSigner looks at what the client signs.
 func TestSigner(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
@@ -209,7 +228,7 @@ func TestSigner(t *testing.T) {
 	if _, err := jwt.ParseWithClaims(token, claims, func(*jwt.Token) (any, error) { return []byte(decodedFirst), nil }); err != nil {
 		t.Error(err)
 	}
-	want := jwt.MapClaims{"exp": float64(now.Add(time.Minute).Unix()), "role": "admin", "channel_id": "1", "user_id": "1000", "extension_id": "quiz"}
+	want := jwt.MapClaims{"exp": float64(now.Add(15 * time.Minute).Unix()), "role": "admin", "channel_id": "1", "user_id": "1000", "extension_id": "quiz"}
 	if diff := cmp.Diff(want, claims); clientID != "quiz" || diff != "" {
 		t.Errorf("for %q (-want +got):\n%s", clientID, diff)
 	}

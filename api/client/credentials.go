@@ -18,19 +18,18 @@ func UseToken(value string) Credentials {
 	return func() ([]string, error) { return []string{value}, nil }
 }
 
-// tokenLifetime is long enough for one request and some clock skew.
-const tokenLifetime = time.Minute
+// tokenLifetime is long enough for a service whose clock is ten minutes ahead. One whose
+// clock is behind accepts a token at once: it has no time at which it begins.
+const tokenLifetime = 15 * time.Minute
 
-// Signer signs tokens as an extension's back end does.
+// Signer signs tokens as an extension's back end does. A subscription ends with its token
+// and begins again with another one.
 type Signer struct {
-	ClientID string   // of the extension
-	Keys     [][]byte // of the extension, decoded
-	Role     string   // default backend
-	Channel  string   // empty for the whole extension
-	UserID   string   // needed by the roles broadcaster and admin
-	// Lifetime of a token, default a minute. A subscription ends with its token and begins
-	// again with another one.
-	Lifetime time.Duration
+	ClientID string           // of the extension
+	Keys     [][]byte         // of the extension, decoded
+	Role     string           // default backend
+	Channel  string           // empty for the whole extension
+	UserID   string           // needed by the roles broadcaster and admin
 	Now      func() time.Time // default [time.Now]
 }
 
@@ -41,7 +40,7 @@ func (s Signer) Credentials() (values []string, err error) {
 		now = s.Now
 	}
 	claims := jwt.MapClaims{
-		"exp":          now().Add(cmp.Or(s.Lifetime, tokenLifetime)).Unix(),
+		"exp":          now().Add(tokenLifetime).Unix(),
 		"role":         cmp.Or(s.Role, "backend"),
 		"channel_id":   s.Channel,
 		"extension_id": s.ClientID,

@@ -3,7 +3,6 @@ package v1alpha1
 import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -305,27 +304,6 @@ type Route struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$')",message="gameHost is a DNS name in lower case, such as games.example.com"
 	GameHost string `json:"gameHost,omitempty"`
-}
-
-// NetworkPolicy declares which peers may reach the pods. Every peer may reach the API,
-// and only pods of the same Backend each other.
-type NetworkPolicy struct {
-	// AdminFrom lists the peers that may reach the admin port, which serves metrics and
-	// the erasure of viewers. By default none may; probes come from the pod's own node,
-	// which policies do not affect.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:XValidation:rule="self.all(peer, !has(peer.ipBlock) || isCIDR(peer.ipBlock.cidr))",message="an ipBlock.cidr is an address and the length of its prefix, such as 10.0.0.0/8"
-	AdminFrom []networkingv1.NetworkPolicyPeer `json:"adminFrom,omitempty"`
-	// EgressTo lists the peers that the pods may connect to, besides each other and DNS in
-	// any namespace: the database, and the webhooks of sinks. Empty: they may connect to
-	// any.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:XValidation:rule="self.all(peer, !has(peer.ipBlock) || isCIDR(peer.ipBlock.cidr))",message="an ipBlock.cidr is an address and the length of its prefix, such as 10.0.0.0/8"
-	EgressTo []networkingv1.NetworkPolicyPeer `json:"egressTo,omitempty"`
 }
 
 // Scheduling restricts where pods may run.

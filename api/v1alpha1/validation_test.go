@@ -58,9 +58,14 @@ func rules() []rule {
 	resources := func(memory string, cpu any) spec { // with limits of 1Gi and cpu
 		return service(spec{"resources": spec{"requests": spec{"memory": memory, "cpu": "1"}, "limits": spec{"memory": "1Gi", "cpu": cpu}}})
 	}
-	peers := func(of, cidr string) spec {
-		return spec{"networkPolicy": spec{of: []any{spec{"ipBlock": spec{"cidr": cidr}}}}}
+	peers := func(of, cidr string, except ...any) spec {
+		block := spec{"cidr": cidr}
+		if len(except) > 0 {
+			block["except"] = except
+		}
+		return spec{"networkPolicy": spec{of: []any{spec{"ipBlock": block}}}}
 	}
+	const within = "each ipBlock.except is a smaller range within ipBlock.cidr"
 	tolerations := func(t spec) spec { return spec{"scheduling": spec{"tolerations": []any{t}}} }
 	return []rule{
 		{"Poll", "id length", spec{"id": strings.Repeat("é", 64)}, spec{"id": strings.Repeat("a", 65)}, "64"},
@@ -117,6 +122,14 @@ func rules() []rule {
 		{"Backend", "request alone", service(spec{"resources": spec{"requests": spec{"memory": "2Gi"}, "limits": spec{"cpu": 1}}}), service(spec{"resources": spec{"requests": spec{"memory": "lots"}}}), "memory"},
 		{"Backend", "peers of the admin port", peers("adminFrom", "fd00::/8"), peers("adminFrom", "bogus"), "an ipBlock.cidr is an address and the length of its prefix"},
 		{"Backend", "peers of egress", spec{"networkPolicy": spec{"egressTo": []any{spec{"podSelector": spec{}}}}}, peers("egressTo", "10.0.0.0"), "an ipBlock.cidr is an address and the length of its prefix"},
+		{"Backend", "peers of one kind", spec{"networkPolicy": spec{"egressTo": []any{spec{"podSelector": spec{}, "namespaceSelector": spec{}}}}},
+			spec{"networkPolicy": spec{"egressTo": []any{spec{"podSelector": spec{}, "ipBlock": spec{"cidr": "10.0.0.0/8"}}}}}, "a peer has either an ipBlock, or"},
+		{"Backend", "peers at all", spec{"networkPolicy": spec{"adminFrom": []any{spec{"namespaceSelector": spec{}}}}},
+			spec{"networkPolicy": spec{"adminFrom": []any{spec{}}}}, "a peer has either an ipBlock, or"},
+		{"Backend", "exceptions of a peer", peers("egressTo", "10.0.0.0/8", "10.1.0.0/16", "10.2.3.4/32"), peers("egressTo", "10.0.0.0/8", "10.1.0.0/16", "11.0.0.0/16"), within},
+		{"Backend", "exceptions of a peer in IPv6", peers("adminFrom", "fd00::/8", "fd01::/16"), peers("adminFrom", "fd00::/8", "10.0.0.0/16"), within},
+		{"Backend", "an exception that is a range", peers("egressTo", "0.0.0.0/0", "169.254.169.254/32"), peers("egressTo", "0.0.0.0/0", "169.254.169.254"), within},
+		{"Backend", "an exception that is smaller", peers("egressTo", "10.0.0.0/8", "10.0.0.0/9"), peers("egressTo", "10.0.0.0/8", "10.0.0.0/8"), within},
 		{"Backend", "tolerations", tolerations(spec{"operator": "Exists", "key": "a"}), tolerations(spec{"operator": "Exists", "value": "x"}), "with the operator Exists has no value"},
 		{"Backend", "tolerations that are equal", tolerations(spec{"key": "a", "value": "x"}), tolerations(spec{"key": 1}), "key"},
 		{"Backend", "ingress or route", spec{"ingress": spec{"host": "a.example"}}, spec{"ingress": spec{"host": "a.example"}, "route": spec{"host": "a.example", "gateway": spec{"name": "g"}}}, "exclude each other"},

@@ -60,7 +60,7 @@ services/internal/app       | tracing batchtrace gamelink budget filewatch fault
 services/internal/cli       | tracing client stream tenant sandbox telemetry sink transfer backup admin app                 |
 services                    | cli                                                                            | domains stream document tenant admin transfer pebblestore mongostore storetest mongotest faultproxy sinktest overlay
 services/votingtest         | voting stream tenant telemetry httpapi pebblestore                               |
-operator                    | tracing v1alpha1 backend extension poll desired breaker holder task uninstall          | assets
+operator                    | tracing v1alpha1 backend extension poll desired breaker holder registry task uninstall | assets
 operator/internal/breaker   |                                                                                |
 operator/internal/census    |                                                                                |
 operator/internal/task      |                                                                                |

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,16 +20,50 @@ import (
 
 const gitops = "../../config/samples/gitops"
 
-// readApplication returns the Application of the GitOps example, the first document of
-// its file.
-func readApplication(t *testing.T) []byte {
+// readExample returns the object of a kind in the file of the GitOps example for Argo CD and
+// Flux.
+func readExample(t *testing.T, kind string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(gitops, "application.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	application, _, _ := bytes.Cut(content, []byte("\n---\n"))
-	return application
+	for document := range bytes.SplitSeq(content, []byte("\n---\n")) {
+		if bytes.Contains(document, []byte("\nkind: "+kind+"\n")) {
+			return document
+		}
+	}
+	t.Fatalf("the example has no %s", kind)
+	return nil
+}
+
+// checkSchema holds an object to the schema of the version that its resource definition
+// stores.
+func checkSchema(t *testing.T, definition apiextensionsv1.CustomResourceDefinition, document []byte) {
+	t.Helper()
+	var object map[string]any
+	if err := yaml.UnmarshalStrict(document, &object); err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
+	if i < 0 {
+		t.Fatalf("a %s has no definition", object["kind"])
+	}
+	stored := definition.Spec.Versions[i]
+	if version := definition.Spec.Group + "/" + stored.Name; object["apiVersion"] != version || object["kind"] != definition.Spec.Names.Kind {
+		t.Errorf("it is a %s of %s, want one of %s", object["kind"], object["apiVersion"], version)
+	}
+	var schema apiextensions.JSONSchemaProps
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(stored.Schema.OpenAPIV3Schema, &schema, nil); err != nil {
+		t.Fatal(err)
+	}
+	validator, _, err := validation.NewSchemaValidator(&schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problems := validation.ValidateCustomResource(nil, object, validator); len(problems) > 0 {
+		t.Error(problems.ToAggregate())
+	}
 }
 
 // An API server with Argo CD's resource definition accepts the example, and Argo CD knows
@@ -46,27 +81,10 @@ func TestApplicationIsValid(t *testing.T) {
 	if err := yaml.UnmarshalStrict(content, &definition); err != nil {
 		t.Fatal(err)
 	}
-	var schema apiextensions.JSONSchemaProps
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(definition.Spec.Versions[0].Schema.OpenAPIV3Schema, &schema, nil); err != nil {
-		t.Fatal(err)
-	}
-	validator, _, err := validation.NewSchemaValidator(&schema)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var object map[string]any
-	if err := yaml.UnmarshalStrict(readApplication(t), &object); err != nil {
-		t.Fatal(err)
-	}
-	if problems := validation.ValidateCustomResource(nil, object, validator); len(problems) > 0 {
-		t.Error(problems.ToAggregate())
-	}
+	checkSchema(t, definition, readExample(t, "Application"))
 	var application v1alpha1.Application
-	if err := yaml.UnmarshalStrict(readApplication(t), &application); err != nil {
+	if err := yaml.UnmarshalStrict(readExample(t, "Application"), &application); err != nil {
 		t.Error(err)
-	}
-	if application.APIVersion != definition.Spec.Group+"/"+definition.Spec.Versions[0].Name || application.Kind != definition.Spec.Names.Kind {
-		t.Errorf("it is a %s of %s", application.Kind, application.APIVersion)
 	}
 }
 
@@ -74,7 +92,7 @@ func TestApplicationIsValid(t *testing.T) {
 // applies and prunes in random orders, and to no others.
 func TestApplicationSource(t *testing.T) {
 	var application v1alpha1.Application
-	if err := yaml.UnmarshalStrict(readApplication(t), &application); err != nil {
+	if err := yaml.UnmarshalStrict(readExample(t, "Application"), &application); err != nil {
 		t.Fatal(err)
 	}
 	if path := application.Spec.Source.Path; path != filepath.Base(gitops) {

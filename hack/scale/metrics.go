@@ -91,7 +91,7 @@ func countSeries(family *dto.MetricFamily, by []string, having map[string]string
 // metricsReading holds the metrics of the servers and of the operator at one time,
 // counted since each started.
 type metricsReading struct {
-	api     counts // requests to the API server about Polls and Events, by verb and resource
+	api     counts // requests to the API server about Polls and Events, by verb, resource and status
 	voting  counts // requests to the voting service, by method and route
 	written counts // requests of the operator to the API server that change something, by method
 	looks   float64
@@ -139,7 +139,7 @@ func (w *world) apiRequests(ctx context.Context) (counts, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := countSeries(families["apiserver_request_total"], []string{"verb", "resource", "subresource"}, nil)
+	all := countSeries(families["apiserver_request_total"], []string{"verb", "resource", "subresource", "code"}, nil)
 	return all.filter(func(what string) bool {
 		fields := strings.Fields(what)
 		return len(fields) > 1 && slices.Contains([]string{"polls", "events"}, fields[1])

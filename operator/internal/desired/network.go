@@ -69,7 +69,7 @@ func policyPort(number int32) *networkingv1ac.NetworkPolicyPortApplyConfiguratio
 }
 
 // policyPeers converts declared peers to apply configurations.
-func policyPeers(declared []networkingv1.NetworkPolicyPeer) []*networkingv1ac.NetworkPolicyPeerApplyConfiguration {
+func policyPeers(declared []v1alpha1.NetworkPeer) []*networkingv1ac.NetworkPolicyPeerApplyConfiguration {
 	peers := make([]*networkingv1ac.NetworkPolicyPeerApplyConfiguration, 0, len(declared))
 	for _, d := range declared {
 		peer := networkingv1ac.NetworkPolicyPeer()

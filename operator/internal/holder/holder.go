@@ -112,17 +112,18 @@ func (i *Instance) report(recorder events.EventRecorder, o client.Object) {
 }
 
 // NewPredicate returns a predicate that passes an object that was handed over, paused or
-// resumed.
+// resumed. It does not pass one that had no holder: the operator that claims it looks after
+// it at once, and would do so again for its own claim.
 func NewPredicate() predicate.Predicate {
-	differ := func(before, after client.Object, name string) bool {
-		return before.GetAnnotations()[name] != after.GetAnnotations()[name]
-	}
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			return differ(e.ObjectOld, e.ObjectNew, v1alpha1.OperatorAnnotation) || differ(e.ObjectOld, e.ObjectNew, v1alpha1.PausedAnnotation)
+			before, after := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
+			holder := before[v1alpha1.OperatorAnnotation]
+			return holder != "" && holder != after[v1alpha1.OperatorAnnotation] ||
+				before[v1alpha1.PausedAnnotation] != after[v1alpha1.PausedAnnotation]
 		},
 	}
 }

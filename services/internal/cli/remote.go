@@ -10,7 +10,6 @@ import (
 	"os"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -84,7 +83,7 @@ func (r *remoteFlags) credentials() (client.Credentials, error) {
 		if r.extension == "" {
 			return nil, errors.New("--key-file needs --extension")
 		}
-		signer := client.Signer{ClientID: r.extension, Keys: [][]byte{key}, Role: r.role, Channel: r.channel, UserID: r.user, Lifetime: 10 * time.Minute}
+		signer := client.Signer{ClientID: r.extension, Keys: [][]byte{key}, Role: r.role, Channel: r.channel, UserID: r.user}
 		return signer.Credentials, nil
 	}
 	token := cmp.Or(r.token, os.Getenv(tokenVariable))

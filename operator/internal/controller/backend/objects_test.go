@@ -80,11 +80,11 @@ var _ = Describe("Objects", func() {
 			},
 		}
 		s.ImagePullSecrets = []v1alpha1.ObjectReference{{Name: "registry"}}
-		s.NetworkPolicy.AdminFrom = []networkingv1.NetworkPolicyPeer{
+		s.NetworkPolicy.AdminFrom = []v1alpha1.NetworkPeer{
 			{NamespaceSelector: &metav1.LabelSelector{}, PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "prometheus"}}},
-			{IPBlock: &networkingv1.IPBlock{CIDR: "192.0.2.0/24"}},
+			{IPBlock: &v1alpha1.IPBlock{CIDR: "192.0.2.0/24"}},
 		}
-		s.NetworkPolicy.EgressTo = []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "198.51.100.0/24"}}}
+		s.NetworkPolicy.EgressTo = []v1alpha1.NetworkPeer{{IPBlock: &v1alpha1.IPBlock{CIDR: "198.51.100.0/24"}}}
 	}
 
 	It("come and go with what is declared", func(ctx context.Context) {

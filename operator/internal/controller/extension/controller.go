@@ -37,6 +37,8 @@ type Reconciler struct {
 	Watched []string
 	// Instance tells the operator's Extensions and Backends from those of others.
 	Instance *holder.Instance
+	// Renderer renders registries.
+	Renderer *Renderer
 	// Pods asks pods whether they accept the keys; nil: none are asked.
 	Pods *PodAsker
 }
@@ -50,7 +52,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	finalizerErr := r.updateFinalizers(ctx, &state)
 	r.setPausedAside(&state)
-	state.render()
+	r.Renderer.renderAll(&state)
 	published, refused, err := r.publish(ctx, state)
 	if err := errors.Join(finalizerErr, err); err != nil {
 		return ctrl.Result{}, err // another try may succeed: do not report it yet

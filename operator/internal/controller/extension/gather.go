@@ -162,22 +162,6 @@ func (r *Reconciler) gatherSecrets(ctx context.Context, s *namespaceState) error
 	return nil
 }
 
-// render decides what belongs into the registries.
-func (s *namespaceState) render() {
-	s.alone = registry.Render(registry.Input{Extensions: s.extensions, Secrets: s.secrets, Host: s.namespace})
-	for _, b := range s.backends {
-		in := registry.Input{Secrets: s.secrets, Host: b.Namespace, Guests: b.Spec.AllowedNamespaces}
-		for _, extensions := range [][]v1alpha1.Extension{s.extensions, s.others} {
-			for i := range extensions {
-				if b.serves(&extensions[i]) {
-					in.Extensions = append(in.Extensions, extensions[i])
-				}
-			}
-		}
-		b.rendering = registry.Render(in)
-	}
-}
-
 // findingOf returns what the Backends of an Extension make of it: a key is usable, and
 // an id free, where that is so in all of them.
 func (s namespaceState) findingOf(e *v1alpha1.Extension) *registry.Finding {

@@ -26,6 +26,7 @@ import (
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/extension"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/poll"
+	"github.com/acclaim-dev/acclaim/operator/internal/registry"
 )
 
 // window stands for the two minutes that the documentation asks for between
@@ -53,7 +54,13 @@ func (w *world) start() ctrl.Manager {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	ctx, stop := context.WithCancel(context.Background())
-	extensions := &extension.Reconciler{Client: manager.GetClient(), Recorder: w.recorder, Now: time.Now, GiveUpAfter: w.giveUpAfter, Watched: w.limits}
+	renderer := extension.NewRenderer(func(in registry.Input) registry.Rendering {
+		if in.Guests != nil {
+			w.renderings.Add(1)
+		}
+		return registry.Render(in)
+	})
+	extensions := &extension.Reconciler{Client: manager.GetClient(), Recorder: w.recorder, Now: time.Now, GiveUpAfter: w.giveUpAfter, Watched: w.limits, Renderer: renderer}
 	Expect(extensions.Setup(ctx, manager, 2)).To(Succeed())
 	polls := &poll.Reconciler{
 		Client:        manager.GetClient(),

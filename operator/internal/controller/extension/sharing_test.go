@@ -45,6 +45,14 @@ func (w *world) share(team string, b *v1alpha1.Backend, objects ...client.Object
 	}
 }
 
+// registryText returns the registry of the Backend "default" as it is published.
+func (w *world) registryText(ctx context.Context) string {
+	GinkgoHelper()
+	file := &corev1.Secret{ObjectMeta: w.named(desired.RegistrySecret("default"))}
+	load(ctx, file)
+	return string(file.Data[desired.RegistryKey])
+}
+
 // label sets or removes the label shared of a namespace.
 func label(ctx context.Context, team string, shared bool) {
 	GinkgoHelper()
@@ -175,10 +183,7 @@ var _ = Describe("A Backend for several namespaces", func() {
 		w.createYounger(ctx, more, quiz)
 		Eventually(conditions(ctx, more)).Should(have(v1alpha1.Ready, v1alpha1.ReasonTooManyExtensions))
 		Eventually(registered(ctx)).Should(Equal(keys{"quiz": {"old"}}))
-		file := &corev1.Secret{ObjectMeta: w.named(desired.RegistrySecret("default"))}
-		load(ctx, file)
-		text := string(file.Data[desired.RegistryKey])
-		Expect(text).To(And(ContainSubstring("extensionBytesPerDay: 1000"), ContainSubstring("bodyBytes: 5"), ContainSubstring("burst: 3"), ContainSubstring("perSecond: 10\n")))
+		Expect(w.registryText(ctx)).To(And(ContainSubstring("extensionBytesPerDay: 1000"), ContainSubstring("bodyBytes: 5"), ContainSubstring("burst: 3"), ContainSubstring("perSecond: 10\n")))
 		change(ctx, backend, func(b *v1alpha1.Backend) { b.Spec.AllowedNamespaces.MaxExtensions = nil })
 		Eventually(conditions(ctx, more)).Should(have(v1alpha1.Ready, v1alpha1.ReasonRegistered))
 	})
@@ -364,27 +369,55 @@ var _ = Describe("A Backend for several namespaces", func() {
 		}
 	})
 
-	It("wakes its own namespace alone with a change that concerns no other", func(ctx context.Context) {
-		teams := []string{team, w.newTeam(ctx), w.newTeam(ctx), w.newTeam(ctx)}
+	Describe("with several teams", func() {
+		var left float64
 		// The managers of specs before count into the same metrics, and may have stopped
 		// with work in their queues.
 		backlog := func() float64 { return sumOf("workqueue_depth") + sumOf("controller_runtime_active_workers") }
-		left := backlog()
-		w.start()
-		create(ctx, backend)
-		for i, name := range teams {
-			s, e := w.secret("old"), w.extension(fmt.Sprintf("quiz-%d", i), key("old"))
-			s.Data["old"] = []byte(base64.StdEncoding.EncodeToString([]byte(name + padding)))
-			w.share(name, backend, s, e)
-			create(ctx, s, e)
-			Eventually(conditions(ctx, e)).Should(have(v1alpha1.Ready, v1alpha1.ReasonRegistered))
-		}
-		Eventually(backlog).Should(Equal(left))
-		before := sumOf("controller_runtime_reconcile_total")
-		change(ctx, backend, func(b *v1alpha1.Backend) { b.Spec.Image = "acclaim:next" })
-		Eventually(func() float64 { return sumOf("controller_runtime_reconcile_total") }).Should(BeNumerically(">", before))
-		Eventually(backlog).Should(Equal(left))
-		Expect(sumOf("controller_runtime_reconcile_total")-before).To(BeNumerically("<", len(teams)), "reconciliations of namespaces")
+		BeforeEach(func(ctx context.Context) {
+			left = backlog()
+			for range 3 {
+				w.newTeam(ctx)
+			}
+			w.start()
+			create(ctx, backend)
+			for i, name := range w.teams {
+				s, e := w.secret("old"), w.extension(fmt.Sprintf("quiz-%d", i), key("old"))
+				s.Data["old"] = []byte(base64.StdEncoding.EncodeToString([]byte(name + padding)))
+				w.share(name, backend, s, e)
+				create(ctx, s, e)
+				Eventually(conditions(ctx, e)).Should(have(v1alpha1.Ready, v1alpha1.ReasonRegistered))
+			}
+			Eventually(backlog).Should(Equal(left))
+		})
+
+		It("wakes its own namespace alone with a change that concerns no other", func(ctx context.Context) {
+			before := sumOf("controller_runtime_reconcile_total")
+			change(ctx, backend, func(b *v1alpha1.Backend) { b.Spec.Image = "acclaim:next" })
+			Eventually(func() float64 { return sumOf("controller_runtime_reconcile_total") }).Should(BeNumerically(">", before))
+			Eventually(backlog).Should(Equal(left))
+			Expect(sumOf("controller_runtime_reconcile_total")-before).To(BeNumerically("<", len(w.teams)), "reconciliations of namespaces")
+		})
+
+		It("is rendered once for all of them when an Extension or a key changes", func(ctx context.Context) {
+			renderings := func(by func()) int64 {
+				before, woken := w.renderings.Load(), sumOf("controller_runtime_reconcile_total")
+				by()
+				Eventually(func() float64 { return sumOf("controller_runtime_reconcile_total") }).Should(BeNumerically(">", woken))
+				Eventually(backlog).Should(Equal(left))
+				return w.renderings.Load() - before
+			}
+			e := w.extension("quiz-0")
+			e.Namespace = team
+			Expect(renderings(func() {
+				change(ctx, e, func(e *v1alpha1.Extension) { e.Spec.AppIDs = []v1alpha1.ID{"app"} })
+				Eventually(func() string { return w.registryText(ctx) }).Should(ContainSubstring("appIDs"))
+			})).To(BeEquivalentTo(1))
+			Expect(renderings(func() {
+				change(ctx, secret, func(s *corev1.Secret) { s.Data["old"] = w.secret("new").Data["new"] })
+				Eventually(registered(ctx)).Should(HaveKeyWithValue("quiz-0", []string{"new"}))
+			})).To(BeEquivalentTo(1))
+		})
 	})
 
 	It("writes the registry, and reads Secrets of Extensions, each in its own namespace", func(ctx context.Context) {

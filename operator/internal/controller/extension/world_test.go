@@ -27,6 +27,7 @@ import (
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/extension"
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
+	"github.com/acclaim-dev/acclaim/operator/internal/registry"
 )
 
 // world is a namespace of the API server and a reconciler whose clock and
@@ -49,6 +50,8 @@ type world struct {
 
 	giveUpAfter time.Duration // of an Extension controller that is started
 
+	renderings atomic.Int64 // of Backends for several namespaces, by controllers that were started
+
 	serving atomic.Pointer[pod] // the service that a started Poll controller calls
 
 	mu    sync.Mutex
@@ -58,7 +61,7 @@ type world struct {
 func newWorld(ctx context.Context) *world {
 	GinkgoHelper()
 	w := &world{now: time.Now().Truncate(time.Second), recorder: events.NewFakeRecorder(1000), reads: map[string]int{"": 0}, giveUpAfter: time.Minute}
-	w.reconciler = &extension.Reconciler{Client: w.watched(), Recorder: w.recorder, Now: func() time.Time { return w.now }, GiveUpAfter: 5 * time.Minute}
+	w.reconciler = &extension.Reconciler{Client: w.watched(), Recorder: w.recorder, Now: func() time.Time { return w.now }, GiveUpAfter: 5 * time.Minute, Renderer: extension.NewRenderer(registry.Render)}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "extension-"}}
 	Expect(api.Create(ctx, namespace)).To(Succeed())
 	w.namespace = namespace.Name

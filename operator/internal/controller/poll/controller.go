@@ -64,14 +64,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil
 	}
 	before := p.DeepCopy()
-	syncErr := r.sync(ctx, &p)
+	problem, err := r.sync(ctx, &p)
+	if err != nil {
+		return ctrl.Result{}, err // half a report about what may be a stale copy helps nobody
+	}
+	setConditions(&p, problem)
 	r.updateSchedule(&p)
 	setEnded(&p)
 	if err := r.report(ctx, before, &p); err != nil {
 		return ctrl.Result{}, err
 	}
-	if syncErr != nil {
-		return ctrl.Result{}, syncErr
+	if retry := problem.RetryError(); retry != nil {
+		return ctrl.Result{}, retry
 	}
 	if isUnready(&p) && p.ResourceVersion == before.ResourceVersion {
 		// The status is not written because the cached one says the same. If that one is
@@ -84,30 +88,29 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return r.nextResult(&p), nil
 }
 
-// sync compares the service with the Poll and writes what is missing. It returns
-// an error if another try may help; conditions report everything else.
-func (r *Reconciler) sync(ctx context.Context, p *v1alpha1.Poll) error {
+// sync compares the service with the Poll and writes what is missing. The conditions
+// report the problem. After an error it is not known where the Poll stands.
+func (r *Reconciler) sync(ctx context.Context, p *v1alpha1.Poll) (*status.Problem, error) {
 	choice, err := r.gatherChoice(ctx, p)
 	if err == nil {
 		err = r.ensureBackend(ctx, p, &choice)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	t, problem, err := r.findTarget(ctx, p, choice)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if problem == nil {
 		if problem, err = r.configure(ctx, p, t); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if problem == nil || problem.Reason == v1alpha1.ReasonDrifted {
 		problem = status.FirstProblem(problem, r.recordStatistics(ctx, p, t), r.reportLive(ctx, p, t))
 	}
-	setConditions(p, problem)
-	return problem.RetryError()
+	return problem, nil
 }
 
 // report writes the status once if it changed, and an Event if Ready did.

@@ -97,6 +97,7 @@ var _ = Describe("The life of a Poll", func() {
 		w.reconciler.Client = lateCache{w.reconciler.Client, late}
 		_, err := w.reconcile(ctx, p)
 		Expect(apierrors.IsConflict(err)).To(BeTrue(), "which makes the controller try again")
+		Expect(w.wire.TakeWrites()).To(BeEmpty(), "not even one that the API server would refuse")
 		Expect(w.noted()).To(BeEmpty())
 		Expect(p).To(beReady())
 	})
