@@ -115,7 +115,7 @@ func run(ctx context.Context, s flagValues) error {
 	defer spans.Close(context.WithoutCancel(ctx))
 	recorder := manager.GetEventRecorder("acclaim-operator")
 	instance := holder.NewInstance(s.instance)
-	backends := &backend.Reconciler{Client: manager.GetClient(), APIReader: manager.GetAPIReader(), Recorder: recorder, Now: time.Now, Watched: s.namespaces, Instance: instance}
+	backends := &backend.Reconciler{Client: manager.GetClient(), APIReader: manager.GetAPIReader(), Recorder: recorder, Now: time.Now, GiveUpAfter: s.giveUpAfter, Watched: s.namespaces, Instance: instance}
 	polls := &poll.Reconciler{
 		Client:         manager.GetClient(),
 		APIReader:      manager.GetAPIReader(),

@@ -6,6 +6,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// BackendFinalizer keeps a Backend, and so its services, until the configurations of
+// its deleted Polls are removed from them. Its name is that of the Polls' own: an operator
+// of the version before, which does not know it, removes it when it is uninstalled.
+const BackendFinalizer = PollFinalizer
+
 // Backend declares the services of one environment: production or the sandbox.
 //
 // +kubebuilder:object:root=true

@@ -82,8 +82,8 @@ const (
 	// or does not allow this namespace; which of the two is not told. It is a reason of
 	// ServicesAvailable, too.
 	ReasonRefNotPermitted = "RefNotPermitted"
-	// ReasonWaitingForPolls, of Ready alone: the Extension is being deleted, and Polls
-	// that are signed with its keys still exist.
+	// ReasonWaitingForPolls, of Ready alone: the Extension or Backend is being deleted, and
+	// Polls that are signed with its keys, or configured in its services, still exist.
 	ReasonWaitingForPolls = "WaitingForPolls"
 	// ReasonRegistryNotWritten: the API server refused the registry, or a Secret with
 	// its name belongs to something else.

@@ -6,6 +6,7 @@
 package sharing
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -57,6 +58,15 @@ func References(e *v1alpha1.Extension) (names []types.NamespacedName) {
 		}
 	}
 	return names
+}
+
+// HolderOf returns the name of the Backend that holds a Poll's configuration; the one
+// without a name is none.
+func HolderOf(p *v1alpha1.Poll) types.NamespacedName {
+	if p.Status.Backend == "" {
+		return types.NamespacedName{}
+	}
+	return types.NamespacedName{Namespace: cmp.Or(p.Status.BackendNamespace, p.Namespace), Name: p.Status.Backend}
 }
 
 // Wants reports whether an Extension is one for a Backend, which may not allow it.

@@ -1,7 +1,9 @@
 package status
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,6 +43,15 @@ func SetProgress(stored *[]metav1.Condition, generation int64) {
 		}
 		SetConditions(stored, generation, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: ready.Reason, Message: ready.Message})
 	}
+}
+
+// NameSome returns the first of several names and the number of the others, for a message.
+func NameSome(names []string) string {
+	const most = 3
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // NeedsPerson reports whether a reason is one that only a person can remove. A missing

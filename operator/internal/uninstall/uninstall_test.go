@@ -58,7 +58,12 @@ func newWorld(t *testing.T, funcs interceptor.Funcs) client.Client {
 		newPoll("quiz", "elsewhere", mine),
 		newPoll("other", "not-watched", nil),
 		foreign,
-		&v1alpha1.Backend{ObjectMeta: metav1.ObjectMeta{Namespace: "quiz", Name: "backend", Annotations: heldBy("live/acclaim")}},
+		&v1alpha1.Backend{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "quiz", Name: "backend", Annotations: heldBy("live/acclaim"), Finalizers: []string{v1alpha1.BackendFinalizer, "example.com/other"},
+		}},
+		&v1alpha1.Backend{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "quiz", Name: "foreign-backend", Annotations: heldBy("other/acclaim"), Finalizers: []string{v1alpha1.BackendFinalizer},
+		}},
 		&v1alpha1.Extension{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "quiz", Name: "extension", Annotations: heldBy("live/acclaim"), Finalizers: []string{v1alpha1.ExtensionFinalizer, "example.com/other"},
 		}},
@@ -121,12 +126,13 @@ func TestRun(t *testing.T) {
 				t.Errorf("deleted (-want +got):\n%s", diff)
 			}
 			want := map[string][]string{
-				"live/applied":      {"example.com/other"},
-				"quiz/elsewhere":    {"example.com/other"},
-				"quiz/extension":    {"example.com/other"},
-				"quiz/backend":      nil,
-				"quiz/foreign":      {v1alpha1.PollFinalizer, "example.com/other", "other/acclaim"},
-				"other/not-watched": {v1alpha1.PollFinalizer, "example.com/other", "live/acclaim"},
+				"live/applied":         {"example.com/other"},
+				"quiz/elsewhere":       {"example.com/other"},
+				"quiz/extension":       {"example.com/other"},
+				"quiz/backend":         {"example.com/other"},
+				"quiz/foreign-backend": {v1alpha1.BackendFinalizer, "other/acclaim"},
+				"quiz/foreign":         {v1alpha1.PollFinalizer, "example.com/other", "other/acclaim"},
+				"other/not-watched":    {v1alpha1.PollFinalizer, "example.com/other", "live/acclaim"},
 			}
 			if diff := cmp.Diff(want, left(t, c)); diff != "" {
 				t.Errorf("left (-want +got):\n%s", diff)

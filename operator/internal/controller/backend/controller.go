@@ -4,7 +4,8 @@
 //
 //	gather (all reads) ─▶ decide (pure) ─▶ execute (all writes) ─▶ report
 //
-// It may not know what the services do.
+// It may not know what the services do. A deleted Backend keeps its finalizer, and so its
+// objects, while Polls that are deleted with it still have to be deleted from its services.
 package backend
 
 import (
@@ -31,6 +32,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// Now returns the time.
 	Now func() time.Time
+	// GiveUpAfter limits how long the services of a deleted Backend are kept for Polls.
+	GiveUpAfter time.Duration
 	// Watched are the namespaces that the operator watches; none means all.
 	Watched []string
 	// Instance tells the operator's Backends from those of others.
@@ -43,11 +46,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.Client.Get(ctx, request.NamespacedName, &b); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if !b.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, nil // the garbage collector deletes its objects
-	}
-	if held, err := r.Instance.Claim(ctx, r.Client, r.Recorder, &b, ""); !held || err != nil {
+	if held, err := r.Instance.Claim(ctx, r.Client, r.Recorder, &b, v1alpha1.BackendFinalizer); !held || err != nil {
 		return ctrl.Result{}, err
+	}
+	if !b.DeletionTimestamp.IsZero() {
+		return r.finalize(ctx, &b)
 	}
 	if r.Instance.IsPaused(r.Recorder, &b) {
 		return ctrl.Result{}, nil

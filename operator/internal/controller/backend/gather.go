@@ -95,16 +95,21 @@ func (r *Reconciler) gather(ctx context.Context, b *v1alpha1.Backend) (*clusterS
 	if err := errors.Join(r.readCertificate(ctx, s), r.readIngressNeeds(ctx, s)); err != nil {
 		return nil, err
 	}
-	mine := []client.ListOption{client.InNamespace(b.Namespace), client.MatchingLabels{
-		desired.BackendLabel:  b.Name,
-		desired.OperatorLabel: desired.Operator,
-	}}
+	mine := objectsOf(b)
 	for _, k := range objectKinds() {
 		if err := r.listObjects(ctx, k, s, mine); err != nil {
 			return nil, err
 		}
 	}
 	return s, r.listPods(ctx, s, mine)
+}
+
+// objectsOf selects the objects of a Backend.
+func objectsOf(b *v1alpha1.Backend) []client.ListOption {
+	return []client.ListOption{client.InNamespace(b.Namespace), client.MatchingLabels{
+		desired.BackendLabel:  b.Name,
+		desired.OperatorLabel: desired.Operator,
+	}}
 }
 
 // readSecret returns a Secret, an empty one if it does not exist.

@@ -42,7 +42,7 @@ var _ = Describe("Rolling out", func() {
 	It("writes each object once and the status once", func(ctx context.Context) {
 		w := newWorld(ctx, nil)
 		Expect(w.reconcile(ctx)).To(Succeed())
-		Expect(w.requests.writes).To(HaveLen(13), "ServiceAccount, NetworkPolicy, 5 Services, 4 budgets, 1 Deployment, status")
+		Expect(w.requests.writes).To(HaveLen(14), "finalizer, ServiceAccount, NetworkPolicy, 5 Services, 4 budgets, 1 Deployment, status")
 	})
 
 	It("makes pods that a restricted namespace admits", func(ctx context.Context) {

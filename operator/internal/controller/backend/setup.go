@@ -25,6 +25,7 @@ import (
 // +kubebuilder:rbac:groups=acclaim.dev,resources=backends,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=acclaim.dev,resources=backends/status,verbs=patch
 // +kubebuilder:rbac:groups=acclaim.dev,resources=backends/finalizers,verbs=update
+// +kubebuilder:rbac:groups=acclaim.dev,resources=polls,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=services;serviceaccounts,verbs=get;list;watch;create;patch;delete

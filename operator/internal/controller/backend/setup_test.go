@@ -12,6 +12,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -85,6 +86,8 @@ var _ = DescribeTable("watches what it rests on, with the rights it is given", f
 		APIReader: manager.GetAPIReader(),
 		Recorder:  manager.GetEventRecorder("acclaim-operator"),
 		Now:       time.Now,
+
+		GiveUpAfter: time.Minute,
 	}
 	Expect(r.Setup(manager)).To(Succeed())
 	running, stop := context.WithCancel(ctx)
@@ -166,6 +169,17 @@ var _ = DescribeTable("watches what it rests on, with the rights it is given", f
 		err := w.List(ctx, &events, client.InNamespace(w.backend.Namespace))
 		return events.Items, err
 	}).Should(ContainElement(HaveField("Reason", v1alpha1.ReasonRolledOut)))
+
+	w.pod(ctx, "voting", corev1.PodStatus{Phase: corev1.PodRunning})
+	p := w.configured("poll")
+	w.declare(ctx, p)
+	Expect(w.Delete(ctx, w.backend)).To(Succeed())
+	w.eventually(ctx, v1alpha1.Ready, v1alpha1.ReasonWaitingForPolls)
+	Expect(w.Delete(ctx, p)).To(Succeed())
+	w.release(ctx, p)
+	Eventually(ctx, func() bool {
+		return apierrors.IsNotFound(w.Get(ctx, client.ObjectKeyFromObject(w.backend), w.backend))
+	}).Should(BeTrue())
 },
 	Entry("in the cluster, which has the Gateway API", "all-namespaces/cluster_role_binding.yaml", true, false),
 	Entry("in a namespace of one that does not, and whose API server is away for a while", "namespaced/role_binding.yaml", false, true),

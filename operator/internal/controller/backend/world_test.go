@@ -51,7 +51,11 @@ func newWorld(ctx context.Context, change func(*v1alpha1.BackendSpec)) *world {
 		Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}}
 	Expect(undisturbed.Create(ctx, namespace)).To(Succeed())
-	DeferCleanup(func(ctx context.Context) { Expect(cluster.CheckStatuses(ctx, namespace.Name)).To(Succeed()) })
+	DeferCleanup(func(ctx context.Context) {
+		Expect(cluster.CheckStatuses(ctx, namespace.Name)).To(Succeed())
+		// There are not enough addresses for the Services of all specs.
+		Expect(undisturbed.DeleteAllOf(ctx, &corev1.Service{}, client.InNamespace(namespace.Name))).To(Succeed())
+	})
 	recorder := events.NewFakeRecorder(100)
 	w := &world{
 		Client:     undisturbed,

@@ -3,9 +3,7 @@ package extension
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,6 +16,7 @@ import (
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 	"github.com/acclaim-dev/acclaim/operator/internal/registry"
 	"github.com/acclaim-dev/acclaim/operator/internal/sharing"
+	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
 // extensionRefField is the field by which the API server and the cache select Polls.
@@ -199,15 +198,11 @@ func (r *Reconciler) setPausedAside(s *namespaceState) {
 // describeWait returns the condition Ready of an Extension that Polls hold. Its
 // message stays the same while Polls go: each change is a write.
 func describeWait(e *v1alpha1.Extension, hold pollHold) metav1.Condition {
-	const most = 3
 	c := metav1.Condition{Type: v1alpha1.Ready, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonWaitingForPolls}
 	if stored := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.Ready); stored != nil && stored.Reason == c.Reason {
 		c.Message = stored.Message
 		return c
 	}
-	c.Message = "Polls that are signed with its keys still exist: " + strings.Join(hold.polls[:min(most, len(hold.polls))], ", ")
-	if more := len(hold.polls) - most; more > 0 {
-		c.Message += fmt.Sprintf(" and %d more", more)
-	}
+	c.Message = "Polls that are signed with its keys still exist: " + status.NameSome(hold.polls)
 	return c
 }

@@ -64,11 +64,16 @@ var _ = Describe("Deletion in the order", func() {
 			orders = append(orders, "+"+order)
 		}
 	}
-	for _, order := range orders {
+	// A Backend that waits for the Poll is asked like one that is not being deleted.
+	for _, order := range append(orders, "-BPES", "-BSEP", "-EBSP", "-SBEP") {
+		order, waits := strings.CutPrefix(order, "-")
 		order, shared := strings.CutPrefix(order, "+")
 		names := strings.NewReplacer("S", "Secret ", "E", "Extension ", "P", "Poll ", "B", "Backend ").Replace(order)
 		if shared {
 			names += "across namespaces"
+		}
+		if waits {
+			names += "with a Backend that waits"
 		}
 		It(strings.TrimSpace(names)+" deletes the poll from the service", func(ctx context.Context) {
 			w := newWorld(ctx)
@@ -78,6 +83,9 @@ var _ = Describe("Deletion in the order", func() {
 			if shared {
 				lost = v1alpha1.ReasonRefNotPermitted
 				w.share(w.newTeam(ctx), backend, secret, quiz, p)
+			}
+			if waits {
+				backend.Finalizers = []string{v1alpha1.BackendFinalizer}
 			}
 			w.start()
 			create(ctx, secret, quiz, backend, p)
@@ -104,12 +112,13 @@ var _ = Describe("Deletion in the order", func() {
 					Eventually(isGone(ctx, p)).Should(BeTrue())
 				case "B":
 					Expect(api.Delete(ctx, backend)).To(Succeed())
-					if strings.Contains(left, "P") {
+					if strings.Contains(left, "P") && !waits {
 						Eventually(polled(ctx, p)).Should(have(v1alpha1.Ready, lost))
 					}
 				}
 			}
 			Eventually(isGone(ctx, quiz)).Should(BeTrue())
+			Expect(isGone(ctx, backend)()).To(Equal(!waits))
 			_, found, err := service.ReadPollConfig(ctx, "favourite")
 			Expect(err).NotTo(HaveOccurred())
 			Expect(found).To(BeFalse(), "of the configuration")

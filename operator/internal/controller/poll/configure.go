@@ -27,7 +27,7 @@ func (r *Reconciler) configure(ctx context.Context, p *v1alpha1.Poll, t pollTarg
 	if err != nil {
 		return newConfigProblem(v1alpha1.ReasonInvalidConfiguration, "userData: %v", err), nil
 	}
-	written := p.Status.AppliedHash != "" && holderOf(p) == client.ObjectKeyFromObject(t.backend)
+	written := p.Status.AppliedHash != "" && sharing.HolderOf(p) == client.ObjectKeyFromObject(t.backend)
 	if written && p.Spec.DriftPolicy == v1alpha1.DriftInitOnly {
 		return concealed(findOutage(t.backend), t.backend, p.Namespace), nil // the service is not asked
 	}
@@ -67,7 +67,7 @@ func (r *Reconciler) writeConfig(ctx context.Context, p *v1alpha1.Poll, t pollTa
 	if err := t.service.ConfigurePoll(ctx, t.poll, want); err != nil {
 		return r.classifyError(t, err)
 	}
-	if earlier := holderOf(p); earlier.Name != "" && earlier != client.ObjectKeyFromObject(t.backend) {
+	if earlier := sharing.HolderOf(p); earlier.Name != "" && earlier != client.ObjectKeyFromObject(t.backend) {
 		was := sharing.NameFrom(&v1alpha1.Backend{ObjectMeta: metav1.ObjectMeta{Namespace: earlier.Namespace, Name: earlier.Name}}, p.Namespace)
 		status.RecordWarning(r.Recorder, p, "LeftBehind", "The Poll is now in Backend "+sharing.NameFrom(t.backend, p.Namespace)+"; its configuration and votes in Backend "+was+" were left behind")
 	}

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/sharing"
 	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
@@ -29,7 +30,7 @@ func (r *Reconciler) findConflict(ctx context.Context, p *v1alpha1.Poll, c backe
 		}
 		in := chooseBackend(other, theirs)
 		if in != nil && client.ObjectKeyFromObject(in) == client.ObjectKeyFromObject(backend) ||
-			!p.DeletionTimestamp.IsZero() && holderOf(other) == client.ObjectKeyFromObject(backend) {
+			!p.DeletionTimestamp.IsZero() && sharing.HolderOf(other) == client.ObjectKeyFromObject(backend) {
 			return newConfigProblem(v1alpha1.ReasonConflict, "Poll %q is older and declares the same poll", other.Name), nil
 		}
 	}

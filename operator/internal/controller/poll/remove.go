@@ -76,7 +76,7 @@ func (r *Reconciler) deletePoll(ctx context.Context, p *v1alpha1.Poll) (*status.
 // cannot, serve the Poll any more; else nil. Either the Backend exists and allows the
 // namespace no longer, or its registry still describes it.
 func (r *Reconciler) findRemains(ctx context.Context, p *v1alpha1.Poll, backends []v1alpha1.Backend) (b *v1alpha1.Backend, exists bool, err error) {
-	name := holderOf(p)
+	name := sharing.HolderOf(p)
 	if name.Name == "" || !r.consent().Sees(name.Namespace) ||
 		slices.ContainsFunc(backends, func(b v1alpha1.Backend) bool { return client.ObjectKeyFromObject(&b) == name }) {
 		return nil, false, nil

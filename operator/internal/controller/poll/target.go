@@ -1,7 +1,6 @@
 package poll
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -248,7 +247,7 @@ func (r *Reconciler) findBackend(p *v1alpha1.Poll, c backendChoice) (*v1alpha1.B
 // one that holds the Poll's configuration, or the default one, in this order; nil if none
 // of these exists.
 func chooseBackend(p *v1alpha1.Poll, c backendChoice) *v1alpha1.Backend {
-	names := []types.NamespacedName{holderOf(p), {Namespace: p.Namespace, Name: defaultBackend}}
+	names := []types.NamespacedName{sharing.HolderOf(p), {Namespace: p.Namespace, Name: defaultBackend}}
 	if c.named != nil {
 		names = []types.NamespacedName{*c.named}
 	} else if len(c.backends) == 1 {
@@ -261,15 +260,6 @@ func chooseBackend(p *v1alpha1.Poll, c backendChoice) *v1alpha1.Backend {
 		}
 	}
 	return nil
-}
-
-// holderOf returns the name of the Backend that holds a Poll's configuration; the one
-// without a name is none.
-func holderOf(p *v1alpha1.Poll) types.NamespacedName {
-	if p.Status.Backend == "" {
-		return types.NamespacedName{}
-	}
-	return types.NamespacedName{Namespace: cmp.Or(p.Status.BackendNamespace, p.Namespace), Name: p.Status.Backend}
 }
 
 // setHolder notes the Backend that holds a Poll's configuration.
