@@ -20,6 +20,7 @@ services/internal/quota     |                                                   
 services/internal/exactjson |                                                                                |
 services/internal/key       |                                                                                |
 services/internal/wire      |                                                                                |
+services/internal/schedule  |                                                                                |
 services/internal/batch     |                                                                                |
 services/internal/batchtrace | fault                                                                         |
 services/internal/once      | fault                                                                          |
@@ -33,9 +34,9 @@ services/internal/faultproxy |                                                  
 services/internal/simnet    |                                                                                |
 services/internal/mongotest | faultproxy                                                                     |
 services/internal/mongotest/mongoset | mongotest                                                           |
-services/voting             | exactjson fault key once stream wire                                                | storetest
+services/voting             | exactjson fault key once schedule stream wire                                                | storetest
 services/accumulation       | fault key once stream wire                                                          | storetest
-services/ranking            | exactjson fault key once stream wire                                                | storetest
+services/ranking            | exactjson fault key once schedule stream wire                                                | storetest
 services/state              | fault key once document                                                             | storetest
 services/message            | fault key once stream wire                                                          | storetest
 services/roster             | key stream wire                                                                | storetest fault
@@ -47,16 +48,16 @@ services/internal/tenant    | filewatch fault quota                             
 services/internal/transfer  | exactjson fault key once stream document voting accumulation ranking roster             | storetest
 services/internal/backup    | transfer                                                                       | storetest stream voting
 services/internal/telemetry | stream live sink                                                               |
-services/internal/event     | exactjson key stream document voting accumulation ranking message                                             | storetest live sink tenant
+services/internal/event     | exactjson key schedule stream document voting accumulation ranking message                                             | storetest live sink tenant
 services/internal/live      | budget event fault                                                                    | storetest stream document voting accumulation ranking state message
 services/internal/sink      | tracing event key stream document tenant                                               | storetest sinktest voting accumulation ranking state message
 services/internal/sinktest  |                                                                                |
 services/internal/page      |                                                                                |
-services/internal/httpapi   | tracing exactjson budget fault once quota domains stream document tenant telemetry event live            | storetest ceiling
-services/internal/ceiling   | fault domains once stream document tenant telemetry httpapi                         |
+services/internal/httpapi   | tracing exactjson budget fault once quota schedule domains stream document tenant telemetry event live            | storetest ceiling
+services/internal/ceiling   | fault domains schedule once stream document tenant telemetry httpapi                         |
 services/internal/admin     | exactjson fault key stream document tenant state purchase sink                         | domains storetest transfer pebblestore
 services/internal/gamelink  | budget exactjson fault event live tenant httpapi pairing purchase match sandbox | domains storetest stream document
-services/internal/app       | tracing batchtrace gamelink budget filewatch fault key quota domains stream document tenant telemetry event live sink page httpapi ceiling pebblestore mongostore peer admin | mongotest simnet
+services/internal/app       | tracing batchtrace gamelink budget filewatch fault key quota domains stream document tenant telemetry event live sink page httpapi ceiling pebblestore mongostore peer admin | mongotest simnet schedule
 services/internal/cli       | tracing client stream tenant sandbox telemetry sink transfer backup admin app                 |
 services                    | cli                                                                            | domains stream document tenant admin transfer pebblestore mongostore storetest mongotest faultproxy sinktest overlay
 services/votingtest         | voting stream tenant telemetry httpapi pebblestore                               |
@@ -123,4 +124,4 @@ testing                          | storetest mongotest mongoset sinktest
 
 // timeless lists the packages that may not ask the machine for the time: it is
 // an argument there, so that a replay gives what the first run gave.
-const timeless = "domains fault key batch document desired"
+const timeless = "domains fault key schedule batch document desired"
