@@ -21,14 +21,15 @@ services/internal/exactjson |                                                   
 services/internal/key       |                                                                                |
 services/internal/wire      |                                                                                |
 services/internal/schedule  |                                                                                |
+services/internal/cputime   |                                                                                |
 services/internal/batch     |                                                                                |
 services/internal/batchtrace | fault                                                                         |
 services/internal/once      | fault                                                                          |
-services/internal/stream    | batch batchtrace exactjson fault once wire                                                     | storetest mongostore mongotest
-services/internal/document  | batch batchtrace exactjson fault once                                                          | storetest
+services/internal/stream    | batch batchtrace exactjson fault once wire                                                     | storetest mongostore mongotest cputime
+services/internal/document  | batch batchtrace exactjson fault once                                                          | storetest cputime
 services/internal/storetest | fault once stream document wire                                                       |
 services/internal/pebblestore | fault batch once stream document wire                                             | storetest
-services/internal/peer      | stream wire                                                                    |
+services/internal/peer      | stream wire                                                                    | cputime
 services/internal/mongostore | batch fault once stream document peer                                               | storetest mongotest faultproxy
 services/internal/faultproxy |                                                                               |
 services/internal/simnet    |                                                                                |
@@ -119,7 +120,7 @@ go.opentelemetry.io              | tracing batchtrace httpapi stream app
 os/exec                          | mongotest child bench abuse defects scale assets cluster
 database/sql                     |
 os                               | tenant backup pebblestore mongotest mongoset simnet services cli child bench abuse processor overlay defects scale arch language words envtest assets testcluster operator cluster pause chart kill clock
-testing                          | storetest mongotest mongoset sinktest
+testing                          | storetest mongotest mongoset sinktest cputime
 `
 
 // timeless lists the packages that may not ask the machine for the time: it is
