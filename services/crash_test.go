@@ -68,7 +68,8 @@ func newProgram(t *testing.T, dir, command string, flags ...string) *process {
 	return p
 }
 
-// launch starts the program and does not wait until it is ready.
+// launch starts the program and does not wait until it is ready. When the test ends, so does
+// the program, with the test's context.
 func (p *process) launch(t *testing.T) {
 	t.Helper()
 	var err error
@@ -77,6 +78,16 @@ func (p *process) launch(t *testing.T) {
 	}
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.cmd.Wait() }) // it was killed, unless the test has waited already
+}
+
+// A program that a test leaves running has ended when the test has, and is no zombie.
+func TestProgramsEndWithTheirTest(t *testing.T) {
+	var p *process
+	t.Run("left running", func(t *testing.T) { p = startProgram(t, t.TempDir(), "serve") })
+	if p.cmd.ProcessState == nil {
+		t.Error("the program was not waited for")
 	}
 }
 

@@ -121,8 +121,14 @@ func checkPanel(t *testing.T, p dashboardPanel) {
 	}
 }
 
-// checkQuery checks that the labels in the legend of a query are those that it keeps, and that
-// only counters have a rate, which a unit says.
+// isRate reports whether a node is a function of the growth of a counter.
+func isRate(node parser.Node) bool {
+	call, ok := node.(*parser.Call)
+	return ok && (call.Func.Name == "rate" || call.Func.Name == "increase")
+}
+
+// checkQuery checks that the labels in the legend of a query are those that it keeps, that
+// counters have a rate, and nothing else has one, and that the unit says so.
 func checkQuery(t *testing.T, query, legend, unit string) {
 	t.Helper()
 	filled := regexp.MustCompile(`\$\w+`).ReplaceAllStringFunc(query, func(name string) string {
@@ -136,17 +142,19 @@ func checkQuery(t *testing.T, query, legend, unit string) {
 		t.Fatal(err)
 	}
 	var kept []string
-	rate, ratio := false, strings.Contains(query, " / ")
-	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+	share := strings.Contains(query, " / ")
+	rate, ratio := false, share
+	parser.Inspect(expr, func(node parser.Node, path []parser.Node) error {
 		switch node := node.(type) {
 		case *parser.AggregateExpr:
 			kept = append(kept, node.Grouping...)
-		case *parser.Call:
-			counter := regexp.MustCompile(`_(total|count|sum|bucket)\{?`).MatchString(node.String())
-			if name := node.Func.Name; (name == "rate" || name == "increase") && !counter || name == "deriv" && counter {
-				t.Errorf("%s: %s of something else than it is for", query, name)
+		case *parser.VectorSelector:
+			counter := regexp.MustCompile(`_(total|count|sum|bucket)$`).MatchString(node.Name)
+			if counter != slices.ContainsFunc(path, isRate) {
+				t.Errorf("%s: counters have a rate and nothing else, and %s is a counter: %v", query, node.Name, counter)
 			}
-			rate = rate || node.Func.Name == "rate" || node.Func.Name == "deriv"
+		case *parser.Call:
+			rate = rate || isRate(node) || node.Func.Name == "deriv"
 			ratio = ratio || node.Func.Name == "histogram_quantile"
 		}
 		return nil
@@ -155,6 +163,9 @@ func checkQuery(t *testing.T, query, legend, unit string) {
 		if !slices.Contains(kept, label[1]) {
 			t.Errorf("%s: the legend has %s, which the query does not keep", query, label[1])
 		}
+	}
+	if share != (unit == "percentunit") {
+		t.Errorf("%s: the unit of a share is %s", query, unit)
 	}
 	if perSecond := slices.Contains([]string{"reqps", "ops", "cps"}, unit); perSecond != (rate && !ratio) {
 		t.Errorf("%s: the unit is %s", query, unit)

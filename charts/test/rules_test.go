@@ -1,6 +1,7 @@
 package test
 
 import (
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -37,6 +38,20 @@ func TestAlertsFire(t *testing.T) {
 			`acclaim_operator_task_failed{task="backup",cronjob="b"} 0x60`,
 			`acclaim_operator_task_last_success_timestamp_seconds{task="backup",cronjob="b"} 1000000x60`,
 		}},
+		"everything was bad for one minute": {series: []string{
+			`acclaim_database_reachable` + web + ` 1x9 0`, `acclaim_database_pool_waiters` + web + ` 0x9 3`, `acclaim_peers_unreachable` + web + ` 0x9 1`,
+			`acclaim_http_request_duration_seconds_count{namespace="acclaim",status="200"} 0+49x10`,
+			`acclaim_http_request_duration_seconds_count{namespace="acclaim",status="503"} 0x9 9`,
+			`acclaim_stream_unknown_outcomes_total` + web + ` 0x9 4`, `acclaim_sink_retries_total` + web + ` 0x9 1`,
+			`acclaim_budget_refused_total{namespace="acclaim",budget="pages",cause="all"} 0x9 1`,
+			`acclaim_tracing_spans_total{namespace="acclaim",outcome="dropped"} 0x9 1`,
+			`acclaim_operator_backends` + operator + `,environment="production",status="degraded"} 0x9 1`,
+			`acclaim_operator_extensions` + operator + `,ready="False",reason="NoSecret"} 0x9 1`,
+			`acclaim_operator_polls` + operator + `,reason="Rejected"} 0x9 1`,
+			`acclaim_operator_task_failed{task="backup",cronjob="b"} 0x9 1`, `acclaim_operator_task_failed{task="verify",cronjob="v"} 0x9 1`,
+			`acclaim_operator_task_last_success_timestamp_seconds{task="backup",cronjob="b"} 1000000x9 740800`,
+			`acclaim_operator_task_last_success_timestamp_seconds{task="verify",cronjob="v"} 1000000x9 49600`,
+		}},
 		"the database is away":                     {[]string{`acclaim_database_reachable` + web + ` 1x9 0x1`}, []string{"AcclaimDatabaseAway"}},
 		"one probe fails":                          {[]string{`acclaim_database_reachable` + web + ` 1x9 0`}, nil},
 		"the database is back":                     {[]string{`acclaim_database_reachable` + web + ` 0x9 1`}, nil},
@@ -46,6 +61,7 @@ func TestAlertsFire(t *testing.T) {
 		"a peer is away":                           {[]string{`acclaim_peers_unreachable` + web + ` 1x6`}, []string{"AcclaimPeersUnreachable"}},
 		"one request in fifty fails":               {[]string{`acclaim_http_request_duration_seconds_count{namespace="acclaim",status="200"} 0+49x20`, `acclaim_http_request_duration_seconds_count{namespace="acclaim",status="503"} 0+1x20`}, []string{"AcclaimRequestsFail"}},
 		"an election leaves outcomes open":         {[]string{`acclaim_stream_unknown_outcomes_total` + web + ` 0x9 4x20`}, nil},
+		"an election has just left outcomes open":  {[]string{`acclaim_stream_unknown_outcomes_total` + web + ` 0x9 4x10`}, nil},
 		"outcomes stay open":                       {[]string{`acclaim_stream_unknown_outcomes_total` + web + ` 0+1x40`}, []string{"AcclaimOutcomesUnknown"}},
 		"a receiver fails":                         {[]string{`acclaim_sink_retries_total` + web + ` 0+1x60`}, []string{"AcclaimSinkFails"}},
 		"events are dropped":                       {[]string{`acclaim_sink_events_dropped_total` + web + ` 0x9 1`}, []string{"AcclaimSinkDropsEvents"}},
@@ -63,8 +79,9 @@ func TestAlertsFire(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var fired []string
 			for _, rule := range rules {
-				if fires(t, rule, test.series) {
+				if found := firing(t, rule, test.series); len(found) > 0 {
 					fired = append(fired, rule.Alert)
+					checkSummary(t, rule, found)
 				}
 			}
 			if diff := cmp.Diff(test.want, fired); diff != "" {
@@ -98,9 +115,19 @@ func alerts(t *testing.T) (all []monitoringv1.Rule) {
 // firstMinute is the time of the first value of each series, so many seconds after 1970.
 const firstMinute = 1_000_000
 
-// fires reports whether an alert fires after the last minute of series: its expression has had
+// checkSummary checks that the labels in the summary of an alert are those of what fires.
+func checkSummary(t *testing.T, rule monitoringv1.Rule, found promql.Matrix) {
+	t.Helper()
+	for _, label := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(rule.Annotations["summary"], -1) {
+		if found[0].Metric.Get(label[1]) == "" {
+			t.Errorf("the summary of %s has %s, which its expression does not keep", rule.Alert, label[1])
+		}
+	}
+}
+
+// firing returns what fires of an alert after the last minute of series: its expression has had
 // a value in each minute of the time that it takes.
-func fires(t *testing.T, rule monitoringv1.Rule, series []string) bool {
+func firing(t *testing.T, rule monitoringv1.Rule, series []string) promql.Matrix {
 	t.Helper()
 	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 100_000, Timeout: time.Minute, Parser: parser.NewParser(parser.Options{})})
 	t.Cleanup(func() { _ = engine.Close() }) // it has no file
@@ -122,7 +149,7 @@ func fires(t *testing.T, rule monitoringv1.Rule, series []string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.ContainsFunc(found, func(s promql.Series) bool { return len(s.Floats) == int(pending/time.Minute)+1 })
+	return slices.DeleteFunc(found, func(s promql.Series) bool { return len(s.Floats) <= int(pending/time.Minute) })
 }
 
 // loadSeries returns a storage of series and the time of their last value.

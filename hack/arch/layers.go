@@ -20,22 +20,24 @@ services/internal/quota     |                                                   
 services/internal/exactjson |                                                                                |
 services/internal/key       |                                                                                |
 services/internal/wire      |                                                                                |
+services/internal/schedule  |                                                                                |
+services/internal/cputime   |                                                                                |
 services/internal/batch     |                                                                                |
 services/internal/batchtrace | fault                                                                         |
 services/internal/once      | fault                                                                          |
-services/internal/stream    | batch batchtrace exactjson fault once wire                                                     | storetest mongostore mongotest
-services/internal/document  | batch batchtrace exactjson fault once                                                          | storetest
+services/internal/stream    | batch batchtrace exactjson fault once wire                                                     | storetest mongostore mongotest cputime
+services/internal/document  | batch batchtrace exactjson fault once                                                          | storetest cputime
 services/internal/storetest | fault once stream document wire                                                       |
 services/internal/pebblestore | fault batch once stream document wire                                             | storetest
-services/internal/peer      | stream wire                                                                    |
+services/internal/peer      | stream wire                                                                    | cputime
 services/internal/mongostore | batch fault once stream document peer                                               | storetest mongotest faultproxy
 services/internal/faultproxy |                                                                               |
 services/internal/simnet    |                                                                                |
 services/internal/mongotest | faultproxy                                                                     |
 services/internal/mongotest/mongoset | mongotest                                                           |
-services/voting             | exactjson fault key once stream wire                                                | storetest
+services/voting             | exactjson fault key once schedule stream wire                                                | storetest
 services/accumulation       | fault key once stream wire                                                          | storetest
-services/ranking            | exactjson fault key once stream wire                                                | storetest
+services/ranking            | exactjson fault key once schedule stream wire                                                | storetest
 services/state              | fault key once document                                                             | storetest
 services/message            | fault key once stream wire                                                          | storetest
 services/roster             | key stream wire                                                                | storetest fault
@@ -47,16 +49,16 @@ services/internal/tenant    | filewatch fault quota                             
 services/internal/transfer  | exactjson fault key once stream document voting accumulation ranking roster             | storetest
 services/internal/backup    | transfer                                                                       | storetest stream voting
 services/internal/telemetry | stream live sink                                                               |
-services/internal/event     | exactjson key stream document voting accumulation ranking message                                             | storetest live sink tenant
+services/internal/event     | exactjson key schedule stream document voting accumulation ranking message                                             | storetest live sink tenant
 services/internal/live      | budget event fault                                                                    | storetest stream document voting accumulation ranking state message
 services/internal/sink      | tracing event key stream document tenant                                               | storetest sinktest voting accumulation ranking state message
 services/internal/sinktest  |                                                                                |
 services/internal/page      |                                                                                |
-services/internal/httpapi   | tracing exactjson budget fault once quota domains stream document tenant telemetry event live            | storetest ceiling
-services/internal/ceiling   | fault domains once stream document tenant telemetry httpapi                         |
+services/internal/httpapi   | tracing exactjson budget fault once quota schedule domains stream document tenant telemetry event live            | storetest ceiling
+services/internal/ceiling   | fault domains schedule once stream document tenant telemetry httpapi                         |
 services/internal/admin     | exactjson fault key stream document tenant state purchase sink                         | domains storetest transfer pebblestore
 services/internal/gamelink  | budget exactjson fault event live tenant httpapi pairing purchase match sandbox | domains storetest stream document
-services/internal/app       | tracing batchtrace gamelink budget filewatch fault key quota domains stream document tenant telemetry event live sink page httpapi ceiling pebblestore mongostore peer admin | mongotest simnet
+services/internal/app       | tracing batchtrace gamelink budget filewatch fault key quota domains stream document tenant telemetry event live sink page httpapi ceiling pebblestore mongostore peer admin | mongotest simnet schedule
 services/internal/cli       | tracing client stream tenant sandbox telemetry sink transfer backup admin app                 |
 services                    | cli                                                                            | domains stream document tenant admin transfer pebblestore mongostore storetest mongotest faultproxy sinktest overlay
 services/votingtest         | voting stream tenant telemetry httpapi pebblestore                               |
@@ -118,9 +120,9 @@ go.opentelemetry.io              | tracing batchtrace httpapi stream app
 os/exec                          | mongotest child bench abuse defects scale assets cluster
 database/sql                     |
 os                               | tenant backup pebblestore mongotest mongoset simnet services cli child bench abuse processor overlay defects scale arch language words envtest assets testcluster operator cluster pause chart kill clock
-testing                          | storetest mongotest mongoset sinktest
+testing                          | storetest mongotest mongoset sinktest cputime
 `
 
 // timeless lists the packages that may not ask the machine for the time: it is
 // an argument there, so that a replay gives what the first run gave.
-const timeless = "domains fault key batch document desired"
+const timeless = "domains fault key schedule batch document desired"

@@ -31,6 +31,7 @@ export async function open(t, address, options = {}) {
   const complaints = [];
   page.on("pageerror", (e) => complaints.push(e.message));
   page.on("dialog", (d) => { complaints.push(d.message()); d.dismiss(); });
+  page.on("response", (r) => { if (r.status() === 403 && page.url().includes("/live/?")) complaints.push("asked for what its credential may not have: " + r.url()); });
   page.on("console", (m) => { if (/Content Security Policy/.test(m.text())) complaints.push(m.text()); });
   t.after(async () => {
     await page.close();

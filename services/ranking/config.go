@@ -3,23 +3,21 @@ package ranking
 import (
 	"encoding/json"
 	"slices"
-	"time"
 	"unicode/utf8"
 
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 )
 
-// Config decides which answers a question accepts and shows (section 2.11). Times are Unix
-// seconds, 0 where none is set.
+// Config decides which answers a question accepts and shows (section 2.11).
 type Config struct {
 	Normalization    Normalization `json:"normalization"`
 	MinLength        int64         `json:"minLength"` // characters
 	MaxLength        int64         `json:"maxLength"` // characters
 	Blocked          []string      `json:"blocked"`
 	AnswersPerViewer int64         `json:"answersPerViewer"`
-	StartsAt         int64         `json:"startsAt"`
-	EndsAt           int64         `json:"endsAt"`
+	schedule.Schedule
 	// HoldAnswers keeps each answer that is not shown yet from the ranking until staff shows it.
 	HoldAnswers bool `json:"holdAnswers"`
 }
@@ -41,30 +39,6 @@ func DefaultConfig() Config {
 	return Config{Normalization: Exact, MinLength: 1, MaxLength: maxKey, AnswersPerViewer: 1}
 }
 
-// Status is a phase of a question's schedule, as a poll has them.
-type Status string
-
-// The statuses of section 3.
-const (
-	Pending Status = "pending"
-	Active  Status = "active"
-	Expired Status = "expired"
-)
-
-// Status returns the question's status at the given time.
-func (c Config) Status(now time.Time) Status { return c.statusAt(now.UnixMilli()) }
-
-func (c Config) statusAt(at int64) Status {
-	seconds := at / 1000
-	switch {
-	case seconds < c.StartsAt:
-		return Pending
-	case c.EndsAt != 0 && seconds >= c.EndsAt:
-		return Expired
-	}
-	return Active
-}
-
 // Limits of a configuration (section 8).
 const (
 	maxAnswers      = 10  // of an identity
@@ -83,8 +57,7 @@ func (c Config) checkLimits() error {
 		{len(c.Blocked) > maxBlocked, "blocked must have at most 100 entries"},
 		{slices.ContainsFunc(c.Blocked, isBadPhrase), "each of blocked must have a letter or digit and at most 64 bytes"},
 		{c.AnswersPerViewer < 1 || c.AnswersPerViewer > maxAnswers, "answersPerViewer must be between 1 and 10"},
-		{c.StartsAt < 0, "startsAt must not be negative"},
-		{c.StartsAt != 0 && c.EndsAt != 0 && c.StartsAt > c.EndsAt, "startsAt must not be after endsAt"},
+		{c.ScheduleProblem() != "", c.ScheduleProblem()},
 	} {
 		if rule.broken {
 			return fault.New(fault.Invalid, rule.reason)
@@ -138,7 +111,7 @@ const (
 // judgeAnswer returns an answer as it is shown and the group it belongs to, or the reason for
 // which it is not accepted.
 func (f *answerFilter) judgeAnswer(key string, at int64) (text, group, reason string) {
-	if f.statusAt(at) != Active {
+	if f.StatusAt(at) != schedule.Active {
 		return "", "", reasonClosed
 	}
 	text, group = f.normalize(key)

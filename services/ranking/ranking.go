@@ -14,6 +14,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/key"
 	"github.com/acclaim-dev/acclaim/services/internal/once"
+	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
@@ -181,7 +182,7 @@ func (s *Service) Configure(ctx context.Context, q Question, c Config) error {
 
 // Config returns the configuration and the status of the question; saved is false where the
 // question has none.
-func (s *Service) Config(ctx context.Context, q Question) (config Config, status Status, saved bool, err error) {
+func (s *Service) Config(ctx context.Context, q Question) (config Config, status schedule.Status, saved bool, err error) {
 	answer, err := s.engine.View(ctx, q.Stream(), questionCommand{asks: true})
 	config = DefaultConfig()
 	if saved = answer.config != nil; saved {

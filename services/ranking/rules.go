@@ -81,9 +81,7 @@ func (b *answerBoard) submit(e answerEntry, at int64) questionDecision {
 }
 
 func (b *answerBoard) configure(c Config, at int64) (questionDecision, error) {
-	if c.EndsAt < 0 {
-		c.EndsAt = at / 1000
-	}
+	c.ResolveEnd(at)
 	if err := c.checkLimits(); err != nil {
 		return questionDecision{}, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
@@ -19,7 +20,7 @@ func everyEntry() []Entry {
 		voteEntry{voter: Voter{"", "1"}, byUser: true, value: minValue, times: maxCount},
 		voteEntry{voter: Voter{strings.Repeat("o", maxIdentity), "\x00\xff"}, value: maxValue, times: 1},
 		configEntry{config: DefaultConfig()},
-		configEntry{config: Config{Prompt: "é", Options: []string{"a", ""}, UserData: json.RawMessage(`[1]`), EndsAt: math.MaxInt64}},
+		configEntry{config: Config{Prompt: "é", Options: []string{"a", ""}, UserData: json.RawMessage(`[1]`), Schedule: schedule.Schedule{EndsAt: math.MaxInt64}}},
 		modifierEntry{user: "Uann", add: -maxModifier},
 		modifierEntry{user: "1", add: maxModifier},
 		resetEntry{},

@@ -102,9 +102,7 @@ func (c configureCommand) decideAt(s *State, at int64) (pollDecision, error) {
 	if err != nil {
 		return pollDecision{}, err
 	}
-	if config.EndsAt < 0 {
-		config.EndsAt = at / 1000
-	}
+	config.ResolveEnd(at)
 	if config.ResultsVisibility == VisibleAlways {
 		config.ResultsVisibility = ""
 	}

@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 )
 
-// Config is a poll's configuration (section 2.4). Times are Unix seconds, 0
-// where none is set.
+// Config is a poll's configuration (section 2.4).
 type Config struct {
 	UserIDVoting           bool            `json:"userIDVoting"`
 	DistinctOptionsPerUser int64           `json:"distinctOptionsPerUser"`
@@ -23,8 +22,7 @@ type Config struct {
 	Prompt                 string          `json:"prompt"`
 	Options                []string        `json:"options"`
 	UserData               json.RawMessage `json:"userData"`
-	StartsAt               int64           `json:"startsAt"`
-	EndsAt                 int64           `json:"endsAt"`
+	schedule.Schedule
 
 	// The fields below are absent from what is stored, exported and answered unless a
 	// configuration uses them.
@@ -46,31 +44,7 @@ func DefaultConfig() Config {
 	return Config{DistinctOptionsPerUser: 1, TotalVotesPerUser: 1, VotesPerOption: 1}
 }
 
-// Status is a phase of a poll's schedule.
-type Status string
-
-// The three statuses of section 3. They are computed, never stored.
-const (
-	Pending Status = "pending"
-	Active  Status = "active"
-	Expired Status = "expired"
-)
-
-// Status returns the poll's status at the given time.
-func (c Config) Status(now time.Time) Status { return c.statusAt(now.UnixMilli()) }
-
-func (c Config) statusAt(at int64) Status {
-	seconds := at / 1000
-	switch {
-	case seconds < c.StartsAt:
-		return Pending
-	case c.EndsAt != 0 && seconds >= c.EndsAt:
-		return Expired
-	}
-	return Active
-}
-
-func (c Config) isOpen(at int64) bool { return !c.Disabled && c.statusAt(at) == Active }
+func (c Config) isOpen(at int64) bool { return !c.Disabled && c.StatusAt(at) == schedule.Active }
 
 // isMultiVote reports whether votes add up instead of replacing one another.
 func (c Config) isMultiVote() bool { return c.TotalVotesPerUser > 1 }
@@ -103,8 +77,7 @@ func (c Config) checkLimits(id string) error {
 		{len(c.Options) > maxOptions, "options must have at most 32 entries"},
 		{longestOption(c.Options) > maxOption, "each of options must be at most 128 bytes"},
 		{len(c.UserData) > maxUserData, "userData must be at most 1024 bytes"},
-		{c.StartsAt < 0, "startsAt must not be negative"},
-		{c.StartsAt != 0 && c.EndsAt != 0 && c.StartsAt > c.EndsAt, "startsAt must not be after endsAt"},
+		{c.ScheduleProblem() != "", c.ScheduleProblem()},
 		{!c.ResultsVisibility.isKnown(), "resultsVisibility must be always, afterVote, afterClose or staff"},
 	} {
 		if rule.broken {

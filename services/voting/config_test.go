@@ -5,9 +5,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 )
 
 // TestConfigBounds is sections 4.1 and 8 of the contract, both sides of each
@@ -89,7 +90,7 @@ func TestConfigComesBackAsSaved(t *testing.T) {
 	want := Config{
 		UserIDVoting: true, DistinctOptionsPerUser: 3, TotalVotesPerUser: 4, VotesPerOption: 5, Global: true,
 		Disabled: true, Prompt: "é<>&\u2028\x00", Options: []string{"", "b"}, UserData: json.RawMessage(`{"a":null}`),
-		StartsAt: 7, EndsAt: 8, ResultsVisibility: VisibleAfterVote, ShowCount: true, LoggedInOnly: true,
+		Schedule: schedule.Schedule{StartsAt: 7, EndsAt: 8}, ResultsVisibility: VisibleAfterVote, ShowCount: true, LoggedInOnly: true,
 	}
 	p := newPoll()
 	p.accept(t, configureCommand{"global", want})
@@ -164,7 +165,7 @@ func TestHidesResults(t *testing.T) {
 	for visibility, want := range map[Visibility]string{
 		"": "", VisibleAlways: "", VisibleAfterVote: "pending active", VisibleAfterClose: "pending active", VisibleToStaff: "pending active expired",
 	} {
-		for _, status := range []Status{Pending, Active, Expired} {
+		for _, status := range []schedule.Status{schedule.Pending, schedule.Active, schedule.Expired} {
 			c := Config{ResultsVisibility: visibility, Disabled: true}
 			if got := c.HidesResults(status); got != strings.Contains(want, string(status)) {
 				t.Errorf("%q hides the results while %s: %v", visibility, status, got)
@@ -208,23 +209,5 @@ func TestConfigIsNotTheCallers(t *testing.T) {
 	got := d.Entry.(configEntry).config
 	if !slices.Equal(got.Options, []string{"a"}) || string(got.UserData) != `"a"` {
 		t.Errorf("the caller changed what is stored: %q %s", got.Options, got.UserData)
-	}
-}
-
-// TestStatus: section 3 and decisions, "Voting".
-func TestStatus(t *testing.T) {
-	for _, test := range []struct {
-		startsAt, endsAt, now int64
-		want                  Status
-	}{
-		{0, 0, 1, Active}, {10, 0, 9, Pending}, {10, 0, 10, Active}, {0, 10, 9, Active}, {0, 10, 10, Expired},
-		{10, 20, 9, Pending}, {10, 20, 19, Active}, {10, 20, 20, Expired}, {10, 10, 9, Pending}, {10, 10, 10, Expired},
-	} {
-		c := Config{StartsAt: test.startsAt, EndsAt: test.endsAt, Disabled: true}
-		for _, part := range []time.Duration{0, 999 * time.Millisecond} {
-			if got := c.Status(time.Unix(test.now, int64(part))); got != test.want {
-				t.Errorf("from %d to %d at %d+%v: %s, want %s", test.startsAt, test.endsAt, test.now, part, got, test.want)
-			}
-		}
 	}
 }

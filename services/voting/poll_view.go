@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
+	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 )
 
 // PollView is a configured poll as its viewers see it, without its statistics: the answer
@@ -14,10 +15,10 @@ type PollView struct {
 	Options  []string        `json:"options"`
 	UserData json.RawMessage `json:"userData"`
 
-	Status   Status `json:"status"`
-	Disabled bool   `json:"disabled"`
-	StartsAt int64  `json:"startsAt"`
-	EndsAt   int64  `json:"endsAt"`
+	Status   schedule.Status `json:"status"`
+	Disabled bool            `json:"disabled"`
+	StartsAt int64           `json:"startsAt"`
+	EndsAt   int64           `json:"endsAt"`
 
 	UserIDVoting           bool  `json:"userIDVoting"`
 	LoggedInOnly           bool  `json:"loggedInOnly"`
@@ -37,7 +38,7 @@ type PollView struct {
 
 // View returns a configuration as viewers see it while the poll with the given id has a
 // status.
-func (c Config) View(id string, status Status) PollView {
+func (c Config) View(id string, status schedule.Status) PollView {
 	v := PollView{
 		ID: id, Prompt: c.Prompt, Options: c.Options, UserData: c.UserData,
 		Status: status, Disabled: c.Disabled, StartsAt: c.StartsAt, EndsAt: c.EndsAt,

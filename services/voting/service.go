@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/acclaim-dev/acclaim/services/internal/once"
+	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
@@ -59,7 +60,7 @@ func (s *Service) Configure(ctx context.Context, p Poll, c Config) error {
 
 // Config returns the saved configuration and the status it gives the poll now;
 // saved is false when there is none.
-func (s *Service) Config(ctx context.Context, p Poll) (config Config, status Status, saved bool, err error) {
+func (s *Service) Config(ctx context.Context, p Poll) (config Config, status schedule.Status, saved bool, err error) {
 	answer, err := s.engine.View(ctx, p.Stream(), configQuery{})
 	config = DefaultConfig()
 	if saved = answer.config != nil; saved {

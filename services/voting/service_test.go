@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
@@ -114,7 +115,7 @@ func TestSection21Scope(t *testing.T) {
 
 func TestSection41Config(t *testing.T) {
 	serve(t, func(t *testing.T, s *Service) {
-		wantConfig := func(when string, wantSaved bool, want Status) {
+		wantConfig := func(when string, wantSaved bool, want schedule.Status) {
 			t.Helper()
 			config, status, saved, err := s.Config(t.Context(), local)
 			if err != nil || saved != wantSaved || saved && (status != want || config.TotalVotesPerUser != 7) {
@@ -125,15 +126,15 @@ func TestSection41Config(t *testing.T) {
 		mustVote(t, s, local, ann, 5, 1)
 		wantConfig("after a vote alone", false, "")
 		now := time.Now().Unix()
-		config := Config{DistinctOptionsPerUser: 1, TotalVotesPerUser: 7, VotesPerOption: 7, StartsAt: now + 5, EndsAt: now + 9}
+		config := Config{DistinctOptionsPerUser: 1, TotalVotesPerUser: 7, VotesPerOption: 7, Schedule: schedule.Schedule{StartsAt: now + 5, EndsAt: now + 9}}
 		if err := s.Configure(t.Context(), local, config); err != nil {
 			t.Fatal(err)
 		}
-		wantConfig("saved", true, Pending)
+		wantConfig("saved", true, schedule.Pending)
 		time.Sleep(5 * time.Second) //nolint:forbidigo // time is fake in the bubble
-		wantConfig("at the start", true, Active)
+		wantConfig("at the start", true, schedule.Active)
 		time.Sleep(4 * time.Second) //nolint:forbidigo // time is fake in the bubble
-		wantConfig("at the end", true, Expired)
+		wantConfig("at the end", true, schedule.Expired)
 		if _, err := s.Vote(t.Context(), local, ann, 5, 1); !errors.Is(err, errPollClosed) {
 			t.Errorf("a vote after the end gives %v", err)
 		}

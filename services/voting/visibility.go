@@ -1,5 +1,7 @@
 package voting
 
+import "github.com/acclaim-dev/acclaim/services/internal/schedule"
+
 // Visibility decides when viewers see the results of a poll. Staff always does.
 type Visibility string
 
@@ -22,10 +24,10 @@ func (v Visibility) isKnown() bool {
 // HidesResults reports whether viewers may not see the results while the poll has a
 // status: in a poll with VisibleAfterVote, those that have not voted. A poll that is
 // disabled is not closed.
-func (c Config) HidesResults(status Status) bool {
+func (c Config) HidesResults(status schedule.Status) bool {
 	switch c.ResultsVisibility {
 	case VisibleAfterVote, VisibleAfterClose:
-		return status != Expired
+		return status != schedule.Expired
 	case VisibleToStaff:
 		return true
 	}
@@ -74,7 +76,7 @@ func (s *Statistics) hide(showCount bool) *Statistics {
 
 // ForViewers returns what all viewers see of the poll while it has a status. Where some of
 // them see more, because they have voted, that is in none of it.
-func (o Overview) ForViewers(status Status) Overview {
+func (o Overview) ForViewers(status schedule.Status) Overview {
 	if o.Config.HidesResults(status) {
 		o.Statistics = o.Statistics.hide(o.Config.ShowCount)
 	}

@@ -158,8 +158,10 @@ func (d *databaseBackend) processes() int { return d.node.Replicas() }
 // checkHealth returns nil: restarting this process does not repair the database.
 func (d *databaseBackend) checkHealth() error { return nil }
 
+// checkReady finishes, within pingTimeout, also for a client that has hung up: what it leaves in
+// away is about the database alone.
 func (d *databaseBackend) checkReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
 	defer cancel()
 	err := d.Ping(ctx)
 	d.away.Store(err != nil)

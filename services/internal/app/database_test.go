@@ -23,9 +23,31 @@ func TestDatabaseReachable(t *testing.T) {
 	}{{"at first", false, "1"}, {"away", true, "0"}, {"back", false, "1"}} {
 		proxy.Blackhole(step.away)
 		r.awaitReady(t, !step.away)
-		if got := r.metric(t, "acclaim_database_reachable"); got != step.want {
-			t.Errorf("%s: acclaim_database_reachable is %q, want %s", step.name, got, step.want)
-		}
+		r.wantReachable(t, step.name, step.want)
+	}
+}
+
+// A client that hangs up during its readiness probe changes nothing about that.
+func TestProbeWithoutClient(t *testing.T) {
+	proxy, uri := mongotest.StartProxy(t, mongotest.Start(t))
+	r := openReplica(t, "replica", uri, nil)
+	gone, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	if err := r.checkReady(gone); err != nil {
+		t.Errorf("the database is reachable: %v", err)
+	}
+	r.wantReachable(t, "reachable", "1")
+	proxy.Blackhole(true)
+	if r.checkReady(gone) == nil {
+		t.Error("the database is away, and the process ready")
+	}
+	r.wantReachable(t, "away", "0")
+}
+
+func (r *replica) wantReachable(t *testing.T, when, want string) {
+	t.Helper()
+	if got := r.metric(t, "acclaim_database_reachable"); got != want {
+		t.Errorf("%s: acclaim_database_reachable is %q, want %s", when, got, want)
 	}
 }
 

@@ -19,6 +19,30 @@ func (silent) RetrieveWithCredContext(cc *credentials.CredContext) (credentials.
 	return credentials.Value{}, context.Cause(cc.Context)
 }
 
+// brief is a source whose credentials expire at once.
+type brief struct {
+	credentials.Provider
+	asked int
+}
+
+func (b *brief) RetrieveWithCredContext(*credentials.CredContext) (credentials.Value, error) {
+	b.asked++
+	return credentials.Value{AccessKeyID: "id", SecretAccessKey: "secret"}, nil
+}
+
+func (*brief) IsExpired() bool { return true }
+
+// Credentials that have expired are asked for again.
+func TestExpiredCredentials(t *testing.T) {
+	source := &brief{}
+	c := credentials.New(&credentialChain{sources: []credentialSource{{"a", source}}})
+	for n := 1; n <= 2; n++ {
+		if _, err := c.GetWithContext(nil); err != nil || source.asked != n {
+			t.Errorf("request %d: the source was asked %d times, %v", n, source.asked, err)
+		}
+	}
+}
+
 // A source that never answers is given up after 10 seconds, and the next one asked; all of them
 // are when the command ends.
 func TestSilentSource(t *testing.T) {

@@ -96,6 +96,7 @@ func TestRoles(t *testing.T) {
 				t.Setenv("AWS_WEB_IDENTITY_TOKEN_FILE", newTokenFile(t))
 				t.Setenv("AWS_ROLE_ARN", "arn:role")
 				t.Setenv("AWS_ENDPOINT_URL_STS", address)
+				t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://"+closedAddress(t)) // of the machine, which is not asked
 			},
 		},
 		"pod identity": {
@@ -108,6 +109,7 @@ func TestRoles(t *testing.T) {
 			func(t *testing.T, address string) {
 				t.Setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", newTokenFile(t))
 				t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", address+"/v1/credentials")
+				t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://"+closedAddress(t)) // of the machine, which is not asked
 			},
 		},
 		"machine": {
@@ -143,6 +145,34 @@ func TestRoles(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Credentials of the environment go before those of a file, and these before those of a role.
+func TestFirstSource(t *testing.T) {
+	location := newRoleBucket(t)
+	var used string
+	t.Setenv("AWS_ENDPOINT_URL", startServer(t, func(w http.ResponseWriter, r *http.Request) {
+		_, after, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
+		used, _, _ = strings.Cut(after, "/")
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	file := filepath.Join(t.TempDir(), "credentials")
+	if err := os.WriteFile(file, []byte("[default]\naws_access_key_id = file-key\naws_secret_access_key = secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := func(key string) {
+		t.Helper()
+		if _, err := mustOpen(t, location).List(t.Context()); err == nil || used != key {
+			t.Errorf("the storage received a request with %q, want %q: %v", used, key, err)
+		}
+	}
+	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", startServer(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintf(w, roleJSON, soon()) }))
+	want("role-key")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", file)
+	want("file-key")
+	t.Setenv("AWS_ACCESS_KEY_ID", "env-key")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	want("env-key")
 }
 
 // Where no source has credentials, the error says what each has answered, and nothing is sent

@@ -11,6 +11,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/once"
+	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/ranking"
 	"github.com/acclaim-dev/acclaim/services/state"
@@ -79,8 +80,8 @@ func (v *Voting) Reset(context.Context, voting.Poll) error { return nil }
 func (v *Voting) Modify(context.Context, voting.Poll, string, int64, ...*once.Key) error { return nil }
 
 // Config returns the default configuration.
-func (v *Voting) Config(context.Context, voting.Poll) (voting.Config, voting.Status, bool, error) {
-	return voting.DefaultConfig(), voting.Active, true, nil
+func (v *Voting) Config(context.Context, voting.Poll) (voting.Config, schedule.Status, bool, error) {
+	return voting.DefaultConfig(), schedule.Active, true, nil
 }
 
 // Configure does nothing.
@@ -131,8 +132,8 @@ func (Ranking) Top(context.Context, ranking.Question, ranking.Standing, int) ([]
 }
 
 // Config returns the default configuration.
-func (Ranking) Config(context.Context, ranking.Question) (ranking.Config, ranking.Status, bool, error) {
-	return ranking.DefaultConfig(), ranking.Active, true, nil
+func (Ranking) Config(context.Context, ranking.Question) (ranking.Config, schedule.Status, bool, error) {
+	return ranking.DefaultConfig(), schedule.Active, true, nil
 }
 
 // Configure does nothing.

@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 	"unicode/utf8"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	"github.com/acclaim-dev/acclaim/services/internal/cputime"
 )
 
 // typicalDocument returns a document of about so many bytes: a list of players and
@@ -67,17 +68,6 @@ func applyLibrary(body, change []byte) ([]byte, error) {
 	return compact.Bytes(), nil
 }
 
-// processorTime returns the processor time of this process, which other processes
-// distort less than the time on the clock.
-func processorTime(b *testing.B) int64 {
-	b.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return usage.Utime.Nano() + usage.Stime.Nano()
-}
-
 // BenchmarkPatch compares this package with the library.
 func BenchmarkPatch(b *testing.B) {
 	for _, size := range []int{1 << 10, 64 << 10} {
@@ -99,13 +89,13 @@ func BenchmarkPatch(b *testing.B) {
 			} {
 				b.Run(fmt.Sprintf("bytes=%d/operations=%d/%s", size, operations, name), func(b *testing.B) {
 					b.ReportAllocs()
-					before := processorTime(b)
+					report := cputime.Measure(b)
 					for b.Loop() {
 						if _, err := apply(body, change); err != nil {
 							b.Fatal(err)
 						}
 					}
-					b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op")
+					report()
 				})
 			}
 		}

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/message"
-	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
 // Knowledge describes the last state of a source that an audience received. The zero
@@ -23,9 +23,9 @@ type Knowledge struct {
 	Ended    int64 `json:"ended,omitempty"`
 	// Configured reports whether staff has configured the poll: viewers cannot. Config is
 	// a digest of the configuration and Status the status that the audience knows.
-	Configured bool          `json:"configured,omitempty"`
-	Config     string        `json:"config,omitempty"`
-	Status     voting.Status `json:"status,omitempty"`
+	Configured bool            `json:"configured,omitempty"`
+	Config     string          `json:"config,omitempty"`
+	Status     schedule.Status `json:"status,omitempty"`
 	// Hidden reports that viewers do not see the results.
 	Hidden bool `json:"hidden,omitempty"`
 	// Message is the number of a feed's last message, Before that of the last one up
@@ -38,7 +38,7 @@ type Knowledge struct {
 // seconds; 0: never.
 func (k Knowledge) NextTransition() int64 {
 	switch {
-	case k.Status == voting.Pending:
+	case k.Status == schedule.Pending:
 		return k.StartsAt
 	case k.EndsAt != k.Ended:
 		return k.EndsAt

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 	"github.com/acclaim-dev/acclaim/services/message"
@@ -84,7 +85,7 @@ func TestDiffPoll(t *testing.T) {
 		"it goes on":                   {known: Knowledge{EndsAt: 999, Ended: 999}, endsAt: 2000},
 		"the other clock is ahead":     {known: Knowledge{EndsAt: 1001, Ended: 1001}, endsAt: 1001, ended: 1001},
 	} {
-		read := voting.Overview{Statistics: stats[test.votes], Config: voting.Config{EndsAt: test.endsAt}, Resets: uint64(test.resets), Head: 7}
+		read := voting.Overview{Statistics: stats[test.votes], Config: voting.Config{Schedule: schedule.Schedule{EndsAt: test.endsAt}}, Resets: uint64(test.resets), Head: 7}
 		c := DiffPoll(source, test.known, read, now, Staff)
 		want := known(Knowledge{Head: 7, Resets: uint64(test.resets), EndsAt: test.endsAt, Ended: test.ended}, test.votes)
 		if got := names(t, c); !slices.Equal(got, test.want) || c.Final != want || c.More() {
@@ -221,7 +222,7 @@ func (m *pollModel) write(action byte, n int) {
 		m.read.Statistics = m.stats[n%len(m.stats)]
 	case 2:
 		m.read.Config = voting.Config{
-			StartsAt: m.now + int64(n%7) - 4, EndsAt: m.now + int64(n%5) - 2, Version: int64(m.read.Head),
+			Schedule: schedule.Schedule{StartsAt: m.now + int64(n%7) - 4, EndsAt: m.now + int64(n%5) - 2}, Version: int64(m.read.Head),
 			ResultsVisibility: []voting.Visibility{"", voting.VisibleAfterClose, voting.VisibleToStaff}[n%3],
 		}
 		m.read.Configured = true

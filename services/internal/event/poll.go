@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
@@ -51,22 +52,22 @@ func DiffPoll(s Source, known Knowledge, read voting.Overview, now time.Time, si
 
 // statusAfter returns the status of a poll at a time. A status that the audience knows is
 // not taken back without another configuration: another process's clock may be ahead.
-func statusAfter(known Knowledge, read voting.Overview, now time.Time) voting.Status {
+func statusAfter(known Knowledge, read voting.Overview, now time.Time) schedule.Status {
 	status, end := read.Config.Status(now), read.Config.EndsAt
 	same := known.Resets == read.Resets && known.Config == configDigest(read)
 	switch {
-	case end != 0 && known.Ended == end, same && known.Status == voting.Expired:
-		return voting.Expired
-	case same && known.Status == voting.Active && status == voting.Pending:
-		return voting.Active
+	case end != 0 && known.Ended == end, same && known.Status == schedule.Expired:
+		return schedule.Expired
+	case same && known.Status == schedule.Active && status == schedule.Pending:
+		return schedule.Active
 	}
 	return status
 }
 
 // pollKnowledge returns what an audience knows that has received all of a read.
-func pollKnowledge(read voting.Overview, status voting.Status) Knowledge {
+func pollKnowledge(read voting.Overview, status schedule.Status) Knowledge {
 	k := Knowledge{Head: read.Head, Resets: read.Resets, Stats: statsDigest(read.Statistics), EndsAt: read.Config.EndsAt}
-	if status == voting.Expired {
+	if status == schedule.Expired {
 		k.Ended = k.EndsAt
 	}
 	if read.Configured {
@@ -105,7 +106,7 @@ func configDigest(read voting.Overview) string {
 	if !read.Configured {
 		return ""
 	}
-	return digestOf(read.Config.View("", voting.Active).JSON())
+	return digestOf(read.Config.View("", schedule.Active).JSON())
 }
 
 // statsDigest returns a digest of statistics, empty when there are none.
@@ -123,7 +124,7 @@ func digestOf(text []byte) string {
 
 // pollData returns the data of an event about a poll's votes: the id and, of an update,
 // the statistics and the status.
-func pollData(id string, s *voting.Statistics, status voting.Status) []byte {
+func pollData(id string, s *voting.Statistics, status schedule.Status) []byte {
 	encoded, err := json.Marshal(id)
 	if err != nil {
 		panic(err) // a string always encodes

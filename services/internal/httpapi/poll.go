@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
@@ -95,8 +96,8 @@ type pollListing struct {
 	prefixes []string // of the names of streams, ascending
 	after    string   // the name of a stream
 	limit    int
-	status   voting.Status // empty: all
-	id       string        // what ids begin with
+	status   schedule.Status // empty: all
+	id       string          // what ids begin with
 	caller   *Caller
 }
 
@@ -161,8 +162,8 @@ func (r *apiRequest) pollListing() (l pollListing, err error) {
 	}
 	l.limit = cmp.Or(l.limit, defaultPolls)
 	status, _ := r.queryParameter("status")
-	switch l.status = voting.Status(status); l.status {
-	case "", voting.Pending, voting.Active, voting.Expired:
+	switch l.status = schedule.Status(status); l.status {
+	case "", schedule.Pending, schedule.Active, schedule.Expired:
 	default:
 		return l, fault.New(fault.Invalid, "Malformed status parameter")
 	}

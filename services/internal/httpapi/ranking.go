@@ -6,6 +6,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/once"
+	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/ranking"
 )
 
@@ -14,7 +15,7 @@ type Ranking interface {
 	Submit(ctx context.Context, q ranking.Question, identity, key string, keys ...*once.Key) (ranking.Answer, error)
 	SubmitExisting(ctx context.Context, q ranking.Question, identity, key string, keys ...*once.Key) (ranking.Answer, error)
 	Top(ctx context.Context, q ranking.Question, standing ranking.Standing, limit int) ([]ranking.Score, error)
-	Config(ctx context.Context, q ranking.Question) (ranking.Config, ranking.Status, bool, error)
+	Config(ctx context.Context, q ranking.Question) (ranking.Config, schedule.Status, bool, error)
 	Configure(ctx context.Context, q ranking.Question, c ranking.Config) error
 	Moderate(ctx context.Context, q ranking.Question, m ranking.Moderation) error
 	Clear(ctx context.Context, q ranking.Question) error
@@ -140,8 +141,8 @@ func (a *API) deleteRank(w http.ResponseWriter, r *apiRequest) error {
 // rankConfigAnswer is the answer to GET /rank_config. Only staff sees the block list.
 type rankConfigAnswer struct {
 	ranking.Config
-	Blocked []string       `json:"blocked,omitempty"`
-	Status  ranking.Status `json:"status"`
+	Blocked []string        `json:"blocked,omitempty"`
+	Status  schedule.Status `json:"status"`
 }
 
 func (a *API) getRankConfig(w http.ResponseWriter, r *apiRequest) error {
@@ -179,7 +180,7 @@ func decodeRankConfig(in *jsonObject) ranking.Config {
 	c.MinLength, c.MaxLength = in.integer("minLength", c.MinLength), in.integer("maxLength", c.MaxLength)
 	c.Blocked = append([]string{}, in.texts("blocked")...)
 	c.AnswersPerViewer = in.integer("answersPerViewer", c.AnswersPerViewer)
-	c.StartsAt, c.EndsAt = in.integer("startsAt", 0), in.integer("endsAt", 0)
+	c.Schedule = decodeSchedule(in)
 	c.HoldAnswers = in.boolean("holdAnswers")
 	return c
 }

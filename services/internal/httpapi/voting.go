@@ -9,6 +9,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/once"
+	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
@@ -22,7 +23,7 @@ type Voting interface {
 	History(ctx context.Context, p voting.Poll, v voting.Voter, viewer bool, r voting.HistoryRange, hold voting.MemoryHold) (voting.History, error)
 	Reset(ctx context.Context, p voting.Poll) error
 	Modify(ctx context.Context, p voting.Poll, user string, add int64, keys ...*once.Key) error
-	Config(ctx context.Context, p voting.Poll) (voting.Config, voting.Status, bool, error)
+	Config(ctx context.Context, p voting.Poll) (voting.Config, schedule.Status, bool, error)
 	Configure(ctx context.Context, p voting.Poll, c voting.Config) error
 	Log(ctx context.Context, p voting.Poll, after voting.Cursor) iter.Seq2[voting.LogRecord, error]
 }
@@ -179,12 +180,15 @@ func decodeConfig(in *jsonObject) voting.Config {
 		Prompt:                 in.text("prompt"),
 		Options:                in.texts("options"),
 		UserData:               in.members["userData"],
-		StartsAt:               in.integer("startsAt", 0),
-		EndsAt:                 in.integer("endsAt", 0),
+		Schedule:               decodeSchedule(in),
 		ResultsVisibility:      voting.Visibility(in.text("resultsVisibility")),
 		ShowCount:              in.boolean("showCount"),
 		LoggedInOnly:           in.boolean("loggedInOnly"),
 	}
+}
+
+func decodeSchedule(in *jsonObject) schedule.Schedule {
+	return schedule.Schedule{StartsAt: in.integer("startsAt", 0), EndsAt: in.integer("endsAt", 0)}
 }
 
 // configAnswer is the answer to GET /vote_config, which always has prompt, userData
@@ -194,7 +198,7 @@ type configAnswer struct {
 	Prompt   string          `json:"prompt"`
 	UserData json.RawMessage `json:"userData"`
 	Options  []string        `json:"options"`
-	Status   voting.Status   `json:"status"`
+	Status   schedule.Status `json:"status"`
 	// Version takes the place of the configuration's, which GET /poll shows.
 	Version int64 `json:"version,omitempty"`
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
+	"github.com/acclaim-dev/acclaim/services/internal/cputime"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
@@ -24,7 +24,7 @@ func BenchmarkRequest(b *testing.B) {
 				left.Store(int64(b.N))
 				var senders sync.WaitGroup
 				b.ResetTimer()
-				before := processorTime(b)
+				report := cputime.Measure(b)
 				for range together {
 					senders.Go(func() {
 						for request := make([]byte, size); left.Add(-1) >= 0; {
@@ -36,7 +36,7 @@ func BenchmarkRequest(b *testing.B) {
 					})
 				}
 				senders.Wait()
-				b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op")
+				report()
 			})
 		}
 	}
@@ -54,14 +54,4 @@ func benchmarkOwner(b *testing.B) stream.Peer {
 		b.Fatal("the owner is not reachable")
 	}
 	return owner
-}
-
-// processorTime returns the processor time of this process.
-func processorTime(b *testing.B) int64 {
-	b.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return usage.Utime.Nano() + usage.Stime.Nano()
 }

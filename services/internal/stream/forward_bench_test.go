@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
+	"github.com/acclaim-dev/acclaim/services/internal/cputime"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
@@ -40,7 +40,7 @@ func BenchmarkForward(b *testing.B) {
 				if forwards {
 					asked = newEngine(storetest.NewMemory(), stream.Options{Peers: link})
 				}
-				before := processorTime(b)
+				report := cputime.Measure(b)
 				for b.Loop() {
 					var callers sync.WaitGroup
 					for i := range calls {
@@ -52,19 +52,9 @@ func BenchmarkForward(b *testing.B) {
 					}
 					callers.Wait()
 				}
-				b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op")
+				report()
 				b.ReportMetric(float64(link.requests.Load())/float64(b.N), "requests/op")
 			})
 		}
 	}
-}
-
-// processorTime returns the processor time of this process.
-func processorTime(b *testing.B) int64 {
-	b.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return usage.Utime.Nano() + usage.Stime.Nano()
 }
