@@ -100,6 +100,7 @@ func (f *follower) read(ctx context.Context, in *bufio.Reader) {
 // every acknowledged message once and in order. The last event of the poll and of
 // the state equals the answer to a GET.
 func TestEventsWhileReplicasAreKilled(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(*fleet, int){"SIGKILL": (*fleet).kill, "SIGTERM": (*fleet).replace} {
 		for database, start := range databases {
 			t.Run(name+" over a "+database, func(t *testing.T) { testEventsWhileReplicasEnd(t, start(t), end) })
@@ -254,6 +255,7 @@ func (h *receivedState) check(t *testing.T, fates []fate) {
 // Each service has a process of its own. The process of the state service publishes
 // the votes that the voting process accepts, with change streams and without.
 func TestEventsOfSingleServices(t *testing.T) {
+	t.Parallel()
 	for name, start := range databases {
 		t.Run(name, func(t *testing.T) { testEventsOfSingleServices(t, start(t), name == "replica set") })
 	}
