@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -281,8 +281,10 @@ func testEventsOfSingleServices(t *testing.T, uri string, watched bool) {
 	defer stop()
 	listening.Go(func() { l.listen(ctx, states) })
 	<-begun
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
 	for watched && metric(t, states, "acclaim_events_change_stream_active") == 0 { // hangs if it never is
-		runtime.Gosched()
+		<-again.C
 	}
 	broadcaster := sign(t, "broadcaster", "B")
 	for _, test := range []struct {

@@ -123,12 +123,13 @@ func TestDatabaseSlowForManyPolls(t *testing.T) {
 			}
 		})
 	}
-	waiting := 0
+	waiting, again := 0, time.NewTicker(10*time.Millisecond)
+	defer again.Stop()
 	for refused := 0; refused < fewest && waiting <= mostWaiting; {
 		select {
 		case <-shed:
 			refused++
-		default:
+		case <-again.C:
 			waiting = max(waiting, metric(t, p, "acclaim_database_pool_waiters"))
 		}
 	}
