@@ -105,8 +105,13 @@ ifndef RACE
 endif
 	@# Built before the tests, whose time limit it would use up on a new machine. Beside
 	@# other tests on two slow cores an API server takes longer than 20 seconds to start.
-	assets=$$(go run ./hack/envtest) && CGO_ENABLED=$(if $(RACE),1,0) KUBEBUILDER_ASSETS=$$assets \
-		KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=3m go test -timeout 30m $(RACE) ./...
+	@#
+	@# A program with the race detector waits a second before it exits, for races that may
+	@# yet happen; it reports those that it has found without that, and tests start hundreds.
+	@# The tests of a package that may run beside each other mostly wait, for elections,
+	@# restarts and answers, so there are more of them at a time than processors.
+	assets=$$(go run ./hack/envtest) && CGO_ENABLED=$(if $(RACE),1,0) KUBEBUILDER_ASSETS=$$assets GORACE=atexit_sleep_ms=0 \
+		KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=3m go test -timeout 30m -parallel 4 $(RACE) ./...
 	for module in $(MODULES); do go -C $$module test ./...; done
 
 has-previous:

@@ -35,8 +35,10 @@ func mustRestore(t *testing.T, folder string, flags ...string) string {
 // A database is backed up while it is in use and lost afterwards. What is restored is
 // sound, answers the same and accepts commands. This is the drill of docs/backup.md.
 func TestBackupAndRestore(t *testing.T) {
+	t.Parallel()
 	for name, start := range databases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			lost, restored := []string{"--mongodb-uri", start(t)}, []string{"--mongodb-uri", mongotest.Start(t)}
 			folder := filepath.Join(t.TempDir(), "backups", "production")
 			p := startProgram(t, t.TempDir(), "serve", lost...)
@@ -89,6 +91,7 @@ func TestBackupToBucket(t *testing.T) {
 }
 
 func TestBackupsThatFail(t *testing.T) {
+	t.Parallel()
 	dir, damaged, empty, folder := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
 	fillStore(t, dir)
 	mustImport(t, mustExport(t, "--data-dir", dir), "--data-dir", damaged)

@@ -44,6 +44,7 @@ func appendTo(t *testing.T, p *process, n int) {
 // A deleted buffer is empty for readers with and without a cursor, stays so when the program
 // is killed, and begins again.
 func TestDeleteBuffer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := startProgram(t, dir, "serve")
 	for n := range 3 {
@@ -81,8 +82,10 @@ func TestDeleteBuffer(t *testing.T) {
 // have answered, both have the same entries, in the same order and each once, and what came
 // after the last deletion is among them.
 func TestDeleteBufferBesideAppends(t *testing.T) {
+	t.Parallel()
 	for name, start := range databases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			uri := start(t)
 			f := startFleet(t, []string{uri}, 2)
 			const writers, rounds = 4, 15

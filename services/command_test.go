@@ -13,6 +13,7 @@ import (
 
 // Each service can run alone. It answers its own routes and no others.
 func TestSingleServices(t *testing.T) {
+	t.Parallel()
 	for service, routes := range map[string]struct{ mine, others string }{
 		"voting":       {"/vote", "/rank"},
 		"accumulation": {"/accumulate", "/vote"},
@@ -39,6 +40,7 @@ func TestSingleServices(t *testing.T) {
 
 // In the sandbox, too, only the sandbox service issues tokens.
 func TestOnlyTheSandboxServiceIssuesTokens(t *testing.T) {
+	t.Parallel()
 	for service, want := range map[string]int{"ranking": http.StatusNotFound, "sandbox": http.StatusOK} {
 		p := startProgram(t, t.TempDir(), service, "--environment", "sandbox")
 		status, err := p.do(http.MethodPost, "/authtoken", "", `{"app_id":"sample-app","channel_id":"1","role":"viewer"}`, nil)
@@ -50,6 +52,7 @@ func TestOnlyTheSandboxServiceIssuesTokens(t *testing.T) {
 
 // A program that cannot listen leaves no data folder behind.
 func TestPortThatIsTaken(t *testing.T) {
+	t.Parallel()
 	other, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -68,6 +71,7 @@ func TestPortThatIsTaken(t *testing.T) {
 }
 
 func TestToken(t *testing.T) {
+	t.Parallel()
 	out, problem, status := runCommand(t, nil, "token", "--extensions", registryFile(), "--extension", sampleExtension,
 		"--role", "viewer", "--channel", "1", "--user", "42")
 	if status != 0 {
@@ -81,6 +85,7 @@ func TestToken(t *testing.T) {
 }
 
 func TestCommandsThatCannotRun(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		args []string
 		want string
@@ -102,6 +107,7 @@ func TestCommandsThatCannotRun(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
+	t.Parallel()
 	for _, arg := range []string{"version", "--version"} {
 		out, _, status := runCommand(t, nil, arg)
 		if want := "acclaim (devel) (commit unknown, " + runtime.Version() + ")\n"; status != 0 || out != want {

@@ -17,6 +17,7 @@ import (
 // one whose database is away. One that runs reports that it is not ready, answers in a
 // bounded time and serves again as soon as there is a majority.
 func TestNoMajority(t *testing.T) {
+	t.Parallel()
 	set := mongotest.StartReplicaSet(t, 3, mongotest.ReplicaTiming{})
 	running := startProgram(t, t.TempDir(), "serve", "--mongodb-uri", set.URI()+"&timeoutMS=1000")
 	known := &votes{acknowledged: map[string]bool{}, sent: map[string]bool{}}
@@ -51,7 +52,7 @@ func TestElections(t *testing.T) {
 		w.run(t, 12, func() {
 			for range electionRounds {
 				e.disturb()
-				w.progress(t, 60)
+				w.done.await(t, 60)
 			}
 		})
 		w.check(t)

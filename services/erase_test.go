@@ -133,6 +133,7 @@ func wantGone(t *testing.T, p *process, before map[string]any) {
 }
 
 func TestEraseEmbedded(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := startProgram(t, dir, "serve")
 	populate(t, p)
@@ -206,6 +207,7 @@ func ask(t *testing.T, p *process, header, body string) (status int, answer stri
 const leavingBody = `{"opaqueID":"` + leavingOpaque + `","userID":"` + leavingUser + `","dropData":false}`
 
 func TestEraseInARunningProgram(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := startProgram(t, dir, "serve")
 	populate(t, p)
@@ -250,6 +252,7 @@ func TestEraseInARunningProgram(t *testing.T) {
 // Two programs share a database. Both receive votes while the viewer is erased by
 // one of them, by the other, and by the command.
 func TestEraseWhileVotesArrive(t *testing.T) {
+	t.Parallel()
 	uri := mongotest.Start(t)
 	f := startFleet(t, []string{mongotest.WithLongTimeouts(uri)}, 2)
 	populate(t, f.any(0))

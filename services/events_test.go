@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -100,6 +100,7 @@ func (f *follower) read(ctx context.Context, in *bufio.Reader) {
 // every acknowledged message once and in order. The last event of the poll and of
 // the state equals the answer to a GET.
 func TestEventsWhileReplicasAreKilled(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(*fleet, int){"SIGKILL": (*fleet).kill, "SIGTERM": (*fleet).replace} {
 		for database, start := range databases {
 			t.Run(name+" over a "+database, func(t *testing.T) { testEventsWhileReplicasEnd(t, start(t), end) })
@@ -254,6 +255,7 @@ func (h *receivedState) check(t *testing.T, fates []fate) {
 // Each service has a process of its own. The process of the state service publishes
 // the votes that the voting process accepts, with change streams and without.
 func TestEventsOfSingleServices(t *testing.T) {
+	t.Parallel()
 	for name, start := range databases {
 		t.Run(name, func(t *testing.T) { testEventsOfSingleServices(t, start(t), name == "replica set") })
 	}
@@ -279,8 +281,10 @@ func testEventsOfSingleServices(t *testing.T, uri string, watched bool) {
 	defer stop()
 	listening.Go(func() { l.listen(ctx, states) })
 	<-begun
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
 	for watched && metric(t, states, "acclaim_events_change_stream_active") == 0 { // hangs if it never is
-		runtime.Gosched()
+		<-again.C
 	}
 	broadcaster := sign(t, "broadcaster", "B")
 	for _, test := range []struct {

@@ -13,6 +13,7 @@ import (
 // Programs stay exact while their connections to the database lose requests and
 // answers, and deliver them twice, late and in fragments.
 func TestFaultyNetwork(t *testing.T) {
+	t.Parallel()
 	const size = 2
 	uri := mongotest.WithLongTimeouts(mongotest.Start(t))
 	var uris []string
@@ -27,11 +28,11 @@ func TestFaultyNetwork(t *testing.T) {
 		for _, n := range networks {
 			n.proxy.Inject(n.plan)
 		}
-		w.progress(t, 1500)
+		w.done.await(t, 1500)
 		for _, n := range networks {
 			n.proxy.Inject(nil)
 		}
-		w.progress(t, 100)
+		w.done.await(t, 100)
 	})
 	w.check(t)
 	for i, n := range networks {

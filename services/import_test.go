@@ -51,6 +51,7 @@ func longPoll(t *testing.T, chunks int) *storetest.Memory {
 
 // After several imports that were killed, the next one completes the data.
 func TestKilledImportIsCompleted(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		chunks int
 		shares []int // of the file that each attempt reads, in percent

@@ -10,12 +10,14 @@ import (
 // An erasure of one id of a viewer also erases the viewer's other ids, in both
 // stores.
 func TestEraseFollowsLinks(t *testing.T) {
+	t.Parallel()
 	for name, flags := range map[string]func() []string{
 		"embedded": func() []string { return []string{"--data-dir", t.TempDir()} },
 		"database": func() []string { return []string{"--mongodb-uri", mongotest.WithLongTimeouts(mongotest.Start(t))} },
 	} {
 		for given, found := range map[string]string{"--user=" + leavingUser: leavingOpaque, "--opaque=" + leavingOpaque: leavingUser} {
 			t.Run(name+" "+given, func(t *testing.T) {
+				t.Parallel()
 				store := flags()
 				p := startProgram(t, t.TempDir(), "serve", store...)
 				populate(t, p)

@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -58,11 +57,11 @@ func (m *mixedVersions) testCommands(t *testing.T) {
 	w := newWorkload(m.fleet)
 	w.run(t, 12, func() {
 		for n := range steps {
-			w.progress(t, 200)
+			w.done.await(t, 200)
 			m.change(n, m.fleet.replace)
 			m.awaitRefusal(t, n)
 		}
-		w.progress(t, 200)
+		w.done.await(t, 200)
 	})
 	w.check(t)
 	m.wantStored(t, w)
@@ -106,9 +105,11 @@ func (m *mixedVersions) change(step int, end func(place int)) {
 func (m *mixedVersions) awaitRefusal(t *testing.T, step int) {
 	t.Helper()
 	size := len(m.fleet.replicas)
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
 	for place := 0; m.wire != ownWire && step%size < size-1 && place < size; place += size - 1 {
 		p := m.fleet.any(place)
-		for deadline := time.Now().Add(time.Minute); metric(t, p, "acclaim_peers_unreachable") == 0; runtime.Gosched() {
+		for deadline := time.Now().Add(time.Minute); metric(t, p, "acclaim_peers_unreachable") == 0; <-again.C {
 			if time.Now().After(deadline) {
 				t.Errorf("step %d: program %d reaches programs of the other version", step, place)
 				return

@@ -21,7 +21,9 @@ import (
 // break before and after each of them arrives and programs are killed. Each write has its
 // effect once.
 func TestEachKeyedWriteCountsOnce(t *testing.T) {
+	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
 		dir := t.TempDir()
 		current := startProgram(t, dir, "serve")
 		var mu sync.RWMutex
@@ -41,6 +43,7 @@ func TestEachKeyedWriteCountsOnce(t *testing.T) {
 		})
 	})
 	t.Run("database", func(t *testing.T) {
+		t.Parallel()
 		f := startFleet(t, []string{mongotest.WithLongTimeouts(mongotest.Start(t))}, 3, "--shutdown-timeout", "3m")
 		repeatWrites(t, func(i int) string { return f.any(i).base }, func(round int) {
 			f.kill(round % 3)

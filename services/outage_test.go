@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/faultproxy"
 	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
@@ -107,6 +108,7 @@ func freeAddress(t *testing.T) string {
 // outcome. The program refuses the commands after it until the database answers
 // again, and then settles the outcome.
 func TestDatabaseFallsSilent(t *testing.T) {
+	t.Parallel()
 	proxy, uri := mongotest.StartProxy(t, mongotest.Start(t))
 	p := startProgram(t, t.TempDir(), "serve", "--mongodb-uri", uri)
 	known := &votes{acknowledged: map[string]bool{}, sent: map[string]bool{"Ufirst": true}}
@@ -193,10 +195,13 @@ func wantReady(t *testing.T, p *process, want int) {
 	wantStatus(t, p.admin+"/readyz", want)
 }
 
-// wantStatus asks until the answer has a status.
+// wantStatus asks until the answer has a status, and leaves the processor to the program
+// meanwhile.
 func wantStatus(t *testing.T, url string, want int) {
 	t.Helper()
-	for t.Context().Err() == nil {
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for ; t.Context().Err() == nil; <-again.C {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 )
 
 func TestProbe(t *testing.T) {
+	t.Parallel()
 	p := startProgram(t, t.TempDir(), "serve")
 	sealed := httptest.NewTLSServer(http.NotFoundHandler())
 	defer sealed.Close()

@@ -23,6 +23,7 @@ import (
 // What viewers invented can be purged in a running program and, when it has ended, by the
 // command; neither touches what is younger than an hour.
 func TestPurge(t *testing.T) {
+	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		dir := t.TempDir()
 		testPurge(t, dir, "--data-dir", dir)
@@ -84,6 +85,7 @@ func testPurge(t *testing.T, dir string, store ...string) {
 // by a third process removes those of one prefix from both, while votes arrive in all; what
 // is acknowledged later stays.
 func TestPurgeBesidePrograms(t *testing.T) {
+	t.Parallel()
 	for name, start := range databases {
 		t.Run(name, func(t *testing.T) { testPurgeBesidePrograms(t, start(t)) })
 	}

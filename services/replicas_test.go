@@ -15,8 +15,10 @@ import (
 // Afterwards the history is exact: it contains acknowledged commands once and refused
 // commands never, no limit is exceeded, and no reader missed or repeated an entry.
 func TestReplicas(t *testing.T) {
+	t.Parallel()
 	for database, size := range map[string]int{"server": 8, "replica set": 3, "sharded cluster": 3} {
 		t.Run(fmt.Sprintf("%d over a %s", size, database), func(t *testing.T) {
+			t.Parallel()
 			// On a busy machine a drain takes as long as the commands that it waits for.
 			w := newWorkload(startFleet(t, []string{databases[database](t)}, size, "--shutdown-timeout", "3m"))
 			w.run(t, 4*size, func() { w.disturb(t, size) })
@@ -28,9 +30,9 @@ func TestReplicas(t *testing.T) {
 // workload runs the clients of a fleet and records the outcomes of their commands.
 type workload struct {
 	fleet *fleet
-	done  atomic.Int64 // commands
-	over  atomic.Bool  // the clients send no more commands
-	quiet atomic.Bool  // the last command has its answer
+	done  progress    // commands
+	over  atomic.Bool // the clients send no more commands
+	quiet atomic.Bool // the last command has its answer
 
 	mu     sync.Mutex
 	fates  map[string]fate             // of commands, by the id in their entry
@@ -57,6 +59,7 @@ func (w *workload) run(t *testing.T, number int, during func()) {
 		t.Fatalf("state: %s", why)
 	}
 	var clients sync.WaitGroup
+	w.done.join(number)
 	for c := range number {
 		clients.Go(func() { w.client(t, c) })
 	}
@@ -69,28 +72,21 @@ func (w *workload) run(t *testing.T, number int, during func()) {
 	reader.Wait()
 }
 
-// progress waits until the clients have completed that many more commands.
-func (w *workload) progress(t *testing.T, commands int64) {
-	for target := w.done.Load() + commands; w.done.Load() < target && !t.Failed(); {
-		_, _ = send(w.fleet.any(0), http.MethodGet, "/user_info", sign(t, "viewer", "U"), "", nil)
-	}
-}
-
 func (w *workload) disturb(t *testing.T, size int) {
 	rng := rand.New(rand.NewPCG(uint64(size), 7))
 	for range 3 {
-		w.progress(t, 200)
+		w.done.await(t, 200)
 		w.fleet.kill(rng.IntN(size))
-		w.progress(t, 200)
+		w.done.await(t, 200)
 		w.fleet.replace(rng.IntN(size))
-		w.progress(t, 200)
-		paused := 1 + rng.IntN(size-1) // progress asks the first
-		w.fleet.pause(paused, func() { w.progress(t, 300) })
+		w.done.await(t, 200)
+		w.fleet.pause(rng.IntN(size), func() { w.done.await(t, 300) })
 	}
-	w.progress(t, 200)
+	w.done.await(t, 200)
 }
 
 func (w *workload) client(t *testing.T, number int) {
+	defer w.done.leave()
 	rng := rand.New(rand.NewPCG(uint64(number), 3))
 	for i := 0; !w.over.Load(); i++ {
 		id := fmt.Sprintf("U%d-%d", number, i)
@@ -109,7 +105,7 @@ func (w *workload) client(t *testing.T, number int) {
 		case 4:
 			w.note("answer " + id)(send(p, http.MethodPost, "/rank", header, fmt.Sprintf(`{"key":"k%d"}`, i%5), nil))
 		}
-		w.done.Add(1)
+		w.done.add()
 	}
 }
 
@@ -276,13 +272,16 @@ func (w *workload) checkMulti(t *testing.T, p *process) {
 // While every replica is replaced, one after the other, no request fails for clients
 // that use ready replicas only.
 func TestRollingRestart(t *testing.T) {
+	t.Parallel()
 	const size = 3
 	f := startFleet(t, []string{mongotest.WithLongTimeouts(mongotest.Start(t))}, size, "--drain-delay", "500ms")
 	var clients sync.WaitGroup
-	var done atomic.Int64
+	var done progress
 	var over atomic.Bool
+	done.join(16)
 	for c := range 16 {
 		clients.Go(func() {
+			defer done.leave()
 			for i := c; !over.Load(); i++ {
 				header := sign(t, "viewer", fmt.Sprintf("U%d-%d", c, i))
 				if fate, why := send(f.any(i), http.MethodPost, fmt.Sprintf("/vote?id=p%d", i%20), header, `{"value":1}`, nil); fate != stored {
@@ -291,14 +290,12 @@ func TestRollingRestart(t *testing.T) {
 				if fate, why := send(f.any(i+1), http.MethodGet, "/vote", header, "", nil); fate != stored {
 					t.Errorf("a read failed: %s", why)
 				}
-				done.Add(1)
+				done.add()
 			}
 		})
 	}
 	for i := range size {
-		for target := done.Load() + 200; done.Load() < target && !t.Failed(); {
-			_, _ = send(f.any(0), http.MethodGet, "/user_info", sign(t, "viewer", "U"), "", nil)
-		}
+		done.await(t, 200)
 		f.replace(i)
 	}
 	over.Store(true)

@@ -29,6 +29,7 @@ func (laterClock) Sleep(ctx context.Context, _ time.Duration) error { return ctx
 // Two programs share a database. Both receive votes while two retention workers
 // truncate every entry. No vote is lost or counted twice.
 func TestRetentionWhileVotesArrive(t *testing.T) {
+	t.Parallel()
 	uri := mongotest.WithLongTimeouts(mongotest.Start(t))
 	f := startFleet(t, []string{uri}, 2)
 	const voters, rounds = 6, 20

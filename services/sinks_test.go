@@ -146,6 +146,7 @@ func awaitAll(t *testing.T, p *process, to *sinktest.Server, said int) {
 // Sinks do not deliver entries that an import adds to a store with existing sink
 // positions. They deliver only later changes.
 func TestImportIsNotDelivered(t *testing.T) {
+	t.Parallel()
 	source := t.TempDir()
 	p := startProgram(t, source, "serve")
 	for poll := range 20 {

@@ -20,6 +20,7 @@ import (
 // answered at all, and stores the accepted ones within a few more answers. The log
 // contains the acknowledged votes only.
 func TestDatabaseSlow(t *testing.T) {
+	t.Parallel()
 	const votes, fewest = crowdSize * crowdEach, 500 // sent, and refused at least
 	proxy, uri := mongotest.StartProxy(t, mongotest.Start(t))
 	p := startProgram(t, t.TempDir(), "serve", "--mongodb-uri", mongotest.WithLongTimeouts(uri))
@@ -84,6 +85,7 @@ func TestDatabaseSlow(t *testing.T) {
 // vote. The program refuses votes that would wait too long before the database has
 // stored anything. Few votes wait, and every acknowledged one is stored.
 func TestDatabaseSlowForManyPolls(t *testing.T) {
+	t.Parallel()
 	const polls, fewest, mostWaiting = 1000, 300, 500 // in all, refused at least, waiting at most
 	proxy, uri := mongotest.StartProxy(t, mongotest.Start(t))
 	p := startProgram(t, t.TempDir(), "serve", "--mongodb-uri", mongotest.WithLongTimeouts(uri))
@@ -121,12 +123,13 @@ func TestDatabaseSlowForManyPolls(t *testing.T) {
 			}
 		})
 	}
-	waiting := 0
+	waiting, again := 0, time.NewTicker(10*time.Millisecond)
+	defer again.Stop()
 	for refused := 0; refused < fewest && waiting <= mostWaiting; {
 		select {
 		case <-shed:
 			refused++
-		default:
+		case <-again.C:
 			waiting = max(waiting, metric(t, p, "acclaim_database_pool_waiters"))
 		}
 	}

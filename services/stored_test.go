@@ -50,6 +50,7 @@ const (
 
 // This version opens, verifies and continues what each earlier one stored.
 func TestStoredByEarlierVersions(t *testing.T) {
+	t.Parallel()
 	versions, err := filepath.Glob(filepath.Join(storedFolder, "*"))
 	if err != nil || len(versions) == 0 {
 		t.Fatal(versions, err)
@@ -70,7 +71,10 @@ func TestStoredByEarlierVersions(t *testing.T) {
 				"server":      func(t *testing.T) []string { return loadStored(t, folder, databases["server"](t)) },
 				"replica set": func(t *testing.T) []string { return loadStored(t, folder, databases["replica set"](t)) },
 			} {
-				t.Run(name, func(t *testing.T) { wantStored(t, folder, flags(t)) })
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					wantStored(t, folder, flags(t))
+				})
 			}
 		})
 	}

@@ -139,6 +139,7 @@ func allAnswers(t *testing.T, p *process) map[string]string {
 // embedded store. Every export is the same file, verification finds no problem, and
 // every program gives the same answers.
 func TestExportAndImport(t *testing.T) {
+	t.Parallel()
 	for name, start := range databases {
 		t.Run(name, func(t *testing.T) { testExportAndImport(t, []string{"--mongodb-uri", start(t)}) })
 	}
@@ -188,6 +189,7 @@ func testExportAndImport(t *testing.T, database []string) {
 // Programs that share a database record the groups that they forwarded. An export
 // while they run is complete, and an import keeps the groups.
 func TestExportOfAFleet(t *testing.T) {
+	t.Parallel()
 	uri, dir := mongotest.Start(t), t.TempDir()
 	f := startFleet(t, []string{uri}, 2)
 	file := ""
@@ -209,6 +211,7 @@ func TestExportOfAFleet(t *testing.T) {
 }
 
 func TestExportAndImportThatFail(t *testing.T) {
+	t.Parallel()
 	dir, damaged := t.TempDir(), t.TempDir()
 	fillStore(t, dir)
 	file := mustExport(t, "--data-dir", dir)
@@ -257,6 +260,7 @@ func TestExportAndImportThatFail(t *testing.T) {
 // The export file appears when it is complete and not before. An export writes to a
 // pipe directly.
 func TestExportIntoAFile(t *testing.T) {
+	t.Parallel()
 	dir, damaged, folder := t.TempDir(), t.TempDir(), t.TempDir()
 	fillStore(t, dir)
 	fillStore(t, damaged)
@@ -321,6 +325,7 @@ func exportTables(t *testing.T, store ...string) map[string]string {
 
 // Both stores export the same tables.
 func TestExportAsCSV(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	database := []string{"--mongodb-uri", mongotest.Start(t)}
 	p := startProgram(t, dir, "serve")
@@ -349,6 +354,7 @@ func TestExportAsCSV(t *testing.T) {
 
 // Equal stores give equal files, in whatever order the flags name the kinds.
 func TestExportOfKindsInAnyOrder(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	fillStore(t, dir)
 	want := mustExport(t, "--data-dir", dir, "--kind", "votes,documents")

@@ -63,6 +63,7 @@ func runVerify(t *testing.T, flags ...string) (out string, status int) {
 }
 
 func TestVerifySoundStores(t *testing.T) {
+	t.Parallel()
 	uri := mongotest.Start(t)
 	dir := t.TempDir()
 	fillStore(t, t.TempDir(), "--mongodb-uri", uri)
@@ -85,6 +86,7 @@ func TestVerifySoundStores(t *testing.T) {
 
 // Verification names a chunk that something else than the program changed.
 func TestVerifyFindsAChangedChunk(t *testing.T) {
+	t.Parallel()
 	uri := mongotest.Start(t)
 	fillStore(t, t.TempDir(), "--mongodb-uri", uri)
 	client, err := mongo.Connect(mongooptions.Client().ApplyURI(uri))
@@ -113,6 +115,7 @@ func TestVerifyFindsAChangedChunk(t *testing.T) {
 
 // Verification names each sort of damage in the embedded store; none hides another.
 func TestVerifyNamesEveryProblem(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	fillStore(t, dir)
 	damage(t, dir)
@@ -177,6 +180,7 @@ func putPosition(t *testing.T, s *pebblestore.Store, subject, body string) error
 }
 
 func TestVerifyOfWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	used, empty := t.TempDir(), t.TempDir()
 	startProgram(t, used, "serve")
 	missing := filepath.Join(empty, "nowhere")

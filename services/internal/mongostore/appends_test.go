@@ -26,6 +26,7 @@ func first(name string, writer byte) stream.Chunk {
 // Of the chunks in one insert each is stored or refused by itself, and when
 // unknown, each is settled by itself.
 func TestChunksThatShareAnInsert(t *testing.T) {
+	t.Parallel()
 	const mine, another = 1, 2
 	for name, test := range map[string]struct {
 		fault       faultproxy.Fault

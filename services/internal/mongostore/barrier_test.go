@@ -39,6 +39,7 @@ func repeatWhileUnavailable[T any](read func() (T, error)) (found T, err error) 
 // A primary that was just elected has what its predecessor acknowledged, and commits it
 // only with the first entry of its own term. Reads wait for that.
 func TestReadAfterElectionSeesAll(t *testing.T) {
+	t.Parallel()
 	for name, uri := range map[string]func(*mongotest.ReplicaSet) string{
 		"replica set": (*mongotest.ReplicaSet).URI,
 		"router":      func(set *mongotest.ReplicaSet) string { return set.NewRouter("SINGLE_SHARD").URI() },
@@ -93,6 +94,7 @@ func readAfterElectionSeesAll(t *testing.T, uri func(*mongotest.ReplicaSet) stri
 // A process on the side of an old primary that no majority follows gets an error, or all
 // that was acknowledged on the other side.
 func TestOldPrimaryAnswersNoReads(t *testing.T) {
+	t.Parallel()
 	set := mongotest.StartReplicaSet(t, 3, mongotest.ReplicaTiming{OneWay: time.Millisecond, Acknowledge: time.Millisecond})
 	client := set.NewClient()
 	reader := mustOpen(t, client.URI())

@@ -10,6 +10,7 @@ import (
 // A consumer may be as slow as it likes: between two chunks nothing is open that
 // could time out or break.
 func TestSlowConsumer(t *testing.T) {
+	t.Parallel()
 	s, other, proxy := behindProxy(t)
 	const chunks = pageChunks + 400
 	for seq := range uint64(chunks) {
@@ -33,6 +34,7 @@ func TestSlowConsumer(t *testing.T) {
 
 // Writers that append faster than a consumer reads do not keep it reading.
 func TestFastAppenders(t *testing.T) {
+	t.Parallel()
 	s := newHarness(t)
 	last := uint64(0)
 	add := func() {
@@ -55,6 +57,7 @@ func TestFastAppenders(t *testing.T) {
 
 // More names than are read at a time come once each and in order.
 func TestManyNames(t *testing.T) {
+	t.Parallel()
 	s := newHarness(t)
 	const streams = 2*pageNames + 1
 	for i := range streams {

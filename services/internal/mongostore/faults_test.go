@@ -63,6 +63,7 @@ func mustPut(t *testing.T, s *Store, key string, after, last uint64) {
 // A writer that sleeps between its look and its insert, while others replace and
 // prune the version it would write, is not told that it has written.
 func TestWriterThatSleptDoesNotWin(t *testing.T) {
+	t.Parallel()
 	const newest = 3 * keepVersions
 	for name, keys := range map[string][]string{"one": {"a"}, "several": {"a", "b"}} {
 		t.Run(name, func(t *testing.T) {
@@ -93,6 +94,7 @@ func TestWriterThatSleptDoesNotWin(t *testing.T) {
 // A server that applies a repeated insert twice refuses the second; that is not
 // a conflict.
 func TestRepeatedInsertIsNoConflict(t *testing.T) {
+	t.Parallel()
 	s, _, proxy := behindProxy(t)
 	proxy.Inject(func(command string) faultproxy.Action {
 		if command == "insert" && !s.transactions {
@@ -119,6 +121,7 @@ func TestRepeatedInsertIsNoConflict(t *testing.T) {
 // A repeat completes a write that stored only some of its documents, unless another
 // process wrote one of them: then no answer claims all or none.
 func TestIncompleteWrite(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		fault  faultproxy.Fault
 		insert int // that it befalls
@@ -163,6 +166,7 @@ func TestIncompleteWrite(t *testing.T) {
 // first write and the last: done, not done or not known, and the last only where it
 // cannot be known or where there are no transactions.
 func TestEditAllIsAnsweredTruthfully(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		fault  faultproxy.Fault
 		insert int

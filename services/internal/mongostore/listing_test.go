@@ -8,19 +8,23 @@ import (
 )
 
 func TestListing(t *testing.T) {
+	t.Parallel()
 	storetest.RunListing(t, func(t *testing.T) storetest.ListingHarness { return newHarness(t) })
 }
 
 func TestTail(t *testing.T) {
+	t.Parallel()
 	storetest.RunTail(t, func(t *testing.T) storetest.TailHarness { return newHarness(t) })
 }
 
 func TestRestore(t *testing.T) {
+	t.Parallel()
 	storetest.RunRestore(t, func(t *testing.T) storetest.RestoringHarness { return newHarness(t) })
 }
 
 // A first write and a restored version make different records: Restore reports it.
 func TestRestoreNoticesAFirstWrite(t *testing.T) {
+	t.Parallel()
 	s := newHarness(t)
 	if err := s.insertVersion(t.Context(), document.Write{Key: "d", Expect: 3, Body: []byte("{}")}, putMark{}); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ func versionAfter(expect uint64) document.Write {
 
 // Of old versions some are kept, the others go.
 func TestPruning(t *testing.T) {
+	t.Parallel()
 	s := newHarness(t)
 	const last = 4 * keepVersions
 	for expect := range uint64(last) {

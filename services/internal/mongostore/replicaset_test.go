@@ -27,6 +27,7 @@ func newHarnessAt(t *testing.T, uri string) *harness {
 }
 
 func TestConformanceOnReplicaSet(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, func(t *testing.T) storetest.Harness { return onReplicaSet(t) })
 	storetest.RunListing(t, func(t *testing.T) storetest.ListingHarness { return onReplicaSet(t) })
 	storetest.RunTail(t, func(t *testing.T) storetest.TailHarness { return onReplicaSet(t) })
@@ -36,6 +37,7 @@ func TestConformanceOnReplicaSet(t *testing.T) {
 // Through a mongos before two shards no command by _id goes to every shard: the router
 // refuses those.
 func TestConformanceThroughRouter(t *testing.T) {
+	t.Parallel()
 	through := func(t *testing.T) *harness {
 		other := mongotest.StartReplicaSet(t, 3, mongotest.ReplicaTiming{})
 		h := newHarnessAt(t, mongotest.StartReplicaSet(t, 3, mongotest.ReplicaTiming{}).NewRouter("SINGLE_SHARD", other).URI())

@@ -43,12 +43,14 @@ func (h *harness) Reopen(t *testing.T) {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, func(t *testing.T) storetest.Harness { return newHarness(t) })
 }
 
 // TestConformanceThroughProxy shows that what is found behind a proxy with faults
 // is the faults' doing and not the proxy's.
 func TestConformanceThroughProxy(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
 		_, uri := mongotest.StartProxy(t, mongotest.WithLongTimeouts(mongotest.Start(t)))
 		h := &harness{mustOpen(t, uri), uri}

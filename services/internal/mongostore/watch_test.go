@@ -96,6 +96,7 @@ func played(t *testing.T) (s, other *Store, streams *mongotest.ChangeStreams, pr
 // stream the last may stand for all. A real server is asked where there is one: a
 // replica set or a sharded cluster must have change streams.
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	uri := mongotest.WithLongTimeouts(mongotest.Start(t))
 	if os.Getenv(mongotest.ServerVariable) == "" {
 		_, uri = mongotest.WithChangeStreams(t, uri)
@@ -106,6 +107,7 @@ func TestWatch(t *testing.T) {
 // On a replica set the events are those of the committed log, and a watch goes on over
 // elections.
 func TestWatchOnReplicaSet(t *testing.T) {
+	t.Parallel()
 	set := mongotest.StartReplicaSet(t, 3, mongotest.ReplicaTiming{})
 	uri := mongotest.WithLongTimeouts(set.URI())
 	wantWatched(t, uri)
@@ -178,6 +180,7 @@ func wantWatched(t *testing.T, uri string) {
 
 // A server that has no change streams says so at once, or when it is asked.
 func TestWatchIsRefused(t *testing.T) {
+	t.Parallel()
 	t.Run("neither replicated nor sharded", func(t *testing.T) {
 		s := mustOpen(t, mongotest.StartServer(t, t.TempDir()))
 		t.Cleanup(func() { mustClose(t, s) })
@@ -205,6 +208,7 @@ func TestWatchIsRefused(t *testing.T) {
 // After any break, the inserts meanwhile are reported, from the last position of
 // the stream.
 func TestWatchGoesOn(t *testing.T) {
+	t.Parallel()
 	lose := func(times int64, command string, fault faultproxy.Fault) faultproxy.Plan {
 		var lost atomic.Int64
 		return func(name string) faultproxy.Action {
@@ -254,6 +258,7 @@ func TestWatchGoesOn(t *testing.T) {
 // When the server has lost the events after a token, the watch starts again and
 // reports that events may have been missed.
 func TestWatchBeginsAnew(t *testing.T) {
+	t.Parallel()
 	s, other, streams, _ := played(t)
 	w := mustWatch(t, s)
 	w.watching()
