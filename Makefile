@@ -39,7 +39,7 @@ VULNCHECK := go tool -modfile=$(CURDIR)/hack/tools/govulncheck/go.mod govulnchec
 MODULES := hack/image
 
 # The commit of the version before this one. A release sets it to that of the last.
-PREVIOUS ?= 98c7de9a151b0a5f06a3dd51a29e8f6afa70d2f1
+PREVIOUS ?= 71a309da8473ba6a903968bf6bb83dd253350945
 
 .PHONY: help build image dist manifest push-chart check-dist check-image check-argocd check-chart run test mixed has-previous simulate generate check-generate browser clients lint vulncheck fuzz abuse defects soak bench bench-operator cluster-up cluster-down e2e e2e-images e2e-previous e2e-kind fmt clean
 
