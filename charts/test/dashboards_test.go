@@ -154,7 +154,7 @@ func checkQuery(t *testing.T, query, legend, unit string) {
 				t.Errorf("%s: counters have a rate and nothing else, and %s is a counter: %v", query, node.Name, counter)
 			}
 		case *parser.Call:
-			rate = rate || isRate(node) || node.Func.Name == "deriv"
+			rate = rate || node.Func.Name == "rate" || node.Func.Name == "deriv"
 			ratio = ratio || node.Func.Name == "histogram_quantile"
 		}
 		return nil

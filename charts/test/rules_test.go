@@ -57,6 +57,7 @@ func TestAlertsFire(t *testing.T) {
 		"the database is back":                     {[]string{`acclaim_database_reachable` + web + ` 0x9 1`}, nil},
 		"another pod reaches the database":         {[]string{`acclaim_database_reachable` + web + ` 0x9`, `acclaim_database_reachable{namespace="acclaim",pod="web-2"} 1x9`}, []string{"AcclaimDatabaseAway"}},
 		"commands wait":                            {[]string{`acclaim_database_pool_waiters` + web + ` 3x12`}, []string{"AcclaimDatabaseSlow"}},
+		"commands wait for six minutes":            {[]string{`acclaim_database_pool_waiters` + web + ` 0x9 3x6`}, nil},
 		"commands wait, with a pause":              {[]string{`acclaim_database_pool_waiters` + web + ` 3x9 0 3x2`}, nil},
 		"a peer is away":                           {[]string{`acclaim_peers_unreachable` + web + ` 1x6`}, []string{"AcclaimPeersUnreachable"}},
 		"one request in fifty fails":               {[]string{`acclaim_http_request_duration_seconds_count{namespace="acclaim",status="200"} 0+49x20`, `acclaim_http_request_duration_seconds_count{namespace="acclaim",status="503"} 0+1x20`}, []string{"AcclaimRequestsFail"}},

@@ -96,7 +96,6 @@ func TestRoles(t *testing.T) {
 				t.Setenv("AWS_WEB_IDENTITY_TOKEN_FILE", newTokenFile(t))
 				t.Setenv("AWS_ROLE_ARN", "arn:role")
 				t.Setenv("AWS_ENDPOINT_URL_STS", address)
-				t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://"+closedAddress(t)) // of the machine, which is not asked
 			},
 		},
 		"pod identity": {
@@ -109,7 +108,6 @@ func TestRoles(t *testing.T) {
 			func(t *testing.T, address string) {
 				t.Setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", newTokenFile(t))
 				t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", address+"/v1/credentials")
-				t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://"+closedAddress(t)) // of the machine, which is not asked
 			},
 		},
 		"machine": {
@@ -167,6 +165,7 @@ func TestFirstSource(t *testing.T) {
 		}
 	}
 	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", startServer(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintf(w, roleJSON, soon()) }))
+	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://"+closedAddress(t)) // of the machine, which is not asked for the role of the pod
 	want("role-key")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", file)
 	want("file-key")
