@@ -1,6 +1,6 @@
 // Package uninstall removes the operator of a Helm release from a cluster, so that
 // nothing is left that waits for it. Helm itself would delete the operator before
-// the Polls and Extensions, whose finalizers only the operator removes.
+// the Polls, Extensions and Backends, whose finalizers only the operator removes.
 //
 // It may not talk to the services: the operator deletes polls, and runs until that
 // is done.

@@ -18,8 +18,7 @@ import (
 	"github.com/acclaim-dev/acclaim/operator/internal/holder"
 )
 
-// holdings is a Backend that serves, and a Poll that it holds, of which one or both are
-// deleted.
+// holdings is a Backend that serves, and a Poll that it holds.
 type holdings struct {
 	*world
 	poll *v1alpha1.Poll
@@ -150,7 +149,7 @@ var _ = Describe("A deleted Backend", func() {
 		Entry("deleted after its Poll is gone", "P G B-", nil),
 		Entry("a moment before its Poll, which takes longer", "B+ 4s+ P+ 10s+ 4m+ G-", nil),
 		Entry("with a Poll that lives on", "B+ 4s+ 1s-", nil),
-		Entry("with a Poll that is deleted while another one holds it", "B+ 5s- P", nil),
+		Entry("with a Poll that is deleted too late", "B+ 5s- P", nil),
 		Entry("until it gives up", "B+ P+ 299s+ 1s-", nil),
 		Entry("with a Poll that retains its votes", "B- P", retained),
 		Entry("with a Poll that was never in a service", "B- P", never),
