@@ -47,6 +47,7 @@ func openReplicaSet(t *testing.T, uri string) *ledgerEngine {
 // the old primary and cannot wait for a majority; the third meets it on the new primary,
 // which has the chunk and has not committed it.
 func TestCommandIsCountedOnceOverAnElection(t *testing.T) {
+	t.Parallel()
 	set := mongotest.StartReplicaSet(t, 3, mongotest.ReplicaTiming{
 		Heartbeat: time.Second, OneWay: 2 * time.Millisecond, Acknowledge: 2 * time.Millisecond,
 	})
@@ -87,6 +88,7 @@ func TestCommandIsCountedOnceOverAnElection(t *testing.T) {
 // paused, cut off, stepped down and late. The results that their callers saw are
 // linearizable in the order of the log.
 func TestHistoryOverElections(t *testing.T) {
+	t.Parallel()
 	mongotest.RunSeeds(t, testHistoryOverElections)
 }
 

@@ -25,6 +25,7 @@ import (
 // of the log. ACCLAIM_SIM_SEEDS sets how many histories are tried, ACCLAIM_SIM_SEED
 // tries one alone.
 func TestSimulation(t *testing.T) {
+	t.Parallel()
 	var seen effects
 	if seed := os.Getenv("ACCLAIM_SIM_SEED"); seed != "" {
 		n, err := strconv.ParseUint(seed, 10, 64)
