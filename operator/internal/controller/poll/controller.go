@@ -66,7 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	before := p.DeepCopy()
 	problem, err := r.sync(ctx, &p)
 	if err != nil {
-		return ctrl.Result{}, err // half a report about what may be a stale copy helps nobody
+		return ctrl.Result{}, err // what is known of it is half a report, about a copy that may be stale
 	}
 	setConditions(&p, problem)
 	r.updateSchedule(&p)
