@@ -108,10 +108,8 @@ endif
 	@#
 	@# A program with the race detector waits a second before it exits, for races that may
 	@# yet happen; it reports those that it has found without that, and tests start hundreds.
-	@# The tests of a package that may run beside each other mostly wait, for elections,
-	@# restarts and answers, so there are more of them at a time than processors.
 	assets=$$(go run ./hack/envtest) && CGO_ENABLED=$(if $(RACE),1,0) KUBEBUILDER_ASSETS=$$assets GORACE=atexit_sleep_ms=0 \
-		KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=3m go test -timeout 30m -parallel 4 $(RACE) ./...
+		KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=3m go test -timeout 30m $(RACE) ./...
 	for module in $(MODULES); do go -C $$module test ./...; done
 
 has-previous:

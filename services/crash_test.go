@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -35,6 +36,11 @@ func TestMain(m *testing.M) {
 	// A client that has no idle connection opens one and may then use another: a program that
 	// ends waits five seconds for a request on a connection that had none.
 	http.DefaultTransport.(*http.Transport).MaxIdleConnsPerHost = 100
+	// Tests of the program mostly wait, for elections, restarts and answers, so there are more
+	// of them at a time than processors. -parallel, which is read after this, has precedence.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
 
