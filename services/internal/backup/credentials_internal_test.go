@@ -22,24 +22,34 @@ func (silent) RetrieveWithCredContext(cc *credentials.CredContext) (credentials.
 // brief is a source whose credentials expire at once.
 type brief struct {
 	credentials.Provider
+	value credentials.Value
 	asked int
 }
 
 func (b *brief) RetrieveWithCredContext(*credentials.CredContext) (credentials.Value, error) {
 	b.asked++
-	return credentials.Value{AccessKeyID: "id", SecretAccessKey: "secret"}, nil
+	return b.value, nil
 }
 
 func (*brief) IsExpired() bool { return true }
 
 // Credentials that have expired are asked for again.
 func TestExpiredCredentials(t *testing.T) {
-	source := &brief{}
+	source := &brief{value: credentials.Value{AccessKeyID: "id", SecretAccessKey: "secret"}}
 	c := credentials.New(&credentialChain{sources: []credentialSource{{"a", source}}})
 	for n := 1; n <= 2; n++ {
 		if _, err := c.GetWithContext(nil); err != nil || source.asked != n {
 			t.Errorf("request %d: the source was asked %d times, %v", n, source.asked, err)
 		}
+	}
+}
+
+// A source without a secret has no credentials.
+func TestKeyWithoutSecret(t *testing.T) {
+	half := &brief{value: credentials.Value{AccessKeyID: "id"}}
+	_, err := (&credentialChain{sources: []credentialSource{{"a", half}}}).Retrieve()
+	if !errors.Is(err, errNoCredentials) {
+		t.Errorf("the error is %v", err)
 	}
 }
 

@@ -79,6 +79,7 @@ func TestSpans(t *testing.T) {
 		"lost race": {lose(document.ErrConflict), change,
 			[]string{"queue", "read", "decide", write + " conflict=true", "wait", "read", "decide", write}},
 		"unknown outcome": {lose(errLost), change, []string{"queue", "read", "decide", write + " failed: Internal", "settle"}},
+		"part of a write": {lose(document.ErrIncomplete), change, []string{"queue", "read", "decide", write + " failed: Internal", "settle"}},
 		"failure":         {lose(fault.New(fault.Storage, "secret")), change, []string{"queue", "read", "decide", write + " failed: Storage"}},
 		"several": {nil, func(ctx context.Context, s *document.Service) error {
 			return s.EditAll(ctx, []document.Edit{edit(t, "secret", `{"a":1}`), edit(t, "other", `{"b":22}`)})
