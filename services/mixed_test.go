@@ -140,7 +140,7 @@ func previousVersion(t *testing.T) (binary string) {
 
 // The version of requests between processes, that of the commit PREVIOUS in the Makefile, and
 // one that this version does not read.
-const ownWire, previousWire, nextWire = "3", "2", "4"
+const ownWire, previousWire, nextWire = "3", "3", "4"
 
 // buildNextWire builds this program with the next version of the requests between processes.
 func buildNextWire(t *testing.T) (binary string) {
