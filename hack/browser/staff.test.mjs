@@ -200,9 +200,9 @@ function outside() {
 test("an overlay replays a poll, and then follows it", async (t) => {
   const { origin } = await lab.serve({ data: "replay" });
   const broadcaster = await token(origin, { role: "broadcaster" });
-  await send(origin, broadcaster, "POST", "/vote_config", { id: "p", config: { prompt: "Tea or coffee?", options: ["Tea", "Coffee"] } });
   const vote = async (n) => send(origin, await token(origin, { role: "viewer", user_id: String(7000 + n) }), "POST", "/vote?id=p", { value: 1 });
-  await vote(0);
+  await vote(0); // before the configuration, so that the first point has a vote
+  await send(origin, broadcaster, "POST", "/vote_config", { id: "p", config: { prompt: "Tea or coffee?", options: ["Tea", "Coffee"] } });
   await new Promise((done) => setTimeout(done, 1100)); // a history has a point each second
   await vote(1);
   const { credential } = await send(origin, broadcaster, "POST", "/overlay_keys", { polls: ["p"] });
