@@ -158,10 +158,10 @@ func (c Consent) DescribeMissing(name types.NamespacedName, namespace string) st
 	return sentence
 }
 
-// NameFrom returns the name of a Backend as objects of a namespace name it.
-func NameFrom(b *v1alpha1.Backend, namespace string) string {
-	if b.Namespace == namespace {
-		return b.Name
+// NameFrom returns the name of an object as those of a namespace name it.
+func NameFrom(o client.Object, namespace string) string {
+	if o.GetNamespace() == namespace {
+		return o.GetName()
 	}
-	return b.Namespace + "/" + b.Name
+	return o.GetNamespace() + "/" + o.GetName()
 }

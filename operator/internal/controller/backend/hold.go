@@ -66,7 +66,7 @@ func (r *Reconciler) findHold(ctx context.Context, b *v1alpha1.Backend) ([]strin
 		p := &all.Items[i]
 		going := !p.DeletionTimestamp.IsZero() || age < deletionGrace
 		if going && isConfigured(p, b) {
-			names = append(names, nameFrom(p, b.Namespace))
+			names = append(names, sharing.NameFrom(p, b.Namespace))
 		}
 	}
 	slices.Sort(names)
@@ -78,14 +78,6 @@ func (r *Reconciler) findHold(ctx context.Context, b *v1alpha1.Backend) ([]strin
 func isConfigured(p *v1alpha1.Poll, b *v1alpha1.Backend) bool {
 	return sharing.HolderOf(p) == client.ObjectKeyFromObject(b) &&
 		p.Spec.DeletionPolicy != v1alpha1.DeletionRetain && controllerutil.ContainsFinalizer(p, v1alpha1.PollFinalizer)
-}
-
-// nameFrom returns the name of a Poll as a namespace sees it.
-func nameFrom(p *v1alpha1.Poll, namespace string) string {
-	if p.Namespace == namespace {
-		return p.Name
-	}
-	return p.Namespace + "/" + p.Name
 }
 
 // reportWait tells once what a deleted Backend waits for: the message stays the same while
