@@ -110,14 +110,16 @@ type questionData struct {
 const rankedAtOnce = 100
 
 // DiffQuestion compares what is known of a question with a read of its best answers. The
-// latest ranks win.
+// latest ranks win. Whatever is written is a change, also where the event has the answers of
+// the one before: staff reads hidden answers too, and may have read in between what an
+// answer and its moderation have left as it was.
 func DiffQuestion(s Source, known Knowledge, read ranking.Board) Change {
 	final := Knowledge{Head: read.Head}
 	data := EncodeJSON(questionData{s.ID, append([]ranking.Score{}, read.Scores...), read.Held}) // [] for none
 	if len(read.Scores)+read.Held > 0 {
 		final.Stats = digestOf(data)
 	}
-	if final.Stats == known.Stats {
+	if final.Head == known.Head && final.Stats == known.Stats {
 		return Change{Final: final}
 	}
 	e := s.newEvent(rankUpdate+s.ID, data, read.Head)

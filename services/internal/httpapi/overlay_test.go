@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -123,7 +124,8 @@ func TestOverlayKeyOfAQuestion(t *testing.T) {
 		}
 		<-time.After(2 * time.Second)
 		for i, e := range []*eventClient{named, all} {
-			if diff := cmp.Diff([]string{"broadcast production:ext:rank_update:q"}, e.received()); diff != "" {
+			// One after the moderation, and one after the answers.
+			if diff := cmp.Diff([]string{"broadcast production:ext:rank_update:q"}, slices.Compact(e.received())); diff != "" {
 				t.Errorf("client %d received (-want +got):\n%s", i, diff)
 			}
 		}
