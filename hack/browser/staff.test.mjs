@@ -68,6 +68,33 @@ test("staff moderates answers with the keyboard, as they come", async (t) => {
   await shot(page, "staff-moderated");
 });
 
+test("staff misses nothing before it listens, and sees no older answer last", async (t) => {
+  const { origin } = await lab.serve({ data: "late" });
+  const { page, broadcaster } = await signedIn(t, origin);
+  const held = (pattern) => new Promise((resolve) => page.route(pattern, resolve, { times: 1 }));
+  await answers(origin, ["rude", "crude", "short"]);
+  const stream = held(/\/events\?.*rank_update/);
+  await page.locator("#question").getByLabel("Question").fill("q");
+  await page.getByRole("button", { name: "Open" }).click();
+  await row(page, "visible", "short").waitFor();
+  await send(origin, broadcaster, "POST", "/rank_moderation?id=q", { action: "hide", key: "rude" });
+  await (await stream).continue();
+  await row(page, "hidden", "rude").waitFor();
+
+  const reads = [];
+  page.on("request", (r) => { if (/\/rank\?.*state=hidden/.test(r.url())) reads.push(r.url()); });
+  const read = held(/\/rank\?.*state=hidden/);
+  await page.getByRole("button", { name: "Hide: short" }).click();
+  const older = await read, answer = await older.fetch();
+  const decided = page.waitForResponse(/\/rank_moderation\?/);
+  await page.getByRole("button", { name: "Hide: crude" }).click();
+  await (await decided).finished();
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
+  assert.equal(reads.length, 1, "two reads side by side, and the older may end last");
+  await older.fulfill({ response: answer });
+  await row(page, "hidden", "crude").waitFor();
+});
+
 test("staff lists polls, hides and shows results, and reads the history", async (t) => {
   const { origin } = await lab.serve({ data: "polls" });
   const { page, broadcaster } = await signedIn(t, origin);

@@ -17,6 +17,7 @@ let past; // the points of the chosen poll's history, when they end, and when th
 let question = null; // the opened one's id
 let merging = null; // the group to be merged into another
 let stop = () => {}; // of listening
+let heard = 0; // events about polls
 
 function say(text) { id("message").textContent = text; }
 
@@ -28,6 +29,16 @@ async function attempt(action) {
   } catch (e) {
     say(e instanceof Refused ? e.message : "The server cannot be reached.");
   }
+}
+
+// takeTurns returns the action such that one of its runs begins after the one before has
+// ended: an older answer never replaces a newer one. A call while a run waits joins it.
+function takeTurns(action) {
+  let last = Promise.resolve(), waiting = null;
+  return () => waiting ??= last = last.catch(() => {}).then(() => {
+    waiting = null;
+    return action();
+  });
 }
 
 // element returns a new element with text, and what else it has.
@@ -57,17 +68,26 @@ async function signIn(form) {
   await Promise.all([listPolls(), listKeys()]);
 }
 
-// follow receives the events about what is shown, and reads it when it may have missed some.
+// follow receives the events about what is shown. Each time it begins to, it reads what
+// may have changed before. It ends the stream before it only then, so that the list of polls
+// misses nothing when what else is shown changes.
 function follow() {
-  stop();
   const topics = ["poll_update:*", "vote_delete:*"];
   if (poll !== null) topics.push(`vote_update:${poll}`);
   if (question !== null) topics.push(`rank_update:${question}`);
-  let first = true;
-  stop = client.listen(topics, {
+  const stopBefore = stop;
+  let reopened = false;
+  const stopThis = client.listen(topics, {
     opened: () => {
-      if (!first) attempt(async () => { await listPolls(); await readPoll(); await readHistory(); await readAnswers(); });
-      first = false;
+      stopBefore();
+      const missed = reopened;
+      reopened = true;
+      attempt(async () => {
+        if (missed) await listPolls();
+        await readPoll();
+        if (missed) await readHistory();
+        await readAnswers();
+      });
     },
     closed: () => {},
     heard: (name, data) => {
@@ -77,22 +97,26 @@ function follow() {
       else if (data.id === poll) { stats = data.stats; showPoll(); extendHistory(); }
     },
   });
+  stop = () => { stopBefore(); stopThis(); };
 }
 
 // Polls.
 
 async function listPolls(cursor) {
-  const query = new URLSearchParams({ limit: 50 });
-  if (id("status").value) query.set("status", id("status").value);
+  const before = heard, status = id("status").value, query = new URLSearchParams({ limit: 50 });
+  if (status) query.set("status", status);
   if (cursor) query.set("cursor", cursor);
   const answer = await client.request("GET", `/polls?${query}`);
+  if (status !== id("status").value) return; // another list is on its way
+  if (!cursor && before !== heard) return listPolls(); // the answer may be older than what was heard
   if (!cursor) polls = new Map();
-  for (const found of answer.polls) polls.set(found.id, found);
+  for (const found of answer.polls) polls.has(found.id) || polls.set(found.id, found);
   next = answer.next ?? null;
   showPolls();
 }
 
 function updatePoll(changed) {
+  heard++;
   const wanted = id("status").value;
   if (wanted && changed.status !== wanted) polls.delete(changed.id);
   else polls.set(changed.id, changed);
@@ -101,6 +125,7 @@ function updatePoll(changed) {
 }
 
 function removePoll(gone) {
+  heard++;
   polls.delete(gone);
   showPolls();
   if (gone === poll) attempt(readPoll);
@@ -127,21 +152,21 @@ function keepFocus(list, items, empty) {
 }
 
 async function choosePoll(chosen) {
-  [poll, past] = [chosen, undefined];
+  [poll, stats, past] = [chosen, null, undefined];
   follow();
   await readPoll();
   await readHistory();
   id("poll-title").focus();
 }
 
-async function readPoll() {
+const readPoll = takeTurns(async () => {
   if (poll === null) return;
-  const wanted = poll;
+  const wanted = poll, before = stats;
   try {
     const [config, tally] = await Promise.all([client.request("GET", `/poll${named(wanted)}`), client.request("GET", `/vote${named(wanted)}`)]);
     if (wanted !== poll) return;
     polls.set(wanted, config);
-    stats = tally;
+    if (stats === before) stats = tally; // else votes came meanwhile
     id("visibility").elements.visibility.value = config.resultsVisibility;
     id("visibility").elements.showCount.checked = config.showCount;
     showPolls();
@@ -152,7 +177,7 @@ async function readPoll() {
     id("poll").hidden = true;
     id("poll-title").textContent = "Choose a poll";
   }
-}
+});
 
 // options returns the names of the options that have a name or votes.
 function options() {
@@ -244,14 +269,14 @@ async function readConfig() {
   }
 }
 
-async function readAnswers() {
+const readAnswers = takeTurns(async () => {
   if (question === null) return;
   const wanted = question;
   const found = await Promise.all(states.map((state) => client.request("GET", `/rank${named(wanted)}&state=${state}`)));
   if (wanted !== question) return;
   states.forEach((state, n) => showAnswers(state, found[n].data));
   id("held-size").textContent = found[0].data.length > 0 ? `(${found[0].data.length})` : "";
-}
+});
 
 function showAnswers(state, answers) {
   keepFocus(id(state), answers.map((a) => {
