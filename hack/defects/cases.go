@@ -145,6 +145,9 @@ func eventDefects() []defectCase {
 		{"the last update is lost that comes while a poll is read", []codeEdit{
 			{liveFolder, "trackedSource.stopWorking", "s.dirty || s.due || s.hinted > s.head", "s.dirty"},
 		}, liveFolder, "TestUpdatesAreCoalesced"},
+		{"an answer that was read and taken back stays on the staff's page", []codeEdit{
+			{eventFolder, "DiffQuestion", "final.Head == known.Head && final.Stats == known.Stats", "final.Stats == known.Stats"},
+		}, liveFolder, "TestRankUpdates"},
 		{"a lease lasts longer for its owner than for the others", []codeEdit{
 			{sinkFolder, "queueLease.acquire", "begun := l.clock.Now()", ""},
 			{sinkFolder, "queueLease.acquire", "begun.Add(span)", "l.clock.Now().Add(span)"},
