@@ -84,7 +84,7 @@ func TestBackupToBucket(t *testing.T) {
 		if environment["AWS_ENDPOINT_URL"] != "https://storage.test" || environment["AWS_REGION"] != "eu-central-1" {
 			t.Errorf("%s has the variables %v", job.Name, environment)
 		}
-		if from := spec.Containers[0].EnvFrom; len(from) != 1 || from[0].SecretRef.Name != "storage" || spec.ServiceAccountName != "backups" || len(spec.Volumes) > 0 {
+		if from := spec.Containers[0].EnvFrom; len(from) != 1 || from[0].SecretRef.Name != "storage" || spec.ServiceAccountName != "backups" || len(spec.Volumes) != 1 || spec.Volumes[0].Name != "database" {
 			t.Errorf("%s is %+v", job.Name, spec)
 		}
 	}
@@ -145,6 +145,15 @@ func TestRestoreDrill(t *testing.T) {
 			continue
 		}
 		backup := job.Spec.JobTemplate.Spec.Template.Spec
+		// Each has the Secret with its own database's URI.
+		for _, of := range []*corev1.PodSpec{&backup, spec} {
+			i := slices.IndexFunc(of.Volumes, func(v corev1.Volume) bool { return v.Name == "database" })
+			uri := slices.IndexFunc(of.Containers[0].Env, func(e corev1.EnvVar) bool { return e.Name == "ACCLAIM_MONGODB_URI" })
+			if got, want := of.Volumes[i].Secret.SecretName, of.Containers[0].Env[uri].ValueFrom.SecretKeyRef.Name; got != want {
+				t.Errorf("the folder of the database is of the Secret %s, and the URI of %s", got, want)
+			}
+			of.Volumes[i].Secret.SecretName = "compared"
+		}
 		if diff := cmp.Diff(backup.Volumes, spec.Volumes) + cmp.Diff(backup.Containers[0].VolumeMounts, spec.Containers[0].VolumeMounts); diff != "" {
 			t.Errorf("volumes (-backup +restore):\n%s", diff)
 		}

@@ -44,6 +44,11 @@ const (
 
 	certificateVolume = "certificate"
 	certificateFolder = "/etc/acclaim-tls"
+
+	// databaseFolder has the entries of the Secret with the URI, which names files by it: an
+	// authority's certificates or the client's.
+	databaseVolume = "database"
+	databaseFolder = "/etc/acclaim-database"
 )
 
 // podTemplate returns a pod template that meets the "restricted" pod security
@@ -66,6 +71,9 @@ func podTemplate(b *v1alpha1.Backend, service, databaseVersion string) *corev1ac
 				WithItems(corev1ac.KeyToPath().WithKey(RegistryKey).WithPath(RegistryKey))))
 	if b.Spec.TLSSecretName != "" {
 		addCertificate(spec, b.Spec.TLSSecretName)
+	}
+	if hasData(service) {
+		addDatabaseFiles(spec, b.Spec.MongoDB.Name)
 	}
 	addScheduling(spec, b, service)
 	for _, secret := range b.Spec.ImagePullSecrets {
@@ -92,6 +100,16 @@ func addCertificate(spec *corev1ac.PodSpecApplyConfiguration, secret string) {
 	spec.Containers[0].
 		WithArgs("--tls-cert="+certificateFolder+"/"+CertificateKey, "--tls-key="+certificateFolder+"/"+PrivateKeyKey).
 		WithVolumeMounts(corev1ac.VolumeMount().WithName(certificateVolume).WithMountPath(certificateFolder).WithReadOnly(true))
+}
+
+// addDatabaseFiles gives the container of a pod the Secret with its database's URI as files.
+// A Secret that is missing keeps the container from starting, with a plainer message than
+// that of a volume.
+func addDatabaseFiles(spec *corev1ac.PodSpecApplyConfiguration, secret string) {
+	spec.WithVolumes(corev1ac.Volume().WithName(databaseVolume).WithSecret(
+		corev1ac.SecretVolumeSource().WithSecretName(secret).WithDefaultMode(0o440).WithOptional(true)))
+	spec.Containers[0].WithVolumeMounts(
+		corev1ac.VolumeMount().WithName(databaseVolume).WithMountPath(databaseFolder).WithReadOnly(true))
 }
 
 // hasData reports whether a service stores data. The sandbox service signs tokens
