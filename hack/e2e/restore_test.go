@@ -98,12 +98,13 @@ func (w *world) removeRestored(ctx context.Context) {
 	Expect(client.IgnoreNotFound(w.Delete(ctx, &corev1.Secret{ObjectMeta: w.named("restored-mongodb")}))).To(Succeed())
 }
 
-// provideDatabase runs an empty database beside that of the release.
-func (w *world) provideDatabase(ctx context.Context, name string) {
+// provideDatabase runs an empty database beside that of the release, which speaks TLS if a
+// Secret has its certificate.
+func (w *world) provideDatabase(ctx context.Context, name string, certificate ...string) {
 	labels := map[string]string{"app": name}
 	meta := w.named(name)
 	meta.Labels = labels
-	Expect(w.Create(ctx, &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{
+	spec := corev1.PodSpec{
 		Containers: []corev1.Container{{
 			Name:         "database",
 			Image:        os.Getenv("ACCLAIM_E2E_DATABASE_IMAGE"),
@@ -111,7 +112,14 @@ func (w *world) provideDatabase(ctx context.Context, name string) {
 			VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data/db"}},
 		}},
 		Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
-	}})).To(Succeed())
+	}
+	for _, secret := range certificate {
+		c := &spec.Containers[0]
+		c.Args = append(c.Args, "--tls-cert=/tls/tls.crt", "--tls-key=/tls/tls.key")
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "tls", MountPath: "/tls"})
+		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret}}})
+	}
+	Expect(w.Create(ctx, &corev1.Pod{ObjectMeta: meta, Spec: spec})).To(Succeed())
 	Expect(w.Create(ctx, &corev1.Service{ObjectMeta: w.named(name), Spec: corev1.ServiceSpec{
 		Selector: labels, Ports: []corev1.ServicePort{{Port: 27017}},
 	}})).To(Succeed())

@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -28,20 +29,29 @@ const ofPods = "pods"
 // sealed is the name of a Backend whose services serve their API with TLS.
 const sealed = "sealed"
 
-// sealing has a Backend serve its API with TLS. The operator is a client that trusts the
-// authority of the Secret, and no other.
+// sealedDatabase is the name of the database of that Backend, and of the Secret with its URI,
+// its certificate and the authority of that, which no system trusts.
+const sealedDatabase = sealed + "-database"
+
+// sealing has a Backend serve its API with TLS, over a database with TLS. The operator is a
+// client that trusts the authority of the Secret, and no other.
 func sealing(w *world) {
 	Context("with a certificate", func() {
 		var (
-			trusted *authority
-			secret  *corev1.Secret
+			trusted, ofDatabase *authority
+			secret, database    *corev1.Secret
 		)
 		BeforeAll(func(ctx SpecContext) {
 			trusted = newAuthority()
 			secret = &corev1.Secret{ObjectMeta: w.named(sealed), Data: trusted.issue(w.serviceNames(sealed), 1)}
 			Expect(w.Create(ctx, secret)).To(Succeed())
+			ofDatabase = newAuthority()
+			database = &corev1.Secret{ObjectMeta: w.named(sealedDatabase), Data: ofDatabase.issue([]string{sealedDatabase}, 1)}
+			database.Data["uri"] = []byte("mongodb://" + sealedDatabase + ":27017/acclaim?tls=true&tlsCAFile=/etc/acclaim-database/ca.crt")
+			Expect(w.Create(ctx, database)).To(Succeed())
+			w.provideDatabase(ctx, sealedDatabase, sealedDatabase)
 			b := smallBackend(w.named(sealed), "", "")
-			b.Spec.MongoDB, b.Spec.TLSSecretName, b.Spec.Services.Voting.Replicas = w.database(ctx), secret.Name, new(int32(2))
+			b.Spec.MongoDB, b.Spec.TLSSecretName, b.Spec.Services.Voting.Replicas = v1alpha1.SecretKeyReference{Name: sealedDatabase, Key: "uri"}, secret.Name, new(int32(2))
 			Expect(w.Create(ctx, b)).To(Succeed())
 			w.ready(ctx, sealed, b.Spec.Image)
 		}, NodeTimeout(5*time.Minute))
@@ -90,23 +100,40 @@ func sealing(w *world) {
 			Expect(pods.serve(2)).To(BeTrue())
 		}, SpecTimeout(8*time.Minute))
 
+		It("trusts a further authority of its database after its pods are replaced", func(ctx SpecContext) {
+			before := w.votingPods(ctx, sealed)
+			database.Data["ca.crt"] = append(newAuthority().encode(), ofDatabase.encode()...)
+			Expect(w.Update(ctx, database)).To(Succeed())
+			Eventually(ctx, func() []string { return w.votingPods(ctx, sealed) }).Should(And(HaveLen(2), Not(ContainElements(BeElementOf(before)))))
+			w.ready(ctx, sealed, os.Getenv("ACCLAIM_E2E_IMAGE"))
+			p := poll(w.named("sealed-later"))
+			p.Spec.BackendRef.Name, p.Spec.DeletionPolicy = sealed, v1alpha1.DeletionDelete
+			Expect(w.Create(ctx, p)).To(Succeed())
+			w.pollReady(ctx, p.Name)
+		}, SpecTimeout(5*time.Minute))
+
 		AfterAll(func(ctx SpecContext) {
 			for _, o := range []client.Object{
-				&v1alpha1.Poll{ObjectMeta: w.named(sealed)}, &v1alpha1.Backend{ObjectMeta: w.named(sealed)}, secret,
+				&v1alpha1.Poll{ObjectMeta: w.named("sealed-later")}, &v1alpha1.Poll{ObjectMeta: w.named(sealed)}, &v1alpha1.Backend{ObjectMeta: w.named(sealed)}, secret,
 			} {
 				Expect(client.IgnoreNotFound(w.Delete(ctx, o))).To(Succeed())
 				w.gone(ctx, o)
 			}
+			w.removeDatabase(ctx, sealedDatabase)
 		}, NodeTimeout(3*time.Minute))
 	})
 }
 
-// database returns the entry of the Secret with the URI of production's database.
-func (w *world) database(ctx context.Context) v1alpha1.SecretKeyReference {
+// votingPods returns the names of the pods of a Backend's voting service.
+func (w *world) votingPods(ctx context.Context, backend string) []string {
 	GinkgoHelper()
-	b := &v1alpha1.Backend{ObjectMeta: w.named("default")}
-	Expect(w.Get(ctx, client.ObjectKeyFromObject(b), b)).To(Succeed())
-	return b.Spec.MongoDB
+	pods, err := w.pods(ctx, serviceOf(backend, "voting"))
+	Expect(err).NotTo(HaveOccurred())
+	var names []string
+	for _, pod := range pods {
+		names = append(names, pod.Name)
+	}
+	return names
 }
 
 // serviceNames returns the names for which the certificate of a Backend has to be valid.
@@ -174,7 +201,7 @@ type podDialer struct {
 // dialPods returns the dialer of the pods that a Backend has now.
 func (w *world) dialPods(ctx context.Context, backend string, trusted *authority) *podDialer {
 	GinkgoHelper()
-	pods, err := w.pods(ctx, client.MatchingLabels{"app.kubernetes.io/instance": backend, "app.kubernetes.io/component": "voting"})
+	pods, err := w.pods(ctx, serviceOf(backend, "voting"))
 	Expect(err).NotTo(HaveOccurred())
 	Expect(pods).To(HaveLen(2))
 	roots := x509.NewCertPool()

@@ -65,8 +65,11 @@ func (w *world) pods(ctx context.Context, labels client.MatchingLabels) ([]corev
 }
 
 // service selects the pods of a service of production.
-func service(name string) client.MatchingLabels {
-	return client.MatchingLabels{"app.kubernetes.io/instance": "default", "app.kubernetes.io/component": name}
+func service(name string) client.MatchingLabels { return serviceOf("default", name) }
+
+// serviceOf selects the pods of a service of a Backend.
+func serviceOf(backend, name string) client.MatchingLabels {
+	return client.MatchingLabels{"app.kubernetes.io/instance": backend, "app.kubernetes.io/component": name}
 }
 
 // serving waits until production has so many voting pods, all ready.

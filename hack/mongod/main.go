@@ -22,15 +22,21 @@ func main() {
 	listen := flag.String("listen", "127.0.0.1:0", "address; port 0 picks one")
 	data := flag.String("data", "mongod-data", "folder of the database files; made if it is missing")
 	child := flag.Bool("child", false, "end when standard input does, and so with the process that holds its other end")
+	certificate := flag.String("tls-cert", "", "file with the certificate for TLS; without one connections are plain")
+	key := flag.String("tls-key", "", "file with its private key")
 	durable := flag.Bool("sync", true, "answer when writes are on disk; without it, in the system's cache, which outlives this process but not the machine")
 	flag.Parse()
-	if err := run(*listen, *data, *durable, *child); err != nil {
+	listener := ferretdb.ListenerConfig{TCP: *listen}
+	if *certificate != "" {
+		listener = ferretdb.ListenerConfig{TLS: *listen, TLSCertFile: *certificate, TLSKeyFile: *key}
+	}
+	if err := run(listener, *data, *durable, *child); err != nil {
 		fmt.Fprintln(os.Stderr, "mongod:", err)
 		os.Exit(1)
 	}
 }
 
-func run(listen, data string, durable, child bool) error {
+func run(listener ferretdb.ListenerConfig, data string, durable, child bool) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if child {
@@ -51,7 +57,7 @@ func run(listen, data string, durable, child bool) error {
 		pragmas.Set("_pragma", "synchronous(off)")
 	}
 	db, err := ferretdb.New(&ferretdb.Config{
-		Listener:  ferretdb.ListenerConfig{TCP: listen},
+		Listener:  listener,
 		Logger:    slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 		Handler:   "sqlite",
 		SQLiteURL: (&url.URL{Scheme: "file", Path: folder + "/", RawQuery: pragmas.Encode()}).String(),
