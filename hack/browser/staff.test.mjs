@@ -11,10 +11,12 @@ const desk = (width = 1280) => ({ viewport: { width, height: 900 } });
 const shot = (page, name) => page.picture(name, { fullPage: true });
 const row = (page, list, text) => page.locator(`#${list} li`).filter({ hasText: text });
 
+const consoleAddress = (origin, credential) => `${origin}/live/staff.html?env=sandbox#access_token=${encodeURIComponent(credential)}`;
+
 // signedIn opens the console of the sandbox as a broadcaster.
 async function signedIn(t, origin, width) {
   const broadcaster = await token(origin, { role: "broadcaster" });
-  const page = await open(t, `${origin}/live/staff.html?env=sandbox#access_token=${encodeURIComponent(broadcaster)}`, desk(width));
+  const page = await open(t, consoleAddress(origin, broadcaster), desk(width));
   await page.locator("#work").waitFor();
   assert.equal(new URL(page.url()).hash, "", "the token stays in the address");
   return { page, broadcaster };
@@ -70,8 +72,16 @@ test("staff moderates answers with the keyboard, as they come", async (t) => {
 
 test("staff misses nothing before it listens, and sees no older answer last", async (t) => {
   const { origin } = await lab.serve({ data: "late" });
-  const { page, broadcaster } = await signedIn(t, origin);
+  const broadcaster = await token(origin, { role: "broadcaster" });
+  const page = await open(t, "about:blank", desk());
   const held = (pattern) => new Promise((resolve) => page.route(pattern, resolve, { times: 1 }));
+  const first = held(/\/events\?/);
+  await page.goto(consoleAddress(origin, broadcaster));
+  await page.getByText("There are no such polls.").waitFor();
+  await send(origin, broadcaster, "POST", "/vote_config", { id: "early", config: {} });
+  await (await first).continue();
+  await row(page, "polls", "early").waitFor();
+
   await answers(origin, ["rude", "crude", "short"]);
   const stream = held(/\/events\?.*rank_update/);
   await page.locator("#question").getByLabel("Question").fill("q");

@@ -16,7 +16,7 @@ let stats = null;
 let past; // the points of the chosen poll's history, when they end, and when they were read
 let question = null; // the opened one's id
 let merging = null; // the group to be merged into another
-let stop = () => {}; // of listening
+let stop = null; // listening
 let heard = 0; // events about polls
 
 function say(text) { id("message").textContent = text; }
@@ -68,20 +68,20 @@ async function signIn(form) {
   await Promise.all([listPolls(), listKeys()]);
 }
 
-// follow receives the events about what is shown. Each time it begins to, it reads what
-// may have changed before. It ends the stream before it only then, so that the list of polls
-// misses nothing when what else is shown changes.
+// follow receives the events about what is shown. Each time a stream has begun, it reads what
+// may have changed before. It ends the stream before it only then: the list of polls has
+// missed nothing, when what else is shown changes.
 function follow() {
   const topics = ["poll_update:*", "vote_delete:*"];
   if (poll !== null) topics.push(`vote_update:${poll}`);
   if (question !== null) topics.push(`rank_update:${question}`);
   const stopBefore = stop;
-  let reopened = false;
+  let covered = stopBefore !== null;
   const stopThis = client.listen(topics, {
     opened: () => {
-      stopBefore();
-      const missed = reopened;
-      reopened = true;
+      stopBefore?.();
+      const missed = !covered;
+      covered = false;
       attempt(async () => {
         if (missed) await listPolls();
         await readPoll();
@@ -97,23 +97,26 @@ function follow() {
       else if (data.id === poll) { stats = data.stats; showPoll(); extendHistory(); }
     },
   });
-  stop = () => { stopBefore(); stopThis(); };
+  stop = () => { stopBefore?.(); stopThis(); };
 }
 
 // Polls.
 
-async function listPolls(cursor) {
+// listPage shows the polls, or adds those after a cursor.
+async function listPage(cursor) {
   const before = heard, status = id("status").value, query = new URLSearchParams({ limit: 50 });
   if (status) query.set("status", status);
   if (cursor) query.set("cursor", cursor);
   const answer = await client.request("GET", `/polls?${query}`);
-  if (status !== id("status").value) return; // another list is on its way
-  if (!cursor && before !== heard) return listPolls(); // the answer may be older than what was heard
+  if (status !== id("status").value) return; // another list follows
+  if (!cursor && before !== heard) return listPage(); // the answer may be older than what was heard
   if (!cursor) polls = new Map();
   for (const found of answer.polls) polls.has(found.id) || polls.set(found.id, found);
   next = answer.next ?? null;
   showPolls();
 }
+
+const listPolls = takeTurns(() => listPage());
 
 function updatePoll(changed) {
   heard++;
@@ -350,8 +353,8 @@ function on(name, event, action) {
 }
 
 on("signin", "submit", signIn);
-on("status", "change", () => listPolls());
-on("more", "click", () => listPolls(next));
+on("status", "change", listPolls);
+on("more", "click", () => listPage(next));
 on("visibility", "submit", (form) => configure({ resultsVisibility: form.get("visibility"), showCount: form.has("showCount") }));
 on("end", "click", () => configure({ endsAt: -1 }));
 on("history", "click", readHistory);
