@@ -74,7 +74,10 @@ test("staff misses nothing before it listens, and sees no older answer last", as
   const { origin } = await lab.serve({ data: "late" });
   const broadcaster = await token(origin, { role: "broadcaster" });
   const page = await open(t, "about:blank", desk());
-  const held = (pattern) => new Promise((resolve) => page.route(pattern, resolve, { times: 1 }));
+  const held = (pattern) => new Promise((resolve) => {
+    let taken = false; // the route stays: taking the last one away may drop requests under way
+    page.route(pattern, (route) => { if (taken) return route.fallback(); taken = true; resolve(route); });
+  });
   const first = held(/\/events\?/);
   await page.goto(consoleAddress(origin, broadcaster));
   await page.getByText("There are no such polls.").waitFor();
