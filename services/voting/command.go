@@ -69,7 +69,7 @@ func (c voteCommand) decideAt(s *State, at int64) (pollDecision, error) {
 
 // allowsVote reports whether a voter with the given ballot may add times votes for
 // value in multi-vote mode.
-func (c Config) allowsVote(b ballot, value, times int64) bool {
+func (c *Config) allowsVote(b ballot, value, times int64) bool {
 	var total, same, distinct int64
 	for _, o := range b.options {
 		total += int64(o.times)
@@ -98,8 +98,8 @@ type configureCommand struct {
 }
 
 func (c configureCommand) decideAt(s *State, at int64) (pollDecision, error) {
-	config, err := c.config.compactUserData()
-	if err != nil {
+	config := c.config
+	if err := config.compactUserData(); err != nil {
 		return pollDecision{}, err
 	}
 	config.ResolveEnd(at)

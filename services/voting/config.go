@@ -44,10 +44,10 @@ func DefaultConfig() Config {
 	return Config{DistinctOptionsPerUser: 1, TotalVotesPerUser: 1, VotesPerOption: 1}
 }
 
-func (c Config) isOpen(at int64) bool { return !c.Disabled && c.StatusAt(at) == schedule.Active }
+func (c *Config) isOpen(at int64) bool { return !c.Disabled && c.StatusAt(at) == schedule.Active }
 
 // isMultiVote reports whether votes add up instead of replacing one another.
-func (c Config) isMultiVote() bool { return c.TotalVotesPerUser > 1 }
+func (c *Config) isMultiVote() bool { return c.TotalVotesPerUser > 1 }
 
 // Limits of a configuration (section 8), in bytes where they measure text.
 const (
@@ -62,7 +62,7 @@ const (
 
 // checkLimits returns why the configuration may not be stored for the poll with the
 // given id, or nil.
-func (c Config) checkLimits(id string) error {
+func (c *Config) checkLimits(id string) error {
 	for _, rule := range []struct {
 		broken bool
 		reason string
@@ -96,26 +96,25 @@ func longestOption(options []string) (n int) {
 	return n
 }
 
-// compactUserData returns the configuration with userData as its bytes without
-// insignificant white space, which is how its size is counted, and with nothing
-// of the caller's that may change.
-func (c Config) compactUserData() (Config, error) {
+// compactUserData drops the insignificant white space of userData, which does not count in
+// its size, and copies what the caller may change.
+func (c *Config) compactUserData() error {
 	c.Options = append([]string(nil), c.Options...) // nil when there are none
 	if len(c.UserData) == 0 {
 		c.UserData = nil
-		return c, nil
+		return nil
 	}
 	var buf bytes.Buffer
 	if err := json.Compact(&buf, c.UserData); err != nil {
-		return c, errInvalidBody
+		return errInvalidBody
 	}
 	c.UserData = buf.Bytes()
-	return c, nil
+	return nil
 }
 
 // encodeJSON returns the form in which it is stored and forwarded. Equal configurations
 // have equal encodings, and userData keeps its bytes.
-func (c Config) encodeJSON() []byte {
+func (c *Config) encodeJSON() []byte {
 	encoded, err := exactjson.Marshal(c)
 	if err != nil {
 		panic(err) // strings, integers and JSON that compact has accepted

@@ -98,7 +98,8 @@ func runBatch(t *testing.T, p *poll, m *model, in *script) {
 
 // decisive is all of a state that decides commands: not the sums.
 func decisive(s *State) []string {
-	all := []string{string(s.currentConfig().encodeJSON()), fmt.Sprint(s.exists(), s.resets)}
+	config := s.currentConfig()
+	all := []string{string(config.encodeJSON()), fmt.Sprint(s.exists(), s.resets)}
 	for _, v := range scriptVoters {
 		for _, byUser := range []bool{false, true} {
 			id, _ := v.identityIn(byUser)
@@ -112,7 +113,8 @@ func decisive(s *State) []string {
 func (p *poll) snapshotOfAnswers() []string { return answers(p.state) }
 
 func answers(s *State) []string {
-	all := []string{string(s.currentConfig().encodeJSON())}
+	config := s.currentConfig()
+	all := []string{string(config.encodeJSON())}
 	for _, v := range scriptVoters {
 		all = append(all, string(Tally{Statistics: s.Statistics(), Vote: s.latestVote(v)}.AppendJSON(nil)))
 		id, _ := v.identityIn(s.currentConfig().UserIDVoting)

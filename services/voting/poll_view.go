@@ -38,7 +38,7 @@ type PollView struct {
 
 // View returns a configuration as viewers see it while the poll with the given id has a
 // status.
-func (c Config) View(id string, status schedule.Status) PollView {
+func (c *Config) View(id string, status schedule.Status) PollView {
 	v := PollView{
 		ID: id, Prompt: c.Prompt, Options: c.Options, UserData: c.UserData,
 		Status: status, Disabled: c.Disabled, StartsAt: c.StartsAt, EndsAt: c.EndsAt,

@@ -67,10 +67,10 @@ func (pollRules) RestoreSnapshot(r *wire.Reader) *State {
 }
 
 // allSums returns every sum, in the order of the snapshot.
-func (t *voteSums) allSums() []*wideInt {
-	sums := []*wideInt{&t.count, &t.sum, &t.squares}
+func (t *voteSums) allSums() (sums [3 + slots]*wideInt) {
+	sums[0], sums[1], sums[2] = &t.count, &t.sum, &t.squares
 	for i := range t.specific {
-		sums = append(sums, &t.specific[i])
+		sums[3+i] = &t.specific[i]
 	}
 	return sums
 }

@@ -24,7 +24,7 @@ func (v Visibility) isKnown() bool {
 // HidesResults reports whether viewers may not see the results while the poll has a
 // status: in a poll with VisibleAfterVote, those that have not voted. A poll that is
 // disabled is not closed.
-func (c Config) HidesResults(status schedule.Status) bool {
+func (c *Config) HidesResults(status schedule.Status) bool {
 	switch c.ResultsVisibility {
 	case VisibleAfterVote, VisibleAfterClose:
 		return status != schedule.Expired

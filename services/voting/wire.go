@@ -147,14 +147,15 @@ func (s *Statistics) appendTo(buf []byte) []byte {
 }
 
 func readStatistics(r *wire.Reader) *Statistics {
-	var t voteSums
-	for _, w := range t.allSums() {
+	s := &Statistics{}
+	for _, w := range s.tally.allSums() {
 		*w = wideInt{hi: r.Varint(), lo: r.Uvarint()}
 	}
-	return newStatistics(t, Decay{
+	s.decay = Decay{
 		LastNudged:   r.Varint(),
 		LastAltered:  r.Varint(),
 		Val:          math.Float64frombits(r.Uint64()),
 		CurrentScale: math.Float64frombits(r.Uint64()),
-	})
+	}
+	return s
 }
