@@ -20,7 +20,7 @@ func (l *streamLog[S, C, E, R]) handleBatch(ctx context.Context) error {
 		return err
 	}
 	for attempt := range l.engine.tuning.ConflictLimit {
-		chunk := l.decideBatch(l.nextTime())
+		chunk := l.decideBatch(l.nextTime()).buildChunk(l.head)
 		l.trace.EndStep(stepDecide, nil)
 		if err := l.checkBusy(); err != nil {
 			return err
@@ -54,11 +54,11 @@ func (l *streamLog[S, C, E, R]) handleBatch(ctx context.Context) error {
 	return fault.New(fault.Unavailable, "too much contention on one stream")
 }
 
-// decideBatch runs the rules over the batch and returns the chunk that would hold
-// its entries. Each command sees the effect of those before it in a fork; the
+// decideBatch runs the rules over the batch and returns the draft of the chunk that would
+// hold its entries. Each command sees the effect of those before it in a fork; the
 // state itself stays that of the head.
-func (l *streamLog[S, C, E, R]) decideBatch(at int64) Chunk {
-	d := chunkDraft[S, C, E, R]{log: l, at: at, state: l.state, entries: l.entries[:0], payload: []byte(noGroups)}
+func (l *streamLog[S, C, E, R]) decideBatch(at int64) *chunkDraft[S, C, E, R] {
+	d := &chunkDraft[S, C, E, R]{log: l, at: at, state: l.state, entries: l.entries[:0], payload: []byte(noGroups)}
 	for i, it := range l.taken {
 		if d.isFull() {
 			l.queue.Return(l.taken[i:])
@@ -68,7 +68,7 @@ func (l *streamLog[S, C, E, R]) decideBatch(at int64) Chunk {
 		d.addCall(it.Value, i == len(l.taken)-1)
 	}
 	l.header, l.entries = d.header, d.entries
-	return d.buildChunk(l.head)
+	return d
 }
 
 // findRecovered searches the log itself for groups to recover that may be in chunks
