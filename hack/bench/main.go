@@ -88,7 +88,7 @@ func parseOptions(args []string, stderr io.Writer) (benchOptions, error) {
 	flags.BoolVar(&o.side, "side-by-side", true, "measure one and three programs over a model of a database that takes inserts side by side, too")
 	flags.StringVar(&o.mongodb, "mongodb-uri", "", "`server` for them, whose databases acclaim_bench_* are dropped (default $MONGODB_URI; hack/mongod without)")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
-	flags.StringVar(&o.profile, "profile", "", "`file` for the CPU profile of the program in all rounds, as services/default.pgo is made")
+	flags.StringVar(&o.profile, "profile", "", "`file` for the CPU profile of the program in all rounds")
 	selected := flags.String("cases", strings.Join(names, ","), "comma-separated `names` of the cases to run, may be empty")
 	if err := flags.Parse(args); err != nil {
 		return o, err
