@@ -26,6 +26,8 @@ const (
 	chunksAtOnce = 100
 	// bytesAtOnce limits the payloads of one insert. A larger chunk goes alone.
 	bytesAtOnce = 4 << 20
+	// inserterPatience limits how long a goroutine waits for its next insert.
+	inserterPatience = time.Second
 )
 
 // insertQueue holds the chunks that wait for an insert.
@@ -34,6 +36,7 @@ type insertQueue struct {
 	cancel        context.CancelFunc
 	insert        func(ctx context.Context, records []*chunkRecord) error
 	insertTimeout time.Duration // longest wait of a chunk for its insert
+	next          chan struct{} // takes an insert to a goroutine that waits for one
 	work          sync.WaitGroup
 
 	mu      sync.Mutex
@@ -56,7 +59,7 @@ type pendingChunk struct {
 func newInsertQueue(insertTimeout time.Duration, insert func(context.Context, []*chunkRecord) error) *insertQueue {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &insertQueue{
-		ctx: ctx, cancel: cancel, insert: insert, insertTimeout: insertTimeout,
+		ctx: ctx, cancel: cancel, insert: insert, insertTimeout: insertTimeout, next: make(chan struct{}),
 		pace: batch.Pace{Parts: insertsSideBySide, Most: mostInserts},
 	}
 }
@@ -137,7 +140,26 @@ func (a *insertQueue) beginInserts() {
 			a.since = now
 		}
 		a.starting = true
-		a.work.Go(a.insertBatch)
+		select {
+		case a.next <- struct{}{}:
+		default:
+			a.work.Go(a.runInserter)
+		}
+	}
+}
+
+// runInserter inserts a batch, and those that begin while it waits: the driver needs a stack
+// that each new goroutine would have to grow.
+func (a *insertQueue) runInserter() {
+	for {
+		a.insertBatch()
+		select {
+		case <-a.next:
+		case <-time.After(inserterPatience):
+			return
+		case <-a.ctx.Done():
+			return
+		}
 	}
 }
 
