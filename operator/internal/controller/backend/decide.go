@@ -41,7 +41,8 @@ type rolloutState struct {
 	serves bool
 	// settled: the pods are those declared, as many as declared, and ready.
 	settled bool
-	// waits: new pods are held back until the services before are settled.
+	// waits: new pods are held back until Secrets are there, and those that replace others
+	// until the services before are settled.
 	waits bool
 	// replacing: old pods still exist.
 	replacing bool
@@ -64,15 +65,21 @@ func decide(s *clusterState) (changePlan, error) {
 			p.apply = append(p.apply, o)
 		}
 	}
-	// New pods need these Secrets.
-	open := s.hasDatabase && s.hasRegistry && s.hasCertificate
+	// New pods need these Secrets. Those that replace others wait for the services before
+	// them, too.
+	mayStart := s.hasDatabase && s.hasRegistry && s.hasCertificate
+	mayReplace := mayStart
 	for _, rollout := range s.want.Rollouts {
+		open := mayStart
+		if s.deployment(rollout) != nil {
+			open = mayReplace
+		}
 		state, err := p.addRollout(s, rollout, open)
 		if err != nil {
 			return changePlan{}, err
 		}
 		p.rollouts = append(p.rollouts, state)
-		open = open && state.settled
+		mayReplace = mayReplace && state.settled
 	}
 	return p, nil
 }

@@ -54,7 +54,7 @@ var _ = DescribeTable("Degraded reports a problem of a pod",
 	func(ctx context.Context, reason, message string, statuses ...corev1.PodStatus) {
 		w := newWorld(ctx, nil)
 		w.settle(ctx)
-		w.play(ctx, "voting", 0, 0)
+		w.beginAll(ctx)
 		p := w.pod(ctx, "voting", corev1.PodStatus{})
 		for i, status := range statuses {
 			p.Status = status
@@ -65,7 +65,6 @@ var _ = DescribeTable("Degraded reports a problem of a pod",
 				Expect(w.requests.writes).To(BeEmpty(), "it is the same trouble in other words")
 			}
 		}
-		Expect(w.images(ctx)).To(HaveLen(1), "the others wait")
 	},
 	Entry("an image that is not there", v1alpha1.ReasonImagePullBackOff, `cannot pull image "acclaim:1": not found`,
 		waiting("ErrImagePull", "not found"),
@@ -104,7 +103,7 @@ var _ = DescribeTable("a pod that is no trouble",
 	func(ctx context.Context, status corev1.PodStatus) {
 		w := newWorld(ctx, nil)
 		w.settle(ctx)
-		w.play(ctx, "voting", 0, 0)
+		w.beginAll(ctx)
 		w.pod(ctx, "voting", status)
 		w.settle(ctx)
 		Expect(w.condition(v1alpha1.Degraded)).To(HaveField("Status", metav1.ConditionFalse))
@@ -132,6 +131,7 @@ var _ = DescribeTable("Degraded reports a problem of a Deployment",
 	func(ctx context.Context, reason string, told appsv1.DeploymentCondition) {
 		w := newWorld(ctx, nil)
 		w.settle(ctx)
+		w.beginAll(ctx)
 		w.play(ctx, "voting", 0, 0, told)
 		w.settle(ctx)
 		Expect(w.expectDegraded(reason)).To(Equal("Deployment default-voting: " + told.Message))

@@ -3,6 +3,7 @@ package backend_test
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -16,20 +17,22 @@ import (
 )
 
 var _ = Describe("Rolling out", func() {
-	It("brings up one service after the other and writes nothing in between", func(ctx context.Context) {
+	It("starts all services of a new Backend at once and writes nothing in between", func(ctx context.Context) {
 		w := newWorld(ctx, nil)
+		w.settle(ctx)
+		w.beginAll(ctx)
 		services := []string{"voting", "accumulation", "ranking", "state"}
 		for i, service := range services {
 			w.settle(ctx)
-			Expect(w.images(ctx)).To(HaveLen(i + 1))
-			Expect(w.images(ctx)).To(HaveKeyWithValue(service, "acclaim:1"))
+			Expect(w.images(ctx)).To(Equal(map[string]string{"voting": "acclaim:1", "accumulation": "acclaim:1", "ranking": "acclaim:1", "state": "acclaim:1"}))
 			Expect(w.condition(v1alpha1.Reconciling)).To(And(
 				HaveField("Reason", v1alpha1.ReasonRollingOut), HaveField("Message", HavePrefix(service+" has 0 of 2 pods ready"))))
-			Expect(w.condition(v1alpha1.Available)).To(HaveField("Reason", v1alpha1.ReasonNoReadyPods))
+			Expect(w.condition(v1alpha1.Available)).To(And(
+				HaveField("Reason", v1alpha1.ReasonNoReadyPods), HaveField("Message", HaveSuffix(strings.Join(services[i:], ", ")))))
 			Expect(w.condition(v1alpha1.Degraded)).To(HaveField("Status", metav1.ConditionFalse))
 			w.play(ctx, service, 1, 0)
 			w.settle(ctx)
-			Expect(w.images(ctx)).To(HaveLen(i+1), "one ready pod of two is not enough")
+			Expect(w.condition(v1alpha1.Ready)).To(HaveField("Status", metav1.ConditionFalse), "one ready pod of two is not enough")
 			w.play(ctx, service, 2, 0)
 		}
 		w.settle(ctx)
@@ -39,10 +42,20 @@ var _ = Describe("Rolling out", func() {
 		Expect(w.recorder.Events).NotTo(Receive(), "Events are about changes")
 	})
 
+	It("starts a service again that is gone, while another one's rollout has stopped", func(ctx context.Context) {
+		w := newWorld(ctx, nil)
+		w.rollOut(ctx)
+		w.change(ctx, func(s *v1alpha1.BackendSpec) { s.Image = "acclaim:2" })
+		w.settle(ctx)
+		Expect(w.Delete(ctx, w.deployment(ctx, "state"))).To(Succeed())
+		w.settle(ctx)
+		Expect(w.images(ctx)).To(Equal(map[string]string{"voting": "acclaim:2", "accumulation": "acclaim:1", "ranking": "acclaim:1", "state": "acclaim:2"}))
+	})
+
 	It("writes each object once and the status once", func(ctx context.Context) {
 		w := newWorld(ctx, nil)
 		Expect(w.reconcile(ctx)).To(Succeed())
-		Expect(w.requests.writes).To(HaveLen(14), "finalizer, ServiceAccount, NetworkPolicy, 5 Services, 4 budgets, 1 Deployment, status")
+		Expect(w.requests.writes).To(HaveLen(17), "finalizer, ServiceAccount, NetworkPolicy, 5 Services, 4 budgets, 4 Deployments, status")
 	})
 
 	It("makes pods that a restricted namespace admits", func(ctx context.Context) {

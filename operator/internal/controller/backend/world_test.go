@@ -230,6 +230,14 @@ func (w *world) playAll(ctx context.Context) {
 	}
 }
 
+// beginAll plays that the pods of every Deployment begin, and none is ready.
+func (w *world) beginAll(ctx context.Context) {
+	GinkgoHelper()
+	for service := range w.images(ctx) {
+		w.play(ctx, service, 0, 0)
+	}
+}
+
 // pod creates a pod of a service as its Deployment would, with a status.
 func (w *world) pod(ctx context.Context, service string, status corev1.PodStatus) *corev1.Pod {
 	GinkgoHelper()
