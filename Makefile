@@ -41,7 +41,7 @@ MODULES := hack/image
 # The commit of the version before this one. A release sets it to that of the last.
 PREVIOUS ?= 71a309da8473ba6a903968bf6bb83dd253350945
 
-.PHONY: help build image dist manifest push-chart check-dist check-image check-argocd check-chart run test mixed has-previous simulate generate check-generate browser clients lint vulncheck fuzz abuse defects soak bench bench-operator cluster-up cluster-down e2e e2e-images e2e-previous e2e-kind fmt clean
+.PHONY: help build image dist manifest push-chart check-dist check-image check-argocd check-chart run test mixed has-previous simulate generate check-generate browser clients lint vulncheck fuzz abuse defects soak bench bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -183,10 +183,14 @@ cluster-down: ## End it and remove what was its own
 E2E := ACCLAIM_E2E_IMAGE=acclaim:dev ACCLAIM_E2E_PREVIOUS_IMAGE=acclaim:previous ACCLAIM_E2E_PREVIOUS_CHART=$(CURDIR)/bin/acclaim-previous.tgz ACCLAIM_E2E_DATABASE_IMAGE=acclaim-mongod:dev ACCLAIM_E2E_KILL_IMAGE=acclaim-kill:dev ACCLAIM_E2E_CLOCK_IMAGE=acclaim-clock:dev
 E2E_IMAGES := $(addprefix bin/,acclaim-image.tar acclaim-previous-image.tar mongod-image.tar kill-image.tar clock-image.tar)
 # Releases are tested beside each other by processes of their own.
-E2E_RUN = $(CURDIR)/bin/ginkgo --procs=2 -v --timeout=40m $(if $(CI),--no-color) $(if $(LABELS),--label-filter='$(LABELS)') ./e2e.test
+E2E_RUN = $(CURDIR)/bin/ginkgo --procs=3 -v --timeout=40m $(if $(CI),--no-color) $(if $(LABELS),--label-filter='$(LABELS)') ./e2e.test
 LABELS ?= $(if $(filter 1,$(NODES)),!power)
 
 e2e: e2e-images ## Test the chart and the image in a cluster of NODES nodes on this machine, started if there is none; needs root
+	$(MAKE) e2e-run
+
+# With the images that e2e-images has made.
+e2e-run:
 	go build -o bin/cluster ./hack/cluster
 	bin/cluster run true 2>/dev/null || $(MAKE) cluster-up
 	bin/cluster load $(E2E_IMAGES)

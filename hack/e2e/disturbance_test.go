@@ -65,7 +65,9 @@ func disturbances(w *world) {
 		defer l.stop()
 		for _, replicas := range []int{4, 2} {
 			values := w.values()
-			values["production"].(object)["services"] = object{"voting": object{"replicas": replicas}}
+			services := w.services()
+			services["voting"].(object)["replicas"] = replicas
+			values["production"].(object)["services"] = services
 			Expect(w.upgrade(ctx, values)).To(Succeed())
 			w.serving(ctx, replicas)
 			l.counted(ctx, 200)
@@ -100,7 +102,6 @@ func disturbances(w *world) {
 		l.counted(ctx, 100)
 		Expect(w.upgrade(ctx, w.values())).To(Succeed())
 		w.ready(ctx, "default", image)
-		w.ready(ctx, "sandbox", image)
 		l.finish(ctx, w, "a bad image and its correction")
 		l.expectNoFailure()
 	}, SpecTimeout(8*time.Minute))

@@ -25,8 +25,7 @@ func removal(w *world) {
 		w.report.took("helm uninstall", began)
 		w.removeRestored(ctx)
 		Eventually(ctx, func() ([]string, error) { return w.objects(ctx) }).Should(ConsistOf(
-			"Extension/quiz", "Secret/quiz", "Poll/colour", "Poll/after-restart", "Poll/after-rotation",
-			"ConfigMap/kube-root-ca.crt", "ServiceAccount/default"))
+			"Extension/quiz", "Secret/quiz", "Poll/colour", "ConfigMap/kube-root-ca.crt", "ServiceAccount/default"))
 		var roles rbacv1.ClusterRoleList
 		Expect(w.List(ctx, &roles)).To(Succeed())
 		Expect(roles.Items).NotTo(ContainElement(HaveField("Name", HavePrefix(w.namespace))))

@@ -50,7 +50,7 @@ func rotation(w *world, meanwhile ...func(*world)) {
 		Eventually(ctx, time.Now).Should(BeTemporally(">", activeFrom.Add(time.Second)))
 		w.keys.use(secondKey)
 		l.counted(ctx, 200)
-		w.measureMemory(ctx, "under load", 21)
+		w.measureMemory(ctx, "under load", 11)
 
 		edit(ctx, w, &v1alpha1.Extension{ObjectMeta: w.named("quiz")}, func(e *v1alpha1.Extension) { e.Spec.Keys = e.Spec.Keys[1:] })
 		old := w.as(production, sign([]byte(firstKey), "viewer", "", "U1"))

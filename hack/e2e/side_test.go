@@ -27,9 +27,11 @@ func orders() []string {
 }
 
 // releases has another release beside the first: its operator looks after all namespaces
-// but what the first one holds.
+// but what the first one holds. The first one serves on as if it were alone.
 func releases(w *world) {
 	It("lives beside a release of all namespaces, where deletion in any order deletes votes", func(ctx SpecContext) {
+		l := w.start(ctx, "beside")
+		defer l.stop()
 		s := w.beside(ctx)
 		began := time.Now()
 		s.declare(ctx)
@@ -50,6 +52,9 @@ func releases(w *world) {
 		}
 		Expect(s.left(ctx, len(orders())+1)).To(Equal([]any{int64(1), http.StatusOK}), "of a Poll that retains its votes")
 		s.remove(ctx)
+		l.counted(ctx, 100)
+		l.finish(ctx, w, "a release beside, deleted in 12 orders")
+		l.expectNoFailure()
 	}, SpecTimeout(10*time.Minute))
 }
 
