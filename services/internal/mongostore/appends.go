@@ -26,8 +26,8 @@ const (
 	chunksAtOnce = 100
 	// bytesAtOnce limits the payloads of one insert. A larger chunk goes alone.
 	bytesAtOnce = 4 << 20
-	// inserterPatience limits how long a goroutine waits for its next insert.
-	inserterPatience = time.Second
+	// inserterIdleTimeout limits how long a goroutine waits for its next insert.
+	inserterIdleTimeout = time.Second
 )
 
 // insertQueue holds the chunks that wait for an insert.
@@ -155,7 +155,7 @@ func (a *insertQueue) runInserter() {
 		a.insertBatch()
 		select {
 		case <-a.next:
-		case <-time.After(inserterPatience):
+		case <-time.After(inserterIdleTimeout):
 			return
 		case <-a.ctx.Done():
 			return
