@@ -55,6 +55,7 @@ var _ = Describe("Acclaim, disturbed", Ordered, ContinueOnFailure, func() {
 	declaration(w)
 	disturbances(w)
 	rotation(w, leaders, sealing)
+	failedRemovals(w)
 	w.reportAll()
 })
 

@@ -24,8 +24,7 @@ func removal(w *world) {
 		Expect(err).NotTo(HaveOccurred())
 		w.report.took("helm uninstall", began)
 		w.removeRestored(ctx)
-		Eventually(ctx, func() ([]string, error) { return w.objects(ctx) }).Should(ConsistOf(
-			"Extension/quiz", "Secret/quiz", "Poll/colour", "ConfigMap/kube-root-ca.crt", "ServiceAccount/default"))
+		w.expectLeft(ctx, "Poll/colour")
 		var roles rbacv1.ClusterRoleList
 		Expect(w.List(ctx, &roles)).To(Succeed())
 		Expect(roles.Items).NotTo(ContainElement(HaveField("Name", HavePrefix(w.namespace))))
@@ -33,6 +32,32 @@ func removal(w *world) {
 		Expect(w.List(ctx, &bindings)).To(Succeed())
 		Expect(bindings.Items).NotTo(ContainElement(HaveField("Name", HavePrefix(w.namespace))))
 	}, SpecTimeout(6*time.Minute))
+}
+
+// failedRemovals uninstall a release with an image that is not there, as the chart's README
+// says.
+func failedRemovals(w *world) {
+	It("is uninstalled after an upgrade to a bad image, and after an installation of one", func(ctx SpecContext) {
+		values := w.values()
+		values["image"].(object)["tag"] = "missing"
+		Expect(w.upgrade(ctx, values)).To(Succeed())
+		Expect(helm(ctx, nil, "rollback", release, "--namespace", w.namespace)).To(Succeed())
+		Expect(helm(ctx, nil, "uninstall", release, "--namespace", w.namespace)).To(Succeed())
+		left := []string{"Poll/colour", "Poll/after-restart", "Poll/after-rotation"}
+		w.expectLeft(ctx, left...)
+
+		Expect(helm(ctx, values, "install", release, chart, "--namespace", w.namespace)).To(Succeed())
+		Expect(helm(ctx, nil, "uninstall", release, "--namespace", w.namespace, "--no-hooks")).To(Succeed())
+		w.expectLeft(ctx, left...)
+	}, SpecTimeout(6*time.Minute))
+}
+
+// expectLeft expects that nothing is left of a release but what was declared beside it, and
+// was not deleted.
+func (w *world) expectLeft(ctx context.Context, polls ...string) {
+	GinkgoHelper()
+	Eventually(ctx, func() ([]string, error) { return w.objects(ctx) }).Should(ConsistOf(
+		append(polls, "Extension/quiz", "Secret/quiz", "ConfigMap/kube-root-ca.crt", "ServiceAccount/default")))
 }
 
 // objects returns all that is in the namespace, of whatever kind, but for Events
