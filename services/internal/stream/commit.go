@@ -54,9 +54,9 @@ func (l *streamLog[S, C, E, R]) handleBatch(ctx context.Context) error {
 	return fault.New(fault.Unavailable, "too much contention on one stream")
 }
 
-// decideBatch runs the rules over the batch and returns the draft of the chunk that would
-// hold its entries. Each command sees the effect of those before it in a fork; the
-// state itself stays that of the head.
+// decideBatch runs the rules over the batch and returns the draft of its chunk: with the chunk
+// in its frame too, the rules would outgrow the first stack of a worker. Each command sees the
+// effect of those before it in a fork; the state itself stays that of the head.
 func (l *streamLog[S, C, E, R]) decideBatch(at int64) *chunkDraft[S, C, E, R] {
 	d := &chunkDraft[S, C, E, R]{log: l, at: at, state: l.state, entries: l.entries[:0], payload: []byte(noGroups)}
 	for i, it := range l.taken {
