@@ -1,6 +1,7 @@
 package gamelink
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 
@@ -69,8 +70,9 @@ func (c *connection) subscribeState(r *gameRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return done{true}, c.subscribe(topicKey{"state", id}, []string{id + "_state_update"}, func(e *event.Event) {
+	return done{true}, c.subscribe(topicKey{"state", id}, []string{id + "_state_update"}, func(_ context.Context, e *event.Event) error {
 		c.push(id, map[string]any{"topic_id": id, "state": e.Data})
+		return nil
 	})
 }
 
@@ -136,8 +138,9 @@ func (c *connection) subscribeConfig(r *gameRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return done{true}, c.subscribe(topicKey{"config", id}, []string{id + "_config_update"}, func(e *event.Event) {
+	return done{true}, c.subscribe(topicKey{"config", id}, []string{id + "_config_update"}, func(_ context.Context, e *event.Event) error {
 		c.push("config", configAnswer{Config: e.Data, ID: id, Topic: id})
+		return nil
 	})
 }
 

@@ -5,7 +5,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,6 +84,35 @@ func TestRevocation(t *testing.T) {
 	g.refused("authenticate", "", `{"client_id":"ext","refresh":"`+a.Refresh+`"}`, 400, "The refresh token is invalid")
 	if got := w.ok(w.token("broadcaster", "77"), "GET", "/pin_token_exists", ""); got != `{"exists":false}` {
 		t.Error(got)
+	}
+}
+
+// Only a revocation ends a pairing. A game whose pairing cannot be read comes back with the
+// refresh token that it has.
+func TestPairingThatCannotBeRead(t *testing.T) {
+	w := newWorld(t)
+	g, _ := w.paired()
+	over := w.outage.begin(3)
+	w.pin("broadcaster", "77") // the pairings of the channel have changed
+	for waiting := true; waiting; {
+		select {
+		case <-over:
+			waiting = false
+		default:
+		}
+		g.must("get", "state", `{"state_id":"channel"}`)
+	}
+	w.ok(w.token("broadcaster", "77"), "DELETE", "/pin", "")
+	g.await("the end", func() bool { return g.closed != nil })
+	if got := websocket.CloseStatus(g.closed); got != 4001 {
+		t.Errorf("closed with %d, %v", got, g.closed)
+	}
+	g, _ = w.paired()
+	w.outage.begin(1000)
+	w.pin("broadcaster", "77")
+	g.await("the end", func() bool { return g.closed != nil })
+	if got := websocket.CloseStatus(g.closed); got != websocket.StatusTryAgainLater {
+		t.Errorf("closed with %d, %v", got, g.closed)
 	}
 }
 
@@ -193,6 +225,83 @@ func TestPolls(t *testing.T) {
 	if got := g.must("get", "poll", `{"poll_id":"p"}`); !strings.Contains(got, `"status":"expired"`) || !strings.Contains(got, `"options":["a"]`) {
 		t.Error(got)
 	}
+}
+
+// wantPush waits for the first push, and checks the poll's status in it.
+func (g *game) wantPush(status string) {
+	g.Helper()
+	var u struct {
+		Topic string `json:"topic_id"`
+		Poll  struct{ Status string }
+	}
+	if g.decode(string(g.pushed(1)[0].Data), &u); u.Topic != "p" || u.Poll.Status != status {
+		g.Errorf("pushed %+v, want %s", u, status)
+	}
+}
+
+// A poll may end before the request that creates it is answered, where a server is slow.
+func TestPollThatEndsWhileItIsCreated(t *testing.T) {
+	w := newWorld(t)
+	g, _ := w.paired()
+	g.must("subscribe", "poll", `{"topic_id":"p"}`)
+	w.intercept(func(api http.Handler, rw http.ResponseWriter, r *http.Request) {
+		api.ServeHTTP(rw, r)
+		for r.Method == http.MethodPost && !strings.Contains(w.ok(w.token("viewer", "5"), "GET", "/poll?id=p", ""), `"expired"`) {
+			runtime.Gosched()
+		}
+	})
+	g.must("create", "poll", `{"poll_id":"p","prompt":"","options":["a"],"config":{"endsIn":1}}`)
+	g.wantPush("expired")
+}
+
+// A push follows also where the poll cannot be read at first.
+func TestPushAfterFailedReads(t *testing.T) {
+	w := newWorld(t)
+	g, _ := w.paired()
+	g.must("subscribe", "poll", `{"topic_id":"p"}`)
+	g.must("create", "poll", `{"poll_id":"p","prompt":"","options":["a"]}`)
+	var failures atomic.Int64
+	w.intercept(func(api http.Handler, rw http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/vote") && failures.Add(1) <= 4 {
+			http.Error(rw, `{"reason":"there is no primary"}`, http.StatusServiceUnavailable)
+			return
+		}
+		api.ServeHTTP(rw, r)
+	})
+	g.must("reconfigure", "poll", `{"poll_id":"p","config":{"endsAt":-1}}`)
+	g.wantPush("expired")
+}
+
+// What happened before a game subscribed causes no push.
+func TestSubscriptionAfterTheEnd(t *testing.T) {
+	w := newWorld(t)
+	g, _ := w.paired()
+	g.must("subscribe", "poll", `{"topic_id":"*"}`)
+	g.must("create", "poll", `{"poll_id":"p","prompt":"","options":["a"]}`)
+	g.must("create", "poll", `{"poll_id":"q","prompt":"","options":["a"]}`)
+	g.must("unsubscribe", "poll", `{"topic_id":"*"}`)
+	g.must("create", "poll", `{"poll_id":"p","prompt":"again","options":["a"]}`)
+	g.must("reconfigure", "poll", `{"poll_id":"p","config":{"endsAt":-1}}`)
+	g.must("subscribe", "poll", `{"topic_id":"p"}`)
+	g.must("reconfigure", "poll", `{"poll_id":"p","config":{"disabled":true}}`)
+	g.must("reconfigure", "poll", `{"poll_id":"p","config":{"endsAt":0,"disabled":false}}`)
+	g.wantPush("active")
+}
+
+// The votes that come while a game is notified of a new poll have a push of their own.
+func TestVotesOfANewPoll(t *testing.T) {
+	w := newWorld(t)
+	g, _ := w.paired()
+	g.must("subscribe", "poll", `{"topic_id":"*"}`)
+	var once sync.Once
+	w.intercept(func(api http.Handler, rw http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/vote") {
+			once.Do(func() { w.ok(w.token("viewer", "5"), "POST", "/vote?id=p", `{"value":0}`) })
+		}
+		api.ServeHTTP(rw, r)
+	})
+	w.ok(w.token("broadcaster", "77"), "POST", "/vote_config", `{"id":"p","config":{"options":["a"]}}`)
+	g.wantPush("active")
 }
 
 // What clients check: the pushes of state, and patches as games send them.

@@ -202,10 +202,11 @@ func (f *matchFeed) followChannels(m match.Match) error {
 		if f.members[channel] != nil || len(topics) == 0 {
 			continue
 		}
-		member, err := f.c.follow(f.ctx, channel, topics, func(e *event.Event) {
+		member, err := f.c.follow(f.ctx, channel, topics, func(_ context.Context, e *event.Event) error {
 			if id, ok := event.PollID(e.Name); ok {
 				f.markStale(channel, id)
 			}
+			return nil
 		})
 		if err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/event"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/match"
 )
 
 // pollBody is the data of the answer to get, and of pushes. Every member is always there but
@@ -73,11 +74,28 @@ func addConfig(to map[string]any, from *gameData, now time.Time) error {
 }
 
 func (c *connection) createPoll(r *gameRequest) (any, error) {
-	id, config, err := r.data.newPoll(c.server.options.Now())
+	now := c.server.options.Now()
+	id, config, err := r.data.newPoll(now)
 	if err != nil {
 		return nil, err
 	}
-	return done{true}, c.configure(id, config, true)
+	c.polls.Lock()
+	defer c.polls.Unlock()
+	if err := c.configure(id, config); err != nil {
+		return nil, err
+	}
+	if c.followsPoll(id) {
+		c.polls.know(id, statusOf(config, now), c.polls.known[id].numbers)
+	}
+	return done{true}, nil
+}
+
+// statusOf returns the status that a configuration has when the game's request arrives. What
+// the clock changes from then on causes a push, even before the request is answered.
+func statusOf(config map[string]any, now time.Time) string {
+	starts, _ := config["startsAt"].(int64)
+	ends, _ := config["endsAt"].(int64)
+	return matchStatus(match.Poll{Starts: starts, Ends: ends}, now)
 }
 
 // newPoll returns the poll that a request to create one describes.
@@ -95,19 +113,9 @@ func (d *gameData) newPoll(now time.Time) (id string, config map[string]any, err
 	return id, config, d.err
 }
 
-// configure stores a configuration. What it changes at once causes no push to this connection
-// where quiet.
-func (c *connection) configure(id string, config map[string]any, quiet bool) error {
-	c.polls.Lock()
-	defer c.polls.Unlock()
+func (c *connection) configure(id string, config map[string]any) error {
 	_, err := c.call(c.ctx, http.MethodPost, "/vote_config", map[string]any{"id": id, "config": config})
-	if err != nil || !quiet {
-		return err
-	}
-	if body, found, err := c.readPoll(c.ctx, id); err == nil && found {
-		c.polls.known[id] = knowledgeOf(body)
-	}
-	return nil
+	return err
 }
 
 func (c *connection) reconfigurePoll(r *gameRequest) (any, error) {
@@ -127,7 +135,7 @@ func (c *connection) reconfigurePoll(r *gameRequest) (any, error) {
 		return nil, err
 	}
 	maps.Copy(config, changes)
-	return done{true}, c.configure(id, config, false)
+	return done{true}, c.configure(id, config)
 }
 
 // readConfig returns the configuration of a poll, empty for one that has only votes.
@@ -231,14 +239,33 @@ func (c *connection) deletePoll(r *gameRequest) (any, error) {
 	return done{true}, err
 }
 
-// pollMemory holds what the client knows of polls, so that no push repeats another.
+// maxKnownPolls limits the polls that a connection knows; the rest is read again.
+const maxKnownPolls = 10_000
+
+// pollMemory holds what the client knows of the polls it follows, so that no push repeats
+// another.
 type pollMemory struct {
 	sync.Mutex
 	known map[string]pollKnowledge
 }
 
+// pollKnowledge is a status and the numbers of a push, "" before the first one.
 type pollKnowledge struct {
 	status, numbers string
+}
+
+// know notes what the client knows of a poll. m is locked.
+func (m *pollMemory) know(id, status, numbers string) {
+	if len(m.known) >= maxKnownPolls {
+		clear(m.known)
+	}
+	m.known[id] = pollKnowledge{status, numbers}
+}
+
+// followsPoll reports whether the client has subscribed to a poll. Only the goroutine that
+// reads may call it.
+func (c *connection) followsPoll(id string) bool {
+	return c.subscriptions[topicKey{"poll", id}] != nil || c.subscriptions[topicKey{"poll", "*"}] != nil
 }
 
 func knowledgeOf(b pollBody) pollKnowledge {
@@ -269,7 +296,8 @@ func (c *connection) subscribePoll(r *gameRequest) (any, error) {
 			return nil, err
 		}
 		if found {
-			c.polls.known[id] = knowledgeOf(body)
+			known := knowledgeOf(body)
+			c.polls.know(id, known.status, known.numbers)
 		}
 	}
 	return done{true}, nil
@@ -290,7 +318,7 @@ func (c *connection) noteAllPolls() error {
 	}
 	for _, poll := range list.Polls {
 		if _, known := c.polls.known[poll.ID]; !known {
-			c.polls.known[poll.ID] = pollKnowledge{status: poll.Status}
+			c.polls.know(poll.ID, poll.Status, "")
 		}
 	}
 	return nil
@@ -302,60 +330,60 @@ func (c *connection) unsubscribePoll(r *gameRequest) (any, error) {
 		return nil, r.data.err
 	}
 	c.unsubscribe(topicKey{"poll", id})
-	if id != "*" && c.subscriptions[topicKey{"poll", "*"}] == nil {
-		c.polls.Lock()
-		delete(c.polls.known, id)
-		c.polls.Unlock()
-	}
+	c.forgetPolls()
 	return done{true}, nil
 }
 
-// maxKnownPolls limits the polls that a connection knows; the rest is read again.
-const maxKnownPolls = 10_000
+// forgetPolls forgets the polls that the client does not follow.
+func (c *connection) forgetPolls() {
+	c.polls.Lock()
+	defer c.polls.Unlock()
+	maps.DeleteFunc(c.polls.known, func(id string, _ pollKnowledge) bool { return !c.followsPoll(id) })
+}
 
 // pushPoll pushes a poll if the event about it means that the client should know.
-func (c *connection) pushPoll(e *event.Event) {
+func (c *connection) pushPoll(ctx context.Context, e *event.Event) error {
 	id, ok := event.PollID(e.Name)
 	if !ok {
-		return
+		return nil
 	}
 	c.polls.Lock()
 	defer c.polls.Unlock()
-	body, found, err := c.readPoll(c.ctx, id)
+	body, found, err := c.readPoll(ctx, id)
 	if err != nil {
-		return // the next event, or the end of the connection, follows
+		return err
 	}
-	before, known := c.polls.known[id]
 	if !found {
 		delete(c.polls.known, id)
-		return
+		return nil
+	}
+	before, known := c.polls.known[id]
+	if !known {
+		before.status = announcedStatus(e)
 	}
 	after := knowledgeOf(body)
-	votes := strings.HasPrefix(e.Name, "vote_update:")
-	if !shouldPush(before, after, known, votes) {
-		if before.status != after.status || before.numbers == "" {
-			c.polls.known[id] = after
-		}
-		return
+	if shouldPush(before, after, strings.HasPrefix(e.Name, "vote_update:")) {
+		c.polls.know(id, after.status, after.numbers)
+		c.push("poll", body)
+	} else {
+		c.polls.know(id, after.status, before.numbers) // votes that have come meanwhile have an event of their own
 	}
-	if len(c.polls.known) >= maxKnownPolls {
-		clear(c.polls.known)
-	}
-	c.polls.known[id] = after
-	c.push("poll", body)
+	return nil
+}
+
+// announcedStatus returns the status of the poll in an event about it, "" if it has none. The
+// poll may have another one already.
+func announcedStatus(e *event.Event) string {
+	var announced struct{ Status string }
+	_ = json.Unmarshal(e.Data, &announced) // events are JSON
+	return announced.Status
 }
 
 // shouldPush reports whether a push follows an event about a poll, which says that the votes
 // have changed or that something else has.
-func shouldPush(before, after pollKnowledge, known, votes bool) bool {
+func shouldPush(before, after pollKnowledge, votes bool) bool {
 	if before.status == after.status {
 		return after.status != "expired" && votes && before.numbers != after.numbers
 	}
-	switch after.status {
-	case "expired":
-		return known
-	case "active":
-		return known || votes
-	}
-	return false
+	return before.status != "" && after.status != "pending"
 }

@@ -1,6 +1,7 @@
 package gamelink
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/acclaim-dev/acclaim/services/internal/event"
@@ -26,11 +27,12 @@ func (c *connection) subscribePurchases(r *gameRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return done{true}, c.subscribe(topicKey{"purchase", sku}, []string{httpapi.PurchaseMessage}, func(e *event.Event) {
+	return done{true}, c.subscribe(topicKey{"purchase", sku}, []string{httpapi.PurchaseMessage}, func(_ context.Context, e *event.Event) error {
 		var t purchase.Transaction
 		if e.Name == httpapi.PurchaseMessage && json.Unmarshal(e.Data, &t) == nil && (sku == "*" || t.SKU == sku) {
 			c.push("twitchPurchaseBits", t)
 		}
+		return nil
 	})
 }
 

@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/coder/websocket"
 
 	"github.com/acclaim-dev/acclaim/services/internal/event"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/live"
 	"github.com/acclaim-dev/acclaim/services/pairing"
@@ -20,19 +23,24 @@ type topicKey struct{ target, id string }
 // feed turns events into pushes until it is closed.
 type feed interface{ close() }
 
+// eventHandler does what follows from an event. Where it fails, it is called again.
+type eventHandler func(context.Context, *event.Event) error
+
 // subscription is a subscriber of the broker whose events a goroutine turns into pushes.
 type subscription struct {
 	subscriber *live.Subscriber
+	cancel     context.CancelFunc
 	ended      chan struct{}
 }
 
 func (s *subscription) close() {
+	s.cancel()
 	s.subscriber.Close()
 	<-s.ended
 }
 
-// subscribe has handle called with each event of topics. A repeated one changes nothing.
-func (c *connection) subscribe(name topicKey, topics []string, handle func(*event.Event)) error {
+// subscribe has each event of topics handled. A repeated one changes nothing.
+func (c *connection) subscribe(name topicKey, topics []string, handle eventHandler) error {
 	return c.addFeed(name, func() (feed, error) { return c.follow(c.ctx, c.identity.channel, topics, handle) })
 }
 
@@ -51,7 +59,7 @@ func (c *connection) addFeed(name topicKey, open func() (feed, error)) error {
 	return err
 }
 
-func (c *connection) follow(ctx context.Context, channel string, topics []string, handle func(*event.Event)) (*subscription, error) {
+func (c *connection) follow(ctx context.Context, channel string, topics []string, handle eventHandler) (*subscription, error) {
 	subscriber, err := c.server.options.Live.Subscribe(ctx, live.Subscription{
 		Environment: string(c.server.options.Environment), Extension: c.extension.ClientID, Channel: channel,
 		Staff: true, Games: true, Topics: topics,
@@ -59,13 +67,15 @@ func (c *connection) follow(ctx context.Context, channel string, topics []string
 	if err != nil {
 		return nil, err
 	}
-	s := &subscription{subscriber, make(chan struct{})}
+	ctx, cancel := context.WithCancel(ctx)
+	s := &subscription{subscriber, cancel, make(chan struct{})}
 	go func() {
 		defer close(s.ended)
+		defer cancel()
 		for {
 			select {
 			case e := <-subscriber.Events():
-				handle(e)
+				c.handleEvent(ctx, e, handle)
 			case <-subscriber.Done():
 				switch {
 				case errors.Is(subscriber.Err(), live.ErrSlow):
@@ -80,6 +90,23 @@ func (c *connection) follow(ctx context.Context, channel string, topics []string
 	return s, nil
 }
 
+// maxTries limits how often an event is handled that fails to be, to about 10 seconds.
+const maxTries = 10
+
+// handleEvent handles an event, again where that fails. Where it fails too often, the
+// connection ends, as no later event may repeat what this one says: a client that connects
+// again reads everything.
+func (c *connection) handleEvent(ctx context.Context, e *event.Event, handle eventHandler) {
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval, pauses.MaxInterval, pauses.Multiplier = 50*time.Millisecond, 2*time.Second, 2
+	try := func() (struct{}, error) { return struct{}{}, handle(ctx, e) }
+	_, err := backoff.Retry(ctx, try, backoff.WithBackOff(pauses), backoff.WithMaxTries(maxTries), backoff.WithMaxElapsedTime(0))
+	if err != nil && ctx.Err() == nil {
+		c.server.options.Logger.Warn("a game was cut off", "extension", c.extension.ClientID, "event", e.Name, "error", err)
+		go c.end(websocket.StatusTryAgainLater, "an update cannot be read") // it waits for the client
+	}
+}
+
 func (c *connection) unsubscribe(name topicKey) {
 	if s := c.subscriptions[name]; s != nil {
 		delete(c.subscriptions, name)
@@ -91,6 +118,7 @@ func (c *connection) closeSubscriptions() {
 	for name := range c.subscriptions {
 		c.unsubscribe(name)
 	}
+	c.forgetPolls()
 }
 
 // watchPairing closes the connection when its pairing ends.
@@ -100,17 +128,20 @@ func (c *connection) watchPairing() error {
 	}
 	i := c.identity
 	channel := pairing.Channel{Owner: c.owner(), ID: i.channel}
-	check := func(*event.Event) {
-		if _, err := c.server.options.Pairing.Resolve(c.ctx, channel, i.family); err != nil && c.ctx.Err() == nil {
+	check := func(ctx context.Context, _ *event.Event) error {
+		_, err := c.server.options.Pairing.Resolve(ctx, channel, i.family)
+		if fault.KindOf(err) == fault.Unauthenticated {
 			go c.end(closedRevoked, "the pairing has ended") // it waits for the client
+			return nil
 		}
+		return err
 	}
 	s, err := c.follow(c.ctx, i.channel, []string{event.PairingUpdate}, check)
-	if err == nil {
-		c.watch = s
-		check(nil)
+	if err != nil {
+		return err
 	}
-	return err
+	c.watch = s
+	return check(c.ctx, nil)
 }
 
 func (c *connection) unwatch() {
@@ -130,10 +161,11 @@ func (c *connection) subscribeDatastream(r *gameRequest) (any, error) {
 	if r.data.text("topic_id"); r.data.err != nil {
 		return nil, r.data.err
 	}
-	return done{true}, c.subscribe(topicKey{"datastream", ""}, []string{httpapi.DatastreamMessage}, func(e *event.Event) {
+	return done{true}, c.subscribe(topicKey{"datastream", ""}, []string{httpapi.DatastreamMessage}, func(_ context.Context, e *event.Event) error {
 		if e.Name == httpapi.DatastreamMessage {
 			c.push("datastream", map[string]any{"events": []datastreamEvent{{e.Data, c.server.options.Now().Unix()}}})
 		}
+		return nil
 	})
 }
 

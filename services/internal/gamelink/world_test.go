@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
 	"github.com/acclaim-dev/acclaim/services/internal/event"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/gamelink"
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/live"
@@ -51,6 +53,52 @@ type world struct {
 	url    string       // of GameLink
 	client *http.Client // that connects games; nil: the default one
 	tenant *tenant.Extension
+	// For the requests that games cause.
+	calls  atomic.Pointer[interceptor]
+	outage *outage // of the pairings
+}
+
+// interceptor serves a request in place of the API.
+type interceptor func(api http.Handler, w http.ResponseWriter, r *http.Request)
+
+func (w *world) intercept(i interceptor) { w.calls.Store(&i) }
+
+func (w *world) serveGame(rw http.ResponseWriter, r *http.Request) {
+	if i := w.calls.Load(); i != nil {
+		(*i)(w.api, rw, r)
+		return
+	}
+	w.api.ServeHTTP(rw, r)
+}
+
+// outage is a store of documents whose reads fail a while.
+type outage struct {
+	document.Store
+	mu   sync.Mutex
+	left int           // reads that will fail
+	over chan struct{} // closed by the first that does not
+}
+
+// begin has so many reads fail, and returns a channel that the one after them closes.
+func (o *outage) begin(reads int) (over <-chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.left, o.over = reads, make(chan struct{})
+	return o.over
+}
+
+func (o *outage) Get(ctx context.Context, keys ...string) ([]document.Document, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.left > 0:
+		o.left--
+		return nil, fault.New(fault.Unavailable, "there is no primary")
+	case o.over != nil:
+		close(o.over)
+		o.over = nil
+	}
+	return o.Store.Get(ctx, keys...)
 }
 
 type discard struct{}
@@ -68,34 +116,38 @@ func newWorld(t *testing.T) *world {
 	options := stream.Options{Exclusive: true, Applied: notifier.Notify}
 	votes, messages := voting.NewService(store, clock, options), message.NewService(store, clock, options)
 	documents := document.NewService(store, clock, document.Options{Changed: options.Applied})
+	down := &outage{Store: store}
+	records := document.NewService(down, clock, document.Options{Changed: options.Applied})
 	hub := live.New(live.Options{
 		Reader:   event.NewReader(event.Stores{Polls: votes, Documents: documents, Messages: messages}),
 		Notifier: notifier, Streams: store.Streams,
 	})
 	pairings, purchases := pairing.NewService(documents), purchase.NewService(documents)
 	logger := slog.New(slog.DiscardHandler)
-	api := httpapi.NewHandler(httpapi.Mount{Prefixes: []string{"/v1"}, API: httpapi.New(httpapi.Config{
+	w := &world{T: t, outage: down}
+	w.api = httpapi.NewHandler(httpapi.Mount{Prefixes: []string{"/v1"}, API: httpapi.New(httpapi.Config{
 		Environment: tenant.Production, Registry: load, Now: time.Now, Logger: logger, Metrics: discard{},
 		Voting: votes, PollLister: store.StreamsAfter, State: state.NewService(documents), Live: hub, Messages: messages,
 		Pairing: pairings, Purchases: purchases,
 	})})
-	games := gamelink.New(gamelink.Options{
-		Environment: tenant.Production, Registry: load, Now: time.Now, Logger: logger, API: api, Base: "/v1",
-		Live: hub, Pairing: pairings, Purchases: purchases, Matches: match.NewService(documents),
+	w.games = gamelink.New(gamelink.Options{
+		Environment: tenant.Production, Registry: load, Now: time.Now, Logger: logger, API: http.HandlerFunc(w.serveGame), Base: "/v1",
+		Live: hub, Pairing: pairing.NewService(records), Purchases: purchases, Matches: match.NewService(documents),
 		Client: func(*http.Request) (netip.Prefix, bool) { return netip.MustParsePrefix("192.0.2.1/32"), true },
 	})
-	server := httptest.NewServer(gamelink.NewHandler(map[tenant.Environment]*gamelink.Server{tenant.Production: games}))
+	server := httptest.NewServer(gamelink.NewHandler(map[tenant.Environment]*gamelink.Server{tenant.Production: w.games}))
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
-		for _, closing := range []interface{ Close(context.Context) error }{games, hub, votes, messages, documents} {
+		for _, closing := range []interface{ Close(context.Context) error }{w.games, hub, votes, messages, documents, records} {
 			if err := closing.Close(ctx); err != nil {
 				t.Error(err)
 			}
 		}
 		server.Close()
 	})
-	extension, _ := registry.ByClientID("ext")
-	return &world{T: t, api: api, games: games, url: "ws" + strings.TrimPrefix(server.URL, "http"), tenant: extension}
+	w.tenant, _ = registry.ByClientID("ext")
+	w.url = "ws" + strings.TrimPrefix(server.URL, "http")
+	return w
 }
 
 // token returns a credential of a role in channel 77.
