@@ -88,6 +88,9 @@ func Open(ctx context.Context, config Config) (*Process, error) {
 		p.retention = admin.NewRetentionWorker(p.services.store, p.services.domains, directory.Registry, p.services.clock, p.logger)
 		registerRetention(p.metrics, p.retention.Stats)
 	}
+	if sinks := p.services.sinks; sinks != nil {
+		sinks.Start(ctx, directory.Registry)
+	}
 	p.games = p.openGames()
 	p.public.setHandler(p.closeWhileDraining(p.publicHandler()))
 	if p.gameListener != nil {
@@ -192,7 +195,7 @@ func (p *Process) Run(ctx context.Context) error {
 		group.Go(func() error { p.retention.Run(working); return nil })
 	}
 	if sinks := p.services.sinks; sinks != nil {
-		group.Go(func() error { sinks.Run(working, p.directory.Registry); return nil })
+		group.Go(func() error { sinks.Run(working); return nil })
 	}
 
 	var err error

@@ -165,7 +165,7 @@ func (w *simulatedWorld) boot(slot int, offset time.Duration) *simulatedProcess 
 			return
 		}
 		p.Process = process
-		w.ended.Go(func() { process.services.sinks.Run(p.ctx, process.Registry) })
+		w.ended.Go(func() { process.services.sinks.Run(p.ctx) })
 	})
 	return p
 }

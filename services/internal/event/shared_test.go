@@ -79,7 +79,8 @@ func TestOneReadForEachChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		go sinks.Run(ctx, func() *tenant.Registry { return parsed })
+		sinks.Start(ctx, func() *tenant.Registry { return parsed })
+		go sinks.Run(ctx)
 		subscriber, err := broker.Subscribe(t.Context(), live.Subscription{Environment: "production", Extension: "ext", Channel: "1"})
 		if err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ type Manager struct {
 	options  Options
 	tuning   tuning
 	client   *http.Client
-	registry func() *tenant.Registry // set by Run
+	registry func() *tenant.Registry // set by Start
 
 	// stopping ends waiting and every request that has not begun, abandoned the others.
 	stopping   context.Context
@@ -42,7 +42,7 @@ type workerName struct {
 	webhook         bool
 }
 
-// New returns a manager, which does nothing before Run.
+// New returns a manager, which does nothing before Start.
 func New(options Options) *Manager {
 	t := defaultTuning(options.Alone, options.AllowPrivate)
 	if options.Transport != nil {
@@ -71,28 +71,48 @@ func newTuned(options Options, t tuning) *Manager {
 // pointer.
 const reconcileEvery = time.Second
 
-// Run follows the registry until ctx is done. It is called once.
-func (m *Manager) Run(ctx context.Context, registry func() *tenant.Registry) {
+// startWithin limits how long Start waits. To initialize a sink in a store of many sources
+// takes longer, and a database that fails should not keep a process from serving.
+const startWithin = 10 * time.Second
+
+// Start starts the workers of the sinks that the registry declares, and waits until they are
+// initialized, for up to 10 seconds: a sink delivers what is written from then on. It is
+// called once.
+func (m *Manager) Start(ctx context.Context, registry func() *tenant.Registry) {
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
 	m.registry = registry
+	for _, w := range m.reconcileWorkers() {
+		select {
+		case <-w.begun:
+		case <-ctx.Done():
+			w.logger.Warn("a sink is not initialized yet: what is written until then is not delivered to it")
+		}
+	}
+}
+
+// Run follows the registry until ctx is done. It is called once, after Start.
+func (m *Manager) Run(ctx context.Context) {
 	ticker := time.NewTicker(reconcileEvery)
 	defer ticker.Stop()
 	for {
-		m.reconcileWorkers()
 		select {
 		case <-ticker.C:
+			m.reconcileWorkers()
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// reconcileWorkers starts and stops workers as the registry declares sinks.
-func (m *Manager) reconcileWorkers() {
+// reconcileWorkers starts and stops workers as the registry declares sinks, and returns those
+// that it has started.
+func (m *Manager) reconcileWorkers() (started []*sinkWorker) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	registry := m.registry()
 	if m.closed || registry == m.reconciled {
-		return
+		return nil
 	}
 	m.reconciled = registry
 	workers, byOwner := map[workerName]*sinkWorker{}, map[sinkOwner][]*sinkWorker{}
@@ -103,6 +123,7 @@ func (m *Manager) reconcileWorkers() {
 				w := m.workers[name]
 				if w == nil {
 					w = m.startWorker(name)
+					started = append(started, w)
 				}
 				workers[name] = w
 				of := sinkOwner{string(environment), extension.ClientID}
@@ -116,6 +137,7 @@ func (m *Manager) reconcileWorkers() {
 		}
 	}
 	m.workers, m.byOwner = workers, byOwner
+	return started
 }
 
 // notifyWorkers is an [event.HintReceiver].

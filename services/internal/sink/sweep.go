@@ -176,6 +176,7 @@ func (w *sinkWorker) initializeOnce() (done bool, err error) {
 	w.mu.Lock()
 	w.initialized = true
 	w.mu.Unlock()
+	close(w.begun)
 	return true, nil
 }
 

@@ -17,7 +17,8 @@ import (
 )
 
 // Where it takes long to look for what was not hinted at, that is done less often,
-// so that the store is asked for no more than a tenth of the time.
+// so that the store is asked for no more than a tenth of the time. The start does not wait
+// for such a store.
 func TestLongSweepsAreFew(t *testing.T) {
 	in(t, func(t *testing.T) {
 		store, clock := storetest.NewMemory(), stream.SystemClock()
@@ -40,8 +41,13 @@ func TestLongSweepsAreFew(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		go sinks.Run(ctx, func() *tenant.Registry { return registry })
-		<-time.After(10*time.Minute + 700*time.Millisecond) // no listing begins just now
+		began := time.Now()
+		sinks.Start(ctx, func() *tenant.Registry { return registry })
+		if took := time.Since(began); took != startWithin {
+			t.Errorf("the start took %v", took)
+		}
+		go sinks.Run(ctx)
+		<-time.After(10*time.Minute + 700*time.Millisecond - startWithin) // no listing begins just now
 		before := listings.Load()
 		<-time.After(1000 * time.Second)
 		if n := listings.Load() - before; n < 18 || n > 20 {

@@ -292,6 +292,19 @@ func TestNewSinkBeginsWithWhatChanges(t *testing.T) {
 	})
 }
 
+// A process serves once its sinks are initialized, so that the first events reach them.
+func TestSinkIsInitializedBeforeTheProcessServes(t *testing.T) {
+	in(t, func(t *testing.T) {
+		to := &system{t: t}
+		tuned := defaultTuning(true, false)
+		tuned.transport = to
+		p := boot(t, storetest.NewMemory(), webhooks, true, tuned)
+		p.publish("", "goal", "1")
+		pass(time.Second)
+		to.want("goal 1")
+	})
+}
+
 // Of two processes one delivers, whichever writes; when it is killed, the other one
 // goes on.
 func TestTwoProcesses(t *testing.T) {

@@ -24,6 +24,7 @@ type sinkWorker struct {
 	ctx        context.Context // ends waiting
 	stop       context.CancelFunc
 	logger     *slog.Logger
+	begun      chan struct{} // closed when the sink is initialized
 
 	mu          sync.Mutex
 	initialized bool // positions record what the sink knows
@@ -48,7 +49,7 @@ func (m *Manager) startWorker(name workerName) *sinkWorker {
 		positions: positionStore{m.options.Store, key.Name{
 			Kind: Kind, Environment: string(name.environment), Extension: name.extension, Sink: name.sink, Transport: transport,
 		}},
-		owner:  rand.Text(),
+		owner: rand.Text(), begun: make(chan struct{}),
 		logger: m.options.Logger.With("extension", name.extension, "environment", string(name.environment), "sink", name.sink),
 		queues: map[string]*deliveryQueue{}, pool: queuePool{fresh: newEntryQueue()}, polls: map[string]sourceClass{}, delivered: map[string]uint64{}, transitions: map[string]int64{}, concealed: newConcealedPolls(),
 	}

@@ -278,7 +278,8 @@ func boot(t *testing.T, shared *storetest.Memory, registry string, alone bool, t
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	go p.sinks.Run(ctx, func() *tenant.Registry { return parsed })
+	p.sinks.Start(ctx, func() *tenant.Registry { return parsed })
+	go p.sinks.Run(ctx)
 	p.kill = sync.OnceFunc(func() {
 		store.dead.Store(true)
 		cancel()
