@@ -65,7 +65,17 @@ var _ = Describe("Acclaim, upgraded", Ordered, ContinueOnFailure, func() {
 	w.frugal, w.installed = true, previousRelease()
 	installation(w)
 	declaration(w)
-	upgrades(w, autoscaling)
+	upgrades(w)
+	w.reportAll()
+})
+
+// This one follows its load.
+var _ = Describe("Acclaim, autoscaled", Ordered, ContinueOnFailure, Label("autoscaler"), func() {
+	w := newWorld()
+	w.frugal = true
+	installation(w)
+	declaration(w)
+	autoscaling(w)
 	w.reportAll()
 })
 
