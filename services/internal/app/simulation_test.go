@@ -23,7 +23,8 @@ import (
 // Random faults happen one or two at a time. The checks are those of [simulatedClients],
 // and bounds: an operation answers within answerBound, a read within readBound, faults or
 // not; and recoveryBound after the last fault was healed every operation succeeds within
-// calmBound, through each process, and the processes agree on one owner of each poll.
+// calmBound, through each process, and the processes agree on one owner of each poll. Where
+// a process has ended, that is so once the database has ended what it may have left open.
 //
 // ACCLAIM_SIM_WORLDS sets how many worlds are tried; one takes about a second, and six
 // with the race detector. ACCLAIM_SIM_SEED tries one alone, with its log under -v.

@@ -38,6 +38,8 @@ type simulatedWorld struct {
 
 	// lateReads is set while a read may miss what was acknowledged before it.
 	lateReads bool
+	// openUntil bounds the transactions that processes which have ended may have left open.
+	openUntil time.Time
 
 	mu    sync.Mutex
 	slots []*simulatedProcess
@@ -174,6 +176,7 @@ func (w *simulatedWorld) boot(slot int, offset time.Duration) *simulatedProcess 
 // nothing that it does has an effect.
 func (w *simulatedWorld) kill(slot int, vanish bool) *simulatedProcess {
 	p := w.process(slot)
+	w.openUntil = time.Now().Add(mongotest.TransactionLifetime)
 	if vanish {
 		p.host.Vanish()
 	} else {
@@ -193,6 +196,7 @@ func (w *simulatedWorld) kill(slot int, vanish bool) *simulatedProcess {
 // one may have the store.
 func (w *simulatedWorld) replace(slot int) {
 	old := w.process(slot)
+	w.openUntil = time.Now().Add(mongotest.TransactionLifetime)
 	if w.disk != nil {
 		w.drain(old)
 		w.put(slot, w.boot(slot, w.drawOffset()))
@@ -235,6 +239,9 @@ func (w *simulatedWorld) run() {
 	w.note("all faults are healed")
 	w.wait(recoveryBound)
 	w.clients.stop()
+	if w.database != nil {
+		w.wait(time.Until(w.openUntil))
+	}
 	w.lateReads = false // all is committed
 	w.checkRecovered()
 	w.clients.check()

@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
 // markOf returns the mark of several writes, the same for each attempt at them.
@@ -25,28 +26,13 @@ func markOf(writes []document.Write) (own putMark) {
 	return own
 }
 
-// transact makes several writes in one transaction.
+// putInTransaction makes several writes in one transaction.
 func (s *Store) putInTransaction(ctx context.Context, writes []document.Write) error {
 	own := markOf(writes)
-	session, err := s.client.StartSession()
-	if err != nil {
-		return unavailableError(err)
+	err := s.runTransaction(ctx, writes, own)
+	if isWriteConflict(err) {
+		return fault.Wrap(fault.Unavailable, err, "the documents are being changed")
 	}
-	defer session.EndSession(context.WithoutCancel(ctx))
-	_, err = session.WithTransaction(ctx, func(ctx context.Context) (any, error) {
-		for _, w := range writes {
-			switch newest, err := s.versionOf(ctx, w.Key); {
-			case err != nil:
-				return nil, err
-			case newest != w.Expect:
-				return nil, document.ErrConflict
-			}
-			if err := s.tryInsert(ctx, w, own); err != nil {
-				return nil, err
-			}
-		}
-		return nil, nil
-	})
 	if errors.Is(err, document.ErrConflict) {
 		// The driver may have started again after a commit whose answer was lost.
 		now, failure := s.readProgress(ctx, writes, own)
@@ -61,6 +47,34 @@ func (s *Store) putInTransaction(ctx context.Context, writes []document.Write) e
 		return err
 	}
 	return s.confirmAll(ctx, writes)
+}
+
+// runTransaction runs the transaction, and again where another one was in its way.
+func (s *Store) runTransaction(ctx context.Context, writes []document.Write, own putMark) error {
+	session, err := s.client.StartSession()
+	if err != nil {
+		return unavailableError(err)
+	}
+	_, err = session.WithTransaction(ctx, func(ctx context.Context) (any, error) {
+		for _, w := range writes {
+			switch newest, err := s.versionOf(ctx, w.Key); {
+			case err != nil:
+				return nil, err
+			case newest != w.Expect:
+				return nil, document.ErrConflict
+			}
+			if err := s.tryInsert(ctx, w, own); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	})
+	if err == nil || errors.Is(err, document.ErrConflict) || isWriteConflict(err) {
+		session.EndSession(context.WithoutCancel(ctx))
+	} else {
+		s.abandoned.end(session)
+	}
+	return err
 }
 
 // confirmAll is confirm for several writes. If one of them came too late, the

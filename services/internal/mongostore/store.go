@@ -74,6 +74,8 @@ type Store struct {
 	pruning pruner
 	appends *insertQueue
 	barrier *readBarrier
+
+	abandoned *abandonedSessions
 }
 
 // Open connects to the database in the URI and creates its indexes. Any number of
@@ -143,6 +145,7 @@ func connect(uri, database string, dial DialFunc) (*Store, error) {
 	}
 	s.appends = newInsertQueue(*o.ServerSelectionTimeout, s.insertChunks)
 	s.barrier = newReadBarrier(s.readLinearizable)
+	s.abandoned = newAbandonedSessions(s.killSession)
 	return s, nil
 }
 
@@ -251,5 +254,6 @@ func (s *Store) Close(ctx context.Context) error {
 	s.pruning.close()
 	s.appends.close()
 	s.barrier.close()
+	s.abandoned.close()
 	return s.client.Disconnect(ctx)
 }

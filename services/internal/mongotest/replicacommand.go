@@ -99,6 +99,7 @@ func (c *replicaCommand) execute() bson.D {
 	defer s.mu.Unlock()
 	s.stats.Commands[c.name]++
 	s.wake()
+	c.member.expireTransactions()
 	switch c.name {
 	case "ping", "endSessions", "killCursors", "buildInfo":
 		return bson.D{{Key: "ok", Value: 1}}
@@ -108,7 +109,7 @@ func (c *replicaCommand) execute() bson.D {
 		return c.readDocuments()
 	case "getMore":
 		return c.nextEvents()
-	case "commitTransaction", "abortTransaction":
+	case "commitTransaction", "abortTransaction", "killSessions":
 		return c.endTransaction()
 	case "explain":
 		if c.routed {

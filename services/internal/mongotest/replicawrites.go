@@ -2,6 +2,7 @@ package mongotest
 
 import (
 	"maps"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -9,8 +10,28 @@ import (
 // openTransaction keeps the writes of a transaction aside. It locks their ids.
 type openTransaction struct {
 	number int64
+	began  time.Time
 	writes []replicaWrite
 	ids    map[string]bool // of the writes, with their collections
+}
+
+// TransactionLifetime is the time after which a member ends a transaction by itself
+// (transactionLifetimeLimitSeconds by default). Until then a client that is gone keeps its
+// locks.
+const TransactionLifetime = time.Minute
+
+// expireTransactions ends the transactions that are open for too long.
+func (m *replicaMember) expireTransactions() {
+	maps.DeleteFunc(m.transactions, func(_ string, open *openTransaction) bool { return time.Since(open.began) > TransactionLifetime })
+}
+
+// killSessions ends the transactions of sessions (manual, killSessions).
+func (c *replicaCommand) killSessions() bson.D {
+	sessions, _ := c.body.Lookup(c.name).Array().Values()
+	for _, session := range sessions {
+		delete(c.member.transactions, string(session.Value))
+	}
+	return bson.D{{Key: "ok", Value: 1}}
 }
 
 // write executes a write against the local state of a primary.
@@ -169,7 +190,7 @@ const indexesOf = "/indexes"
 func (c *replicaCommand) joinTransaction() bson.D {
 	open := c.member.transactions[c.session]
 	if c.starts {
-		c.member.transactions[c.session] = &openTransaction{number: c.number, ids: map[string]bool{}}
+		c.member.transactions[c.session] = &openTransaction{number: c.number, began: time.Now(), ids: map[string]bool{}}
 		return nil
 	}
 	if open == nil || open.number != c.number {
@@ -211,9 +232,12 @@ func (c *replicaCommand) lock(writes []replicaWrite) bson.D {
 	return nil
 }
 
-// endTransaction commits a transaction, as one entry, or aborts it. A repeated commit is
-// answered by the record of the session, which is replicated with the log.
+// endTransaction commits a transaction, as one entry, aborts it or kills its session. A
+// repeated commit is answered by the record of the session, which is replicated with the log.
 func (c *replicaCommand) endTransaction() bson.D {
+	if c.name == "killSessions" {
+		return c.killSessions()
+	}
 	m := c.member
 	if !m.primary {
 		return c.failure(codeNotWritablePrimary, "not primary")

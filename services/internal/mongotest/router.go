@@ -161,7 +161,7 @@ func (c *replicaCommand) targetShards() (shards []*ReplicaSet, refusal bson.D) {
 	switch {
 	case c.endsTransaction():
 		return c.joinedShards(), nil
-	case c.name == "createIndexes":
+	case slices.Contains([]string{"createIndexes", "killSessions"}, c.name):
 		return all, nil
 	case !sharded || c.name == "listIndexes":
 		return all[:1], nil
