@@ -255,5 +255,10 @@ func (s *Store) Close(ctx context.Context) error {
 	s.appends.close()
 	s.barrier.close()
 	s.abandoned.close()
-	return s.client.Disconnect(ctx)
+	// With a deadline the driver spins while a connection is in use (2.9.3, pool.close), as
+	// one is that waits for the rest of an answer. All that uses them has ended.
+	disconnecting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	return s.client.Disconnect(disconnecting)
 }
