@@ -216,7 +216,7 @@ func worldDefects() []defectCase {
 			{streamFolder, "internalLimits.withDefaults", "15*time.Second", "15*time.Minute"},
 		}, appFolder, "TestSimulation"},
 		{"several documents are written outside their transaction", []codeEdit{
-			{mongoFolder, "Store.putInTransaction", "s.tryInsert(ctx, w, own)", "s.tryInsert(context.Background(), w, own)"},
+			{mongoFolder, "Store.runTransaction", "s.tryInsert(ctx, w, own)", "s.tryInsert(context.Background(), w, own)"},
 		}, appFolder, "TestSimulation"},
 		{"a duplicate key is believed where reads are late", []codeEdit{
 			{streamFolder, "streamLog.commitChunk", "err == nil && l.head.Seq >= chunk.Seq", "err == nil"},
