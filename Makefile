@@ -183,7 +183,7 @@ cluster-down: ## End it and remove what was its own
 E2E := ACCLAIM_E2E_IMAGE=acclaim:dev ACCLAIM_E2E_PREVIOUS_IMAGE=acclaim:previous ACCLAIM_E2E_PREVIOUS_CHART=$(CURDIR)/bin/acclaim-previous.tgz ACCLAIM_E2E_DATABASE_IMAGE=acclaim-mongod:dev ACCLAIM_E2E_KILL_IMAGE=acclaim-kill:dev ACCLAIM_E2E_CLOCK_IMAGE=acclaim-clock:dev
 E2E_IMAGES := $(addprefix bin/,acclaim-image.tar acclaim-previous-image.tar mongod-image.tar kill-image.tar clock-image.tar)
 # Releases are tested beside each other by processes of their own.
-E2E_RUN = $(CURDIR)/bin/ginkgo --procs=4 -v --timeout=40m $(if $(CI),--no-color) $(if $(LABELS),--label-filter='$(LABELS)') ./e2e.test
+E2E_RUN = $(CURDIR)/bin/ginkgo --procs=3 -v --timeout=40m $(if $(CI),--no-color) $(if $(LABELS),--label-filter='$(LABELS)') ./e2e.test
 LABELS ?= $(if $(filter 1,$(NODES)),!power)
 
 e2e: e2e-images ## Test the chart and the image in a cluster of NODES nodes on this machine, started if there is none; needs root

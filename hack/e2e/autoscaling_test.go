@@ -29,7 +29,7 @@ func autoscaled() object {
 
 // autoscaling needs a cluster that measures the CPU of pods.
 func autoscaling(w *world) {
-	It("follows the load by its autoscaler, without a failed request", func(ctx SpecContext) {
+	It("follows the load by its autoscaler, without a failed request", Label("autoscaler"), func(ctx SpecContext) {
 		l := w.start(ctx, "autoscaler")
 		defer l.stop()
 		values := w.values()

@@ -65,17 +65,7 @@ var _ = Describe("Acclaim, upgraded", Ordered, ContinueOnFailure, func() {
 	w.frugal, w.installed = true, previousRelease()
 	installation(w)
 	declaration(w)
-	upgrades(w)
-	w.reportAll()
-})
-
-// This one follows its load.
-var _ = Describe("Acclaim, autoscaled", Ordered, ContinueOnFailure, Label("autoscaler"), func() {
-	w := newWorld()
-	w.frugal = true
-	installation(w)
-	declaration(w)
-	autoscaling(w)
+	upgrades(w, autoscaling)
 	w.reportAll()
 })
 

@@ -16,9 +16,10 @@ func previousRelease() version {
 }
 
 // upgrades bring the release of the version before to this version, give it a Poll of its
-// own, and take both back. With an operator that gives pods no time to drain (drainDelay 0)
-// 5 of 4862 requests failed here.
-func upgrades(w *world) {
+// own, and take both back in the end. Other specs run in between. With
+// an operator that gives pods no time to drain (drainDelay 0) 5 of 4862 requests
+// failed here.
+func upgrades(w *world, between ...func(*world)) {
 	var l *load
 	It("upgrades from the version before without a failed request", func(ctx SpecContext) {
 		values := w.values()
@@ -35,6 +36,10 @@ func upgrades(w *world) {
 		l.expectNoFailure()
 		w.pollReady(ctx, "of-the-release")
 	}, SpecTimeout(10*time.Minute))
+
+	for _, specs := range between {
+		specs(w)
+	}
 
 	It("goes back to the version before without a failed request", func(ctx SpecContext) {
 		back := w.start(ctx, "back")
