@@ -159,14 +159,18 @@ func TestDivideResources(t *testing.T) {
 		perAddress          int
 		want                resourceLimits
 	}{
-		{0, 1 << 20, 0, resourceLimits{1 << 30, 32768, 1024, 29491, 65536, 64 << 20, 128 << 20, 85899345}},
-		{1 << 30, 3000, 0, resourceLimits{1 << 30, 2232, 279, 2008, 65536, 64 << 20, 128 << 20, 85899345}},
-		{16 << 30, 1 << 20, 50, resourceLimits{16 << 30, 524288, 50, 50_000, 1 << 20, 1 << 30, 2 << 30, 512 << 20}},
-		{minMemory, 100, 0, resourceLimits{minMemory, 50, 6, 45, 4096, 16 << 20, 8 << 20, 5368709}},
+		{0, 1 << 20, 0, resourceLimits{1 << 30, 32768, 0, 4096, 1024, 29491, 65536, 64 << 20, 128 << 20, 85899345}},
+		{1 << 30, 3000, 0, resourceLimits{1 << 30, 2232, 0, 279, 279, 2008, 65536, 64 << 20, 128 << 20, 85899345}},
+		{16 << 30, 1 << 20, 50, resourceLimits{16 << 30, 524288, 0, 65536, 50, 50_000, 1 << 20, 1 << 30, 2 << 30, 512 << 20}},
+		{minMemory, 100, 0, resourceLimits{minMemory, 50, 0, 6, 6, 45, 4096, 16 << 20, 8 << 20, 5368709}},
 	} {
 		if got := divideResources(test.memory, test.descriptors, test.perAddress); got != test.want {
 			t.Errorf("%d bytes and %d descriptors:\n%+v, want\n%+v", test.memory, test.descriptors, got, test.want)
 		}
+	}
+	shared := divideResources(1<<30, 3000, 0)
+	if shared.shareWithGames(); shared.connections != 1116 || shared.games != 1116 || shared.strangers != 279 {
+		t.Errorf("beside games: %+v", shared)
 	}
 	if got := countDescriptors(); got < 16 {
 		t.Errorf("%d descriptors", got)

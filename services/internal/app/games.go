@@ -43,10 +43,11 @@ func (p *Process) openGames() map[tenant.Environment]*gamelink.Server {
 	}
 	mounts := p.mounts(append(p.services.apis, p.services.hidden...))
 	api := httpapi.NewHandler(mounts...)
-	for _, m := range p.config.Mounts {
+	for i, m := range p.config.Mounts {
 		servers[m.Environment] = gamelink.New(gamelink.Options{
 			Environment: m.Environment, Registry: p.directory.Registry, Now: time.Now, Logger: p.logger,
 			API: api, Base: m.Path, Live: p.services.broker, Pairing: p.services.pairings, Purchases: p.services.purchases, Matches: p.services.matches,
+			Identify: mounts[i].API.Identify, Budgets: p.budgets, Strangers: int(p.limits.strangers),
 			Client: func(r *http.Request) (netip.Prefix, bool) { return p.config.TrustedProxies.ClientNetworkOf(r) },
 		})
 	}

@@ -178,7 +178,7 @@ func registerGames(m *telemetry.Metrics, servers map[tenant.Environment]*gamelin
 			s := server.Stats()
 			all.Connections, all.Strangers = all.Connections+s.Connections, all.Strangers+s.Strangers
 			all.Requests, all.Pushes = all.Requests+s.Requests, all.Pushes+s.Pushes
-			all.Slow, all.Refused = all.Slow+s.Slow, all.Refused+s.Refused
+			all.Slow, all.Refused, all.Displaced = all.Slow+s.Slow, all.Refused+s.Refused, all.Displaced+s.Displaced
 		}
 		return []telemetry.Sample{
 			telemetry.Gauge("connections", "Connected games.", all.Connections),
@@ -186,6 +186,7 @@ func registerGames(m *telemetry.Metrics, servers map[tenant.Environment]*gamelin
 			telemetry.Counter("requests_total", "Messages received from games.", all.Requests),
 			telemetry.Counter("pushes_total", "Updates sent to games.", all.Pushes),
 			telemetry.Counter("slow_connections_total", "Games cut off because they did not read or answer.", all.Slow),
+			telemetry.Counter("displaced_connections_total", "Games that did not authenticate and made room for others.", all.Displaced),
 			telemetry.Counter("refused_connections_total", "Games turned away because there were too many or the process is shutting down.", all.Refused),
 		}
 	})

@@ -38,6 +38,8 @@ type Process struct {
 	limits      resourceLimits
 	budgets     *httpapi.Budgets
 	connections *budget.Pool[netip.Prefix] // of the public listener
+	// gameConnections are those of the listener for games; nil where there is none.
+	gameConnections *budget.Pool[netip.Prefix]
 
 	services  *serviceSet
 	retention *admin.RetentionWorker // nil where nothing is stored
@@ -68,6 +70,10 @@ func Open(ctx context.Context, config Config) (*Process, error) {
 		return nil, err
 	}
 	p.budgets = p.limits.newBudgets()
+	if config.GameListen != "" {
+		p.limits.shareWithGames()
+		p.gameConnections = budget.NewPool[netip.Prefix](p.limits.games)
+	}
 	p.connections = budget.NewPool[netip.Prefix](p.limits.connections)
 	registerBudgets(p.metrics, p.budgetStats())
 	registerBuild(p.metrics, config.Build)
@@ -121,7 +127,8 @@ func (p *Process) listen(ctx context.Context) (err error) {
 	if p.config.GameListen == "" {
 		return nil
 	}
-	if p.gameListener, err = listen(ctx, p.config.Machine, p.config.GameListen, public, p.certificate, notReady, p.logger, p.failed); err != nil {
+	games := connectionLimit{p.gameConnections, p.limits.perAddress, p.config.TrustedProxies}
+	if p.gameListener, err = listen(ctx, p.config.Machine, p.config.GameListen, games, p.certificate, notReady, p.logger, p.failed); err != nil {
 		return errors.Join(fmt.Errorf("--gamelink-listen: %w", err), p.public.Close(), p.closeAdmin())
 	}
 	return nil

@@ -13,7 +13,9 @@ import (
 // resourceLimits divide what the process has among what requests hold.
 type resourceLimits struct {
 	memory      int64 // bytes, of the whole process
-	connections int64
+	connections int64 // of the API
+	games       int64 // connections of the listener for games
+	strangers   int64 // connections of games that have not authenticated
 	perAddress  int64 // connections, or requests behind a proxy, of one client address
 	subscribers int64
 	sources     int64 // that subscribers name
@@ -67,8 +69,16 @@ func divideResources(memory, descriptors int64, perAddress int) resourceLimits {
 	if perAddress > 0 {
 		l.perAddress = int64(perAddress)
 	}
+	l.strangers = max(l.connections/8, 1)
 	l.subscribers = min(l.connections*9/10, maxSubscribers)
 	return l
+}
+
+// shareWithGames gives the listener for games a half of the connections, so that neither takes
+// those of the other.
+func (l *resourceLimits) shareWithGames() {
+	l.games = l.connections / 2
+	l.connections -= l.games
 }
 
 // countDescriptors returns the number of files that the process may have open.
@@ -99,13 +109,13 @@ func (l resourceLimits) quotas(environments []tenant.Environment) live.Quotas {
 }
 
 func (l resourceLimits) log(logger *slog.Logger) {
-	logger.Info("limits", "memory_bytes", l.memory, "connections", l.connections, "connections_per_address", l.perAddress,
+	logger.Info("limits", "memory_bytes", l.memory, "connections", l.connections, "game_connections", l.games, "unauthenticated_games", l.strangers, "connections_per_address", l.perAddress,
 		"subscribers", l.subscribers, "sources", l.sources, "body_bytes", l.bodies, "history_bytes", l.histories, "resident_bytes_per_domain", l.resident)
 }
 
 // budgetStats returns the figures of all budgets, by name.
 func (p *Process) budgetStats() map[string]func() budget.Stats {
-	return map[string]func() budget.Stats{
+	stats := map[string]func() budget.Stats{
 		"connections":   p.connections.Stats,
 		"requests":      p.budgets.Requests.Stats,
 		"body_bytes":    p.budgets.Bodies.Stats,
@@ -113,4 +123,8 @@ func (p *Process) budgetStats() map[string]func() budget.Stats {
 		"histories":     p.budgets.Histories.Stats,
 		"history_bytes": p.budgets.HistoryBytes.Stats,
 	}
+	if p.gameConnections != nil {
+		stats["game_connections"] = p.gameConnections.Stats
+	}
+	return stats
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
 	"github.com/acclaim-dev/acclaim/services/pairing"
 	"github.com/acclaim-dev/acclaim/services/sandbox"
 )
@@ -18,14 +19,11 @@ import (
 // identity is the side that a connection speaks for.
 type identity struct {
 	channel string
-	role    string // of the credential that the rights come from
+	server  bool   // may act for every channel of the extension
 	family  string // empty: those of jwt alone
 	jwt     string
 	issued  time.Time // of jwt, where it has a family
 }
-
-// isServer reports whether the connection may do what only servers may.
-func (i *identity) isServer() bool { return i != nil && (i.role == "admin" || i.role == "backend") }
 
 // authentication is the data of the answer to authenticate. Every member is always there.
 type authentication struct {
@@ -78,7 +76,7 @@ func (c *connection) credentialFor(ctx context.Context) (string, error) {
 		return c.credential()
 	}
 	c.mu.Lock()
-	server := c.identity.isServer()
+	server := c.identity != nil && c.identity.server
 	c.mu.Unlock()
 	if !server {
 		return "", errNotServer()
@@ -90,7 +88,11 @@ func (c *connection) credentialFor(ctx context.Context) (string, error) {
 // issue returns a token of a broadcaster that hangs on a family.
 func (c *connection) issue(channel, family string) (string, error) {
 	now := c.server.options.Now()
-	secret, ok := c.extension.SigningSecret(c.server.options.Environment, now)
+	extension, ok := c.server.options.Registry().ByClientID(c.extension.ClientID)
+	if !ok {
+		return "", fault.New(fault.Unauthenticated, "The extension is gone")
+	}
+	secret, ok := extension.SigningSecret(c.server.options.Environment, now)
 	if !ok {
 		return "", fault.New(fault.Invalid, "The extension has no active secret")
 	}
@@ -112,25 +114,26 @@ func (c *connection) authenticate(r *gameRequest) (any, error) {
 	if named, ok := c.server.find(id); !ok || named.ClientID != c.extension.ClientID {
 		return nil, fault.New(fault.Invalid, "client_id is not the extension of the address")
 	}
-	next, grant, err := c.identify(pin, refresh, token)
+	next, caller, grant, err := c.identify(pin, refresh, token)
 	if err == nil {
-		err = c.adopt(next)
+		err = c.adopt(next, caller)
 	}
 	if err != nil {
+		if c.caller != nil {
+			c.countFailure(true)
+		}
 		return nil, c.failAuthentication(err)
 	}
 	return authentication{next.jwt, grant.Refresh, next.channel, next.channel}, nil
 }
 
-// identify returns the identity of the first credential that is not empty, and a refresh token.
-func (c *connection) identify(pin, refresh, token string) (next *identity, grant pairing.Grant, err error) {
+// identify returns the identity of the first credential that is not empty, its caller, and a
+// refresh token.
+func (c *connection) identify(pin, refresh, token string) (next *identity, caller *httpapi.Caller, grant pairing.Grant, err error) {
 	now := c.server.options.Now()
 	switch {
 	case pin != "":
 		grant, err = c.server.options.Pairing.UsePIN(c.ctx, c.owner(), pin, now)
-		if fault.KindOf(err) == fault.Invalid {
-			c.countWrongPIN()
-		}
 	case refresh != "":
 		grant, err = c.server.options.Pairing.UseRefresh(c.ctx, c.owner(), refresh, now)
 	case token != "":
@@ -139,11 +142,13 @@ func (c *connection) identify(pin, refresh, token string) (next *identity, grant
 		err = fault.New(fault.Invalid, "pin, refresh and jwt are all missing")
 	}
 	if err != nil {
-		return nil, grant, err
+		return nil, nil, grant, err
 	}
-	next = &identity{channel: grant.Channel, role: grant.Role, family: grant.Family, issued: now}
-	next.jwt, err = c.issue(grant.Channel, grant.Family)
-	return next, grant, err
+	next = &identity{channel: grant.Channel, server: grant.Role == "admin" || grant.Role == "backend", family: grant.Family, issued: now}
+	if next.jwt, err = c.issue(grant.Channel, grant.Family); err == nil {
+		caller, err = c.server.options.Identify(c.ctx, c.extension.ClientID+" "+next.jwt)
+	}
+	return next, caller, grant, err
 }
 
 // failAuthentication returns the client's error, and closes the connection after any other.
@@ -154,50 +159,30 @@ func (c *connection) failAuthentication(err error) error {
 	return err
 }
 
-// authenticateToken returns the identity of a JWT, which the API verifies.
-func (c *connection) authenticateToken(token string) (*identity, pairing.Grant, error) {
-	before := c.identity
-	claims := tokenClaims(token)
-	next := &identity{jwt: token, channel: claims.Channel, role: claims.Role}
-	c.setIdentity(next)
-	_, err := c.call(context.WithValue(c.ctx, verifying{}, true), "GET", "/user_info", nil)
-	c.setIdentity(before)
-	if err != nil {
-		if isStatus(err, 401) || isStatus(err, 403) {
-			err = fault.New(fault.Invalid, "The JWT is invalid or has expired")
-		}
-		return nil, pairing.Grant{}, err
+// authenticateToken returns the identity of a JWT of staff, and its caller.
+func (c *connection) authenticateToken(token string) (*identity, *httpapi.Caller, pairing.Grant, error) {
+	caller, err := c.server.options.Identify(c.ctx, c.extension.ClientID+" "+token)
+	switch {
+	case fault.KindOf(err) == fault.Unauthenticated:
+		return nil, nil, pairing.Grant{}, fault.New(fault.Invalid, "The JWT is invalid or has expired")
+	case err != nil:
+		return nil, nil, pairing.Grant{}, err
+	case !caller.IsStaff():
+		return nil, nil, pairing.Grant{}, errNotStaff()
+	case caller.ChannelID == "":
+		return nil, nil, pairing.Grant{}, fault.New(fault.Invalid, "The JWT names no channel")
 	}
-	if claims.Family != "" { // the token of a game that showed its PIN names no channel
-		channel := pairing.Channel{Owner: c.owner(), ID: claims.Channel}
-		if claims.Channel, err = c.server.options.Pairing.Resolve(c.ctx, channel, claims.Family); err != nil {
-			return nil, pairing.Grant{}, err
-		}
-		next.channel = claims.Channel
+	next := &identity{jwt: token, channel: caller.ChannelID, server: caller.IsServer()}
+	channel := pairing.Channel{Owner: c.owner(), ID: next.channel}
+	// What the refresh token is worth does not depend on the role: a broadcaster's rights.
+	grant, err := c.server.options.Pairing.IssueRefresh(c.ctx, channel, string(httpapi.Broadcaster), c.server.options.Now())
+	if err == nil {
+		c.setExpiry(time.Unix(int64(tokenClaims(token).Expires), 0))
 	}
-	grant := pairing.Grant{Channel: claims.Channel}
-	if claims.Role == "broadcaster" || next.isServer() {
-		if claims.Channel == "" {
-			return nil, grant, fault.New(fault.Invalid, "The JWT names no channel")
-		}
-		channel := pairing.Channel{Owner: c.owner(), ID: claims.Channel}
-		if grant, err = c.server.options.Pairing.IssueRefresh(c.ctx, channel, claims.Role, c.server.options.Now()); err != nil {
-			return nil, grant, err
-		}
-	} else {
-		grant.Refresh = "none" // an empty one turns off reconnecting
-	}
-	c.setExpiry(time.Unix(int64(claims.Expires), 0))
-	return next, grant, nil
+	return next, caller, grant, err
 }
 
-// verifying marks the context of the request that verifies a JWT, whose refusal ends nothing.
-type verifying struct{}
-
 type plainClaims struct {
-	Channel string  `json:"channel_id"`
-	Role    string  `json:"role"`
-	Family  string  `json:"pin_family"`
 	Expires float64 `json:"exp"`
 }
 
@@ -226,7 +211,7 @@ func (c *connection) setExpiry(at time.Time) {
 }
 
 // adopt puts an identity in force.
-func (c *connection) adopt(next *identity) error {
+func (c *connection) adopt(next *identity, caller *httpapi.Caller) error {
 	if next.family != "" && c.expiry != nil {
 		c.expiry.Stop()
 	}
@@ -234,22 +219,37 @@ func (c *connection) adopt(next *identity) error {
 		c.closeSubscriptions()
 		c.unwatch()
 	}
-	if !next.isServer() {
+	if !next.server {
 		c.endMatchFeeds()
 	}
 	c.setIdentity(next)
-	c.stranger.Release()
+	c.caller, c.failures = caller, 0
+	c.socket.SetReadLimit(maxMessage + 1) // receive refuses more with a reason
+	c.server.strangers.remove(c)
 	if next.family == "" {
 		return nil
 	}
 	return c.watchPairing()
 }
 
-// countWrongPIN closes the connection of a client that guesses.
-func (c *connection) countWrongPIN() {
-	c.wrong++
-	admitted := !c.client.IsValid() || c.server.admitGuess(c.client)
-	if c.wrong < 5 && admitted {
+const (
+	// maxFailures limits the credentials of a connection that are refused.
+	maxFailures = 5
+	// maxRefused limits its other requests that are refused before it has authenticated: a game
+	// may send what it has queued before its PIN is typed.
+	maxRefused = 100
+)
+
+// countFailure closes the connection of a client that guesses credentials, or that has many
+// requests refused before it authenticates.
+func (c *connection) countFailure(credential bool) {
+	if credential {
+		c.failures++
+	} else {
+		c.refused++
+	}
+	admitted := !credential || !c.client.IsValid() || c.server.admitGuess(c.client)
+	if c.failures < maxFailures && c.refused < maxRefused && admitted {
 		return
 	}
 	wait := time.NewTimer(guessDelay)
@@ -258,5 +258,27 @@ func (c *connection) countWrongPIN() {
 	case <-wait.C:
 	case <-c.ctx.Done():
 	}
-	c.end(websocket.StatusPolicyViolation, "too many wrong PINs")
+	c.end(websocket.StatusPolicyViolation, "too many refused requests")
+}
+
+// recheck closes the connection of a credential that is no longer in force: its key or its
+// extension has been removed, or its pairing has ended. A store that does not answer ends
+// nothing.
+func (c *connection) recheck() {
+	c.mu.Lock()
+	authenticated := c.identity != nil
+	c.mu.Unlock()
+	if !authenticated {
+		return
+	}
+	header, err := c.credential()
+	if err == nil {
+		var caller *httpapi.Caller
+		if caller, err = c.server.options.Identify(c.ctx, header); err == nil && !caller.IsStaff() {
+			err = fault.New(fault.Unauthenticated, "the role is no game's")
+		}
+	}
+	if fault.KindOf(err) == fault.Unauthenticated {
+		c.end(closedRevoked, "the credential has ended")
+	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/acclaim-dev/acclaim/services/internal/budget"
+	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
@@ -24,14 +24,15 @@ type connection struct {
 	extension *tenant.Extension
 	request   *http.Request // the upgrade: its address stands for the client's
 	client    netip.Prefix
-	stranger  *budget.Lease[netip.Prefix] // until it is authenticated
 
 	ctx    context.Context
 	cancel context.CancelFunc
 	once   sync.Once
 
 	// For the goroutine that reads.
-	wrong         int // PINs
+	failures      int             // refused credentials
+	refused       int             // other requests that were refused before authentication
+	caller        *httpapi.Caller // of the identity; nil before authentication
 	subscriptions map[topicKey]feed
 	watch         *subscription // of the pairing
 	expiry        *time.Timer
@@ -61,15 +62,12 @@ func (c *connection) run() {
 	work.Go(c.writeAll)
 	work.Go(c.ping)
 	for {
-		kind, message, err := c.socket.Read(c.ctx)
+		message, release, err := c.receive()
 		if err != nil {
 			break
 		}
-		if kind != websocket.MessageText {
-			c.end(websocket.StatusUnsupportedData, "messages are text")
-			break
-		}
 		c.handle(message)
+		release()
 	}
 	c.cancel()
 	c.closeSubscriptions()
@@ -81,13 +79,20 @@ func (c *connection) run() {
 // handle answers one message.
 func (c *connection) handle(message []byte) {
 	c.server.counters.requests.Add(1)
+	c.server.strangers.touch(c, c.server.options.Now())
 	request, err := decodeRequest(message)
 	var data any
 	if err == nil {
 		data, err = c.dispatch(request)
 	}
+	if err != nil && c.caller == nil {
+		c.countFailure(request.isAuthenticate())
+	}
 	if c.ctx.Err() != nil {
 		return // it was closed instead of answered
+	}
+	if c.caller == nil {
+		request.forgetUnknown(c.server.handlers)
 	}
 	answer := serverMessage{Meta: meta{request.id, request.action, request.target, c.server.options.Now().UnixMilli()}, Data: data}
 	if err != nil {
@@ -135,6 +140,17 @@ func (c *connection) end(code websocket.StatusCode, reason string) {
 	})
 }
 
+// displacedFor limits the time for which a connection that makes room waits for its client.
+const displacedFor = 200 * time.Millisecond
+
+// makeRoom closes a connection that never authenticated for another one.
+func (c *connection) makeRoom() {
+	hurry := time.AfterFunc(displacedFor, func() { _ = c.socket.CloseNow() })
+	defer hurry.Stop()
+	c.server.counters.displaced.Add(1)
+	c.end(websocket.StatusGoingAway, "another game needs the place")
+}
+
 // writeAll writes what is pending, in order.
 func (c *connection) writeAll() {
 	for {
@@ -179,5 +195,6 @@ func (c *connection) ping() {
 			c.cutOff("the client is silent")
 			return
 		}
+		c.recheck()
 	}
 }

@@ -9,7 +9,23 @@ import (
 // handler answers a request of an authenticated connection.
 type handler func(c *connection, r *gameRequest) (any, error)
 
-// handlers returns the handler of each action and target.
+// errNotStaff refuses callers that are not a game of the channel's staff.
+func errNotStaff() error {
+	return refuse(http.StatusForbidden, "The JWT role is not allowed to perform this operation.")
+}
+
+// isAuthenticate reports whether a request brings a credential.
+func (r *gameRequest) isAuthenticate() bool { return r.action == "authenticate" && r.target == "" }
+
+// forgetUnknown drops an action or a target that no game has, so that an answer repeats no text
+// of a stranger.
+func (r *gameRequest) forgetUnknown(known map[[2]string]handler) {
+	if _, ok := known[[2]string{r.action, r.target}]; !ok && !r.isAuthenticate() && (r.action != "subscribe" || r.target != "authentication") {
+		r.action, r.target = "", ""
+	}
+}
+
+// handlers returns the handler of each action and target. Only staff of the channel reaches them.
 func handlers() map[[2]string]handler {
 	all := map[[2]string]handler{
 		{"create", "poll"}: (*connection).createPoll, {"get", "poll"}: (*connection).getPoll,
@@ -55,16 +71,18 @@ func handlers() map[[2]string]handler {
 // dispatch returns the data of the answer to a request.
 func (c *connection) dispatch(r *gameRequest) (any, error) {
 	switch {
-	case r.action == "authenticate" && r.target == "":
+	case r.isAuthenticate():
 		return c.authenticate(r)
 	case r.action == "subscribe" && r.target == "authentication":
 		return done{true}, nil
 	case c.identity == nil:
 		return nil, refuse(http.StatusForbidden, "The connection is not authenticated")
-	case r.isOfMatches() && !c.identity.isServer():
+	case !c.caller.IsStaff():
+		return nil, errNotStaff()
+	case r.isOfMatches() && !c.identity.server:
 		return nil, errNotServer()
 	}
-	handle, ok := handlers()[[2]string{r.action, r.target}]
+	handle, ok := c.server.handlers[[2]string{r.action, r.target}]
 	if !ok {
 		return nil, refuse(http.StatusNotFound, "Unknown action or target")
 	}

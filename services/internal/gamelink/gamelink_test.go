@@ -57,6 +57,63 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
+// A JWT makes a game of staff alone, and only backends and validated admins act in all channels.
+// Five refused credentials end the connection.
+func TestRolesOfGames(t *testing.T) {
+	w := newWorld(t)
+	for _, test := range []struct {
+		role, user string
+		status     int // of authenticate
+		match      int // of a match
+	}{
+		{"viewer", "5", 403, 403}, {"viewer", "", 403, 403}, {"moderator", "5", 403, 403}, {"external", "5", 403, 403},
+		{"overlay", "5", 400, 403}, {"game", "5", 403, 403}, {"", "5", 400, 403},
+		{"broadcaster", "77", 0, 403}, {"admin", "5", 0, 403}, {"admin", "1000", 0, 0}, {"backend", "", 0, 0},
+	} {
+		t.Log(test.role, test.user)
+		g := w.connect()
+		if data := `{"client_id":"ext","jwt":"` + w.token(test.role, test.user) + `"}`; test.status == 0 {
+			g.must("authenticate", "", data)
+		} else {
+			g.refused("authenticate", "", data, test.status, "")
+			for target, action := range map[string]string{"transaction": "get", "datastream": "subscribe", "twitchPurchaseBits": "subscribe", "channel": "get"} {
+				g.refused(action, target, `{}`, 403, "")
+			}
+		}
+		if test.match == 0 {
+			g.must("create", "match", `{"id":"m"}`)
+		} else {
+			g.refused("create", "match", `{"id":"m"}`, test.match, "")
+		}
+	}
+	g := w.connect()
+	for range 5 {
+		g.send("authenticate", "", `{"client_id":"ext","refresh":"r1.77.x"}`)
+	}
+	g.await("the end", func() bool { return g.closed != nil })
+	if got := websocket.CloseStatus(g.closed); got != websocket.StatusPolicyViolation {
+		t.Errorf("closed with %d, %v", got, g.closed)
+	}
+}
+
+// A stranger's message is small, and an answer to one repeats no unknown action.
+func TestStrangers(t *testing.T) {
+	w := newWorld(t)
+	g := w.connect()
+	m := g.answer(g.send("boast", "everywhere", `{}`))
+	if m.Meta.Action != "" || m.Meta.Target != "" || len(m.Errors) != 1 || m.Errors[0].Number != 403 {
+		t.Errorf("%+v", m)
+	}
+	g.refused("get", "poll", `{"poll_id":"`+strings.Repeat("x", 15<<10)+`"}`, 403, "")
+	g.send("get", "poll", `{"poll_id":"`+strings.Repeat("x", 16<<10)+`"}`)
+	g.await("the end", func() bool { return g.closed != nil })
+	if got := websocket.CloseStatus(g.closed); got != websocket.StatusMessageTooBig {
+		t.Errorf("closed with %d, %v", got, g.closed)
+	}
+	g, _ = w.paired()
+	g.must("set", "gameMetadata", `{"name":"`+strings.Repeat("x", 200)+`","logo":"data:`+strings.Repeat("x", 900<<10)+`"}`)
+}
+
 // A lost answer locks no game out: the token before works as well.
 func TestRefreshAfterLostAnswers(t *testing.T) {
 	w := newWorld(t)

@@ -190,6 +190,10 @@ func errorEntry(err error) gameErrorEntry {
 			status, reason = http.StatusNotFound, f.Reason
 		case fault.TooLarge:
 			status, reason = http.StatusRequestEntityTooLarge, f.Reason
+		case fault.Unauthenticated:
+			status, reason = http.StatusBadRequest, f.Reason
+		case fault.Forbidden:
+			status, reason = http.StatusForbidden, f.Reason
 		case fault.RateLimited:
 			status, reason = http.StatusTooManyRequests, f.Reason
 		case fault.Unavailable:

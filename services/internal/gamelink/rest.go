@@ -52,7 +52,7 @@ func (c *connection) call(ctx context.Context, method, path string, body any) (j
 	}
 	answer := &recorder{header: http.Header{}}
 	c.server.options.API.ServeHTTP(answer, r)
-	if answer.status == http.StatusUnauthorized && ctx.Value(verifying{}) == nil {
+	if answer.status == http.StatusUnauthorized {
 		c.end(closedRevoked, "the credential has ended")
 	}
 	if answer.status >= http.StatusBadRequest {

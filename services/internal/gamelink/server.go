@@ -12,6 +12,7 @@
 package gamelink
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -24,9 +25,10 @@ import (
 
 	"github.com/coder/websocket"
 	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
-	"github.com/acclaim-dev/acclaim/services/internal/budget"
+	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/live"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/match"
@@ -80,23 +82,28 @@ type Options struct {
 	Pairing   Pairing
 	Purchases Purchases
 	Matches   Matches
+	// Identify returns the caller of an Authorization header, as the API would.
+	Identify func(ctx context.Context, header string) (*httpapi.Caller, error)
+	// Budgets bound the bytes of messages, together with the bodies of requests.
+	Budgets *httpapi.Budgets
+	// Strangers limits the connections that have not authenticated, 1,024 when 0.
+	Strangers int
 	// Client returns the address of a request's client; ok is false where it is unknown.
 	Client func(r *http.Request) (client netip.Prefix, ok bool)
 }
 
 // Bounds of what connections hold.
 const (
-	// maxStrangers limits the connections of one address that are not authenticated.
-	maxStrangers = 100
-	// strangersInAll limits them for all addresses together.
-	strangersInAll = 10_000
+	// turnedAway limits the connections that wait to be turned away. Further ones are closed at
+	// once.
+	turnedAway = 256
 	// maxMessage limits a message of a client, in bytes.
 	maxMessage = 2 << 20
 	// maxPending limits the output that a client has not read, in bytes.
 	maxPending = 4 << 20
 	// maxSubscriptions limits those of one connection.
 	maxSubscriptions = 128
-	// limitedAddresses is the number of addresses whose wrong PINs are counted.
+	// limitedAddresses is the number of addresses whose refused credentials are counted.
 	limitedAddresses = 1 << 14
 )
 
@@ -114,7 +121,9 @@ const (
 // Server accepts connections of one environment.
 type Server struct {
 	options   Options
-	strangers *budget.Pool[netip.Prefix]
+	handlers  map[[2]string]handler
+	strangers *strangerTable
+	waiting   *semaphore.Weighted // places of connections that are turned away
 	guesses   *lru.Cache[netip.Prefix, *rate.Limiter]
 	counters  serverCounters
 
@@ -126,13 +135,14 @@ type Server struct {
 
 // serverCounters are the figures of a server.
 type serverCounters struct {
-	requests, pushes, slow, refused atomic.Uint64
+	requests, pushes, slow, refused, displaced atomic.Uint64
 }
 
 // Stats are figures of a server.
 type Stats struct {
 	Connections, Strangers          int64
 	Requests, Pushes, Slow, Refused uint64
+	Displaced                       uint64 // strangers that made room for others
 }
 
 // New returns a server. Close ends it.
@@ -142,8 +152,9 @@ func New(options Options) *Server {
 		panic(err) // only a size below one is refused
 	}
 	return &Server{
-		options: options, guesses: guesses,
-		strangers:   budget.NewPool[netip.Prefix](strangersInAll),
+		options: options, guesses: guesses, handlers: handlers(),
+		strangers:   newStrangerTable(cmp.Or(options.Strangers, 1024)),
+		waiting:     semaphore.NewWeighted(turnedAway),
 		connections: map[*connection]struct{}{},
 	}
 }
@@ -153,9 +164,9 @@ func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Stats{
-		Connections: int64(len(s.connections)), Strangers: s.strangers.Stats().Used,
+		Connections: int64(len(s.connections)), Strangers: s.strangers.size(),
 		Requests: s.counters.requests.Load(), Pushes: s.counters.pushes.Load(),
-		Slow: s.counters.slow.Load(), Refused: s.counters.refused.Load(),
+		Slow: s.counters.slow.Load(), Refused: s.counters.refused.Load(), Displaced: s.counters.displaced.Load(),
 	}
 }
 
@@ -186,35 +197,39 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(`{"reason":"No such extension found"}`))
 		return
 	}
-	var claims []budget.Claim[netip.Prefix]
 	client, known := s.options.Client(r)
-	if known {
-		claims = append(claims, budget.Claim[netip.Prefix]{Holder: client, Limit: maxStrangers})
+	if !known {
+		client = netip.Prefix{}
 	}
-	stranger := s.strangers.Lease(claims...)
-	defer stranger.Release()
-	if s.isDraining() || stranger.Take(1) != nil {
+	if s.isDraining() || !s.strangers.hasRoom(client) {
 		s.counters.refused.Add(1)
-		turnAway(r)
+		s.turnAway(r)
 		return
 	}
 	socket, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // any Origin: the credential is in a message
 	if err != nil {
 		return // it has answered
 	}
-	socket.SetReadLimit(maxMessage)
+	socket.SetReadLimit(strangerMessage)
 	c := newConnection(s, socket, extension, r, client)
-	c.stranger = stranger
 	if !s.add(c) {
 		c.end(websocket.StatusGoingAway, "this process is shutting down")
 		return
 	}
 	defer s.remove(c)
+	defer s.strangers.remove(c)
+	if displaced := s.strangers.add(c, s.options.Now()); displaced != nil {
+		s.work.Go(displaced.makeRoom) // it waits for the client
+	}
 	c.run()
 }
 
 // turnAway leaves an upgrade unanswered and then closes the connection.
-func turnAway(r *http.Request) {
+func (s *Server) turnAway(r *http.Request) {
+	if !s.waiting.TryAcquire(1) {
+		panic(http.ErrAbortHandler)
+	}
+	defer s.waiting.Release(1)
 	wait := time.NewTimer(unansweredFor)
 	defer wait.Stop()
 	select {
@@ -275,7 +290,7 @@ func (s *Server) Close(ctx context.Context) error {
 	}
 }
 
-// admitGuess reports whether an address may try another PIN after wrong ones: 20 a minute.
+// admitGuess reports whether an address may try another credential after refused ones: 20 a minute.
 func (s *Server) admitGuess(client netip.Prefix) bool {
 	limiter := rate.NewLimiter(rate.Every(time.Minute/20), 20)
 	if known, ok, _ := s.guesses.PeekOrAdd(client, limiter); ok {

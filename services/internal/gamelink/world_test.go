@@ -125,14 +125,15 @@ func newWorld(t *testing.T) *world {
 	pairings, purchases := pairing.NewService(documents), purchase.NewService(documents)
 	logger := slog.New(slog.DiscardHandler)
 	w := &world{T: t, outage: down}
-	w.api = httpapi.NewHandler(httpapi.Mount{Prefixes: []string{"/v1"}, API: httpapi.New(httpapi.Config{
+	api := httpapi.New(httpapi.Config{
 		Environment: tenant.Production, Registry: load, Now: time.Now, Logger: logger, Metrics: discard{},
 		Voting: votes, PollLister: store.StreamsAfter, State: state.NewService(documents), Live: hub, Messages: messages,
 		Pairing: pairings, Purchases: purchases,
-	})})
+	})
+	w.api = httpapi.NewHandler(httpapi.Mount{Prefixes: []string{"/v1"}, API: api})
 	w.games = gamelink.New(gamelink.Options{
 		Environment: tenant.Production, Registry: load, Now: time.Now, Logger: logger, API: http.HandlerFunc(w.serveGame), Base: "/v1",
-		Live: hub, Pairing: pairing.NewService(records), Purchases: purchases, Matches: match.NewService(documents),
+		Live: hub, Identify: api.Identify, Budgets: httpapi.NewBudgets(httpapi.BudgetLimits{BodyBytes: 64 << 20}), Pairing: pairing.NewService(records), Purchases: purchases, Matches: match.NewService(documents),
 		Client: func(*http.Request) (netip.Prefix, bool) { return netip.MustParsePrefix("192.0.2.1/32"), true },
 	})
 	server := httptest.NewServer(gamelink.NewHandler(map[tenant.Environment]*gamelink.Server{tenant.Production: w.games}))

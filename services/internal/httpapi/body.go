@@ -57,6 +57,38 @@ func (b *bodyReader) readAll(w http.ResponseWriter, r *http.Request) ([]byte, er
 	return b.buf, nil
 }
 
+// ReadMessage reads a message of a caller, of at most limit bytes, into memory from the budget of
+// bodies. The caller of ReadMessage calls release when it no longer needs the message. What does
+// not fit is refused with fault.TooLarge, fault.RateLimited or fault.Unavailable.
+func (b *Budgets) ReadMessage(c *Caller, in io.Reader, limit int) (message []byte, release func(), err error) {
+	leases := b.bodyLeases(c.Environment, c, limit)
+	reader := &bodyReader{leases: &leases, limit: limit}
+	if err := reader.readMessage(in); err != nil {
+		leases.release()
+		return nil, func() {}, err
+	}
+	return reader.buf, leases.release, nil
+}
+
+func (b *bodyReader) readMessage(in io.Reader) error {
+	for {
+		if len(b.buf) == cap(b.buf) {
+			if err := b.grow(b.limit + 1); err != nil {
+				return err
+			}
+		}
+		n, err := in.Read(b.buf[len(b.buf):cap(b.buf)])
+		switch b.buf = b.buf[:len(b.buf)+n]; {
+		case len(b.buf) > b.limit:
+			return errTooLarge(b.limit)
+		case err == io.EOF: //nolint:errorlint // readers return it as it is
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
 // grow doubles the buffer, to most at the most. Both buffers count until the old one is
 // copied.
 func (b *bodyReader) grow(most int) error {

@@ -71,6 +71,12 @@ func (c *Caller) identity() string {
 	return c.UserID
 }
 
+// IsStaff reports whether the caller may act for a channel: a broadcaster, an admin or a backend.
+func (c *Caller) IsStaff() bool { return staff().allowsCaller(c) }
+
+// IsServer reports whether the caller may act for every channel: a backend or a validated admin.
+func (c *Caller) IsServer() bool { return adminOrBackend().allowsCaller(c) }
+
 // actor names a member of staff in the log, with the shared user id if there is one. A
 // viewer has no name there.
 func (c *Caller) actor() string {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -198,6 +199,25 @@ func (v *credentialVerifier) verifyHeader(header string) (verifiedCredential, er
 		return verifiedCredential{}, unauthenticated(errors.New("the token is valid for too long"))
 	}
 	return found, nil
+}
+
+// Identify returns the caller that an Authorization header speaks for now, for another face than
+// HTTP. It is fault.Unauthenticated for a credential that is not, or no longer, in force, and
+// fault.RateLimited for a caller over a rate.
+func (a *API) Identify(ctx context.Context, header string) (*Caller, error) {
+	verified, err := a.verifier.verifyHeader(header)
+	if err != nil {
+		return nil, err
+	}
+	caller, err := a.resolveCaller(ctx, verified.caller)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.limiters.admitCaller(caller); err != nil {
+		return nil, err
+	}
+	verified.cache()
+	return caller, nil
 }
 
 func (v *credentialVerifier) currentGeneration() *generation {
