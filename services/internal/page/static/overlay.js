@@ -13,7 +13,7 @@ const replayed = still ? 0 : Number(query.get("replay")) || 0; // seconds
 const hidden = new Set((query.get("hide") ?? "").split(","));
 const labels = query.get("labels")?.split("|");
 const show = query.get("show") ?? "both";
-const own = /^\/(?!\/)/.test(query.get("base") ?? "") ? query.get("base") : null; // of this server
+const own = /^\/(?![/\\])/.test(query.get("base") ?? "") ? query.get("base") : null; // of this server
 const base = own ?? (query.get("env") === "sandbox" ? "/sandbox/v1" : "/v1");
 const credential = secret.get("access_token");
 const id = (name) => document.getElementById(name);
