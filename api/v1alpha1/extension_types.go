@@ -67,8 +67,8 @@ type ExtensionSpec struct {
 	ExternalRole string `json:"externalRole,omitempty"`
 
 	// GlobalPolls is the least of the roles that configure, modify and reset polls and
-	// questions whose ids begin with "global", which belong to all channels: broadcaster,
-	// admin or backend. By default it is broadcaster, of any channel.
+	// questions whose ids begin with "global", which belong to all channels: admin (backends
+	// and validated admins), backend, or broadcaster, of any channel. By default it is admin.
 	// +optional
 	// +kubebuilder:validation:Enum=broadcaster;admin;backend
 	GlobalPolls string `json:"globalPolls,omitempty"`

@@ -115,15 +115,30 @@ func (c *Config) checkKeys(registry *tenant.Registry) error {
 	if len(samples) == 0 {
 		return nil
 	}
-	for _, listener := range []struct{ flag, address string }{
+	if flag, address := c.publicListener(); flag != "" {
+		return fmt.Errorf("%s: the key is a published sample, which is refused because %s is %s and not a loopback address", samples[0], flag, address)
+	}
+	return nil
+}
+
+// IsLocal reports whether only clients on this machine reach the listeners.
+func (c *Config) IsLocal() bool {
+	flag, _ := c.publicListener()
+	return flag == ""
+}
+
+// publicListener returns the flag and the address of a listener that other machines reach, and
+// empty texts where there is none.
+func (c *Config) publicListener() (flag, address string) {
+	for _, listener := range [][2]string{
 		{"--listen", c.Listen}, {"--admin-listen", c.AdminListen},
 		{"--maintenance-listen", c.MaintenanceListen}, {"--gamelink-listen", c.GameListen},
 	} {
-		if listener.address != "" && !isLoopback(listener.address) {
-			return fmt.Errorf("%s: the key is a published sample, which is refused because %s is %s and not a loopback address", samples[0], listener.flag, listener.address)
+		if listener[1] != "" && !isLoopback(listener[1]) {
+			return listener[0], listener[1]
 		}
 	}
-	return nil
+	return "", ""
 }
 
 // isLoopback reports whether only clients on this machine reach an address to listen on.

@@ -15,17 +15,21 @@ import (
 
 func newServe() *cobra.Command {
 	var flags serveFlags
-	sandbox := true
+	sandbox := false
 	cmd := &cobra.Command{
 		Use:     "serve",
 		GroupID: serveGroup,
 		Short:   "Run everything in one process",
 		Long: `Serve runs the services for production under /v1 and for the sandbox under
-/sandbox/v1, over an embedded store. Before the public, --sandbox=false leaves out
-the sandbox, whose tokens are anyone's. When it is ready it prints its addresses
-and, if the sample extension is registered, tokens and commands to try.`,
+/sandbox/v1, over an embedded store. The sandbox, whose tokens are anyone's, is there
+while every listener is on loopback, or where --sandbox asks for it. When it is ready it
+prints its addresses and, if the sample extension is registered, tokens and commands to
+try.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("sandbox") {
+				sandbox = flags.app.IsLocal()
+			}
 			mounts := app.BothMounts()
 			if !sandbox {
 				mounts = []app.Mount{app.DefaultMount(tenant.Production)}
@@ -34,7 +38,7 @@ and, if the sample extension is registered, tokens and commands to try.`,
 		},
 	}
 	flags.register(cmd.Flags())
-	cmd.Flags().BoolVar(&sandbox, "sandbox", true, "serve the sandbox, too, and issue its tokens to anyone")
+	cmd.Flags().BoolVar(&sandbox, "sandbox", false, "serve the sandbox, too, and issue its tokens to anyone (default true while every listener is on loopback)")
 	return cmd
 }
 

@@ -101,6 +101,12 @@ func PollID(name string) (id string, ok bool) {
 	return "", false
 }
 
+// IsOwned reports whether an event of that name is about a poll or a question, which have owners.
+func IsOwned(name string) bool {
+	_, ofPoll := PollID(name)
+	return ofPoll || strings.HasPrefix(name, rankUpdate)
+}
+
 // Sight is the part of a poll that a side of its audience sees (section 2.9).
 type Sight int
 

@@ -146,7 +146,7 @@ func (c *connection) identify(pin, refresh, token string) (next *identity, calle
 	}
 	next = &identity{channel: grant.Channel, server: grant.Role == "admin" || grant.Role == "backend", family: grant.Family, issued: now}
 	if next.jwt, err = c.issue(grant.Channel, grant.Family); err == nil {
-		caller, err = c.server.options.Identify(c.ctx, c.extension.ClientID+" "+next.jwt)
+		caller, err = c.server.options.Identify(c.ctx, c.extension.ClientID+" "+next.jwt, c.request.Header)
 	}
 	return next, caller, grant, err
 }
@@ -161,7 +161,7 @@ func (c *connection) failAuthentication(err error) error {
 
 // authenticateToken returns the identity of a JWT of staff, and its caller.
 func (c *connection) authenticateToken(token string) (*identity, *httpapi.Caller, pairing.Grant, error) {
-	caller, err := c.server.options.Identify(c.ctx, c.extension.ClientID+" "+token)
+	caller, err := c.server.options.Identify(c.ctx, c.extension.ClientID+" "+token, c.request.Header)
 	switch {
 	case fault.KindOf(err) == fault.Unauthenticated:
 		return nil, nil, pairing.Grant{}, fault.New(fault.Invalid, "The JWT is invalid or has expired")
@@ -274,7 +274,7 @@ func (c *connection) recheck() {
 	header, err := c.credential()
 	if err == nil {
 		var caller *httpapi.Caller
-		if caller, err = c.server.options.Identify(c.ctx, header); err == nil && !caller.IsStaff() {
+		if caller, err = c.server.options.Identify(c.ctx, header, c.request.Header); err == nil && !caller.IsStaff() {
 			err = fault.New(fault.Unauthenticated, "the role is no game's")
 		}
 	}

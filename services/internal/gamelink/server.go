@@ -83,7 +83,7 @@ type Options struct {
 	Purchases Purchases
 	Matches   Matches
 	// Identify returns the caller of an Authorization header, as the API would.
-	Identify func(ctx context.Context, header string) (*httpapi.Caller, error)
+	Identify func(ctx context.Context, header string, upgrade http.Header) (*httpapi.Caller, error)
 	// Budgets bound the bytes of messages, together with the bodies of requests.
 	Budgets *httpapi.Budgets
 	// Strangers limits the connections that have not authenticated, 1,024 when 0.

@@ -62,7 +62,7 @@ func (c *connection) addFeed(name topicKey, open func() (feed, error)) error {
 func (c *connection) follow(ctx context.Context, channel string, topics []string, handle eventHandler) (*subscription, error) {
 	subscriber, err := c.server.options.Live.Subscribe(ctx, live.Subscription{
 		Environment: string(c.server.options.Environment), Extension: c.extension.ClientID, Channel: channel,
-		Staff: true, Games: true, Topics: topics,
+		Staff: c.caller.IsStaff(), OwnsGlobal: c.caller.OwnsGlobal(), Games: true, Topics: topics,
 	})
 	if err != nil {
 		return nil, err

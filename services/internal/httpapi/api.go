@@ -262,6 +262,9 @@ func (a *API) admitCaller(x *httpExchange, in *apiRequest, route Route, origin s
 	if err != nil {
 		return err
 	}
+	if err := verified.caller.checkSampleKey(in.Header); err != nil {
+		return err
+	}
 	if verified.caller.isRevocable() {
 		endTurn(in.Context()) // for the store
 	}

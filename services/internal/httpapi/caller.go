@@ -39,6 +39,8 @@ type Caller struct {
 	Family string
 	// KeyID names the overlay key that a credential of the role Overlay is.
 	KeyID string
+	// sampleKey reports that a key which this project has published signed the credential.
+	sampleKey bool
 	// Key holds the rights of that key.
 	Key pairing.OverlayKey
 
@@ -59,6 +61,15 @@ func (c *Caller) isRevocable() bool { return c.Family != "" || c.Role == Overlay
 // isAudience reports whether the caller sees no more than viewers do: hidden results stay
 // hidden.
 func (c *Caller) isAudience() bool { return c.Role == Viewer || c.Role == Overlay }
+
+// isAudienceOf is isAudience for a poll or a question: of one of all channels, broadcasters that
+// do not own it see what viewers do.
+func (c *Caller) isAudienceOf(id string) bool {
+	return c.isAudience() || c.Role == Broadcaster && !c.OwnsGlobal() && isGlobal(id)
+}
+
+// OwnsGlobal reports whether the caller owns the polls and questions of all channels.
+func (c *Caller) OwnsGlobal() bool { return c.checkOwner("global") == nil }
 
 // Limits returns the limits of the caller's extension.
 func (c *Caller) Limits() tenant.Limits { return c.Extension.Limits(c.Environment) }

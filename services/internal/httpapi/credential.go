@@ -6,6 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -202,11 +205,14 @@ func (v *credentialVerifier) verifyHeader(header string) (verifiedCredential, er
 }
 
 // Identify returns the caller that an Authorization header speaks for now, for another face than
-// HTTP. It is fault.Unauthenticated for a credential that is not, or no longer, in force, and
-// fault.RateLimited for a caller over a rate.
-func (a *API) Identify(ctx context.Context, header string) (*Caller, error) {
+// HTTP, whose connection began with the headers of upgrade. It is fault.Unauthenticated for a
+// credential that is not, or no longer, in force, and fault.RateLimited for a caller over a rate.
+func (a *API) Identify(ctx context.Context, header string, upgrade http.Header) (*Caller, error) {
 	verified, err := a.verifier.verifyHeader(header)
 	if err != nil {
+		return nil, err
+	}
+	if err := verified.caller.checkSampleKey(upgrade); err != nil {
 		return nil, err
 	}
 	caller, err := a.resolveCaller(ctx, verified.caller)
@@ -271,8 +277,39 @@ func (v *credentialVerifier) parseHeader(header string) (credential, error) {
 		Family:      strings.Clone(c.Family),
 		KeyID:       strings.Clone(c.KeyID),
 	}
+	caller.sampleKey = signedBySample(parsed, extension.ActiveSecrets(v.environment, v.now()))
 	caller.nameQuotaHolders()
 	return credential{caller: caller, expires: c.ExpiresAt.Time}, nil
+}
+
+// signedBySample reports whether a published key has signed a token.
+func signedBySample(token *jwt.Token, active []tenant.Secret) bool {
+	signed := token.Raw[:strings.LastIndexByte(token.Raw, '.')]
+	return slices.ContainsFunc(active, func(s tenant.Secret) bool {
+		return s.IsSample() && jwt.SigningMethodHS256.Verify(signed, token.Signature, s.Value) == nil
+	})
+}
+
+// checkSampleKey refuses a credential that everyone can sign for a request that comes from
+// another machine, through a proxy on this one.
+func (c *Caller) checkSampleKey(header http.Header) error {
+	if c.sampleKey && namesRemoteClient(header) {
+		return unauthenticated(errors.New("the key is a published sample, and a proxy names a client on another machine"))
+	}
+	return nil
+}
+
+// namesRemoteClient reports whether a request says that it comes from another machine, whether
+// or not its peer is trusted to say so.
+func namesRemoteClient(header http.Header) bool {
+	for _, line := range header.Values("X-Forwarded-For") {
+		for name := range strings.SplitSeq(line, ",") {
+			if address, err := netip.ParseAddr(strings.TrimSpace(name)); err != nil || !address.Unmap().IsLoopback() {
+				return true
+			}
+		}
+	}
+	return len(header.Values("Forwarded")) > 0
 }
 
 // verificationKeys returns the active secrets; any of them may have signed the

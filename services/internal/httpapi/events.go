@@ -51,6 +51,7 @@ func (a *API) getEvents(w http.ResponseWriter, r *apiRequest) error {
 		UserID:      r.caller.UserID,
 		Identity:    r.caller.subscriberIdentity(),
 		Staff:       !r.caller.isAudience(),
+		OwnsGlobal:  r.caller.OwnsGlobal(),
 		AllChannels: r.caller.Role == Admin || r.caller.Role == Backend,
 		Overlay:     r.caller.Role == Overlay,
 		Topics:      topics,

@@ -40,7 +40,7 @@ func (a *API) foldPast(r *apiRequest, fold func(context.Context, voting.MemoryHo
 // tallyAt returns the caller's tally as it was at a time in Unix seconds.
 func (a *API) tallyAt(r *apiRequest, id string, at int64) (tally voting.Tally, err error) {
 	err = a.foldPast(r, func(ctx context.Context, hold voting.MemoryHold) (err error) {
-		tally, err = a.config.Voting.TallyAt(ctx, r.caller.poll(id), r.caller.voter(), r.caller.isAudience(), at, hold)
+		tally, err = a.config.Voting.TallyAt(ctx, r.caller.poll(id), r.caller.voter(), r.caller.isAudienceOf(id), at, hold)
 		return err
 	})
 	return tally, err
@@ -57,7 +57,7 @@ func (a *API) getVoteHistory(w http.ResponseWriter, r *apiRequest) error {
 	}
 	var history voting.History
 	err = a.foldPast(r, func(ctx context.Context, hold voting.MemoryHold) (err error) {
-		history, err = a.config.Voting.History(ctx, r.caller.poll(id), r.caller.voter(), r.caller.isAudience(), wanted, hold)
+		history, err = a.config.Voting.History(ctx, r.caller.poll(id), r.caller.voter(), r.caller.isAudienceOf(id), wanted, hold)
 		return err
 	})
 	if err != nil {

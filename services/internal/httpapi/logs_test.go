@@ -84,7 +84,7 @@ func TestVoteLogPagesWhileThePollChanges(t *testing.T) {
 		next = page.Next
 	}
 	follow()
-	a.as(broadcaster(), "DELETE", "/vote?id=global-p", "").is(200)
+	a.as(backend(), "DELETE", "/vote?id=global-p", "").is(200)
 	follow()
 	a.as(backend(), "POST", "/vote_config", multi).is(200)
 	add(3, 1)

@@ -111,7 +111,7 @@ func (a *API) getRank(w http.ResponseWriter, r *apiRequest) error {
 	if named && !ok {
 		return fault.New(fault.Invalid, "Malformed state parameter")
 	}
-	if r.caller.Role == Overlay && standing != ranking.Visible {
+	if (r.caller.Role == Overlay || r.caller.isAudienceOf(question.ID)) && standing != ranking.Visible {
 		return errRole()
 	}
 	top, err := a.config.Ranking.Top(r.Context(), question, standing, limit)
@@ -158,7 +158,7 @@ func (a *API) getRankConfig(w http.ResponseWriter, r *apiRequest) error {
 		return fault.New(fault.NotFound, "The question has no configuration")
 	}
 	answer := rankConfigAnswer{Config: config, Status: status}
-	if !r.caller.isAudience() {
+	if !r.caller.isAudienceOf(question.ID) {
 		answer.Blocked = config.Blocked
 	}
 	return writeValue(w, answer)

@@ -86,7 +86,7 @@ func (a *API) postVote(w http.ResponseWriter, r *apiRequest) error {
 		return err
 	}
 	markReplayed(w, keys)
-	writeTally(w, r.caller, tally)
+	writeTally(w, r.caller, id, tally)
 	return nil
 }
 
@@ -108,13 +108,13 @@ func (a *API) getVote(w http.ResponseWriter, r *apiRequest) error {
 	if err != nil {
 		return err
 	}
-	writeTally(w, r.caller, tally)
+	writeTally(w, r.caller, id, tally)
 	return nil
 }
 
-// writeTally answers with what the caller may see of a tally.
-func writeTally(w http.ResponseWriter, to *Caller, tally voting.Tally) {
-	if to.isAudience() {
+// writeTally answers with what the caller may see of the tally of a poll.
+func writeTally(w http.ResponseWriter, to *Caller, id string, tally voting.Tally) {
+	if to.isAudienceOf(id) {
 		tally = tally.ForViewer()
 	}
 	writeJSON(w, http.StatusOK, tally.AppendJSON(make([]byte, 0, 512)))

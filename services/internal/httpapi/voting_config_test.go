@@ -95,7 +95,7 @@ func TestConfigIds(t *testing.T) {
 		{"", `{"global":true}`, 400},
 	} {
 		body := fmt.Sprintf(`{"id":%q,"config":%s}`, test.id, test.config)
-		a.as(broadcaster(), "POST", "/vote_config?id=ignored", body).is(test.status)
+		a.as(backend(), "POST", "/vote_config?id=ignored", body).is(test.status)
 	}
 	a.as(viewer(), "GET", "/vote_config?id=ignored", "").want(404, "{}")
 	a.as(viewer(), "GET", "/vote_config?id=a.b", "").want(404, "{}")

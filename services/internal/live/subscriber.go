@@ -21,6 +21,9 @@ type Subscription struct {
 	// Staff reports that hidden results are included, AllChannels that entries of buffers
 	// are from whichever channel.
 	Staff, AllChannels bool
+	// OwnsGlobal reports that hidden results of the polls and questions of all channels are
+	// included, too.
+	OwnsGlobal bool
 	// Games reports that the client is a game: it receives the messages to games,
 	// configurations and pairings that its topics name, and no other messages.
 	Games bool
@@ -46,11 +49,14 @@ type Subscriber struct {
 	games     bool
 	overlay   bool
 	topics    []topic
-	lease     *budget.Lease[Holder]
-	quota     *sourceQuota
-	sources   []*trackedSource
-	feeds     [3]*trackedSource // as in a cursor; nil: not followed
-	buffers   []*trackedSource  // likewise
+
+	ownsGlobal bool
+
+	lease   *budget.Lease[Holder]
+	quota   *sourceQuota
+	sources []*trackedSource
+	feeds   [3]*trackedSource // as in a cursor; nil: not followed
+	buffers []*trackedSource  // likewise
 
 	allChannels bool
 
@@ -87,9 +93,11 @@ func (b *Broker) Subscribe(ctx context.Context, s Subscription) (*Subscriber, er
 		opaqueID:  s.OpaqueID,
 		userID:    digitsOnly(s.UserID),
 		side:      event.Viewers,
-		games:     s.Games,
-		overlay:   s.Overlay,
-		topics:    topics,
+
+		ownsGlobal: s.OwnsGlobal,
+		games:      s.Games,
+		overlay:    s.Overlay,
+		topics:     topics,
 
 		allChannels: s.AllChannels,
 		events:      make(chan *event.Event, b.tuning.buffer),
@@ -190,10 +198,19 @@ func (s *Subscriber) Err() error { return s.reason }
 // Events returns the channel of events. The caller passes each one to Accept.
 func (s *Subscriber) Events() <-chan *event.Event { return s.events }
 
+// sideOf returns the side that the subscriber is on for an event: staff that does not own the
+// polls and questions of all channels sees of them what viewers do.
+func (s *Subscriber) sideOf(e *event.Event) event.Sight {
+	if e.Audience.Global && !s.ownsGlobal && event.IsOwned(e.Name) {
+		return event.Viewers
+	}
+	return s.side
+}
+
 // includesEvent reports whether an event of one of the subscriber's audiences belongs to
 // its subscription.
 func (s *Subscriber) includesEvent(e *event.Event) bool {
-	if !e.For.Reaches(s.side) && (!s.overlay || !e.Named) {
+	if !e.For.Reaches(s.sideOf(e)) && (!s.overlay || !e.Named) {
 		return false
 	}
 	if e.Overlays {

@@ -118,7 +118,7 @@ func (b *registryBuilder) addExtension(i int, raw json.RawMessage) {
 		AdminUserIDs: block.AdminUserIDs,
 		ExternalRole: block.ExternalRole,
 
-		GlobalPolls:         cmp.Or(block.GlobalPolls, "broadcaster"),
+		GlobalPolls:         cmp.Or(block.GlobalPolls, "admin"),
 		ViewersCreateGlobal: block.ViewersGlobal == nil || *block.ViewersGlobal,
 	}
 	b.checkNames(extension, report)
