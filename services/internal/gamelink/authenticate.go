@@ -19,10 +19,12 @@ import (
 // identity is the side that a connection speaks for.
 type identity struct {
 	channel string
-	server  bool   // may act for every channel of the extension
-	family  string // empty: those of jwt alone
-	jwt     string
-	issued  time.Time // of jwt, where it has a family
+	server  bool // may act for every channel of the extension
+	// ownsGlobal reports whether hidden results of the polls of all channels are shown.
+	ownsGlobal bool
+	family     string // empty: those of jwt alone
+	jwt        string
+	issued     time.Time // of jwt, where it has a family
 }
 
 // authentication is the data of the answer to authenticate. Every member is always there.
@@ -75,14 +77,21 @@ func (c *connection) credentialFor(ctx context.Context) (string, error) {
 	if !ok {
 		return c.credential()
 	}
-	c.mu.Lock()
-	server := c.identity != nil && c.identity.server
-	c.mu.Unlock()
-	if !server {
+	if !c.speaksFor().server {
 		return "", errNotServer()
 	}
 	token, err := c.issue(channel, "")
 	return c.extension.ClientID + " " + token, err
+}
+
+// speaksFor returns the identity in force, one without rights before authentication.
+func (c *connection) speaksFor() identity {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.identity == nil {
+		return identity{}
+	}
+	return *c.identity
 }
 
 // issue returns a token of a broadcaster that hangs on a family.
@@ -212,10 +221,11 @@ func (c *connection) setExpiry(at time.Time) {
 
 // adopt puts an identity in force.
 func (c *connection) adopt(next *identity, caller *httpapi.Caller) error {
+	next.ownsGlobal = caller.OwnsGlobal()
 	if next.family != "" && c.expiry != nil {
 		c.expiry.Stop()
 	}
-	if c.identity != nil && c.identity.channel != next.channel {
+	if c.identity != nil && (c.identity.channel != next.channel || c.identity.ownsGlobal && !next.ownsGlobal) {
 		c.closeSubscriptions()
 		c.unwatch()
 	}

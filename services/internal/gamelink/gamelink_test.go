@@ -2,6 +2,7 @@ package gamelink_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -281,6 +282,33 @@ func TestPolls(t *testing.T) {
 	}
 	if got := g.must("get", "poll", `{"poll_id":"p"}`); !strings.Contains(got, `"status":"expired"`) || !strings.Contains(got, `"options":["a"]`) {
 		t.Error(got)
+	}
+}
+
+// A game that follows a poll by many topics costs one read for each event, and gets one push.
+func TestTopicsThatOverlap(t *testing.T) {
+	w := newWorld(t)
+	g, _ := w.paired()
+	id := strings.Repeat("p", 64)
+	for i := range id[:60] {
+		g.must("subscribe", "poll", fmt.Sprintf(`{"topic_id":"%s*"}`, id[:i]))
+	}
+	var reads atomic.Int64
+	w.intercept(func(api http.Handler, rw http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && r.URL.Path == "/v1/vote" {
+			reads.Add(1)
+		}
+		api.ServeHTTP(rw, r)
+	})
+	w.ok(w.token("broadcaster", "77"), "POST", "/vote_config", fmt.Sprintf(`{"id":%q,"config":{"options":["a","b"]}}`, id))
+	const votes = 3
+	for i := range votes {
+		w.ok(w.token("viewer", fmt.Sprint(i)), "POST", "/vote?id="+id, `{"value":1}`)
+		g.pushedUntil(func(last received) bool { return strings.Contains(string(last.Data), fmt.Sprintf(`"count":%d`, i+1)) })
+	}
+	g.must("get", "poll", fmt.Sprintf(`{"poll_id":%q}`, id))
+	if got, most := reads.Load(), int64(2*(1+votes)+1); got > most { // an event may be followed by a correction
+		t.Errorf("%d reads for %d events in 60 subscriptions, want at most %d", got, 1+votes, most)
 	}
 }
 

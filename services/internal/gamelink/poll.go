@@ -247,6 +247,9 @@ const maxKnownPolls = 10_000
 type pollMemory struct {
 	sync.Mutex
 	known map[string]pollKnowledge
+	// handled is the event that a push last followed, or did not, for each poll: several
+	// subscriptions of a connection may receive it.
+	handled map[string]*event.Event
 }
 
 // pollKnowledge is a status and the numbers of a push, "" before the first one.
@@ -260,6 +263,14 @@ func (m *pollMemory) know(id, status, numbers string) {
 		clear(m.known)
 	}
 	m.known[id] = pollKnowledge{status, numbers}
+}
+
+// note notes the event about a poll that has been handled. m is locked.
+func (m *pollMemory) note(id string, e *event.Event) {
+	if len(m.handled) >= maxKnownPolls {
+		clear(m.handled)
+	}
+	m.handled[id] = e
 }
 
 // followsPoll reports whether the client has subscribed to a poll. Only the goroutine that
@@ -284,7 +295,7 @@ func (c *connection) subscribePoll(r *gameRequest) (any, error) {
 	topics := []string{"vote_update:" + id, "poll_update:" + id, "vote_delete:" + id}
 	c.polls.Lock()
 	defer c.polls.Unlock()
-	if err := c.subscribe(topicKey{"poll", id}, topics, c.pushPoll); err != nil {
+	if err := c.subscribe(topicKey{"poll", id}, topics, c.pollPusher()); err != nil {
 		return nil, err
 	}
 	if id == "*" {
@@ -339,20 +350,32 @@ func (c *connection) forgetPolls() {
 	c.polls.Lock()
 	defer c.polls.Unlock()
 	maps.DeleteFunc(c.polls.known, func(id string, _ pollKnowledge) bool { return !c.followsPoll(id) })
+	clear(c.polls.handled)
+}
+
+// pollPusher returns the handler of events about polls for the connection's caller.
+func (c *connection) pollPusher() eventHandler {
+	key := pollKey{extension: c.extension.ClientID, channel: c.identity.channel, ownsGlobal: c.identity.ownsGlobal}
+	return func(ctx context.Context, e *event.Event) error { return c.pushPoll(ctx, e, key) }
 }
 
 // pushPoll pushes a poll if the event about it means that the client should know.
-func (c *connection) pushPoll(ctx context.Context, e *event.Event) error {
+func (c *connection) pushPoll(ctx context.Context, e *event.Event, key pollKey) error {
 	id, ok := event.PollID(e.Name)
 	if !ok {
 		return nil
 	}
 	c.polls.Lock()
 	defer c.polls.Unlock()
-	body, found, err := c.readPoll(ctx, id)
+	if c.polls.handled[id] == e {
+		return nil
+	}
+	key.id = id
+	body, found, err := c.readPollShared(ctx, key)
 	if err != nil {
 		return err
 	}
+	c.polls.note(id, e)
 	if !found {
 		delete(c.polls.known, id)
 		return nil

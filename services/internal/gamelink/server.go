@@ -125,6 +125,7 @@ type Server struct {
 	strangers *strangerTable
 	waiting   *semaphore.Weighted // places of connections that are turned away
 	guesses   *lru.Cache[netip.Prefix, *rate.Limiter]
+	reads     *pollReads
 	counters  serverCounters
 
 	mu          sync.Mutex
@@ -153,6 +154,7 @@ func New(options Options) *Server {
 	}
 	return &Server{
 		options: options, guesses: guesses, handlers: handlers(),
+		reads:       newPollReads(),
 		strangers:   newStrangerTable(cmp.Or(options.Strangers, 1024)),
 		waiting:     semaphore.NewWeighted(turnedAway),
 		connections: map[*connection]struct{}{},

@@ -60,9 +60,11 @@ func (c *connection) addFeed(name topicKey, open func() (feed, error)) error {
 }
 
 func (c *connection) follow(ctx context.Context, channel string, topics []string, handle eventHandler) (*subscription, error) {
+	i := c.speaksFor()
 	subscriber, err := c.server.options.Live.Subscribe(ctx, live.Subscription{
 		Environment: string(c.server.options.Environment), Extension: c.extension.ClientID, Channel: channel,
-		Staff: c.caller.IsStaff(), OwnsGlobal: c.caller.OwnsGlobal(), Games: true, Topics: topics,
+		Staff: true, OwnsGlobal: i.ownsGlobal, Games: true, Topics: topics,
+		ChannelShare: !i.server, // which follows many channels
 	})
 	if err != nil {
 		return nil, err

@@ -24,9 +24,9 @@ type Quotas struct {
 	Minor string
 }
 
-// Holder is an identity of an extension, a whole extension or, where names are empty, an
-// environment.
-type Holder struct{ Environment, Extension, Identity string }
+// Holder is an identity of an extension, the games of one of its channels, a whole extension or,
+// where names are empty, an environment.
+type Holder struct{ Environment, Extension, Identity, Channel string }
 
 const (
 	// identitySubscribers limits the subscribers of one identity.
@@ -36,7 +36,10 @@ const (
 	// client that names other topics each time it connects would leave any number.
 	identitySources          = 128
 	identitySourcesPerSecond = 4
-	// limitedIdentities is the number of identities whose rate is known. The least
+	// channelSources and channelSourcesPerSecond limit likewise what all games of a channel create.
+	channelSources          = 1024
+	channelSourcesPerSecond = 32
+	// limitedIdentities is the number of identities and channels whose rate is known. The least
 	// recently used is dropped.
 	limitedIdentities = 1 << 14
 )
@@ -64,18 +67,30 @@ func newQuotaPools(q Quotas) *quotaPools {
 
 // sharesOf returns the claims of an extension, and of a minor environment, in a pool.
 func (q *quotaPools) sharesOf(s Subscription, pool *budget.Pool[Holder]) []budget.Claim[Holder] {
-	claims := []budget.Claim[Holder]{{Holder: Holder{s.Environment, s.Extension, ""}, Limit: max(pool.Limit()*3/4, 1)}}
+	claims := []budget.Claim[Holder]{{Holder: Holder{Environment: s.Environment, Extension: s.Extension}, Limit: max(pool.Limit()*3/4, 1)}}
 	if s.Environment == q.minor {
 		claims = append(claims, budget.Claim[Holder]{Holder: Holder{Environment: s.Environment}, Limit: max(pool.Limit()/8, 1)})
 	}
 	return claims
 }
 
+// holder returns the identity or, without one, the channel that holds what the subscription costs.
+func (s Subscription) holder() Holder {
+	h := Holder{Environment: s.Environment, Extension: s.Extension, Identity: s.Identity}
+	if s.Identity == "" {
+		h.Channel = s.Channel
+	}
+	return h
+}
+
 // takeSubscriber returns a lease of one subscriber.
 func (q *quotaPools) takeSubscriber(s Subscription) (*budget.Lease[Holder], error) {
 	claims := q.sharesOf(s, q.subscribers)
-	if s.Identity != "" {
-		claims = append(claims, budget.Claim[Holder]{Holder: Holder{s.Environment, s.Extension, s.Identity}, Limit: identitySubscribers})
+	switch {
+	case s.Identity != "":
+		claims = append(claims, budget.Claim[Holder]{Holder: s.holder(), Limit: identitySubscribers})
+	case s.ChannelShare:
+		claims = append(claims, budget.Claim[Holder]{Holder: s.holder(), Limit: max(q.subscribers.Limit()/8, 1)})
 	}
 	lease := q.subscribers.Lease(claims...)
 	return lease, refuseOver(lease.Take(1), "Too many subscribers of this viewer or extension at once")
@@ -90,11 +105,17 @@ type sourceQuota struct {
 
 func (q *quotaPools) sourceQuotaOf(s Subscription) *sourceQuota {
 	quota := &sourceQuota{pool: q.sources, claims: q.sharesOf(s, q.sources)}
-	if s.Identity == "" {
+	var limiter *rate.Limiter
+	switch {
+	case s.Identity != "":
+		limiter = rate.NewLimiter(identitySourcesPerSecond, identitySources)
+	case s.ChannelShare:
+		limiter = rate.NewLimiter(channelSourcesPerSecond, channelSources)
+		quota.claims = append(quota.claims, budget.Claim[Holder]{Holder: s.holder(), Limit: max(q.sources.Limit()/8, 1)})
+	default:
 		return quota
 	}
-	holder := Holder{s.Environment, s.Extension, s.Identity}
-	limiter := rate.NewLimiter(identitySourcesPerSecond, identitySources)
+	holder := s.holder()
 	if known, ok, _ := q.created.PeekOrAdd(holder, limiter); ok {
 		limiter = known
 		q.created.Get(holder) // it is used

@@ -54,6 +54,41 @@ func TestTooManySubscribers(t *testing.T) {
 	})
 }
 
+// The games of a channel have an eighth of the subscribers and a rate of new sources, whatever
+// their number.
+func TestSubscriptionsOfGames(t *testing.T) {
+	in(t, func(t *testing.T) {
+		p := start(t, storetest.NewMemory(), true, func(o *Options, _ *tuning) { o.Quotas = Quotas{Subscribers: 1600} })
+		var all []*Subscriber
+		defer func() {
+			for _, s := range all {
+				s.Close()
+			}
+		}()
+		game := func(channel, topic string) error {
+			s := subscriptionOf("a", "", topic)
+			s.Channel, s.Games, s.ChannelShare = channel, true, true
+			subscriber, err := p.broker.Subscribe(t.Context(), s)
+			if err == nil {
+				all = append(all, subscriber)
+			}
+			return err
+		}
+		for range 200 {
+			if err := game("1", "vote_update:p"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := game("1", "vote_update:p"); fault.KindOf(err) != fault.RateLimited {
+			t.Errorf("subscriber 201 of the games of a channel: %v", err)
+		}
+		if err := game("2", "vote_update:p"); err != nil {
+			t.Errorf("a game of another channel: %v", err)
+		}
+		p.subscribe(subscriptionOf("a", "U1"))
+	})
+}
+
 // A client that names other topics each time it connects leaves a bounded number of
 // sources, and none in the end. Others are not affected.
 func TestSourcesOfOneIdentity(t *testing.T) {

@@ -24,6 +24,9 @@ type Subscription struct {
 	// OwnsGlobal reports that hidden results of the polls and questions of all channels are
 	// included, too.
 	OwnsGlobal bool
+	// ChannelShare has the subscription count for the games of its channel, which have an eighth
+	// of what subscribers hold. It is for subscriptions without an Identity.
+	ChannelShare bool
 	// Games reports that the client is a game: it receives the messages to games,
 	// configurations and pairings that its topics name, and no other messages.
 	Games bool

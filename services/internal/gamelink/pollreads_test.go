@@ -1,0 +1,55 @@
+package gamelink
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// Games that ask for a poll while it is read share the next read, which sees what is newer than
+// the first one.
+func TestSharedPollReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reads, key := newPollReads(), pollKey{id: "p"}
+		var count int64 // what is stored; the reads follow each other
+		proceed := make(chan struct{})
+		read := func() (pollBody, bool, error) {
+			count++
+			body := pollBody{Count: count}
+			<-proceed
+			return body, true, nil
+		}
+		var all sync.WaitGroup
+		results := make([]int64, 50)
+		for i := range results {
+			all.Go(func() {
+				got, _ := reads.do(t.Context(), key, read)
+				results[i] = got.body.Count
+			})
+			if i == 0 {
+				synctest.Wait() // it reads
+			}
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if got, mine := reads.do(ctx, key, read); mine || !errors.Is(got.err, context.Canceled) {
+			t.Errorf("a game that has gone: %v, %v", got.err, mine)
+		}
+		close(proceed)
+		all.Wait()
+		if count != 2 || results[0] != 1 {
+			t.Errorf("%d reads, the first sees %d", count, results[0])
+		}
+		for i, got := range results[1:] {
+			if got != 2 {
+				t.Errorf("game %d sees %d", i+1, got)
+			}
+		}
+		if len(reads.running)+len(reads.next) != 0 {
+			t.Errorf("%d reads go on, %d wait", len(reads.running), len(reads.next))
+		}
+	})
+}
