@@ -215,6 +215,9 @@ func TestSampleKeysNeedLoopback(t *testing.T) {
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("error is %v, want %q", err, test.want)
 			}
+			if got := test.config.IsLocal(); got != (test.want == "") {
+				t.Errorf("the process is local: %t", got)
+			}
 		})
 	}
 	own := filepath.Join(t.TempDir(), "extensions.yaml")

@@ -9,7 +9,6 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/acclaim-dev/acclaim/services/internal/event"
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
@@ -53,7 +52,7 @@ func newConnection(s *Server, socket *websocket.Conn, extension *tenant.Extensio
 		ctx: ctx, cancel: cancel,
 		server: s, socket: socket, extension: extension, request: r, client: client,
 		subscriptions: map[topicKey]feed{}, ready: make(chan struct{}, 1),
-		polls: pollMemory{known: map[string]pollKnowledge{}, handled: map[string]*event.Event{}},
+		polls: pollMemory{known: map[string]pollKnowledge{}, handled: map[string]uint64{}},
 	}
 }
 

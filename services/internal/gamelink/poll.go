@@ -247,9 +247,9 @@ const maxKnownPolls = 10_000
 type pollMemory struct {
 	sync.Mutex
 	known map[string]pollKnowledge
-	// handled is the event that a push last followed, or did not, for each poll: several
-	// subscriptions of a connection may receive it.
-	handled map[string]*event.Event
+	// handled is the sequence of the last event of each name that a push followed, or did not:
+	// several subscriptions of a connection may receive it.
+	handled map[string]uint64
 }
 
 // pollKnowledge is a status and the numbers of a push, "" before the first one.
@@ -265,12 +265,12 @@ func (m *pollMemory) know(id, status, numbers string) {
 	m.known[id] = pollKnowledge{status, numbers}
 }
 
-// note notes the event about a poll that has been handled. m is locked.
-func (m *pollMemory) note(id string, e *event.Event) {
+// note notes an event that has been handled. m is locked.
+func (m *pollMemory) note(e *event.Event) {
 	if len(m.handled) >= maxKnownPolls {
 		clear(m.handled)
 	}
-	m.handled[id] = e
+	m.handled[e.Name] = max(m.handled[e.Name], e.Sequence)
 }
 
 // followsPoll reports whether the client has subscribed to a poll. Only the goroutine that
@@ -367,7 +367,7 @@ func (c *connection) pushPoll(ctx context.Context, e *event.Event, key pollKey) 
 	}
 	c.polls.Lock()
 	defer c.polls.Unlock()
-	if c.polls.handled[id] == e {
+	if c.polls.handled[e.Name] >= e.Sequence && e.Sequence > 0 {
 		return nil
 	}
 	key.id = id
@@ -375,7 +375,7 @@ func (c *connection) pushPoll(ctx context.Context, e *event.Event, key pollKey) 
 	if err != nil {
 		return err
 	}
-	c.polls.note(id, e)
+	c.polls.note(e)
 	if !found {
 		delete(c.polls.known, id)
 		return nil

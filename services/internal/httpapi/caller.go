@@ -62,10 +62,10 @@ func (c *Caller) isRevocable() bool { return c.Family != "" || c.Role == Overlay
 // hidden.
 func (c *Caller) isAudience() bool { return c.Role == Viewer || c.Role == Overlay }
 
-// isAudienceOf is isAudience for a poll or a question: of one of all channels, broadcasters that
-// do not own it see what viewers do.
+// isAudienceOf is isAudience for a poll or a question: of one of all channels, staff that does not
+// own it sees what viewers do.
 func (c *Caller) isAudienceOf(id string) bool {
-	return c.isAudience() || c.Role == Broadcaster && !c.OwnsGlobal() && isGlobal(id)
+	return c.isAudience() || isGlobal(id) && !c.OwnsGlobal()
 }
 
 // OwnsGlobal reports whether the caller owns the polls and questions of all channels.

@@ -213,3 +213,29 @@ func TestExternalRole(t *testing.T) {
 	a.as(external, "GET", "/vote_logs", "").is(200)
 	a.as(external, "POST", "/config/extension", "{}").is(403)
 }
+
+// A published key signs for clients on this machine alone, also behind a proxy on it.
+func TestSampleKeysAreLocal(t *testing.T) {
+	a := newSampleAPI(t)
+	token := owner().in("/v1").header(t)
+	for _, test := range []struct {
+		name, value string
+		status      int
+	}{
+		{"X-Forwarded-For", "127.0.0.1", 200},
+		{"X-Forwarded-For", "::1, 127.0.0.2", 200},
+		{"X-Forwarded-For", "8.8.8.8", 401},
+		{"X-Forwarded-For", "127.0.0.1, 8.8.8.8", 401},
+		{"X-Forwarded-For", "10.0.0.7", 401},
+		{"X-Forwarded-For", "unknown", 401},
+		{"Forwarded", "for=8.8.8.8", 401},
+		{"X-Other", "8.8.8.8", 200},
+	} {
+		got := a.send("GET", "/v1/extension_hidden_state", "", "Authorization", token, test.name, test.value)
+		if got.status != test.status {
+			t.Errorf("%s: %s: %d %s, want %d", test.name, test.value, got.status, got.body, test.status)
+		}
+	}
+	own := newAPI(t)
+	own.send("GET", "/v1/extension_hidden_state", "", "Authorization", owner().header(t), "X-Forwarded-For", "8.8.8.8").is(200)
+}

@@ -77,3 +77,26 @@ func TestShowCount(t *testing.T) {
 	a.as(stranger(), "GET", "/vote", "").want(200, `{"stddev":0,"mean":0,"sum":0,"specific":[`+zeros+`],"count":1,
 		"decay":{"last_nudged":0,"val":0,"current_scale":0,"last_altered":0},"hidden":true}`)
 }
+
+// Staff that does not own the polls of all channels sees of them what a viewer does.
+func TestHiddenResultsOfAllChannels(t *testing.T) {
+	a := newAPI(t)
+	a.as(backend(), "POST", "/vote_config", configOf("globalfinal", `{"resultsVisibility":"staff"}`)).is(200)
+	a.as(backend(), "POST", "/rank_config?id=globalq", `{"blocked":["rude"]}`).is(200)
+	a.as(viewer(), "POST", "/vote?id=globalfinal", `{"value":1}`).is(200)
+	for who, owns := range map[identity]bool{broadcaster(): false, admin(): false, owner(): true, backend(): true} {
+		shown, hidden := map[bool]string{true: "1", false: "0"}[owns], map[bool]string{false: "true", true: ""}[owns]
+		if got := a.as(who, "GET", "/vote?id=globalfinal", "").is(200); got.field("count") != shown || got.field("hidden") != hidden {
+			t.Errorf("%s %s reads %s", who.role, who.user, got.body)
+		}
+		past := a.as(who, "GET", fmt.Sprintf("/vote_history?id=globalfinal&from=%d&to=%d&step=60", time.Now().Unix()-60, time.Now().Unix()+60), "")
+		if got := past.field("hidden"); (got == "true") != (hidden == "true") {
+			t.Errorf("%s %s reads the history %s", who.role, who.user, past.body)
+		}
+		a.as(who, "GET", "/rank?id=globalq", "").is(200)
+		a.as(who, "GET", "/rank?id=globalq&state=held", "").is(map[bool]int{true: 200, false: 403}[owns])
+		if got := a.as(who, "GET", "/rank_config?id=globalq", "").is(200); strings.Contains(got.body, "rude") != owns {
+			t.Errorf("%s %s reads %s", who.role, who.user, got.body)
+		}
+	}
+}
