@@ -51,6 +51,14 @@ test("a newcomer asks, lets viewers vote, watches, ends and deletes", async (t) 
   await wanted(page, "#polls li", "What do we play next?"); // signed in
 });
 
+test("an overlay reads from its own server alone", async (t) => {
+  const { origin } = await lab.serve();
+  const poll = await ask(origin);
+  for (const base of ["//other.invalid", "/\\other.invalid", "https://other.invalid"]) {
+    await wanted(await open(t, overlay(origin, poll.viewer, { base })), "#total", "0 votes");
+  }
+});
+
 test("an overlay shows votes that another replica accepts", async (t) => {
   const mongodb = await lab.database();
   const [here, there] = [await lab.serve({ mongodb }), await lab.serve({ mongodb })];
