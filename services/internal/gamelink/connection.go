@@ -141,13 +141,19 @@ func (c *connection) end(code websocket.StatusCode, reason string) {
 }
 
 // displacedFor limits the time for which a connection that makes room waits for its client.
-const displacedFor = 200 * time.Millisecond
+const displacedFor = 50 * time.Millisecond
 
-// makeRoom closes a connection that never authenticated for another one.
+// makeRoom closes a connection that never authenticated for another one. Under a flood of them
+// it sends no reason, as those that wait for their clients take places, too.
 func (c *connection) makeRoom() {
+	c.server.counters.displaced.Add(1)
+	if !c.server.leaving.TryAcquire(1) {
+		c.once.Do(func() { _ = c.socket.CloseNow(); c.cancel() })
+		return
+	}
+	defer c.server.leaving.Release(1)
 	hurry := time.AfterFunc(displacedFor, func() { _ = c.socket.CloseNow() })
 	defer hurry.Stop()
-	c.server.counters.displaced.Add(1)
 	c.end(websocket.StatusGoingAway, "another game needs the place")
 }
 

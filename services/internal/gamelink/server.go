@@ -97,6 +97,8 @@ const (
 	// turnedAway limits the connections that wait to be turned away. Further ones are closed at
 	// once.
 	turnedAway = 256
+	// makingRoom limits the connections that receive a reason when they make room for others.
+	makingRoom = 64
 	// maxMessage limits a message of a client, in bytes.
 	maxMessage = 2 << 20
 	// maxPending limits the output that a client has not read, in bytes.
@@ -124,6 +126,7 @@ type Server struct {
 	handlers  map[[2]string]handler
 	strangers *strangerTable
 	waiting   *semaphore.Weighted // places of connections that are turned away
+	leaving   *semaphore.Weighted // places of those that make room and send a reason
 	guesses   *lru.Cache[netip.Prefix, *rate.Limiter]
 	reads     *pollReads
 	counters  serverCounters
@@ -157,6 +160,7 @@ func New(options Options) *Server {
 		reads:       newPollReads(),
 		strangers:   newStrangerTable(cmp.Or(options.Strangers, 1024)),
 		waiting:     semaphore.NewWeighted(turnedAway),
+		leaving:     semaphore.NewWeighted(makingRoom),
 		connections: map[*connection]struct{}{},
 	}
 }
