@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"runtime"
@@ -15,6 +16,8 @@ type connectionLimit struct {
 	// perAddress is for the addresses that are no proxy's.
 	perAddress int64
 	proxies    httpapi.TrustedProxies
+	// share names the pool in the log and in the metrics.
+	share string
 }
 
 // limitedListener closes connections over the limit as soon as they are accepted: they
@@ -23,6 +26,9 @@ type connectionLimit struct {
 type limitedListener struct {
 	net.Listener
 	limit connectionLimit
+	// full is called for each connection that is closed because the pool is used up; nil: nothing
+	// is.
+	full func()
 }
 
 // Accept implements [net.Listener]. The server repeats it after an error such as EMFILE.
@@ -33,8 +39,12 @@ func (l limitedListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		lease := l.limit.leaseFor(conn.RemoteAddr())
-		if lease.Take(1) == nil {
+		err = lease.Take(1)
+		if err == nil {
 			return &leasedConn{Conn: conn, lease: lease}, nil
+		}
+		if l.full != nil && errors.Is(err, budget.ErrFull) {
+			l.full()
 		}
 		_ = conn.Close() // nothing was written
 	}

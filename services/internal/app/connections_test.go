@@ -53,7 +53,11 @@ func connFrom(address string) *fakeConn {
 func TestConnectionLimits(t *testing.T) {
 	pool := budget.NewPool[netip.Prefix](5)
 	listener := make(fakeListener, 10)
-	l := limitedListener{listener, connectionLimit{pool, 2, httpapi.TrustedProxies{netip.MustParsePrefix("10.0.0.0/8")}}}
+	full := 0
+	l := limitedListener{
+		listener, connectionLimit{pool: pool, perAddress: 2, proxies: httpapi.TrustedProxies{netip.MustParsePrefix("10.0.0.0/8")}},
+		func() { full++ },
+	}
 	accept := func(address string) net.Conn {
 		t.Helper()
 		listener <- connFrom(address)
@@ -84,6 +88,9 @@ func TestConnectionLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	accept("203.0.113.1")
+	if full != 1 {
+		t.Errorf("the log would name the share for %d of 2 refusals, want for the one that found it used up", full)
+	}
 	if got, want := pool.Stats(), (budget.Stats{Used: 5, Limit: 5, Full: 1, OverShare: 1}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -93,7 +100,7 @@ func TestConnectionLimits(t *testing.T) {
 func TestConnectionsReturnTheirLimit(t *testing.T) {
 	pool := budget.NewPool[netip.Prefix](20)
 	listener := make(fakeListener)
-	l := limitedListener{listener, connectionLimit{pool, 5, nil}}
+	l := limitedListener{listener, connectionLimit{pool: pool, perAddress: 5}, nil}
 	accepted := make(chan net.Conn)
 	go func() {
 		defer close(accepted)
@@ -132,7 +139,7 @@ func TestShortageOfDescriptors(t *testing.T) {
 		listener := make(fakeListener)
 		server := httpapi.NewServer(http.NotFoundHandler(), slog.New(slog.DiscardHandler))
 		ended := make(chan error)
-		limited := limitedListener{listener, connectionLimit{pool: budget.NewPool[netip.Prefix](1)}}
+		limited := limitedListener{listener, connectionLimit{pool: budget.NewPool[netip.Prefix](1)}, nil}
 		go func() { ended <- server.Serve(limited) }()
 		for range 20 {
 			listener <- &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}

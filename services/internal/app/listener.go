@@ -7,6 +7,9 @@ import (
 	"net"
 	"net/http"
 	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
 )
@@ -26,7 +29,12 @@ func listen(ctx context.Context, machine Machine, address string, limit connecti
 	if err != nil {
 		return nil, err
 	}
-	socket = limitedListener{socket, limit}
+	seldom := rate.Sometimes{Interval: time.Minute}
+	socket = limitedListener{socket, limit, func() {
+		seldom.Do(func() {
+			logger.Warn("a share of the connections is used up; new ones are closed", "share", limit.share)
+		})
+	}}
 	l := &httpListener{address: socket.Addr()}
 	l.setHandler(first)
 	l.Server = httpapi.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

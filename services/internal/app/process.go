@@ -110,7 +110,7 @@ func Open(ctx context.Context, config Config) (*Process, error) {
 func (p *Process) listen(ctx context.Context) (err error) {
 	starting := errors.New("starting")
 	notReady := httpapi.NewUnavailableHandler(starting)
-	few := connectionLimit{pool: budget.NewPool[netip.Prefix](adminConnections), perAddress: adminConnections}
+	few := connectionLimit{pool: budget.NewPool[netip.Prefix](adminConnections), perAddress: adminConnections, share: "admin_connections"}
 	if p.admin, err = listen(ctx, p.config.Machine, p.config.AdminListen, few, nil, notReady, p.logger, p.failed); err != nil {
 		return fmt.Errorf("--admin-listen: %w", err)
 	}
@@ -120,14 +120,14 @@ func (p *Process) listen(ctx context.Context) (err error) {
 		}
 	}
 	p.setAdminHandlers(nil, func(context.Context) error { return starting }, httpapi.NewMaintenanceHandler(nil))
-	public := connectionLimit{p.connections, p.limits.perAddress, p.config.TrustedProxies}
+	public := connectionLimit{p.connections, p.limits.perAddress, p.config.TrustedProxies, "connections"}
 	if p.public, err = listen(ctx, p.config.Machine, p.config.Listen, public, p.certificate, notReady, p.logger, p.failed); err != nil {
 		return errors.Join(fmt.Errorf("--listen: %w", err), p.closeAdmin())
 	}
 	if p.config.GameListen == "" {
 		return nil
 	}
-	games := connectionLimit{p.gameConnections, p.limits.perAddress, p.config.TrustedProxies}
+	games := connectionLimit{p.gameConnections, p.limits.perAddress, p.config.TrustedProxies, "game_connections"}
 	if p.gameListener, err = listen(ctx, p.config.Machine, p.config.GameListen, games, p.certificate, notReady, p.logger, p.failed); err != nil {
 		return errors.Join(fmt.Errorf("--gamelink-listen: %w", err), p.public.Close(), p.closeAdmin())
 	}
@@ -141,7 +141,7 @@ func (p *Process) setAdminHandlers(healthy func() error, ready func(context.Cont
 		p.maintenance.setHandler(maintenance)
 		maintenance = nil
 	}
-	p.admin.setHandler(httpapi.NewAdminHandler(healthy, ready, p.metrics.Registry, maintenance))
+	p.admin.setHandler(httpapi.NewAdminHandler(healthy, ready, p.listExhausted, p.metrics.Registry, maintenance))
 }
 
 func (p *Process) closeAdmin() error {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"log/slog"
+	"slices"
 	"syscall"
 
 	"github.com/acclaim-dev/acclaim/services/internal/budget"
@@ -127,4 +128,16 @@ func (p *Process) budgetStats() map[string]func() budget.Stats {
 		stats["game_connections"] = p.gameConnections.Stats
 	}
 	return stats
+}
+
+// listExhausted returns the names of the budgets that are used up. Strangers can use some up, so
+// none of them makes the process unready.
+func (p *Process) listExhausted() (names []string) {
+	for name, stats := range p.budgetStats() {
+		if s := stats(); s.Used >= s.Limit {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

@@ -61,11 +61,17 @@ func NewUnavailableHandler(err error) http.Handler {
 	})
 }
 
+// readiness is the answer of /readyz.
+type readiness struct {
+	Status    string   `json:"status"`
+	Exhausted []string `json:"exhausted,omitempty"` // budgets that are used up
+}
+
 // NewAdminHandler returns the handler of the admin listener: /healthz succeeds while
 // healthy is nil or returns nil, /readyz while ready returns nil, and /metrics is for
 // Prometheus. maintenance, if not nil, answers all else. Where /healthz keeps failing,
-// the process is restarted.
-func NewAdminHandler(healthy func() error, ready func(context.Context) error, metrics *prometheus.Registry, maintenance http.Handler) http.Handler {
+// the process is restarted. /readyz names the budgets that exhausted, if not nil, returns.
+func NewAdminHandler(healthy func() error, ready func(context.Context) error, exhausted func() []string, metrics *prometheus.Registry, maintenance http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if healthy != nil && healthy() != nil {
@@ -79,7 +85,11 @@ func NewAdminHandler(healthy func() error, ready func(context.Context) error, me
 			writeJSON(w, http.StatusServiceUnavailable, []byte(`{"status":"not ready"}`))
 			return
 		}
-		writeJSON(w, http.StatusOK, []byte(`{"status":"ready"}`))
+		answer := readiness{Status: "ready"}
+		if exhausted != nil {
+			answer.Exhausted = exhausted()
+		}
+		_ = writeValue(w, answer) // texts always encode
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	if maintenance != nil {

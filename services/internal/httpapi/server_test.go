@@ -110,11 +110,15 @@ func TestAdmin(t *testing.T) {
 	observed.as(viewer(), "GET", "/vote?id=secret", "").is(200)
 	observed.send("BREW", "/v1/nope/secret", "").is(404)
 	var unhealthy, unready error
-	a.handler = httpapi.NewAdminHandler(nil, func(context.Context) error { return unready }, metrics.Registry, nil)
+	a.handler = httpapi.NewAdminHandler(nil, func(context.Context) error { return unready }, nil, metrics.Registry, nil)
 	a.send("GET", "/healthz", "").is(200)
-	a.handler = httpapi.NewAdminHandler(func() error { return unhealthy }, func(context.Context) error { return unready }, metrics.Registry, nil)
+	a.handler = httpapi.NewAdminHandler(func() error { return unhealthy }, func(context.Context) error { return unready }, nil, metrics.Registry, nil)
 	a.send("GET", "/healthz", "").is(200)
 	a.send("GET", "/readyz", "").is(200)
+	a.handler = httpapi.NewAdminHandler(nil, func(context.Context) error { return unready }, func() []string { return []string{"game_connections"} }, metrics.Registry, nil)
+	a.send("GET", "/readyz", "").want(200, `{"status":"ready","exhausted":["game_connections"]}`)
+	a.handler = httpapi.NewAdminHandler(func() error { return unhealthy }, func(context.Context) error { return unready }, nil, metrics.Registry, nil)
+	a.send("GET", "/readyz", "").want(200, `{"status":"ready"}`)
 	unready = errors.New("secret")
 	a.send("GET", "/healthz", "").is(200)
 	if got := a.send("GET", "/readyz", "").is(503); strings.Contains(got.body, "secret") {
