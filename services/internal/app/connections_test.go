@@ -176,7 +176,7 @@ func TestDivideResources(t *testing.T) {
 		}
 	}
 	shared := divideResources(1<<30, 3000, 0)
-	if shared.shareWithGames(); shared.connections != 1116 || shared.games != 1116 || shared.strangers != 279 {
+	if shared.shareWithGames(); shared.connections != 1116 || shared.games != 1116 || shared.unauthenticatedGames != 279 {
 		t.Errorf("beside games: %+v", shared)
 	}
 	if got := countDescriptors(); got < 16 {

@@ -47,7 +47,7 @@ func (p *Process) openGames() map[tenant.Environment]*gamelink.Server {
 		servers[m.Environment] = gamelink.New(gamelink.Options{
 			Environment: m.Environment, Registry: p.directory.Registry, Now: time.Now, Logger: p.logger,
 			API: api, Base: m.Path, Live: p.services.broker, Pairing: p.services.pairings, Purchases: p.services.purchases, Matches: p.services.matches,
-			Identify: mounts[i].API.Identify, Budgets: p.budgets, Strangers: int(p.limits.strangers),
+			Identify: mounts[i].API.Identify, Budgets: p.budgets, Unauthenticated: int(p.limits.unauthenticatedGames),
 			Client: func(r *http.Request) (netip.Prefix, bool) { return p.config.TrustedProxies.ClientNetworkOf(r) },
 		})
 	}

@@ -176,13 +176,13 @@ func registerGames(m *telemetry.Metrics, servers map[tenant.Environment]*gamelin
 		var all gamelink.Stats
 		for _, server := range servers {
 			s := server.Stats()
-			all.Connections, all.Strangers = all.Connections+s.Connections, all.Strangers+s.Strangers
+			all.Connections, all.Unauthenticated = all.Connections+s.Connections, all.Unauthenticated+s.Unauthenticated
 			all.Requests, all.Pushes = all.Requests+s.Requests, all.Pushes+s.Pushes
 			all.Slow, all.Refused, all.Displaced = all.Slow+s.Slow, all.Refused+s.Refused, all.Displaced+s.Displaced
 		}
 		return []telemetry.Sample{
 			telemetry.Gauge("connections", "Connected games.", all.Connections),
-			telemetry.Gauge("unauthenticated_connections", "Connected games that have not authenticated.", all.Strangers),
+			telemetry.Gauge("unauthenticated_connections", "Connected games that have not authenticated.", all.Unauthenticated),
 			telemetry.Counter("requests_total", "Messages received from games.", all.Requests),
 			telemetry.Counter("pushes_total", "Updates sent to games.", all.Pushes),
 			telemetry.Counter("slow_connections_total", "Games cut off because they did not read or answer.", all.Slow),

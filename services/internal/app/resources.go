@@ -13,16 +13,16 @@ import (
 
 // resourceLimits divide what the process has among what requests hold.
 type resourceLimits struct {
-	memory      int64 // bytes, of the whole process
-	connections int64 // of the API
-	games       int64 // connections of the listener for games
-	strangers   int64 // connections of games that have not authenticated
-	perAddress  int64 // connections, or requests behind a proxy, of one client address
-	subscribers int64
-	sources     int64 // that subscribers name
-	bodies      int64 // bytes
-	histories   int64 // bytes
-	resident    int64 // bytes of the states of one domain
+	memory               int64 // bytes, of the whole process
+	connections          int64 // of the API
+	games                int64 // connections of the listener for games
+	unauthenticatedGames int64 // connections of games that have not authenticated
+	perAddress           int64 // connections, or requests behind a proxy, of one client address
+	subscribers          int64
+	sources              int64 // that subscribers name
+	bodies               int64 // bytes
+	histories            int64 // bytes
+	resident             int64 // bytes of the states of one domain
 }
 
 const (
@@ -70,7 +70,7 @@ func divideResources(memory, descriptors int64, perAddress int) resourceLimits {
 	if perAddress > 0 {
 		l.perAddress = int64(perAddress)
 	}
-	l.strangers = max(l.connections/8, 1)
+	l.unauthenticatedGames = max(l.connections/8, 1)
 	l.subscribers = min(l.connections*9/10, maxSubscribers)
 	return l
 }
@@ -110,7 +110,7 @@ func (l resourceLimits) quotas(environments []tenant.Environment) live.Quotas {
 }
 
 func (l resourceLimits) log(logger *slog.Logger) {
-	logger.Info("limits", "memory_bytes", l.memory, "connections", l.connections, "game_connections", l.games, "unauthenticated_games", l.strangers, "connections_per_address", l.perAddress,
+	logger.Info("limits", "memory_bytes", l.memory, "connections", l.connections, "game_connections", l.games, "unauthenticated_games", l.unauthenticatedGames, "connections_per_address", l.perAddress,
 		"subscribers", l.subscribers, "sources", l.sources, "body_bytes", l.bodies, "history_bytes", l.histories, "resident_bytes_per_domain", l.resident)
 }
 
@@ -130,7 +130,7 @@ func (p *Process) budgetStats() map[string]func() budget.Stats {
 	return stats
 }
 
-// listExhausted returns the names of the budgets that are used up. Strangers can use some up, so
+// listExhausted returns the names of the budgets that are used up. Clients without a credential can use some up, so
 // none of them makes the process unready.
 func (p *Process) listExhausted() (names []string) {
 	for name, stats := range p.budgetStats() {

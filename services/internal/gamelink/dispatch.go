@@ -18,7 +18,7 @@ func errNotStaff() error {
 func (r *gameRequest) isAuthenticate() bool { return r.action == "authenticate" && r.target == "" }
 
 // forgetUnknown drops an action or a target that no game has, so that an answer repeats no text
-// of a stranger.
+// of a client without a credential.
 func (r *gameRequest) forgetUnknown(known map[[2]string]handler) {
 	if _, ok := known[[2]string{r.action, r.target}]; !ok && !r.isAuthenticate() && (r.action != "subscribe" || r.target != "authentication") {
 		r.action, r.target = "", ""

@@ -97,7 +97,7 @@ func TestRolesOfGames(t *testing.T) {
 	}
 }
 
-// A stranger's message is small, and an answer to one repeats no unknown action.
+// A message without a credential is small, and its answer repeats no unknown action.
 func TestStrangers(t *testing.T) {
 	w := newWorld(t)
 	g := w.connect()

@@ -86,8 +86,8 @@ type Options struct {
 	Identify func(ctx context.Context, header string, upgrade http.Header) (*httpapi.Caller, error)
 	// Budgets bound the bytes of messages, together with the bodies of requests.
 	Budgets *httpapi.Budgets
-	// Strangers limits the connections that have not authenticated, 1,024 when 0.
-	Strangers int
+	// Unauthenticated limits the connections that have not authenticated, 1,024 when 0.
+	Unauthenticated int
 	// Client returns the address of a request's client; ok is false where it is unknown.
 	Client func(r *http.Request) (client netip.Prefix, ok bool)
 }
@@ -144,9 +144,9 @@ type serverCounters struct {
 
 // Stats are figures of a server.
 type Stats struct {
-	Connections, Strangers          int64
+	Connections, Unauthenticated    int64
 	Requests, Pushes, Slow, Refused uint64
-	Displaced                       uint64 // strangers that made room for others
+	Displaced                       uint64 // games that did not authenticate and made room for others
 }
 
 // New returns a server. Close ends it.
@@ -158,7 +158,7 @@ func New(options Options) *Server {
 	return &Server{
 		options: options, guesses: guesses, handlers: handlers(),
 		reads:       newPollReads(),
-		strangers:   newStrangerTable(cmp.Or(options.Strangers, 1024)),
+		strangers:   newStrangerTable(cmp.Or(options.Unauthenticated, 1024)),
 		waiting:     semaphore.NewWeighted(turnedAway),
 		leaving:     semaphore.NewWeighted(makingRoom),
 		connections: map[*connection]struct{}{},
@@ -170,7 +170,7 @@ func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Stats{
-		Connections: int64(len(s.connections)), Strangers: s.strangers.size(),
+		Connections: int64(len(s.connections)), Unauthenticated: s.strangers.size(),
 		Requests: s.counters.requests.Load(), Pushes: s.counters.pushes.Load(),
 		Slow: s.counters.slow.Load(), Refused: s.counters.refused.Load(), Displaced: s.counters.displaced.Load(),
 	}
