@@ -4,8 +4,9 @@
 //
 // All that belongs to a channel is one document, so that every use of a credential is one
 // edit: a PIN works once, and a refresh token is replaced with each use. Secrets are stored
-// as hashes. Tokens (JWTs) are not stored: each names the family that it hangs on, and a
-// family that has ended refuses them.
+// as hashes. Tokens (JWTs) are not stored: each names the family and the game that it hangs on,
+// and is refused when one of them has ended. What was issued under a signing key ends with it:
+// records name the key by its id, and callers say which keys are active.
 //
 // The package may not know HTTP or a database, has no clock of its own and imports no other
 // domain. It signs nothing.
@@ -16,6 +17,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,7 +41,11 @@ const (
 	maxPINs       = 5   // open ones of a channel; a further one replaces the oldest
 	maxGames      = 64  // with a refresh token in a channel; likewise
 	maxSuccessors = 8   // tokens of one game that may work
-	maxOpen       = 512 // PINs that games of an extension show; likewise
+	maxShown      = 64  // whose PIN was confirmed in a channel; likewise
+	maxOpen       = 512 // PINs that games of an extension show
+	maxOpenFrom   = 8   // of these, from one address; a further one replaces the oldest
+	maxSpent      = 8   // replaced tokens of one game whose use ends it
+	maxEnded      = 256 // games of a channel whose tokens are refused although their term goes on
 	maxBytes      = 1 << 20
 )
 
@@ -52,15 +58,27 @@ type Channel struct {
 	ID string
 }
 
-// Grant holds the rights that a credential gives.
+// Grant holds the rights that a credential gives: those of a broadcaster in the channel.
 type Grant struct {
 	Channel string
-	// Role names the role of the token that asked for the PIN.
-	Role string
-	// Family is the claim of tokens that are issued for the grant.
-	Family string
+	// Server reports that the rights are for all channels, of which this one is the game's own.
+	Server bool
+	// Key is the id of the signing key that the grant ends with.
+	Key string
+	// Family and Game are claims of tokens that are issued for the grant.
+	Family, Game string
 	// Refresh is the next refresh token.
 	Refresh string
+}
+
+// Request asks for a PIN or a refresh token.
+type Request struct {
+	// By is the role of the token that asks.
+	By string
+	// Key is the id of the key that signed that token.
+	Key string
+	// Server asks for the rights of all channels. The caller has checked that the token has them.
+	Server bool
 }
 
 // Service answers for the pairings of a store.
@@ -75,26 +93,54 @@ type channelRecord struct {
 	Epoch uint64       `json:"epoch"`
 	PINs  []pinRecord  `json:"pins,omitempty"`
 	Games []gameRecord `json:"games,omitempty"`
+	// Shown are the games that showed a PIN which was confirmed, the oldest first.
+	Shown []shownRecord `json:"shown,omitempty"`
+	// Ended are games whose tokens are refused.
+	Ended []endedRecord `json:"ended,omitempty"`
 	// Confirmed holds the end of the last token of a game whose PIN was confirmed.
 	Confirmed int64 `json:"confirmed,omitempty"`
 }
 
+// pinRecord is an open PIN. A PIN of an earlier version has no key, and a role that gave the
+// rights of all channels.
 type pinRecord struct {
 	Hash    string `json:"hash"`
 	Role    string `json:"role,omitempty"`
-	ID      string `json:"id,omitempty"` // of a game that shows it
+	Server  bool   `json:"server,omitempty"`
+	Key     string `json:"key,omitempty"`
+	ID      string `json:"id,omitempty"`   // of a game that shows it
+	From    string `json:"from,omitempty"` // a hash of the address that asked for it
 	Expires int64  `json:"expires"`
 }
 
+// gameRecord is a game with a refresh token. One of an earlier version has no key.
 type gameRecord struct {
-	ID     string        `json:"id"`
-	Role   string        `json:"role"`
-	Tokens []tokenRecord `json:"tokens"` // each the successor of one before it
+	ID      string        `json:"id"`
+	Role    string        `json:"role"`
+	Server  bool          `json:"server,omitempty"`
+	Key     string        `json:"key,omitempty"`
+	Created int64         `json:"created,omitempty"`
+	Used    int64         `json:"used,omitempty"`
+	Tokens  []tokenRecord `json:"tokens"`          // each the successor of one before it
+	Spent   []string      `json:"spent,omitempty"` // hashes of replaced tokens, the oldest first
 }
 
 type tokenRecord struct {
 	Hash    string `json:"hash"`
 	Expires int64  `json:"expires"`
+	// Replaced reports that the game has used a successor.
+	Replaced bool `json:"replaced,omitempty"`
+}
+
+type shownRecord struct {
+	ID      string `json:"id"`
+	Created int64  `json:"created"`
+	Expires int64  `json:"expires"` // of its token
+}
+
+type endedRecord struct {
+	ID      string `json:"id"`
+	Expires int64  `json:"expires"` // when its last token is over
 }
 
 func (o Owner) name(scope key.Scope, channel, id string) string {
@@ -155,43 +201,61 @@ func (s *Service) Revoke(ctx context.Context, c Channel) error {
 	})
 }
 
-// Resolve returns the channel of a token that names a family, and the channel that is in the
-// token. A token of a family that has ended, or that has not begun, is
-// fault.Unauthenticated.
-func (s *Service) Resolve(ctx context.Context, c Channel, family string) (string, error) {
-	if id, ok := strings.CutPrefix(family, "g"); ok {
+// Token names what a token hangs on: the claims Family and Game, the latter empty in tokens of
+// earlier versions and of games that show their PIN.
+type Token struct{ Family, Game string }
+
+// Resolve returns the channel of a token, which is that in the token unless a broadcaster has
+// confirmed the game's PIN. keys are the ids of the active keys. A token of a family or a game
+// that has ended, or that has not begun, is fault.Unauthenticated.
+func (s *Service) Resolve(ctx context.Context, c Channel, t Token, keys []string) (string, error) {
+	if id, ok := strings.CutPrefix(t.Family, "g"); ok {
 		confirmed, err := document.ReadRecord[confirmedGame](ctx, s.documents, c.name(key.GamePairing, "", id))
 		if err != nil {
 			return "", err
 		}
-		if confirmed.Channel == "" {
+		if confirmed.Channel == "" || confirmed.Key != "" && !slices.Contains(keys, confirmed.Key) {
 			return "", errRevoked()
 		}
-		c.ID, family = confirmed.Channel, channelFamily(confirmed.Epoch)
+		c.ID, t = confirmed.Channel, Token{channelFamily(confirmed.Epoch), id}
 	}
 	record, err := document.ReadRecord[channelRecord](ctx, s.documents, c.document())
-	if err == nil && family != channelFamily(record.Epoch) {
+	if err == nil && (t.Family != channelFamily(record.Epoch) || record.hasEnded(t.Game)) {
 		err = errRevoked()
 	}
 	return c.ID, err
 }
 
+func (r *channelRecord) hasEnded(game string) bool {
+	return slices.ContainsFunc(r.Ended, func(e endedRecord) bool { return e.ID == game })
+}
+
 // expire drops what is over.
 func (r *channelRecord) expire(now int64) {
 	r.PINs = unexpired(r.PINs, now)
+	r.Shown = slices.DeleteFunc(r.Shown, func(s shownRecord) bool { return s.Expires <= now })
+	r.Ended = slices.DeleteFunc(r.Ended, func(e endedRecord) bool { return e.Expires <= now })
 	var games []gameRecord
 	for _, game := range r.Games {
-		var tokens []tokenRecord
-		for _, t := range game.Tokens {
-			if t.Expires > now {
-				tokens = append(tokens, t)
-			}
-		}
-		if game.Tokens = tokens; len(tokens) > 0 {
+		if game.expire(now); len(game.Tokens) > 0 {
 			games = append(games, game)
 		}
 	}
 	r.Games = games
+}
+
+// expire drops the tokens that are over, and remembers those that were replaced.
+func (g *gameRecord) expire(now int64) {
+	var tokens []tokenRecord
+	for _, t := range g.Tokens {
+		switch {
+		case t.Expires > now:
+			tokens = append(tokens, t)
+		case t.Replaced:
+			g.Spent = append(g.Spent[max(len(g.Spent)-maxSpent+1, 0):], t.Hash)
+		}
+	}
+	g.Tokens = tokens
 }
 
 func unexpired(pins []pinRecord, now int64) (kept []pinRecord) {

@@ -3,6 +3,7 @@ package pairing_test
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,6 +27,8 @@ var (
 	owner   = pairing.Owner{Environment: "production", Extension: "ext"}
 	channel = pairing.Channel{Owner: owner, ID: "77"}
 	noon    = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	keys    = []string{"new", "old"} // that are active
+	by      = pairing.Request{By: "broadcaster", Key: "new"}
 )
 
 // desk is a service with its test and a time.
@@ -61,20 +64,24 @@ const (
 
 func (d *desk) newPIN(role string) string {
 	d.Helper()
-	pin, err := d.CreatePIN(d.Context(), channel, role, d.now)
+	pin, err := d.CreatePIN(d.Context(), channel, pairing.Request{By: role, Key: keys[0]}, d.now)
 	d.must(err)
 	return pin
 }
 
 func (d *desk) pair() pairing.Grant {
 	d.Helper()
-	g, err := d.UsePIN(d.Context(), owner, d.newPIN("broadcaster"), d.now)
+	g, err := d.UsePIN(d.Context(), owner, d.newPIN("broadcaster"), keys, d.now)
 	d.must(err)
 	return g
 }
 
+func (d *desk) resolve(family, game string) (string, error) {
+	return d.Resolve(d.Context(), channel, pairing.Token{Family: family, Game: game}, keys)
+}
+
 func (d *desk) refresh(token string) (pairing.Grant, error) {
-	return d.UseRefresh(d.Context(), owner, token, d.now)
+	return d.UseRefresh(d.Context(), owner, token, keys, d.now)
 }
 
 // A PIN is good for five minutes, for one use and for its extension in its environment.
@@ -107,16 +114,16 @@ func TestPIN(t *testing.T) {
 			if test.by != (pairing.Owner{}) {
 				by = test.by
 			}
-			g, err := d.UsePIN(t.Context(), by, typed, noon.Add(test.after))
+			g, err := d.UsePIN(t.Context(), by, typed, keys, noon.Add(test.after))
 			if test.bad {
 				d.refused(err, fault.Invalid, badPIN)
 				return
 			}
 			d.must(err)
-			if g.Channel != "77" || g.Role != "admin" || g.Refresh == "" {
+			if g.Channel != "77" || g.Server || g.Key != keys[0] || g.Refresh == "" {
 				t.Errorf("%+v", g)
 			}
-			_, err = d.UsePIN(t.Context(), by, typed, noon)
+			_, err = d.UsePIN(t.Context(), by, typed, keys, noon)
 			d.refused(err, fault.Invalid, badPIN)
 		})
 	}
@@ -129,7 +136,7 @@ func TestPINWorksOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 16 {
 		all.Go(func() {
-			if _, err := d.UsePIN(t.Context(), owner, pin, noon); err == nil {
+			if _, err := d.UsePIN(t.Context(), owner, pin, keys, noon); err == nil {
 				used.Add(1)
 			} else {
 				d.refused(err, fault.Invalid, badPIN)
@@ -151,7 +158,7 @@ func TestRefresh(t *testing.T) {
 	d.now = d.now.Add(time.Hour) // the answer was lost: the first one goes on
 	again, err := d.refresh(first.Refresh)
 	d.must(err)
-	if second.Refresh == again.Refresh || again.Family != first.Family || again.Role != "broadcaster" {
+	if second.Refresh == again.Refresh || again.Family != first.Family || again.Game != first.Game || again.Key != first.Key {
 		t.Errorf("%+v after %+v", again, first)
 	}
 	_, err = d.refresh(again.Refresh)
@@ -160,16 +167,175 @@ func TestRefresh(t *testing.T) {
 	last, err := d.refresh(first.Refresh)
 	d.must(err)
 	d.now = d.now.Add(time.Millisecond)
-	_, err = d.refresh(first.Refresh)
-	d.refused(err, fault.Invalid, badRefresh)
-	d.now = d.now.Add(365*24*time.Hour - 2*time.Millisecond)
 	fresh, err := d.refresh(last.Refresh)
+	d.must(err)
+	d.now = d.now.Add(365*24*time.Hour - time.Millisecond)
+	fresh, err = d.refresh(fresh.Refresh)
 	d.must(err)
 	d.now = d.now.Add(365 * 24 * time.Hour)
 	_, err = d.refresh(fresh.Refresh)
 	d.refused(err, fault.Invalid, badRefresh)
-	_, err = d.UseRefresh(t.Context(), pairing.Owner{Environment: "sandbox", Extension: "ext"}, d.pair().Refresh, d.now)
+	_, err = d.UseRefresh(t.Context(), pairing.Owner{Environment: "sandbox", Extension: "ext"}, d.pair().Refresh, keys, d.now)
 	d.refused(err, fault.Invalid, badRefresh)
+}
+
+// A refresh token that is used a minute after its successor was used has been copied: the game
+// and its tokens end, and others go on.
+func TestReuseEndsTheGame(t *testing.T) {
+	d := newDesk(t)
+	other, first := d.pair(), d.pair()
+	second, err := d.refresh(first.Refresh)
+	d.must(err)
+	third, err := d.refresh(second.Refresh)
+	d.must(err)
+	_, err = d.resolve(first.Family, first.Game)
+	d.must(err)
+	d.now = d.now.Add(time.Minute)
+	_, err = d.refresh(first.Refresh)
+	d.refused(err, fault.Invalid, badRefresh)
+	for _, token := range []string{first.Refresh, second.Refresh, third.Refresh} {
+		_, err = d.refresh(token)
+		d.refused(err, fault.Invalid, badRefresh)
+	}
+	_, err = d.resolve(first.Family, first.Game)
+	d.refused(err, fault.Unauthenticated, "The pairing has ended")
+	_, err = d.resolve(other.Family, other.Game)
+	d.must(err)
+	_, err = d.refresh(other.Refresh)
+	d.must(err)
+}
+
+// What was issued under a key ends with it, also after uses while newer keys were active. A
+// record without a key, of an earlier version, ends with the oldest key.
+func TestKeys(t *testing.T) {
+	for name, test := range map[string]struct {
+		by   pairing.Request
+		left []string
+		bad  bool
+	}{
+		"the key is there":         {pairing.Request{Key: "old"}, []string{"new", "old"}, false},
+		"the key is gone":          {pairing.Request{Key: "old"}, []string{"new"}, true},
+		"another is gone":          {pairing.Request{Key: "new"}, []string{"new"}, false},
+		"all are gone":             {pairing.Request{Key: "new"}, nil, true},
+		"none, oldest is there":    {pairing.Request{}, []string{"newest", "old"}, false},
+		"none, the oldest is gone": {pairing.Request{}, []string{"new"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			check := func(err error, reason string) {
+				t.Helper()
+				if test.bad {
+					d.refused(err, fault.Invalid, reason)
+				} else {
+					d.must(err)
+				}
+			}
+			game, err := d.IssueRefresh(t.Context(), channel, test.by, d.now)
+			d.must(err)
+			used, err := d.refresh(game.Refresh)
+			d.must(err)
+			_, err = d.UseRefresh(t.Context(), owner, used.Refresh, test.left, d.now)
+			check(err, badRefresh)
+			if test.by.Key == "" {
+				return // an open PIN has been there for five minutes at most
+			}
+			pin, err := d.CreatePIN(t.Context(), channel, test.by, d.now)
+			d.must(err)
+			_, err = d.UsePIN(t.Context(), owner, pin, test.left, d.now)
+			check(err, badPIN)
+			shown, family, err := d.OpenGame(t.Context(), owner, "", d.now)
+			d.must(err)
+			_, err = d.ConfirmPIN(t.Context(), channel, shown, test.by.Key, d.now)
+			d.must(err)
+			_, err = d.Resolve(t.Context(), channel, pairing.Token{Family: family}, test.left)
+			if (err != nil) != test.bad {
+				t.Errorf("a game whose PIN was confirmed: %v", err)
+			}
+		})
+	}
+}
+
+// The rights of all channels are for those who ask for them by name.
+func TestServerPIN(t *testing.T) {
+	d := newDesk(t)
+	for _, server := range []bool{false, true} {
+		pin, err := d.CreatePIN(t.Context(), channel, pairing.Request{By: "backend", Key: "new", Server: server}, d.now)
+		d.must(err)
+		g, err := d.UsePIN(t.Context(), owner, pin, keys, d.now)
+		d.must(err)
+		next, err := d.refresh(g.Refresh)
+		if d.must(err); g.Server != server || next.Server != server {
+			t.Errorf("%+v, %+v, want server %t", g, next, server)
+		}
+	}
+}
+
+// An address takes places of its own only, however many ask.
+func TestOpenGames(t *testing.T) {
+	d := newDesk(t)
+	open := func(from string) (string, error) {
+		pin, _, err := d.OpenGame(t.Context(), owner, from, d.now)
+		return pin, err
+	}
+	genuine, err := open("genuine")
+	d.must(err)
+	first, err := open("0")
+	d.must(err)
+	for i := range 1_000 {
+		_, err := open(strconv.Itoa(i % 100))
+		d.must(err)
+	}
+	for i := range 600 { // each alone at its address
+		if _, err := open("alone" + strconv.Itoa(i)); err != nil {
+			d.refused(err, fault.RateLimited, "Too many requests")
+		}
+	}
+	_, err = open("late")
+	d.refused(err, fault.RateLimited, "Too many requests")
+	_, err = d.ConfirmPIN(t.Context(), channel, first, "new", d.now)
+	d.refused(err, fault.Invalid, badPIN) // eight of its address are newer
+	_, err = d.ConfirmPIN(t.Context(), channel, genuine, "new", d.now)
+	d.must(err)
+}
+
+// The owner sees the games of the channel, and ends one without the others.
+func TestEndGame(t *testing.T) {
+	d := newDesk(t)
+	first, second := d.pair(), d.pair()
+	shown, family, err := d.OpenGame(t.Context(), owner, "", d.now)
+	d.must(err)
+	_, err = d.ConfirmPIN(t.Context(), channel, shown, "new", d.now)
+	d.must(err)
+	list := func() (ids []string) {
+		games, err := d.Games(t.Context(), channel, d.now)
+		d.must(err)
+		for _, g := range games {
+			if g.Created != noon.Unix() || g.LastUsed != noon.Unix() {
+				t.Errorf("%+v", g)
+			}
+			ids = append(ids, g.ID)
+		}
+		return ids
+	}
+	confirmed := strings.TrimPrefix(family, "g")
+	if diff := cmp.Diff([]string{first.Game, second.Game, confirmed}, list()); diff != "" {
+		t.Error(diff)
+	}
+	for _, id := range []string{first.Game, confirmed} {
+		d.must(d.EndGame(t.Context(), channel, id, d.now))
+		d.refused(d.EndGame(t.Context(), channel, id, d.now), fault.NotFound, "No such game")
+	}
+	if diff := cmp.Diff([]string{second.Game}, list()); diff != "" {
+		t.Error(diff)
+	}
+	for _, token := range []pairing.Token{{Family: first.Family, Game: first.Game}, {Family: family}} {
+		_, err = d.resolve(token.Family, token.Game)
+		d.refused(err, fault.Unauthenticated, "The pairing has ended")
+	}
+	_, err = d.refresh(first.Refresh)
+	d.refused(err, fault.Invalid, badRefresh)
+	_, err = d.resolve(second.Family, second.Game)
+	d.must(err)
 }
 
 func TestRevoke(t *testing.T) {
@@ -183,16 +349,20 @@ func TestRevoke(t *testing.T) {
 	exists(false)
 	g, pin := d.pair(), d.newPIN("broadcaster")
 	other := pairing.Channel{Owner: owner, ID: "78"}
-	theirs, err := d.IssueRefresh(t.Context(), other, "broadcaster", noon)
+	theirs, err := d.IssueRefresh(t.Context(), other, by, noon)
 	d.must(err)
-	shown, family, err := d.OpenGame(t.Context(), owner, noon)
+	shown, family, err := d.OpenGame(t.Context(), owner, "192.0.2.1/32", noon)
 	d.must(err)
-	_, err = d.Resolve(t.Context(), channel, family)
+	_, err = d.resolve(family, "")
 	d.refused(err, fault.Unauthenticated, "The pairing has ended")
-	d.must(d.ConfirmPIN(t.Context(), channel, strings.ToLower(shown), noon))
-	d.refused(d.ConfirmPIN(t.Context(), other, shown, noon), fault.Invalid, badPIN)
+	confirmed, err := d.ConfirmPIN(t.Context(), channel, strings.ToLower(shown), keys[0], noon)
+	if d.must(err); confirmed != family {
+		t.Errorf("the game of %q is confirmed, want %q", confirmed, family)
+	}
+	_, err = d.ConfirmPIN(t.Context(), other, shown, keys[0], noon)
+	d.refused(err, fault.Invalid, badPIN)
 	for _, family := range []string{family, g.Family} {
-		if got, err := d.Resolve(t.Context(), channel, family); err != nil || got != "77" {
+		if got, err := d.resolve(family, ""); err != nil || got != "77" {
 			t.Errorf("%s is of channel %q, %v", family, got, err)
 		}
 	}
@@ -200,12 +370,12 @@ func TestRevoke(t *testing.T) {
 
 	d.must(d.Revoke(t.Context(), channel))
 	exists(false)
-	_, err = d.UsePIN(t.Context(), owner, pin, noon)
+	_, err = d.UsePIN(t.Context(), owner, pin, keys, noon)
 	d.refused(err, fault.Invalid, badPIN)
 	_, err = d.refresh(g.Refresh)
 	d.refused(err, fault.Invalid, badRefresh)
 	for _, family := range []string{family, g.Family, "", "c9", "gnone"} {
-		_, err = d.Resolve(t.Context(), channel, family)
+		_, err = d.resolve(family, "")
 		d.refused(err, fault.Unauthenticated, "The pairing has ended")
 	}
 	_, err = d.refresh(theirs.Refresh)
@@ -307,7 +477,7 @@ func FuzzPINs(f *testing.F) {
 			}
 			pin := all[int(step>>1)%len(all)]
 			at := slices.IndexFunc(open, func(p shownPIN) bool { return p.pin == pin })
-			if _, err := d.UsePIN(t.Context(), owner, pin, d.now); (err == nil) != (at >= 0) {
+			if _, err := d.UsePIN(t.Context(), owner, pin, keys, d.now); (err == nil) != (at >= 0) {
 				t.Fatalf("%x: %v, want it to be open: %t", steps, err, at >= 0)
 			}
 			if at >= 0 {

@@ -26,10 +26,11 @@ type openPairings struct {
 type confirmedGame struct {
 	Channel string `json:"channel"`
 	Epoch   uint64 `json:"epoch"`
+	Key     string `json:"key,omitempty"` // of the broadcaster's token
 }
 
-// CreatePIN returns a PIN for a game in the channel, which gets the rights of a role.
-func (s *Service) CreatePIN(ctx context.Context, c Channel, role string, now time.Time) (pin string, err error) {
+// CreatePIN returns a PIN for a game in the channel.
+func (s *Service) CreatePIN(ctx context.Context, c Channel, by Request, now time.Time) (pin string, err error) {
 	for {
 		pin = newPIN()
 		err = edit(ctx, s, c.name(key.PinIndex, "", c.hash(pin)), func(index *pinIndex) error {
@@ -52,7 +53,7 @@ func (s *Service) CreatePIN(ctx context.Context, c Channel, role string, now tim
 		r.PINs = unexpired(r.PINs, now.UnixMilli())
 		r.PINs = r.PINs[max(len(r.PINs)-maxPINs+1, 0):]
 		gone = slices.DeleteFunc(slices.Clone(before), func(p pinRecord) bool { return slices.Contains(r.PINs, p) })
-		r.PINs = append(r.PINs, pinRecord{Hash: c.hash(pin), Role: role, Expires: now.Add(PINLifetime).UnixMilli()})
+		r.PINs = append(r.PINs, pinRecord{Hash: c.hash(pin), Role: by.role(), Server: by.Server, Key: by.Key, Expires: now.Add(PINLifetime).UnixMilli()})
 		return nil
 	})
 	if err == nil {
@@ -68,8 +69,21 @@ func (s *Service) forgetPINs(ctx context.Context, o Owner, pins []pinRecord) {
 	}
 }
 
-// UsePIN returns what a PIN of CreatePIN is worth. It works once.
-func (s *Service) UsePIN(ctx context.Context, o Owner, pin string, now time.Time) (g Grant, err error) {
+// broadcaster is the role whose rights a game has.
+const broadcaster = "broadcaster"
+
+// role returns the role that a record keeps. Processes of an earlier version give a game the
+// rights of all channels where it is a server's.
+func (r Request) role() string {
+	if r.Server {
+		return r.By
+	}
+	return broadcaster
+}
+
+// UsePIN returns what a PIN of CreatePIN is worth. It works once, and as long as its key is among
+// the active ones; the last of these is the oldest.
+func (s *Service) UsePIN(ctx context.Context, o Owner, pin string, keys []string, now time.Time) (g Grant, err error) {
 	hash := o.hashPIN(pin)
 	index, err := document.ReadRecord[pinIndex](ctx, s.documents, o.name(key.PinIndex, "", hash))
 	if err != nil {
@@ -86,7 +100,11 @@ func (s *Service) UsePIN(ctx context.Context, o Owner, pin string, now time.Time
 		if at < 0 {
 			return errPIN()
 		}
-		g = r.addGame(c, game, r.PINs[at].Role, secret, now)
+		key, ok := keyInForce(r.PINs[at].Key, keys)
+		if !ok {
+			return errPIN()
+		}
+		g = r.addGame(c, gameRecord{ID: game, Role: r.PINs[at].Role, Server: r.PINs[at].Server, Key: key}, secret, now)
 		r.PINs = slices.Delete(r.PINs, at, at+1)
 		return nil
 	})
@@ -96,24 +114,69 @@ func (s *Service) UsePIN(ctx context.Context, o Owner, pin string, now time.Time
 	return g, err
 }
 
-// OpenGame returns a PIN for a game to show, and the family of the token that the game gets.
-// The token works once a broadcaster has confirmed the PIN.
-func (s *Service) OpenGame(ctx context.Context, o Owner, now time.Time) (pin, family string, err error) {
+// keyInForce returns the key that a record ends with, and whether it is active. A record of an
+// earlier version, which has none, ends with the oldest active one.
+func keyInForce(recorded string, active []string) (key string, ok bool) {
+	if recorded == "" && len(active) > 0 {
+		return active[len(active)-1], true
+	}
+	return recorded, slices.Contains(active, recorded)
+}
+
+// OpenGame returns a PIN for a game to show, and the family of the token that the game gets. The
+// token works once a broadcaster has confirmed the PIN. from names the address of the game, empty
+// where it is unknown. Where too many PINs are open it is fault.RateLimited.
+func (s *Service) OpenGame(ctx context.Context, o Owner, from string, now time.Time) (pin, family string, err error) {
 	pin = newPIN()
 	id := newSecret()
 	err = edit(ctx, s, o.name(key.OpenPairings, "", ""), func(open *openPairings) error {
 		open.PINs = unexpired(open.PINs, now.UnixMilli())
-		open.PINs = open.PINs[max(len(open.PINs)-maxOpen+1, 0):]
-		open.PINs = append(open.PINs, pinRecord{Hash: o.hash(pin), ID: id, Expires: now.Add(PINLifetime).UnixMilli()})
+		next := pinRecord{Hash: o.hash(pin), ID: id, Expires: now.Add(PINLifetime).UnixMilli()}
+		if from != "" {
+			next.From = o.hash(from)[:16]
+		}
+		if !open.makeRoom(next.From) {
+			return fault.New(fault.RateLimited, "Too many requests; nothing was stored")
+		}
+		open.PINs = append(open.PINs, next)
 		return nil
 	})
 	return pin, gameFamily(id), err
 }
 
-// ConfirmPIN gives the game that shows a PIN the rights of a broadcaster in the channel.
-func (s *Service) ConfirmPIN(ctx context.Context, c Channel, pin string, now time.Time) error {
+// makeRoom drops the oldest PIN of an address that has too many, or, where all places are taken,
+// of the one with most. It returns false where each address has one, as none takes another's
+// only PIN.
+func (o *openPairings) makeRoom(from string) bool {
+	count := map[string]int{}
+	for _, p := range o.PINs {
+		count[p.From]++
+	}
+	most := from
+	switch {
+	case from != "" && count[from] >= maxOpenFrom:
+	case len(o.PINs) < maxOpen:
+		return true
+	default:
+		for name, n := range count {
+			if n > count[most] {
+				most = name
+			}
+		}
+		if count[most] < 2 {
+			return false
+		}
+	}
+	oldest := slices.IndexFunc(o.PINs, func(p pinRecord) bool { return p.From == most })
+	o.PINs = slices.Delete(o.PINs, oldest, oldest+1)
+	return true
+}
+
+// ConfirmPIN gives the game that shows a PIN the rights of a broadcaster in the channel, and
+// returns the family of its token. key is the id of the key that signed the broadcaster's token.
+func (s *Service) ConfirmPIN(ctx context.Context, c Channel, pin, keyID string, now time.Time) (family string, err error) {
 	hash, id := c.hashPIN(pin), ""
-	err := edit(ctx, s, c.name(key.OpenPairings, "", ""), func(open *openPairings) error {
+	err = edit(ctx, s, c.name(key.OpenPairings, "", ""), func(open *openPairings) error {
 		open.PINs = unexpired(open.PINs, now.UnixMilli())
 		at := slices.IndexFunc(open.PINs, func(p pinRecord) bool { return p.Hash == hash })
 		if at < 0 {
@@ -124,17 +187,20 @@ func (s *Service) ConfirmPIN(ctx context.Context, c Channel, pin string, now tim
 		return nil
 	})
 	if err != nil {
-		return err
+		return "", err
 	}
 	var epoch uint64
 	if err := edit(ctx, s, c.document(), func(r *channelRecord) error {
-		epoch, r.Confirmed = r.Epoch, max(r.Confirmed, now.Add(TokenLifetime).UnixMilli())
+		r.expire(now.UnixMilli())
+		end := now.Add(TokenLifetime).UnixMilli()
+		epoch, r.Confirmed = r.Epoch, max(r.Confirmed, end)
+		r.Shown = append(r.Shown[max(len(r.Shown)-maxShown+1, 0):], shownRecord{id, now.UnixMilli(), end})
 		return nil
 	}); err != nil {
-		return err
+		return "", err
 	}
-	return edit(ctx, s, c.name(key.GamePairing, "", id), func(game *confirmedGame) error {
-		*game = confirmedGame{c.ID, epoch}
+	return gameFamily(id), edit(ctx, s, c.name(key.GamePairing, "", id), func(game *confirmedGame) error {
+		*game = confirmedGame{c.ID, epoch, keyID}
 		return nil
 	})
 }

@@ -20,6 +20,10 @@ import (
 // Lifetime is the validity of a token.
 const Lifetime = 30 * time.Minute
 
+// UnconfirmedGame is the role of a token that a game gets without a credential. The token has no
+// rights at the streaming platform, and here those of a broadcaster once one has confirmed it.
+const UnconfirmedGame = "game"
+
 // Grant is the content of a token.
 type Grant struct {
 	ExtensionID string
@@ -30,6 +34,8 @@ type Grant struct {
 	Stage       string // environment in which the token is valid
 	// Family names the pairing that the token hangs on; empty: none.
 	Family string
+	// Game names the game of a family that the token hangs on; empty: none.
+	Game string
 	// KeyID names the overlay key that the token is; empty: none.
 	KeyID string
 	// Lifetime is Lifetime where it is 0.
@@ -46,16 +52,17 @@ func UserOpaqueID(userID string) string { return "U" + userID }
 // base64url, free of '-' and '_', because browser clients decode it with atob.
 type claims struct {
 	jwt.RegisteredClaims
-	Role        string      `json:"role"`
-	ChannelID   string      `json:"channel_id"`
-	OpaqueID    string      `json:"opaque_user_id"`
-	UserID      string      `json:"user_id,omitempty"`
-	ExtensionID string      `json:"extension_id"`
-	IsUnlinked  bool        `json:"is_unlinked"`
-	PubsubPerms permissions `json:"pubsub_perms"`
-	Stage       string      `json:"allowed_stage"`
-	Family      string      `json:"pin_family,omitempty"`
-	KeyID       string      `json:"key_id,omitempty"`
+	Role        string       `json:"role"`
+	ChannelID   string       `json:"channel_id"`
+	OpaqueID    string       `json:"opaque_user_id"`
+	UserID      string       `json:"user_id,omitempty"`
+	ExtensionID string       `json:"extension_id"`
+	IsUnlinked  bool         `json:"is_unlinked"`
+	PubsubPerms *permissions `json:"pubsub_perms,omitempty"`
+	Stage       string       `json:"allowed_stage"`
+	Family      string       `json:"pin_family,omitempty"`
+	Game        string       `json:"pin_game,omitempty"`
+	KeyID       string       `json:"key_id,omitempty"`
 }
 
 // permissions are the event targets of a token's holder.
@@ -90,9 +97,12 @@ func (c claims) MarshalJSON() ([]byte, error) {
 
 // IssueToken signs a token for the grant that expires its lifetime after now.
 func IssueToken(g Grant, secret []byte, now time.Time) (string, error) {
-	perms := permissions{Listen: []string{"broadcast", "global", "whisper-" + g.OpaqueID}, Send: []string{}}
+	perms := &permissions{Listen: []string{"broadcast", "global", "whisper-" + g.OpaqueID}, Send: []string{}}
 	if g.Role != "viewer" && g.KeyID == "" {
 		perms.Send = []string{"broadcast"}
+	}
+	if g.Role == UnconfirmedGame {
+		perms = nil
 	}
 	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims{
 		RegisteredClaims: jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(now.Add(cmp.Or(g.Lifetime, Lifetime)))},
@@ -105,6 +115,7 @@ func IssueToken(g Grant, secret []byte, now time.Time) (string, error) {
 		PubsubPerms:      perms,
 		Stage:            g.Stage,
 		Family:           g.Family,
+		Game:             g.Game,
 		KeyID:            g.KeyID,
 	}).SignedString(secret)
 }

@@ -3,6 +3,7 @@ package desired
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -142,6 +143,9 @@ func container(b *v1alpha1.Backend, service string) *corev1ac.ContainerApplyConf
 		WithReadinessProbe(probe("/readyz", 5, 2))
 	if service == State && b.Spec.AllowPrivateSinks {
 		c.WithArgs("--sink-allow-private")
+	}
+	if service == State && slices.Contains(Services(b), GameLink) {
+		c.WithEnv(corev1ac.EnvVar().WithName("ACCLAIM_GAMES").WithValue("true")) // POST /pin is for them
 	}
 	if hasData(service) {
 		addConnections(c, b)

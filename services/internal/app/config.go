@@ -30,6 +30,8 @@ type Config struct {
 	// GameListen is the address of GameLink, the protocol of games; "": it is not served,
 	// unless it is the only service, which then has Listen.
 	GameListen string
+	// Games reports that GameLink is served here or by another process.
+	Games bool
 	// TLSCert and TLSKey are the files of the API's certificate and key; "": no TLS.
 	TLSCert, TLSKey string
 	Store           StoreConfig

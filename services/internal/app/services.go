@@ -49,9 +49,11 @@ type serviceSet struct {
 
 	// games reports that GameLink is served, and private that what starts serves games alone.
 	games, private bool
-	pairings       *pairing.Service
-	purchases      *purchase.Service
-	matches        *match.Service
+	// gamesAnywhere reports that this process or another one serves GameLink.
+	gamesAnywhere bool
+	pairings      *pairing.Service
+	purchases     *purchase.Service
+	matches       *match.Service
 
 	apis    []func(*httpapi.Config)
 	hidden  []func(*httpapi.Config)       // further ones, of the API that only games use
@@ -68,9 +70,10 @@ func openServices(ctx context.Context, config Config, limits resourceLimits, met
 		tracing: config.Tracing,
 		domains: admin.Domains{},
 
-		allowPrivate: config.SinkAllowPrivate,
-		sinkRequests: config.Machine.Transport,
-		games:        config.GameListen != "" || config.servesGamesAlone(),
+		allowPrivate:  config.SinkAllowPrivate,
+		sinkRequests:  config.Machine.Transport,
+		games:         config.GameListen != "" || config.servesGamesAlone(),
+		gamesAnywhere: config.Games || config.GameListen != "" || config.servesGamesAlone(),
 	}
 	for _, m := range config.Mounts {
 		s.environments = append(s.environments, m.Environment)

@@ -23,6 +23,10 @@ import (
 // does.
 const mongodbVariable = "ACCLAIM_MONGODB_URI"
 
+// gamesVariable is the environment variable that reports that another process serves games: one
+// that an earlier version ignores, as it would not a flag.
+const gamesVariable = "ACCLAIM_GAMES"
+
 const extensionsFile = "config/extensions.yaml"
 
 // storeFlags name a store.
@@ -52,6 +56,7 @@ func (s *serveFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&c.AdminListen, "admin-listen", "127.0.0.1:9090", "address of /healthz, /readyz and /metrics; port 0 picks one")
 	f.StringVar(&c.MaintenanceListen, "maintenance-listen", "", "address of /erase and /debug/pprof, which a scraper of metrics need not reach; port 0 picks one (default that of --admin-listen)")
 	f.StringVar(&c.GameListen, "gamelink-listen", "", "address of GameLink, the protocol of games; port 0 picks one (default none; of the command gamelink, that of --listen)")
+	f.BoolVar(&c.Games, "games", false, "let games without a credential ask for PINs, because another process serves GameLink (default: where this one does, or $"+gamesVariable+" is true)")
 	f.StringVar(&c.TLSCert, "tls-cert", "", "file of the certificate with which the API is served, and those that signed it (PEM); read again when it changes")
 	f.StringVar(&c.TLSKey, "tls-key", "", "file of its key (PEM)")
 	s.store.register(f)
@@ -71,6 +76,7 @@ func (s *serveFlags) register(f *pflag.FlagSet) {
 func (s *serveFlags) config(log io.Writer, services []app.Service, mounts []app.Mount) (c app.Config, err error) {
 	c = s.app
 	c.MemoryBudget = int64(s.memory)
+	c.Games = c.Games || os.Getenv(gamesVariable) == "true"
 	if c.TrustedProxies, err = parseNetworks(s.proxies); err != nil {
 		return c, fmt.Errorf("--trusted-proxies: %w", err)
 	}

@@ -22,9 +22,10 @@ type identity struct {
 	server  bool // may act for every channel of the extension
 	// ownsGlobal reports whether hidden results of the polls of all channels are shown.
 	ownsGlobal bool
-	family     string // empty: those of jwt alone
+	pairing    pairing.Token // empty: the rights are those of jwt alone
+	key        string        // id of the key that the pairing ends with
 	jwt        string
-	issued     time.Time // of jwt, where it has a family
+	issued     time.Time // of jwt, where there is a pairing
 }
 
 // authentication is the data of the answer to authenticate. Every member is always there.
@@ -48,8 +49,8 @@ func (c *connection) credential() (string, error) {
 	if i == nil {
 		return "", refuse(403, "The connection is not authenticated")
 	}
-	if i.family != "" && c.server.options.Now().Sub(i.issued) > pairing.TokenLifetime/2 {
-		token, err := c.issue(i.channel, i.family)
+	if i.pairing.Family != "" && c.server.options.Now().Sub(i.issued) > pairing.TokenLifetime/2 {
+		token, err := c.issue(i.channel, i.pairing, i.key)
 		if err != nil {
 			return "", err
 		}
@@ -80,7 +81,7 @@ func (c *connection) credentialFor(ctx context.Context) (string, error) {
 	if !c.speaksFor().server {
 		return "", errNotServer()
 	}
-	token, err := c.issue(channel, "")
+	token, err := c.issue(channel, pairing.Token{}, "")
 	return c.extension.ClientID + " " + token, err
 }
 
@@ -94,21 +95,34 @@ func (c *connection) speaksFor() identity {
 	return *c.identity
 }
 
-// issue returns a token of a broadcaster that hangs on a family.
-func (c *connection) issue(channel, family string) (string, error) {
-	now := c.server.options.Now()
+// keyIDs returns the ids of the extension's active keys, none once it has been removed.
+func (c *connection) keyIDs() []string {
+	extension, ok := c.server.options.Registry().ByClientID(c.extension.ClientID)
+	if !ok {
+		return nil
+	}
+	return extension.KeyIDs(c.server.options.Environment, c.server.options.Now())
+}
+
+// issue returns a token of a broadcaster that hangs on a pairing. The key of the pairing signs
+// it, so that it ends with that key; without one the newest does.
+func (c *connection) issue(channel string, hangsOn pairing.Token, keyID string) (string, error) {
+	now, environment := c.server.options.Now(), c.server.options.Environment
 	extension, ok := c.server.options.Registry().ByClientID(c.extension.ClientID)
 	if !ok {
 		return "", fault.New(fault.Unauthenticated, "The extension is gone")
 	}
-	secret, ok := extension.SigningSecret(c.server.options.Environment, now)
+	secret, ok := extension.SigningSecret(environment, now)
+	if keyID != "" {
+		secret, ok = extension.ActiveSecret(environment, keyID, now)
+	}
 	if !ok {
-		return "", fault.New(fault.Invalid, "The extension has no active secret")
+		return "", fault.New(fault.Unauthenticated, "The key of the pairing has been removed")
 	}
 	return sandbox.IssueToken(sandbox.Grant{
-		ExtensionID: c.extension.ClientID, Stage: string(c.server.options.Environment),
+		ExtensionID: c.extension.ClientID, Stage: string(environment),
 		Role: "broadcaster", ChannelID: channel, UserID: channel, OpaqueID: sandbox.UserOpaqueID(channel),
-		Family: family, Lifetime: pairing.TokenLifetime,
+		Family: hangsOn.Family, Game: hangsOn.Game, Lifetime: pairing.TokenLifetime,
 	}, secret.Value, now)
 }
 
@@ -142,9 +156,9 @@ func (c *connection) identify(pin, refresh, token string) (next *identity, calle
 	now := c.server.options.Now()
 	switch {
 	case pin != "":
-		grant, err = c.server.options.Pairing.UsePIN(c.ctx, c.owner(), pin, now)
+		grant, err = c.server.options.Pairing.UsePIN(c.ctx, c.owner(), pin, c.keyIDs(), now)
 	case refresh != "":
-		grant, err = c.server.options.Pairing.UseRefresh(c.ctx, c.owner(), refresh, now)
+		grant, err = c.server.options.Pairing.UseRefresh(c.ctx, c.owner(), refresh, c.keyIDs(), now)
 	case token != "":
 		return c.authenticateToken(token)
 	default:
@@ -153,8 +167,8 @@ func (c *connection) identify(pin, refresh, token string) (next *identity, calle
 	if err != nil {
 		return nil, nil, grant, err
 	}
-	next = &identity{channel: grant.Channel, server: grant.Role == "admin" || grant.Role == "backend", family: grant.Family, issued: now}
-	if next.jwt, err = c.issue(grant.Channel, grant.Family); err == nil {
+	next = &identity{channel: grant.Channel, server: grant.Server, pairing: pairing.Token{Family: grant.Family, Game: grant.Game}, key: grant.Key, issued: now}
+	if next.jwt, err = c.issue(grant.Channel, next.pairing, next.key); err == nil {
 		caller, err = c.server.options.Identify(c.ctx, c.extension.ClientID+" "+next.jwt, c.request.Header)
 	}
 	return next, caller, grant, err
@@ -184,7 +198,8 @@ func (c *connection) authenticateToken(token string) (*identity, *httpapi.Caller
 	next := &identity{jwt: token, channel: caller.ChannelID, server: caller.IsServer()}
 	channel := pairing.Channel{Owner: c.owner(), ID: next.channel}
 	// What the refresh token is worth does not depend on the role: a broadcaster's rights.
-	grant, err := c.server.options.Pairing.IssueRefresh(c.ctx, channel, string(httpapi.Broadcaster), c.server.options.Now())
+	by := pairing.Request{By: string(caller.Role), Key: caller.SigningKey}
+	grant, err := c.server.options.Pairing.IssueRefresh(c.ctx, channel, by, c.server.options.Now())
 	if err == nil {
 		c.setExpiry(time.Unix(int64(tokenClaims(token).Expires), 0))
 	}
@@ -222,7 +237,7 @@ func (c *connection) setExpiry(at time.Time) {
 // adopt puts an identity in force.
 func (c *connection) adopt(next *identity, caller *httpapi.Caller) error {
 	next.ownsGlobal = caller.OwnsGlobal()
-	if next.family != "" && c.expiry != nil {
+	if next.pairing.Family != "" && c.expiry != nil {
 		c.expiry.Stop()
 	}
 	if c.identity != nil && (c.identity.channel != next.channel || c.identity.ownsGlobal && !next.ownsGlobal) {
@@ -236,7 +251,7 @@ func (c *connection) adopt(next *identity, caller *httpapi.Caller) error {
 	c.caller, c.failures = caller, 0
 	c.socket.SetReadLimit(maxMessage + 1) // receive refuses more with a reason
 	c.server.strangers.remove(c)
-	if next.family == "" {
+	if next.pairing.Family == "" {
 		return nil
 	}
 	return c.watchPairing()

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
 func TestAddresses(t *testing.T) {
@@ -58,6 +61,102 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
+// A PIN is good for its channel, unless a backend or a validated admin asks for all by name.
+func TestRightsOfPINs(t *testing.T) {
+	w := newWorld(t)
+	for _, role := range []struct {
+		name, user string
+		server     bool
+	}{{"broadcaster", "77", false}, {"admin", "5", false}, {"admin", "1000", true}, {"backend", "", true}} {
+		for _, body := range []string{"", "{}", `{"server":false}`, `{"server":1}`, `x`} {
+			g := w.connect()
+			refresh := g.authenticate(`"pin":"` + w.pinFor(role.name, role.user, body) + `"`)
+			g.refused("create", "match", `{"id":"m"}`, 403, "")
+			g = w.connect()
+			g.authenticate(`"refresh":"` + refresh + `"`)
+			g.refused("create", "match", `{"id":"m"}`, 403, "")
+		}
+		status, _ := w.do(w.token(role.name, role.user), "POST", "/gamelink/pin", `{"server":true}`)
+		if want := map[bool]int{true: 200, false: 403}[role.server]; status != want {
+			t.Errorf("a %s that asks for all channels: %d, want %d", role.name, status, want)
+		}
+	}
+	w.server().must("create", "match", `{"id":"m"}`)
+	g := w.connect()
+	refresh := g.authenticate(`"jwt":"` + w.token("backend", "") + `"`)
+	g.must("create", "match", `{"id":"m"}`)
+	g = w.connect()
+	g.authenticate(`"refresh":"` + refresh + `"`)
+	g.refused("create", "match", `{"id":"m"}`, 403, "")
+}
+
+// What was issued under a key ends when the key is removed, although a newer one signs by then.
+func TestRemovedKey(t *testing.T) {
+	w := newWorld(t)
+	backend := w.token("backend", "")
+	byPIN, byJWT := w.connect(), w.connect()
+	refresh := []string{byPIN.authenticate(`"pin":"` + w.pin("broadcaster", "77") + `"`), byJWT.authenticate(`"jwt":"` + backend + `"`)}
+	pin := w.pin("broadcaster", "77")
+	use := func(key string) (status []int) {
+		g := w.connect()
+		for i := range refresh {
+			m := g.answer(g.send("authenticate", "", `{"client_id":"ext","refresh":"`+refresh[i]+`"}`))
+			if len(m.Errors) > 0 {
+				status = append(status, m.Errors[0].Number)
+				continue
+			}
+			var a struct{ JWT, Refresh string }
+			w.decode(string(m.Data), &a)
+			refresh[i] = a.Refresh
+			got, _ := w.do(a.JWT, "GET", "/user_info", "")
+			status = append(status, got)
+		}
+		return status
+	}
+	const newer = "- {value: bmV3ZXIta2V5LW9mLW1vcmUtdGhhbi0zMi1ieXRlcy0wMTIzNDU2}"
+	const older = "- {value: cHJvZHVjdGlvbi1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=}"
+	for _, step := range []struct {
+		keys string
+		want []int
+	}{{newer + "\n  " + older, []int{200, 200}}, {newer, []int{400, 400}}} {
+		registry, err := tenant.Parse([]byte("extensions:\n- clientID: ext\n  secrets:\n  " + step.keys))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.registry.Store(registry)
+		if got := use(step.keys); !slices.Equal(got, step.want) {
+			t.Errorf("refresh tokens with the keys %s: %d, want %d", step.keys, got, step.want)
+		}
+	}
+	w.connect().refused("authenticate", "", `{"client_id":"ext","pin":"`+pin+`"}`, 400, "The PIN is invalid or has expired")
+	for _, g := range []*game{byPIN, byJWT} { // each looks at its credential with a ping, too
+		g.send("get", "state", `{"state_id":"channel"}`)
+		g.await("the end", func() bool { return g.closed != nil })
+		if got := websocket.CloseStatus(g.closed); got != 4001 {
+			t.Errorf("closed with %d, %v", got, g.closed)
+		}
+	}
+}
+
+// The owner ends one game, whose tokens and connections end with it.
+func TestEndedGame(t *testing.T) {
+	w := newWorld(t)
+	first, refresh := w.paired()
+	second, _ := w.paired()
+	var list struct{ Games []struct{ ID string } }
+	w.decode(w.ok(w.token("broadcaster", "77"), "GET", "/gamelink/games", ""), &list)
+	if len(list.Games) != 2 {
+		t.Fatalf("%+v", list)
+	}
+	w.ok(w.token("broadcaster", "77"), "DELETE", "/gamelink/games?id="+list.Games[0].ID, "")
+	first.await("the end", func() bool { return first.closed != nil })
+	if got := websocket.CloseStatus(first.closed); got != 4001 {
+		t.Errorf("closed with %d, %v", got, first.closed)
+	}
+	w.connect().refused("authenticate", "", `{"client_id":"ext","refresh":"`+refresh+`"}`, 400, "The refresh token is invalid")
+	second.must("get", "state", `{"state_id":"channel"}`)
+}
+
 // A JWT makes a game of staff alone, and only backends and validated admins act in all channels.
 // Five refused credentials end the connection.
 func TestRolesOfGames(t *testing.T) {
@@ -68,7 +167,7 @@ func TestRolesOfGames(t *testing.T) {
 		match      int // of a match
 	}{
 		{"viewer", "5", 403, 403}, {"viewer", "", 403, 403}, {"moderator", "5", 403, 403}, {"external", "5", 403, 403},
-		{"overlay", "5", 400, 403}, {"game", "5", 403, 403}, {"", "5", 400, 403},
+		{"overlay", "5", 400, 403}, {"game", "5", 400, 403}, {"", "5", 400, 403},
 		{"broadcaster", "77", 0, 403}, {"admin", "5", 0, 403}, {"admin", "1000", 0, 0}, {"backend", "", 0, 0},
 	} {
 		t.Log(test.role, test.user)

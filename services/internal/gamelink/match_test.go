@@ -23,11 +23,11 @@ type matchUpdate struct {
 	Results map[string]matchFigures
 }
 
-// server returns a game that a PIN of an admin paired.
+// server returns a game that a PIN of an admin paired, who asked for the rights of all channels.
 func (w *world) server() *game {
 	w.Helper()
 	g := w.connect()
-	g.authenticate(`"pin":"` + w.pin("admin", "1000") + `"`)
+	g.authenticate(`"pin":"` + w.pinFor("admin", "1000", `{"server":true}`) + `"`)
 	return g
 }
 

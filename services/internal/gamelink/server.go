@@ -43,10 +43,10 @@ type Live interface {
 
 // Pairing is the part of package pairing that games use.
 type Pairing interface {
-	UsePIN(ctx context.Context, o pairing.Owner, pin string, now time.Time) (pairing.Grant, error)
-	UseRefresh(ctx context.Context, o pairing.Owner, token string, now time.Time) (pairing.Grant, error)
-	IssueRefresh(ctx context.Context, c pairing.Channel, role string, now time.Time) (pairing.Grant, error)
-	Resolve(ctx context.Context, c pairing.Channel, family string) (channel string, err error)
+	UsePIN(ctx context.Context, o pairing.Owner, pin string, keys []string, now time.Time) (pairing.Grant, error)
+	UseRefresh(ctx context.Context, o pairing.Owner, token string, keys []string, now time.Time) (pairing.Grant, error)
+	IssueRefresh(ctx context.Context, c pairing.Channel, by pairing.Request, now time.Time) (pairing.Grant, error)
+	Resolve(ctx context.Context, c pairing.Channel, t pairing.Token, keys []string) (channel string, err error)
 }
 
 // Purchases is the part of package purchase that games use.

@@ -131,7 +131,7 @@ func (c *connection) watchPairing() error {
 	i := c.identity
 	channel := pairing.Channel{Owner: c.owner(), ID: i.channel}
 	check := func(ctx context.Context, _ *event.Event) error {
-		_, err := c.server.options.Pairing.Resolve(ctx, channel, i.family)
+		_, err := c.server.options.Pairing.Resolve(ctx, channel, i.pairing, c.keyIDs())
 		if fault.KindOf(err) == fault.Unauthenticated {
 			go c.end(closedRevoked, "the pairing has ended") // it waits for the client
 			return nil

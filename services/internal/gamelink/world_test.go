@@ -53,6 +53,8 @@ type world struct {
 	url    string       // of GameLink
 	client *http.Client // that connects games; nil: the default one
 	tenant *tenant.Extension
+	// registry holds the extensions as they are now.
+	registry atomic.Pointer[tenant.Registry]
 	// For the requests that games cause.
 	calls  atomic.Pointer[interceptor]
 	outage *outage // of the pairings
@@ -111,7 +113,9 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	load := func() *tenant.Registry { return registry }
+	w := &world{T: t}
+	w.registry.Store(registry)
+	load := w.registry.Load
 	store, clock, notifier := storetest.NewMemory(), stream.SystemClock(), &event.Notifier{}
 	options := stream.Options{Exclusive: true, Applied: notifier.Notify}
 	votes, messages := voting.NewService(store, clock, options), message.NewService(store, clock, options)
@@ -124,11 +128,11 @@ func newWorld(t *testing.T) *world {
 	})
 	pairings, purchases := pairing.NewService(documents), purchase.NewService(documents)
 	logger := slog.New(slog.DiscardHandler)
-	w := &world{T: t, outage: down}
+	w.outage = down
 	api := httpapi.New(httpapi.Config{
 		Environment: tenant.Production, Registry: load, Now: time.Now, Logger: logger, Metrics: discard{},
 		Voting: votes, PollLister: store.StreamsAfter, State: state.NewService(documents), Live: hub, Messages: messages,
-		Pairing: pairings, Purchases: purchases,
+		Pairing: pairings, Purchases: purchases, GameLink: true,
 	})
 	w.api = httpapi.NewHandler(httpapi.Mount{Prefixes: []string{"/v1"}, API: api})
 	w.games = gamelink.New(gamelink.Options{
@@ -184,10 +188,12 @@ func (w *world) ok(token, method, path, body string) string {
 }
 
 // pin returns a PIN that the broadcaster, or another role, asked for.
-func (w *world) pin(role, user string) string {
+func (w *world) pin(role, user string) string { w.Helper(); return w.pinFor(role, user, "") }
+
+func (w *world) pinFor(role, user, body string) string {
 	w.Helper()
 	var made struct{ Token string }
-	w.decode(w.ok(w.token(role, user), "POST", "/gamelink/token", ""), &made)
+	w.decode(w.ok(w.token(role, user), "POST", "/gamelink/token", body), &made)
 	return made.Token
 }
 

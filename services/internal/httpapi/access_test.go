@@ -99,6 +99,8 @@ func TestRoles(t *testing.T) {
 		{"POST /validate_pin", `{"pin":"AAAAAA"}`, "b"},
 		{"GET /pin_token_exists", "", "b"},
 		{"DELETE /pin", "", "b"},
+		{"GET /gamelink/games", "", staff},
+		{"DELETE /gamelink/games?id=none", "", staff},
 		{"POST /datastream", "{}", all},
 		{"POST /bits/transactions", `{"transactionReceipt":"a"}`, all},
 		{"POST /coins/purchase", `{"sku":"a","price":1}`, all},

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/gorilla/mux"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/acclaim-dev/acclaim/internal/tracing"
@@ -44,6 +45,7 @@ type Config struct {
 	Messages     Messages
 	Sandbox      Sandbox
 	Pairing      Pairing   // without it, no credential of a game is valid
+	GameLink     bool      // games are served, here or by another process
 	Roster       Roster    // nil: viewers are not noted
 	Purchases    Purchases // its routes need State and Messages, too
 	// Budgets bound what requests hold; nil uses defaults that no other API shares.
@@ -72,8 +74,11 @@ type API struct {
 	verifier *credentialVerifier
 	limiters *rateLimiters
 	noted    *notedViewers
-	gzip     func(http.Handler) http.HandlerFunc
-	buffers  sync.Pool // for events
+	// refusedPairings holds until when a pairing that was refused is so without another look.
+	refusedPairings *lru.Cache[pairingName, time.Time]
+
+	gzip    func(http.Handler) http.HandlerFunc
+	buffers sync.Pool // for events
 }
 
 // New returns an API. It starts nothing.
@@ -99,7 +104,9 @@ func New(config Config) *API {
 		verifier: newVerifier(config.Environment, config.Registry, config.Now),
 		limiters: newLimiters(config.Processes),
 		noted:    newNotedViewers(),
-		gzip:     gzip,
+
+		refusedPairings: newRefusedPairings(),
+		gzip:            gzip,
 	}
 }
 

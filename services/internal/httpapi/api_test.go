@@ -117,6 +117,7 @@ func newAPI(t testing.TB, change ...func(*httpapi.Config)) *api {
 		Messages:     messages,
 		Roster:       viewers,
 		Pairing:      pairing.NewService(documents),
+		GameLink:     true,
 		Purchases:    purchase.NewService(documents),
 	}
 	box := production

@@ -35,8 +35,10 @@ type Caller struct {
 	Validated bool
 	// Unlinked reports that the viewer has stopped to share the user id.
 	Unlinked bool
-	// Family names the pairing of a game that the credential hangs on; empty: none.
-	Family string
+	// Family and Game name the pairing and the game that the credential hangs on; empty: none.
+	Family, Game string
+	// SigningKey is the id of the key that signed the credential.
+	SigningKey string
 	// KeyID names the overlay key that a credential of the role Overlay is.
 	KeyID string
 	// sampleKey reports that a key which this project has published signed the credential.

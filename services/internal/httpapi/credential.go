@@ -8,7 +8,6 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/sandbox"
 )
 
 const (
@@ -34,8 +34,8 @@ type tokenClaims struct {
 	jwt.RegisteredClaims
 	Role, ChannelID, OpaqueUserID, UserID string
 	Unlinked                              bool
-	// Family is the pairing of a game that the token hangs on.
-	Family string
+	// Family and Game are the pairing and the game that the token hangs on.
+	Family, Game string
 	// KeyID is the overlay key that the token is.
 	KeyID string
 	// Claims for which empty and missing differ.
@@ -57,6 +57,7 @@ func (c *tokenClaims) UnmarshalJSON(payload []byte) error {
 		UserID:           o.text("user_id"),
 		Unlinked:         string(o.members["is_unlinked"]) == "true",
 		Family:           o.text("pin_family"),
+		Game:             o.text("pin_game"),
 		KeyID:            o.text("key_id"),
 		ExtensionID:      o.optionalText("extension_id"),
 		AllowedStage:     o.optionalText("allowed_stage"),
@@ -262,6 +263,8 @@ func (v *credentialVerifier) parseHeader(header string) (credential, error) {
 		return credential{}, errors.New("the token is another environment's")
 	case c.Role == "":
 		return credential{}, errors.New("the token has no role")
+	case c.Role == sandbox.UnconfirmedGame && c.Family == "":
+		return credential{}, errors.New("the token of a game names no pairing")
 	case max(len(c.ChannelID), len(c.OpaqueUserID), len(c.UserID)) > maxID:
 		return credential{}, errors.New("an id in the token is too long")
 	}
@@ -275,19 +278,24 @@ func (v *credentialVerifier) parseHeader(header string) (credential, error) {
 		Validated:   c.Role == string(Admin) && extension.IsAdmin(c.UserID),
 		Unlinked:    c.Unlinked,
 		Family:      strings.Clone(c.Family),
+		Game:        strings.Clone(c.Game),
 		KeyID:       strings.Clone(c.KeyID),
 	}
-	caller.sampleKey = signedBySample(parsed, extension.ActiveSecrets(v.environment, v.now()))
+	signer := signerOf(parsed, extension.ActiveSecrets(v.environment, v.now()))
+	caller.SigningKey, caller.sampleKey = signer.ID(), signer.IsSample()
 	caller.nameQuotaHolders()
 	return credential{caller: caller, expires: c.ExpiresAt.Time}, nil
 }
 
-// signedBySample reports whether a published key has signed a token.
-func signedBySample(token *jwt.Token, active []tenant.Secret) bool {
+// signerOf returns the active secret that has signed a verified token.
+func signerOf(token *jwt.Token, active []tenant.Secret) tenant.Secret {
 	signed := token.Raw[:strings.LastIndexByte(token.Raw, '.')]
-	return slices.ContainsFunc(active, func(s tenant.Secret) bool {
-		return s.IsSample() && jwt.SigningMethodHS256.Verify(signed, token.Signature, s.Value) == nil
-	})
+	for _, s := range active {
+		if jwt.SigningMethodHS256.Verify(signed, token.Signature, s.Value) == nil {
+			return s
+		}
+	}
+	return tenant.Secret{}
 }
 
 // checkSampleKey refuses a credential that everyone can sign for a request that comes from
@@ -334,6 +342,8 @@ func roleOf(role string, extension *tenant.Extension) Role {
 		return Viewer
 	case "broadcaster", "admin", "backend", "overlay":
 		return Role(role)
+	case sandbox.UnconfirmedGame: // it names a pairing, which has to be confirmed
+		return Broadcaster
 	case "external":
 		return Role(extension.ExternalRole)
 	}

@@ -29,6 +29,7 @@ import (
 func outages() map[outcome]func(*testing.T) *api {
 	return map[outcome]func(*testing.T) *api{
 		{status: "401", reason: "The credential is missing, malformed, expired or not valid here"}: withoutKeys,
+		{status: "400", reason: "Games are not served here"}:                                      withoutGames,
 		{status: "429", reason: "Too many requests; nothing was stored"}:                           withSpentRate,
 		{status: "500", reason: "Internal error"}:                                                  withDefect,
 		{status: "500", reason: "Storage failed; nothing was stored"}:                              withBrokenStore,
@@ -65,6 +66,10 @@ func (op operation) exampleBody(t *testing.T) string {
 }
 
 func withoutKeys(t *testing.T) *api { return newAPI(t) } // of the sample extension
+
+func withoutGames(t *testing.T) *api {
+	return newSampleAPI(t, func(c *httpapi.Config) { c.GameLink = false })
+}
 
 func withSpentRate(t *testing.T) *api {
 	a := newAPI(t)

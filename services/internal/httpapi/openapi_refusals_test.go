@@ -180,6 +180,8 @@ func probes() []probe {
 		{on: "POST /overlay_keys", prepare: allOverlays, status: 400, reason: "A channel has at most {number} overlay keys"},
 		{on: "GET /overlay_keys", ask: oneOverlay, status: 200},
 		{on: "DELETE /overlay_keys", ask: oneOverlay, status: 200},
+		{on: "GET /gamelink/games", ask: oneGame, status: 200},
+		{on: "DELETE /gamelink/games", ask: oneGame, status: 200},
 		{on: "POST /coins/purchase", body: `{"sku":"life","price":10}`, as: stranger(), status: 400, reason: "The JWT names no user"},
 		{on: "POST /coins/purchase", body: `{"sku":"life","price":10}`, status: 400, reason: "No such product"},
 		{on: "POST /coins/purchase", prepare: offerFor(11, 0), status: 400, reason: "The price has changed"},
@@ -283,6 +285,17 @@ func (op operation) sender() identity {
 		return broadcaster()
 	}
 	return owner()
+}
+
+// oneGame has a game paired with the owner's channel and returns the query that names it.
+func oneGame(t *testing.T, a *api) string {
+	t.Helper()
+	a.as(broadcaster(), http.MethodPost, "/validate_pin", shownPIN(t, a)).is(http.StatusOK)
+	var list struct{ Games []struct{ ID string } }
+	if err := json.Unmarshal([]byte(a.as(broadcaster(), http.MethodGet, "/gamelink/games", "").is(http.StatusOK).body), &list); err != nil || len(list.Games) == 0 {
+		t.Fatalf("%v, %d games", err, len(list.Games))
+	}
+	return "?id=" + list.Games[0].ID
 }
 
 // shownPIN returns a body with the PIN that a game shows.

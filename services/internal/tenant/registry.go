@@ -9,6 +9,8 @@ package tenant
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"iter"
 	"slices"
@@ -45,6 +47,12 @@ type Secret struct {
 
 // IsSample reports whether this project has published the key.
 func (s Secret) IsSample() bool { return bytes.HasPrefix(s.Value, []byte(samplePrefix)) }
+
+// ID names the key without giving it away: records of what was issued under it have the ID.
+func (s Secret) ID() string {
+	sum := sha256.Sum256(append([]byte("acclaim key id\x00"), s.Value...))
+	return hex.EncodeToString(sum[:8])
+}
 
 // String hides the value.
 func (s Secret) String() string { return "secret" }
@@ -92,6 +100,24 @@ func (e *Extension) SigningSecret(environment Environment, now time.Time) (Secre
 		return Secret{}, false
 	}
 	return active[0], true
+}
+
+// KeyIDs returns the ids of the active secrets, the newest first.
+func (e *Extension) KeyIDs(environment Environment, now time.Time) (ids []string) {
+	for _, s := range e.ActiveSecrets(environment, now) {
+		ids = append(ids, s.ID())
+	}
+	return ids
+}
+
+// ActiveSecret returns the secret of that id if it is active.
+func (e *Extension) ActiveSecret(environment Environment, id string, now time.Time) (Secret, bool) {
+	active := e.ActiveSecrets(environment, now)
+	at := slices.IndexFunc(active, func(s Secret) bool { return s.ID() == id })
+	if at < 0 {
+		return Secret{}, false
+	}
+	return active[at], true
 }
 
 // IsAdmin reports whether a user is the owner of the extension or one of its
