@@ -150,6 +150,18 @@ func TestOverlayKeyCommands(t *testing.T) {
 	r.refused("No such overlay key", "overlay-key", "revoke", id)
 }
 
+func TestGameCommands(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t)
+	if got := r.run("game", "list"); got != "ID  CHANNELS  CREATED  LAST USED\n" {
+		t.Errorf("%q", got)
+	}
+	if got := strings.TrimSpace(r.run("game", "list", "-o", "json")); got != "[]" {
+		t.Errorf("%q", got)
+	}
+	r.refused("No such game", "game", "end", "none")
+}
+
 func TestStateCommands(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)

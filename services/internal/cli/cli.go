@@ -49,7 +49,7 @@ To get another token: acclaim token --extension sample-extension --role viewer -
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddGroup(&cobra.Group{ID: serveGroup, Title: "To serve:"}, &cobra.Group{ID: storeGroup, Title: "To maintain a store:"},
 		&cobra.Group{ID: remoteGroup, Title: "To use a running service:"})
-	root.AddCommand(newServe(), newVerify(), newExport(), newImport(), newBackup(), newRestore(), newErase(), newPurge(), newToken(), newProbe(), newCeiling(), newVersion(), newPoll(), newOverlayKey())
+	root.AddCommand(newServe(), newVerify(), newExport(), newImport(), newBackup(), newRestore(), newErase(), newPurge(), newToken(), newProbe(), newCeiling(), newVersion(), newPoll(), newOverlayKey(), newGame())
 	for _, service := range app.Services() {
 		cmd := newService(service)
 		if service.Name == "state" {

@@ -29,7 +29,7 @@ import (
 func outages() map[outcome]func(*testing.T) *api {
 	return map[outcome]func(*testing.T) *api{
 		{status: "401", reason: "The credential is missing, malformed, expired or not valid here"}: withoutKeys,
-		{status: "400", reason: "Games are not served here"}:                                      withoutGames,
+		{status: "400", reason: "Games are not served here"}:                                       withoutGames,
 		{status: "429", reason: "Too many requests; nothing was stored"}:                           withSpentRate,
 		{status: "500", reason: "Internal error"}:                                                  withDefect,
 		{status: "500", reason: "Storage failed; nothing was stored"}:                              withBrokenStore,

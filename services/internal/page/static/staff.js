@@ -1,4 +1,4 @@
-// A console for the staff of a channel: its polls, its answers and its overlay keys. It
+// A console for the staff of a channel: its polls, its answers, its games and its overlay keys. It
 // follows events and asks for nothing on a timer.
 
 import { Client, Refused } from "./client.js";
@@ -65,7 +65,7 @@ async function signIn(form) {
   id("signin").hidden = true;
   id("work").hidden = false;
   follow();
-  await Promise.all([listPolls(), listKeys()]);
+  await Promise.all([listPolls(), listKeys(), listGames()]);
 }
 
 // follow receives the events about what is shown. Each time a stream has begun, it reads what
@@ -316,6 +316,20 @@ async function saveConfig(form) {
   for (const name of ["answersPerViewer", "minLength", "maxLength"]) config[name] = Number(form.get(name));
   const { startsAt, endsAt } = await client.request("GET", `/rank_config${named(question)}`).catch(() => ({}));
   await client.request("POST", `/rank_config${named(question)}`, { startsAt: startsAt ?? 0, endsAt: endsAt ?? 0, ...config });
+}
+
+// Games.
+
+async function listGames() {
+  const { games } = await client.request("GET", "/gamelink/games");
+  keepFocus(id("games"), games.map((g) => {
+    const name = `${g.server ? "a game of all channels" : "a game"}, paired ${g.created ? new Date(g.created * 1000).toLocaleString() : "by an earlier version"}`;
+    const end = button("End", name, async () => {
+      await client.request("DELETE", `/gamelink/games${named(g.id)}`);
+      await listGames();
+    });
+    return element("li", "", {}, element("span", name), end);
+  }), "No game is paired.");
 }
 
 // Overlay keys.
