@@ -107,12 +107,16 @@ func registerPeers(m *telemetry.Metrics, count func() (alive, unreachable int), 
 	})
 }
 
-// registerQuotas registers how often the quotas of viewers were used up, by kind.
-func registerQuotas(m *telemetry.Metrics, refusals func() []uint64) {
+// registerQuotas registers how often quotas were used up, and how often a channel had its share of
+// one that is contended, by kind.
+func registerQuotas(m *telemetry.Metrics, refusals, shareRefusals func() []uint64) {
 	m.Register("acclaim_quota_", func() (samples []telemetry.Sample) {
 		kinds := quota.Kinds()
 		for i, n := range refusals() {
 			samples = append(samples, telemetry.Counter("refusals_total", "Requests refused because a quota was used up.", n).With("quota", kinds[i]))
+		}
+		for i, n := range shareRefusals() {
+			samples = append(samples, telemetry.Counter("share_refusals_total", "Of these, those of a channel or viewer that had its share while others had less.", n).With("quota", kinds[i]))
 		}
 		return samples
 	})

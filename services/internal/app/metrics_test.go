@@ -36,7 +36,8 @@ func TestMetrics(t *testing.T) {
 	registerBudgets(m, map[string]func() budget.Stats{"pages": func() budget.Stats { return budget.Stats{} }})
 	registerStreams(m, "voting", func() stream.Stats { return stream.Stats{} })
 	registerPeers(m, func() (alive, unreachable int) { return 1, 0 }, func() (sent, received peer.Traffic) { return sent, received })
-	registerQuotas(m, func() []uint64 { return make([]uint64, len(quota.Kinds())) })
+	none := func() []uint64 { return make([]uint64, len(quota.Kinds())) }
+	registerQuotas(m, none, none)
 	registerRetention(m, func() admin.RetentionStats { return admin.RetentionStats{} })
 	registerDatabase(m, func() map[string]uint64 { return map[string]uint64{"insert": 1} }, func() int64 { return 0 }, func() bool { return false })
 	registerEvents(m, func() live.Stats { return live.Stats{} })

@@ -136,7 +136,7 @@ func (s *serviceSet) limitCreation() {
 		processes = s.store.processes
 	}
 	ledger := quota.NewLedger(processes)
-	registerQuotas(s.metrics, ledger.Refusals)
+	registerQuotas(s.metrics, ledger.Refusals, ledger.ShareRefusals)
 	gauge, _ := s.store.(spaceGauge)
 	s.addAPI(func(c *httpapi.Config) {
 		c.Processes, c.Quotas = processes, ledger

@@ -194,7 +194,7 @@ func TestTraceOfForwardedVote(t *testing.T) {
 // The trace of a request that changes a document shows the steps of the change.
 func TestTraceOfDocument(t *testing.T) {
 	r := openReplica(t, "replica", mongotest.Start(t), map[string]string{"ACCLAIM_TRACE_PARENTS": "continue"})
-	id := r.tracePost(t, "/channel_state", `{"score":1}`, sandbox.Grant{Role: "broadcaster", OpaqueID: "U-first"})
+	id := r.tracePost(t, "/channel_state", `{"score":1}`, sandbox.Grant{Role: "backend", OpaqueID: "U-first"})
 	want := []string{"POST /channel_state", "queue", "read", "decide", "write"}
 	var got []string
 	for until := time.Now().Add(spansWait); time.Now().Before(until) && len(got) < len(want); { // those of a batch end after its answers

@@ -118,6 +118,7 @@ type apiRequest struct {
 	credential string
 	body       []byte
 	bodyLeases bodyLeases
+	paid       int64 // bytes of those that the request stores
 	x          *httpExchange
 }
 
@@ -241,11 +242,14 @@ func (a *API) admitRequest(x *httpExchange, in *apiRequest, route Route, origin 
 		}
 	}
 	endTurn(in.Context())
-	if route.Method == http.MethodGet || route.Method == http.MethodDelete {
+	switch route.Method {
+	case http.MethodGet:
 		return nil
+	case http.MethodDelete:
+		return a.chargeStaff(in, route)
 	}
 	if in.caller != nil && in.caller.hasQuotas() && a.config.StorageLow() {
-		return fault.New(fault.Unavailable, "the disk is nearly full: writes of viewers are refused")
+		return fault.New(fault.Unavailable, "the disk is nearly full: writes of all but backends and validated admins are refused")
 	}
 	limit := publicBodyBytes
 	switch {
@@ -256,7 +260,10 @@ func (a *API) admitRequest(x *httpExchange, in *apiRequest, route Route, origin 
 	}
 	in.bodyLeases = a.config.Budgets.bodyLeases(a.config.Environment, in.caller, limit)
 	in.body, err = (&bodyReader{leases: &in.bodyLeases, limit: limit}).readAll(x, in.Request)
-	return err
+	if err != nil {
+		return err
+	}
+	return a.chargeStaff(in, route)
 }
 
 // admitCaller checks the credential, the role and the rate of the caller.

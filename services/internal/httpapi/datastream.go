@@ -3,8 +3,10 @@ package httpapi
 import (
 	"bytes"
 	"net/http"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/quota"
 	"github.com/acclaim-dev/acclaim/services/message"
 )
 
@@ -29,6 +31,24 @@ func (c *Caller) gameFeed() message.Feed {
 	return feed
 }
 
+// takeDatastream takes an object from the rate of the channel, ten times that of messages, which
+// its viewers share: one that sends little has its part whatever the others send.
+func (a *API) takeDatastream(r *apiRequest) error {
+	c, limit := r.caller, r.caller.Limits().MessageRate
+	if !limit.Limited() {
+		return nil
+	}
+	burst := int64(max(limit.Burst, 1)) * datastreamFactor
+	period := time.Duration(float64(burst) / (limit.PerSecond * datastreamFactor) * float64(time.Second))
+	return a.take(r, "Too many requests", quota.Claim{
+		Kind: quota.Datastream, Holder: c.extensionQuotaHolder + "\x00" + c.ChannelID, Party: c.identity(),
+		Quota: quota.Quota{Amount: burst, Period: period}, Amount: 1,
+	})
+}
+
+// datastreamFactor is how many times the rate of messages all viewers of a channel have.
+const datastreamFactor = 10
+
 // postDatastream keeps the object as it came, but for insignificant white space. A message has
 // a limit for each viewer, as one to itself has.
 func (a *API) postDatastream(w http.ResponseWriter, r *apiRequest) error {
@@ -45,7 +65,7 @@ func (a *API) postDatastream(w http.ResponseWriter, r *apiRequest) error {
 	}
 	err := a.limiters.admitMessage(c, "datastream\x00"+c.ChannelID+"\x00"+c.identity(), 1)
 	if err == nil {
-		err = a.limiters.admitMessage(c, "datastreams\x00"+c.ChannelID, 10)
+		err = a.takeDatastream(r)
 	}
 	if err == nil {
 		err = a.takeWhisper(r)

@@ -40,6 +40,7 @@ func (a *API) getPoll(w http.ResponseWriter, r *apiRequest) error {
 	if !saved {
 		return fault.New(fault.NotFound, "The poll has no configuration")
 	}
+	a.favourChannel(r.caller)
 	writeTagged(w, r, config.View(id, status).JSON())
 	return nil
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,9 +13,21 @@ import (
 // entryOverhead approximates the bytes that an entry takes in the store beside its body.
 const entryOverhead = 128
 
-// hasQuotas reports whether quotas limit the caller: viewers, and every caller of the
-// sandbox, because anyone gets a token of any role for it.
-func (c *Caller) hasQuotas() bool { return c.isAudience() || c.Environment == tenant.Sandbox }
+// hasQuotas reports whether quotas limit the caller: all but backends and validated admins, as
+// anyone with a channel may be a broadcaster, and every caller of the sandbox, because anyone gets
+// a token of any role for it.
+func (c *Caller) hasQuotas() bool { return !c.IsServer() || c.Environment == tenant.Sandbox }
+
+// paysForChannel reports whether the quotas of the caller are those of its channel: what staff
+// writes counts for the channel, not for the person.
+func (c *Caller) paysForChannel() bool { return c.Environment != tenant.Sandbox && c.IsStaff() }
+
+// staffFactor is how many times the quotas of a viewer the staff of a channel has.
+const staffFactor = 10
+
+// sandboxDivisor is the part of an extension's quotas that its sandbox has, where no caller has
+// shown a credential.
+const sandboxDivisor = 16
 
 // isGlobal reports whether an id names a poll or a question of all channels (section 2.1).
 func isGlobal(id string) bool { return strings.HasPrefix(id, "global") }
@@ -33,7 +46,6 @@ func (a *API) addEntries(r *apiRequest, global bool, entries int, add func(exist
 	if !c.hasQuotas() {
 		return add(false)
 	}
-	limits := c.Limits()
 	if err := a.take(r, "Too many bytes stored", r.byteClaims(entries)...); err != nil {
 		return err
 	}
@@ -43,8 +55,7 @@ func (a *API) addEntries(r *apiRequest, global bool, entries int, add func(exist
 	if global && c.Role == Viewer && !c.Extension.ViewersCreateGlobal {
 		return fault.New(fault.Forbidden, "Viewers of this extension create no global ids")
 	}
-	if err := a.take(r, "Too many new polls, buffers and questions",
-		c.claim(quota.Streams, limits.IdentityStreams, 1), c.extensionClaim(quota.Streams, limits.ExtensionStreams, 1)); err != nil {
+	if err := a.takeStream(r); err != nil {
 		return err
 	}
 	return add(false)
@@ -64,7 +75,10 @@ func (a *API) takeWhisper(r *apiRequest) error {
 // byteClaims returns the claims of a request, which adds so many entries, on the bytes that
 // viewers send to be stored.
 func (r *apiRequest) byteClaims(entries int) []quota.Claim {
-	c, limits, size := r.caller, r.caller.Limits(), int64(len(r.body)+entries*entryOverhead)
+	c, limits, size := r.caller, r.caller.Limits(), int64(len(r.body)+entries*entryOverhead)-r.paid
+	if size <= 0 {
+		return nil
+	}
 	return []quota.Claim{c.claim(quota.Bytes, limits.IdentityBytes, size), c.extensionClaim(quota.Bytes, limits.ExtensionBytes, size)}
 }
 
@@ -89,13 +103,81 @@ func (a *API) editDocuments(r *apiRequest, documents int, edit func(existing boo
 	return edit(false)
 }
 
-// claim returns a claim on the caller's own quota.
+// claim returns a claim on the quota of the caller or, for staff, of its channel.
 func (c *Caller) claim(kind quota.ResourceKind, q quota.Quota, amount int64) quota.Claim {
+	if c.paysForChannel() {
+		q.Amount *= staffFactor
+		return quota.Claim{Kind: kind, Holder: c.extensionQuotaHolder + "\x00staff\x00" + c.ChannelID, Quota: q, Amount: amount}
+	}
 	return quota.Claim{Kind: kind, Holder: c.quotaHolder, Quota: q, Amount: amount}
 }
 
+// extensionClaim returns a claim on the quota of the extension, which its channels share.
 func (c *Caller) extensionClaim(kind quota.ResourceKind, q quota.Quota, amount int64) quota.Claim {
-	return quota.Claim{Kind: kind, Holder: c.extensionQuotaHolder, Quota: q, Amount: amount}
+	if c.Environment == tenant.Sandbox && q.Limited() {
+		q.Amount = max(q.Amount/sandboxDivisor, 1)
+	}
+	return quota.Claim{
+		Kind: kind, Holder: c.extensionQuotaHolder, Quota: q, Amount: amount,
+		Party: c.party(), Anonymous: c.isAudience() && strings.HasPrefix(c.OpaqueID, "A"),
+	}
+}
+
+// party names the caller's channel among those that share a quota. Its staff is a party of its
+// own: whatever the viewers take, it can end their poll.
+func (c *Caller) party() string {
+	if c.paysForChannel() {
+		return staffParty + c.ChannelID
+	}
+	return viewersParty + c.ChannelID
+}
+
+const staffParty, viewersParty = "staff ", "viewers "
+
+// chargeStaff has the staff of a channel pay for a request to a route that is not for viewers.
+// Routes for viewers charge in their handlers.
+func (a *API) chargeStaff(r *apiRequest, route Route) error {
+	if r.caller == nil || !r.caller.hasQuotas() || slices.Contains(route.access.roles, Viewer) {
+		return nil
+	}
+	if err := a.take(r, "Too many bytes stored", r.byteClaims(1)...); err != nil {
+		return err
+	}
+	r.paid = int64(len(r.body) + entryOverhead)
+	return nil
+}
+
+// chargeNewPoll has the staff of a channel pay for a poll that a write brings into being, and
+// has the channel go before those whose staff configures none.
+func (a *API) chargeNewPoll(r *apiRequest, id string) error {
+	if r.caller.hasQuotas() {
+		tally, err := a.config.Voting.Tally(r.Context(), r.caller.poll(id), r.caller.voter())
+		if err != nil {
+			return err
+		}
+		_, _, configured, err := a.config.Voting.Config(r.Context(), r.caller.poll(id))
+		if err == nil && !configured && tally.Decay().LastNudged == 0 {
+			err = a.takeStream(r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	a.favourChannel(r.caller)
+	return nil
+}
+
+// takeStream takes a new poll, buffer or question from the caller's quotas.
+func (a *API) takeStream(r *apiRequest) error {
+	c, limits := r.caller, r.caller.Limits()
+	return a.take(r, "Too many new polls, buffers and questions",
+		c.claim(quota.Streams, limits.IdentityStreams, 1), c.extensionClaim(quota.Streams, limits.ExtensionStreams, 1))
+}
+
+// favourChannel notes that staff has configured something in the caller's channel.
+func (a *API) favourChannel(c *Caller) {
+	a.config.Quotas.Favour(c.extensionQuotaHolder, staffParty+c.ChannelID)
+	a.config.Quotas.Favour(c.extensionQuotaHolder, viewersParty+c.ChannelID)
 }
 
 // take takes claims, or refuses with the reason and the time to wait.

@@ -49,9 +49,10 @@ func TestStreamQuota(t *testing.T) {
 		a.as(viewer(), "POST", route, `{"value":1,"key":"tea"}`).is(200)
 	}
 	// The extension has two left, which another viewer uses.
-	a.as(stranger(), "POST", "/vote?id=c", `{"value":1}`).is(200)
-	a.as(stranger(), "POST", "/vote?id=d", `{"value":1}`).is(200)
-	a.as(stranger(), "POST", "/vote?id=e", `{"value":1}`).is(429)
+	another := identity{role: "viewer", opaque: "U6", user: "6"}
+	a.as(another, "POST", "/vote?id=c", `{"value":1}`).is(200)
+	a.as(another, "POST", "/vote?id=d", `{"value":1}`).is(200)
+	a.as(another, "POST", "/vote?id=e", `{"value":1}`).is(429)
 
 	a.skew.Store(int64(25 * time.Minute))
 	a.as(viewer(), "POST", "/vote?id=f", `{"value":1}`).is(429) // of the extension
@@ -59,25 +60,117 @@ func TestStreamQuota(t *testing.T) {
 	a.as(viewer(), "POST", "/vote?id=f", `{"value":1}`).is(200)
 }
 
-// What staff configured, voted in or modified first never counts, nor does what staff makes.
+// What a validated admin configured, voted in or modified first never counts, nor does what it
+// makes.
 func TestStaffPollsDoNotCount(t *testing.T) {
 	a := newAPI(t)
 	a.quotas(1, 1, 0, 0)
 	a.as(viewer(), "POST", "/vote?id=mine", `{"value":1}`).is(200)
 	for i := range 5 {
-		a.as(broadcaster(), "POST", "/vote", `{"value":1}`).is(200)
-		a.as(broadcaster(), "POST", fmt.Sprintf("/vote?id=v%d", i), `{"value":1}`).is(200)
-		a.as(broadcaster(), "POST", "/vote_config", fmt.Sprintf(`{"id":"c%d","config":{}}`, i)).is(200)
-		a.as(broadcaster(), "POST", fmt.Sprintf("/vote_modifier?id=m%d", i), `{"user":"U5","add":1}`).is(200)
+		a.as(owner(), "POST", "/vote", `{"value":1}`).is(200)
+		a.as(owner(), "POST", fmt.Sprintf("/vote?id=v%d", i), `{"value":1}`).is(200)
+		a.as(owner(), "POST", "/vote_config", fmt.Sprintf(`{"id":"c%d","config":{}}`, i)).is(200)
+		a.as(owner(), "POST", fmt.Sprintf("/vote_modifier?id=m%d", i), `{"user":"U5","add":1}`).is(200)
 		a.as(backend(), "POST", fmt.Sprintf("/accumulate?id=v%d", i), `{}`).is(200)
 		for _, id := range []string{"v", "c", "m"} {
 			a.as(viewer(), "POST", fmt.Sprintf("/vote?id=%s%d", id, i), `{"value":1}`).is(200)
 		}
 		a.as(viewer(), "POST", fmt.Sprintf("/accumulate?id=v%d", i), `{}`).is(200)
 	}
-	a.as(broadcaster(), "DELETE", "/vote?id=v1", "").is(200)
+	a.as(owner(), "DELETE", "/vote?id=v1", "").is(200)
 	a.as(viewer(), "POST", "/vote?id=v1", `{"value":1}`).is(200)
 	a.as(viewer(), "POST", "/vote?id=another", `{"value":1}`).is(429)
+}
+
+// The staff of a channel has ten times the quotas of a viewer, whoever of it asks, for what it
+// writes anywhere in the extension. A validated admin and a backend have none.
+func TestQuotasOfChannels(t *testing.T) {
+	a := newAPI(t)
+	a.quotas(1, 0, 0, 0)
+	others := identity{role: "broadcaster", opaque: "U78", user: "78", channel: "78"}
+	staffed := []identity{broadcaster(), admin()}
+	for i := range 12 {
+		want := map[bool]int{true: 200, false: 429}[i < 10]
+		route, body := "/vote_config", fmt.Sprintf(`{"id":"c%d","config":{}}`, i)
+		switch i % 3 {
+		case 1:
+			route, body = fmt.Sprintf("/accumulate?id=l%d", i), "{}"
+		case 2:
+			route, body = fmt.Sprintf("/vote_modifier?id=m%d", i), `{"user":"U5","add":1}`
+		}
+		a.as(staffed[i%2], "POST", route, body).is(want)
+	}
+	a.as(broadcaster(), "POST", "/vote_config", `{"id":"c0","config":{"disabled":true}}`).is(200) // it is there
+	a.as(broadcaster(), "POST", "/vote_config", `{"id":"late","config":{}}`).refused(429, "Too many new polls, buffers and questions; nothing was stored")
+	a.as(viewer(), "POST", "/vote?id=v", `{"value":1}`).is(200)
+	a.as(others, "POST", "/vote_config", `{"id":"theirs","config":{}}`).is(200)
+	for i := range 20 {
+		for _, who := range []identity{owner(), backend()} {
+			a.as(who, "POST", "/vote_config", fmt.Sprintf(`{"id":"%s%d","config":{}}`, who.role, i)).is(200)
+		}
+	}
+	a.quotas(0, 0, 1_000, 0)
+	long := `{"event":"e","data":"` + strings.Repeat("x", 3_000) + `"}`
+	for i, want := range []int{200, 200, 200, 200, 429} {
+		if got := a.as(broadcaster(), "POST", "/broadcast", long); got.status != want {
+			t.Errorf("broadcast %d: %d %s", i, got.status, got.body)
+		}
+	}
+	a.as(broadcaster(), "DELETE", "/vote", "").refused(429, "Too many bytes stored; nothing was stored")
+	a.as(backend(), "POST", "/broadcast", long).is(200)
+}
+
+// A channel may use what others leave. Beside 64 channels that use all, the first votes of a show
+// whose staff has configured a poll count, and so do those of a channel that comes after anonymous
+// viewers have used all that they can.
+func TestSharesOfChannels(t *testing.T) {
+	a := newAPI(t)
+	a.quotas(0, 1_300, 0, 0)
+	first := func(channel, opaque string, votes int) (counted int) {
+		who := identity{role: "viewer", opaque: opaque, channel: channel}
+		for i := range votes {
+			if a.as(who, "POST", fmt.Sprintf("/vote?id=%s-%d", opaque, i), `{"value":1}`).status == 200 {
+				counted++
+			}
+		}
+		return counted
+	}
+	a.as(identity{role: "broadcaster", opaque: "U1", channel: "show"}, "POST", "/vote_config", `{"id":"p","config":{}}`).is(200)
+	total := 0
+	for i := range 64 {
+		total += first(fmt.Sprint("loud", i), fmt.Sprint("U9", i), 40)
+	}
+	if got := first("show", "U5", 10); got != 10 {
+		t.Errorf("%d of 10 first votes in the show count, after %d of others", got, total)
+	}
+
+	a = newAPI(t)
+	a.quotas(0, 400, 0, 0)
+	drained := 0
+	for i := range 100 {
+		drained += first("loud", fmt.Sprint("A", i), 5)
+	}
+	if got := first("quiet", "U5", 50); got != 50 || drained < 300 || drained > 310 {
+		t.Errorf("%d of 50 first votes in another channel count, after %d of 400 of anonymous viewers", got, drained)
+	}
+}
+
+// Fourteen loud viewers of a channel leave the fifteenth its part of /datastream.
+func TestSharesOfDatastream(t *testing.T) {
+	a := newAPI(t)
+	refused := 0
+	for i := range 14 * 200 {
+		loud := identity{role: "viewer", opaque: fmt.Sprint("Aloud", i%14)}
+		if a.as(loud, "POST", "/datastream", `{"throw":1}`).status == 429 {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("the loud viewers are never refused")
+	}
+	for range 10 {
+		a.as(viewer(), "POST", "/datastream", `{"throw":1}`).is(200)
+	}
 }
 
 // A vote that the poll would refuse creates nothing and is refused for its own reason.
@@ -103,7 +196,7 @@ func TestSandboxQuotasHoldForAllRoles(t *testing.T) {
 }
 
 // Viewers bring so many documents into being, and go on editing those that there are. What
-// staff writes never counts.
+// a validated admin writes never counts.
 func TestDocumentQuota(t *testing.T) {
 	a := newAPI(t)
 	limit := func(limits string) {
@@ -123,7 +216,7 @@ func TestDocumentQuota(t *testing.T) {
 	}
 	a.as(viewer(), "PATCH", "/viewer_state", `{"a":2}`).is(200)
 	a.as(stranger(), "POST", "/viewer_state", `{"a":3}`).is(200)
-	a.as(broadcaster(), "POST", "/channel_state", `{"a":1}`).is(200)
+	a.as(owner(), "POST", "/channel_state", `{"a":1}`).is(200)
 	a.as(owner(), "PATCH", "/extension_viewer_state", `{"77":{"a":1},"78":{"a":1}}`).is(200)
 
 	// In the sandbox a map of staff counts, too.
@@ -148,7 +241,7 @@ func TestExtensionByteQuota(t *testing.T) {
 		a.as(someone, "POST", "/viewer_state", `{"a":"`+strings.Repeat("x", 92)+`"}`).is(want)
 	}
 	a.as(viewer(), "POST", "/vote", `{"value":1}`).refused(429, "Too many bytes stored; nothing was stored")
-	a.as(broadcaster(), "POST", "/channel_state", `{"a":2}`).is(200)
+	a.as(owner(), "POST", "/channel_state", `{"a":2}`).is(200)
 }
 
 func TestByteQuota(t *testing.T) {

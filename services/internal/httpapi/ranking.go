@@ -193,8 +193,7 @@ func (a *API) postRankModeration(w http.ResponseWriter, r *apiRequest) error {
 	})
 }
 
-// writeQuestion runs a write of the owner of a question that decode reads from the body. A
-// caller with quotas pays for it.
+// writeQuestion runs a write of the owner of a question that decode reads from the body.
 func (a *API) writeQuestion(w http.ResponseWriter, r *apiRequest, decode func(*jsonObject) func(context.Context, ranking.Question) error) error {
 	id, err := r.ownedID()
 	if err != nil {
@@ -205,10 +204,6 @@ func (a *API) writeQuestion(w http.ResponseWriter, r *apiRequest, decode func(*j
 	if body.err != nil {
 		return body.err
 	}
-	if r.caller.hasQuotas() {
-		if err := a.take(r, "Too many bytes stored", r.byteClaims(1)...); err != nil {
-			return err
-		}
-	}
+	a.favourChannel(r.caller)
 	return writeDone(w, write(r.Context(), r.caller.question(id)))
 }

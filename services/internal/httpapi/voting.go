@@ -142,6 +142,9 @@ func (a *API) postVoteModifier(w http.ResponseWriter, r *apiRequest) error {
 	if err != nil {
 		return err
 	}
+	if err := a.chargeNewPoll(r, id); err != nil {
+		return err
+	}
 	return writeDoneOnce(w, keys, a.config.Voting.Modify(r.Context(), r.caller.poll(id), user, add, keys...))
 }
 
@@ -162,6 +165,9 @@ func (a *API) postVoteConfig(w http.ResponseWriter, r *apiRequest) error {
 		id = defaultID
 	}
 	if err := r.caller.checkOwner(id); err != nil {
+		return err
+	}
+	if err := a.chargeNewPoll(r, id); err != nil {
 		return err
 	}
 	return writeDone(w, a.config.Voting.Configure(r.Context(), r.caller.poll(id), config))

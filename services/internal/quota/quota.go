@@ -38,11 +38,12 @@ const (
 	Bytes
 	Whispers
 	Documents
+	Datastream
 )
 
 // Kinds returns the names of all kinds, in their order.
 func Kinds() []string {
-	return []string{Streams: "streams", Bytes: "bytes", Whispers: "whispers", Documents: "documents"}
+	return []string{Streams: "streams", Bytes: "bytes", Whispers: "whispers", Documents: "documents", Datastream: "datastream"}
 }
 
 // Claim is an amount that a holder, such as an identity, takes from its quota of a kind.
@@ -51,11 +52,18 @@ type Claim struct {
 	Holder string
 	Quota  Quota
 	Amount int64
+	// Party is the one of several that share the quota, such as a channel; empty: they do not.
+	Party string
+	// Anonymous reports that the party's anonymous members take it.
+	Anonymous bool
 }
 
 // maxBuckets limits the buckets that are kept; the least recently used are dropped
 // first, and begin full again.
 const maxBuckets = 1 << 16
+
+// maxTables limits the quotas whose parties are kept, likewise.
+const maxTables = 1 << 10
 
 // Ledger holds the buckets of one process. Each of several processes that share a
 // backend gives its share of a quota: the amount divided by the number of live
@@ -66,7 +74,10 @@ type Ledger struct {
 
 	mu       sync.Mutex
 	buckets  *simplelru.LRU[bucketKey, *tokenBucket]
-	refusals []uint64 // by kind
+	tables   *simplelru.LRU[bucketKey, *partyTable] // of the quotas that parties share
+	favoured *simplelru.LRU[string, struct{}]       // parties, by holder and name
+	// Refusals by kind, and those of parties above their share.
+	refusals, shareRefusals []uint64
 }
 
 // bucketKey is the quota of a holder.
@@ -81,7 +92,14 @@ func NewLedger(processes func() int) *Ledger {
 	if err != nil {
 		panic(err) // only a size below one is refused
 	}
-	return &Ledger{processes: processes, buckets: buckets, refusals: make([]uint64, len(Kinds()))}
+	tables, err := simplelru.NewLRU[bucketKey, *partyTable](maxTables, nil)
+	if err != nil {
+		panic(err) // likewise
+	}
+	return &Ledger{
+		processes: processes, buckets: buckets, tables: tables, favoured: newLRU[struct{}](maxFavoured),
+		refusals: make([]uint64, len(Kinds())), shareRefusals: make([]uint64, len(Kinds())),
+	}
 }
 
 // Take takes all claims or none. A claim is granted while its bucket is not empty, whatever
@@ -98,7 +116,9 @@ func (l *Ledger) Take(now time.Time, claims ...Claim) (retry time.Duration, ok b
 		var bucket *tokenBucket // nil without a limit
 		if c.Quota.Limited() {
 			bucket = l.bucketOf(c)
-			wait := bucket.refill(now, c.Quota.dividedBy(processes))
+			share := c.Quota.dividedBy(processes)
+			bucket.fill(now, share)
+			wait := l.waitOf(c, bucket, share, now)
 			if wait > 0 {
 				l.refusals[c.Kind]++
 			}
@@ -111,10 +131,46 @@ func (l *Ledger) Take(now time.Time, claims ...Claim) (retry time.Duration, ok b
 	}
 	for i, bucket := range buckets {
 		if bucket != nil {
-			bucket.taken += float64(claims[i].Amount)
+			l.grant(claims[i], bucket, processes, now)
 		}
 	}
 	return 0, true
+}
+
+// waitOf returns the time until a claim can be granted, 0 if it can now.
+func (l *Ledger) waitOf(c Claim, bucket *tokenBucket, q Quota, now time.Time) time.Duration {
+	if c.Party != "" {
+		return l.waitFor(c, bucket, q, now)
+	}
+	return bucket.until(float64(q.Amount)-1, q)
+}
+
+// grant takes the amount of a claim.
+func (l *Ledger) grant(c Claim, bucket *tokenBucket, processes int, now time.Time) {
+	amount := float64(c.Amount)
+	bucket.taken += amount
+	if c.Party == "" {
+		return
+	}
+	table := l.tableOf(c)
+	use := table.useOf(c.Party, now)
+	q := c.Quota.dividedBy(processes)
+	use.fill(now, q.shareOf(table.count(use, q, now)))
+	if use.all.taken == 0 {
+		table.active++
+	}
+	use.all.taken += amount
+	if c.Anonymous {
+		use.anonymous.taken += amount
+	}
+}
+
+// ShareRefusals returns how often a party that was above its share of a quota of each kind was
+// refused.
+func (l *Ledger) ShareRefusals() []uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.shareRefusals)
 }
 
 // Refusals returns how often a quota of each kind was used up.
@@ -141,15 +197,19 @@ type tokenBucket struct {
 	at    time.Time // of taken
 }
 
-// refill fills the bucket up to now and returns the time until something can be taken
-// from it, 0 where it is not empty.
-func (b *tokenBucket) refill(now time.Time, q Quota) time.Duration {
-	perSecond := float64(q.Amount) / q.Period.Seconds()
+// fill fills the bucket up to now.
+func (b *tokenBucket) fill(now time.Time, q Quota) {
 	if since := now.Sub(b.at); since > 0 {
-		b.taken, b.at = max(0, b.taken-perSecond*since.Seconds()), now
+		b.taken, b.at = max(0, b.taken-q.perSecond()*since.Seconds()), now
 	}
-	if b.taken <= float64(q.Amount)-1 {
+}
+
+// until returns the time until at most a limit is taken from the bucket, 0 where that is so.
+func (b *tokenBucket) until(limit float64, q Quota) time.Duration {
+	if b.taken <= limit {
 		return 0
 	}
-	return time.Duration((b.taken-float64(q.Amount)+1)/perSecond*float64(time.Second)).Round(time.Second) + time.Second
+	return time.Duration((b.taken-limit)/q.perSecond()*float64(time.Second)).Round(time.Second) + time.Second
 }
+
+func (q Quota) perSecond() float64 { return float64(q.Amount) / q.Period.Seconds() }
