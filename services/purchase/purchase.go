@@ -1,8 +1,8 @@
 // Package purchase is the domain of what viewers buy in a channel: transactions of the
 // platform's bits, the coins that a viewer gets for them, and what coins buy.
 //
-// A transaction stays open until a game validates or refunds it. The balance, the receipt
-// and the open transaction change in one step.
+// A transaction stays open until a game validates or refunds it; none is dropped. What would
+// be too many is refused. The balance, the receipt and the open transaction change in one step.
 //
 // The package may not know HTTP or a database, has no clock of its own and imports no other
 // domain. It verifies no receipt.
@@ -28,25 +28,22 @@ const (
 	Coins = "coins"
 )
 
-const (
-	// maxOpen limits the open transactions of a channel; the oldest goes.
-	maxOpen = 256
-	// shownOpen limits those that a game reads at once.
-	shownOpen = 10
-)
+// shownOpen limits the open transactions that a game reads at once.
+const shownOpen = 10
 
 // Transaction is a purchase as games receive it. Every member is always there.
 type Transaction struct {
-	ID          string          `json:"id"`
-	MuxyID      string          `json:"muxy_id"`
-	SKU         string          `json:"sku"`
-	DisplayName string          `json:"displayName"`
-	UserID      string          `json:"userId"`
-	Username    string          `json:"username"`
-	Cost        int32           `json:"cost"`
-	Currency    string          `json:"currency"`
-	Timestamp   int64           `json:"timestamp"` // Unix milliseconds
-	Additional  json.RawMessage `json:"additional"`
+	ID          string `json:"id"`
+	MuxyID      string `json:"muxy_id"`
+	SKU         string `json:"sku"`
+	DisplayName string `json:"displayName"`
+	UserID      string `json:"userId"`
+	// Username is what the buyer's client sent. Additional says so where there is one.
+	Username   string          `json:"username"`
+	Cost       int32           `json:"cost"`
+	Currency   string          `json:"currency"`
+	Timestamp  int64           `json:"timestamp"` // Unix milliseconds
+	Additional json.RawMessage `json:"additional"`
 }
 
 // Channel names a channel of an extension.
@@ -69,11 +66,9 @@ func NewService(documents *document.Service) *Service { return &Service{document
 // balance is the document of a viewer's coins.
 type balance struct {
 	Coins int64 `json:"coins"`
-}
-
-// openIDs is the document of the open transactions of a channel, the oldest first.
-type openIDs struct {
-	IDs []string `json:"ids"`
+	// Open has the ids of the viewer's open transactions. The version before this one drops
+	// it, and closes transactions without a change of it.
+	Open []string `json:"open,omitempty"`
 }
 
 // compute returns an edit of a document of the type T.
@@ -81,48 +76,61 @@ func compute[T any](name string, change func(*T) error) document.Edit {
 	return document.Edit{Key: name, Change: document.ComputeRecord(change)}
 }
 
-// opening returns the edits that add an open transaction to a channel.
-func (c Channel) opening(t Transaction) []document.Edit {
-	return []document.Edit{
-		compute(c.name(key.OpenPurchase, t.MuxyID), func(stored *Transaction) error { *stored = t; return nil }),
-		compute(c.name(key.OpenPurchases, ""), func(open *openIDs) error {
-			open.IDs = append(open.IDs[max(len(open.IDs)-maxOpen+1, 0):], t.MuxyID)
-			return nil
-		}),
-	}
-}
-
-// addCoins returns the edit that changes a viewer's balance, which never falls below 0.
-func (c Channel) addCoins(userID string, by int64, after *int64) document.Edit {
-	return compute(c.name(key.CoinBalance, userID), func(b *balance) error {
+// charge returns the edit that changes the coins of the buyer of a transaction, which never
+// fall below 0, and counts it as open.
+func (c Channel) charge(t Transaction, by int64, after *int64) document.Edit {
+	return compute(c.name(key.CoinBalance, t.UserID), func(b *balance) error {
 		if b.Coins += by; b.Coins < 0 {
 			return fault.New(fault.Invalid, "Not enough coins")
 		}
+		if len(b.Open) >= maxOpenOfBuyer(t.Currency) {
+			return errBuyerFull
+		}
+		b.Open = append(b.Open, t.MuxyID)
 		*after = b.Coins
+		return nil
+	})
+}
+
+// settle returns the edit that gives the buyer of a transaction coins back, and counts it as
+// open no more.
+func (c Channel) settle(t Transaction, coins int64) document.Edit {
+	return compute(c.name(key.CoinBalance, t.UserID), func(b *balance) error {
+		b.Coins += coins
+		b.Open = slices.DeleteFunc(b.Open, func(id string) bool { return id == t.MuxyID })
 		return nil
 	})
 }
 
 // Record records a transaction of bits, which gives its buyer as many coins, and returns it
 // with its own id. It is new unless a transaction with that id was recorded before; then
-// nothing changes.
+// nothing changes. Where too many are open it is fault.RateLimited.
 func (s *Service) Record(ctx context.Context, c Channel, t Transaction) (recorded Transaction, isNew bool, err error) {
 	t.MuxyID, t.Currency = rand.Text(), Bits
+	t = t.marked()
 	var coins int64
 	receipt := compute(c.name(key.PurchaseReceipt, t.ID), func(r *map[string]int64) error {
 		*r = map[string]int64{"at": t.Timestamp}
 		return nil
 	})
 	receipt.Match = new(uint64)
-	edits := append(c.opening(t), receipt)
+	edits := []document.Edit{receipt}
 	if t.UserID != "" {
-		edits = append(edits, c.addCoins(t.UserID, int64(t.Cost), &coins))
+		edits = append(edits, c.charge(t, int64(t.Cost), &coins))
 	}
-	err = s.documents.EditAll(ctx, edits)
+	err = s.add(ctx, c, t, edits...)
 	if fault.KindOf(err) == fault.Mismatch {
 		return t, false, nil
 	}
-	return t, err == nil, err
+	return t, err == nil, withoutIndex(err)
+}
+
+// marked returns a transaction that says that its buyer's name is unverified.
+func (t Transaction) marked() Transaction {
+	if t.Username != "" {
+		t.Additional = json.RawMessage(`{"username_unverified":true}`)
+	}
+	return t
 }
 
 // Order asks for a product that coins buy.
@@ -146,7 +154,8 @@ type Receipt struct {
 	Open bool
 }
 
-// Spend buys a product for coins. A repetition of an order buys nothing.
+// Spend buys a product for coins. A repetition of an order buys nothing. Where too many
+// transactions are open it is fault.RateLimited, and takes no coins.
 func (s *Service) Spend(ctx context.Context, c Channel, o Order, now time.Time) (Receipt, error) {
 	if o.Refusal != nil && o.Once == nil {
 		return Receipt{}, o.Refusal
@@ -158,12 +167,12 @@ func (s *Service) Spend(ctx context.Context, c Channel, o Order, now time.Time) 
 	}
 	t.ID = t.MuxyID
 	r := Receipt{Transaction: t, Open: true}
-	pay := c.addCoins(t.UserID, -int64(t.Cost), &r.Balance)
+	pay := c.charge(t, -int64(t.Cost), &r.Balance)
 	if o.Refusal != nil {
 		pay.Change = document.Compute(func([]byte) ([]byte, error) { return nil, o.Refusal })
 	}
 	pay.Once, pay.OnceForAll = o.Once, true
-	err := withoutIndex(s.documents.EditAll(ctx, append(c.opening(t), pay)))
+	err := withoutIndex(s.add(ctx, c, t, pay))
 	if err != nil || o.Once == nil || !o.Once.Replayed {
 		return r, err
 	}
@@ -175,11 +184,11 @@ func (s *Service) repeat(ctx context.Context, c Channel, userID, id string) (r R
 	if r.Balance, err = s.Balance(ctx, c, userID); err != nil {
 		return r, err
 	}
-	open, err := s.open(ctx, c)
-	at := slices.IndexFunc(open, func(t Transaction) bool { return t.MuxyID == id })
-	if err == nil && at >= 0 {
-		r.Transaction, r.Open = open[at], true
+	t, _, err := s.find(ctx, c, id)
+	if fault.KindOf(err) == fault.NotFound {
+		return r, nil
 	}
+	r.Transaction, r.Open = t, err == nil
 	return r, err
 }
 
@@ -191,73 +200,72 @@ func (s *Service) Balance(ctx context.Context, c Channel, userID string) (int64,
 
 // Open returns the open transactions of a product, or of all where sku is "*": the oldest
 // first, and 10 at most.
-func (s *Service) Open(ctx context.Context, c Channel, sku string) ([]Transaction, error) {
-	all, err := s.open(ctx, c)
-	all = slices.DeleteFunc(all, func(t Transaction) bool { return sku != "*" && t.SKU != sku })
-	return all[:min(len(all), shownOpen)], err
-}
-
-func (s *Service) open(ctx context.Context, c Channel) ([]Transaction, error) {
-	open, err := document.ReadRecord[openIDs](ctx, s.documents, c.name(key.OpenPurchases, ""))
-	if err != nil || len(open.IDs) == 0 {
-		return nil, err
-	}
-	var keys []string
-	for _, id := range open.IDs {
-		keys = append(keys, c.name(key.OpenPurchase, id))
-	}
-	found, err := s.documents.Get(ctx, keys...)
+func (s *Service) Open(ctx context.Context, c Channel, sku string) (shown []Transaction, err error) {
+	pages, err := s.readPages(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	var all []Transaction
-	for _, d := range found {
-		var t Transaction
-		if d.Version == 0 || json.Unmarshal(d.Body, &t) != nil || t.MuxyID == "" {
-			continue // it was erased with its buyer
+	for page := range pages {
+		open, err := s.openOf(ctx, c, page, pages[page])
+		if err != nil {
+			return nil, err
 		}
-		all = append(all, t)
+		for _, t := range open {
+			if sku == "*" || t.SKU == sku {
+				shown = append(shown, t)
+			}
+			if len(shown) == shownOpen {
+				return shown, nil
+			}
+		}
 	}
-	return all, nil
+	return shown, nil
 }
 
 // Validate closes an open transaction. Another id is fault.NotFound.
 func (s *Service) Validate(ctx context.Context, c Channel, id string) error {
-	return s.finish(ctx, c, id)
+	t, page, err := s.find(ctx, c, id)
+	if err != nil {
+		return err
+	}
+	return s.finish(ctx, c, page, t, 0)
 }
 
 // Refund closes the newest open transaction of a buyer with that id or, where id is empty,
 // for that product, and gives its coins back. Bits cannot be returned.
 func (s *Service) Refund(ctx context.Context, c Channel, userID, id, sku string) error {
-	all, err := s.open(ctx, c)
-	if err != nil {
+	find := func() (Transaction, int, error) { return s.find(ctx, c, id) }
+	if id == "" {
+		find = func() (Transaction, int, error) { return s.findNewest(ctx, c, userID, sku) }
+	}
+	t, page, err := find()
+	switch {
+	case err != nil:
 		return err
+	case t.UserID != userID:
+		return errNoTransaction()
+	case t.Currency == Bits:
+		return fault.New(fault.Invalid, "Bits cannot be returned")
 	}
-	for _, t := range slices.Backward(all) {
-		if t.UserID != userID || id != "" && t.MuxyID != id || id == "" && t.SKU != sku {
-			continue
-		}
-		if t.Currency == Bits {
-			return fault.New(fault.Invalid, "Bits cannot be returned")
-		}
-		var coins int64
-		return s.finish(ctx, c, t.MuxyID, c.addCoins(userID, int64(t.Cost), &coins))
-	}
-	return errNoTransaction()
+	return s.finish(ctx, c, page, t, int64(t.Cost))
 }
 
-// finish removes an open transaction together with other edits.
-func (s *Service) finish(ctx context.Context, c Channel, id string, with ...document.Edit) error {
-	err := s.documents.EditAll(ctx, append(with, compute(c.name(key.OpenPurchases, ""), func(open *openIDs) error {
-		at := slices.Index(open.IDs, id)
+// finish removes an open transaction from its page and gives its buyer coins back.
+func (s *Service) finish(ctx context.Context, c Channel, page int, t Transaction, coins int64) error {
+	edits := []document.Edit{compute(c.page(page), func(open *openIDs) error {
+		at := slices.Index(open.IDs, t.MuxyID)
 		if at < 0 {
 			return errNoTransaction()
 		}
 		open.IDs = slices.Delete(open.IDs, at, at+1)
 		return nil
-	})))
-	if err = withoutIndex(err); err == nil {
-		err = s.documents.Delete(ctx, c.name(key.OpenPurchase, id))
+	})}
+	if t.UserID != "" {
+		edits = append(edits, c.settle(t, coins))
+	}
+	err := withoutIndex(s.documents.EditAll(ctx, edits))
+	if err == nil {
+		err = s.documents.Delete(ctx, c.name(key.OpenPurchase, t.MuxyID))
 	}
 	return err
 }

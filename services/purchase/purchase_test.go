@@ -163,20 +163,6 @@ func TestOpenTransactions(t *testing.T) {
 	s.isOpen("*", "spoons")
 }
 
-// The oldest of many open transactions goes, and a game reads 10.
-func TestManyOpenTransactions(t *testing.T) {
-	s := newShop(t)
-	for n := range 260 {
-		if _, _, err := s.Record(t.Context(), channel, bits(fmt.Sprint(n), 1)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	open, err := s.Open(t.Context(), channel, "*")
-	if err != nil || len(open) != 10 || open[0].ID != "4" || open[9].ID != "13" {
-		t.Errorf("%v %+v", err, open)
-	}
-}
-
 // withKey returns an order of a life with a key. The digest of its request is that of body.
 func withKey(key, body string) purchase.Order {
 	o := life()

@@ -81,6 +81,7 @@ func (a *API) postBits(w http.ResponseWriter, r *apiRequest) error {
 		t, isNew, err = a.config.Purchases.Record(r.Context(), r.caller.purchases(), t)
 		return err
 	}); err != nil {
+		a.logUnrecorded(r, t, err)
 		return err
 	}
 	if !isNew {
@@ -91,6 +92,14 @@ func (a *API) postBits(w http.ResponseWriter, r *apiRequest) error {
 	}
 	writeJSON(w, http.StatusCreated, []byte("{}"))
 	return nil
+}
+
+// logUnrecorded logs a refused transaction, which the viewer has paid to the platform.
+func (a *API) logUnrecorded(r *apiRequest, t purchase.Transaction, err error) {
+	if fault.KindOf(err) == fault.RateLimited {
+		a.config.Logger.Warn("a paid transaction is refused", "extension", r.caller.Extension.ClientID,
+			"channel", r.caller.ChannelID, "transaction", t.ID, "reason", err.Error())
+	}
 }
 
 // announcePurchase tells the games in the channel, for each key once.
