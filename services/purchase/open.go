@@ -99,7 +99,7 @@ func nextPage(pages []openIDs, currency string) int {
 }
 
 // add adds an open transaction to a channel, together with other edits. A refusal by those
-// comes before one for want of room.
+// comes before the refusal of a full channel.
 func (s *Service) add(ctx context.Context, c Channel, t Transaction, with ...document.Edit) (err error) {
 	for range maxPages { // other processes fill pages meanwhile
 		var pages []openIDs

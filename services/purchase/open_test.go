@@ -247,7 +247,7 @@ func TestClosedByEarlierVersion(t *testing.T) {
 	s.refused(err, ofBuyerText)
 }
 
-// The name of a buyer is what the client sent, and says so. That of a transaction which the
+// The client sends the name of a buyer, and the transaction says so. That of a transaction which the
 // version before this one has stored does, too.
 func TestUnverifiedNames(t *testing.T) {
 	s, documents := newStoredShop(t)

@@ -38,7 +38,7 @@ type Transaction struct {
 	SKU         string `json:"sku"`
 	DisplayName string `json:"displayName"`
 	UserID      string `json:"userId"`
-	// Username is what the buyer's client sent. Additional says so where there is one.
+	// Username comes from the buyer's client. Additional says so where there is one.
 	Username   string          `json:"username"`
 	Cost       int32           `json:"cost"`
 	Currency   string          `json:"currency"`

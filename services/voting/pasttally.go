@@ -51,7 +51,7 @@ func (s *Service) History(ctx context.Context, p Poll, v Voter, viewer bool, r H
 	if r.From > 0 && r.Step > 0 && (r.To-r.From)/r.Step > MaxPoints-2 {
 		return History{}, fault.Newf(fault.Invalid, "A history must have at most %d points", MaxPoints)
 	}
-	if hidden, _, err := s.hidesNow(ctx, p, v, viewer); hidden || err != nil {
+	if hidden, _, err := s.HidesPast(ctx, p, v, viewer); hidden || err != nil {
 		return History{Hidden: hidden}, err
 	}
 	var c *pointCollector
@@ -64,7 +64,7 @@ func (s *Service) History(ctx context.Context, p Poll, v Voter, viewer bool, r H
 	}
 	c.collectLast(span, last)
 	// Looking again keeps out what was voted after a configuration that hides it.
-	hidden, resets, err := s.hidesNow(ctx, p, v, viewer)
+	hidden, resets, err := s.HidesPast(ctx, p, v, viewer)
 	if hidden || err != nil {
 		return History{Hidden: hidden}, err
 	}
@@ -91,9 +91,9 @@ func (s *Service) foldPast(ctx context.Context, p Poll, hold MemoryHold, newShow
 	return span, last, cmp.Or(refused, err)
 }
 
-// hidesNow reports whether the results are hidden from a viewer, and how often the poll was
-// deleted.
-func (s *Service) hidesNow(ctx context.Context, p Poll, v Voter, viewer bool) (hidden bool, resets uint64, err error) {
+// HidesPast reports whether the results are hidden from a viewer now, and how often the poll was
+// deleted. From others nothing is hidden, and their answers do not depend on that.
+func (s *Service) HidesPast(ctx context.Context, p Poll, v Voter, viewer bool) (hidden bool, resets uint64, err error) {
 	if !viewer {
 		return false, 0, nil
 	}
@@ -197,7 +197,7 @@ func (s *Service) TallyAt(ctx context.Context, p Poll, v Voter, viewer bool, at 
 	if span.Truncated && at < span.Since/1000 {
 		return Tally{}, fault.Newf(fault.NotFound, "The log begins at %d", span.Since/1000)
 	}
-	hidden, resets, err := s.hidesNow(ctx, p, v, viewer)
+	hidden, resets, err := s.HidesPast(ctx, p, v, viewer)
 	switch {
 	case err != nil:
 		return Tally{}, err

@@ -68,6 +68,11 @@ func (v *Voting) TallyAt(context.Context, voting.Poll, voting.Voter, bool, int64
 	return v.tally, nil
 }
 
+// HidesPast hides nothing.
+func (v *Voting) HidesPast(context.Context, voting.Poll, voting.Voter, bool) (bool, uint64, error) {
+	return false, 0, nil
+}
+
 // History has no points.
 func (v *Voting) History(context.Context, voting.Poll, voting.Voter, bool, voting.HistoryRange, voting.MemoryHold) (voting.History, error) {
 	return voting.History{}, nil

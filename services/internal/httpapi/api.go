@@ -74,6 +74,7 @@ type API struct {
 	verifier *credentialVerifier
 	limiters *rateLimiters
 	noted    *notedViewers
+	past     *pastAnswers
 	// refusedPairings holds until when a pairing that was refused is so without another look.
 	refusedPairings *lru.Cache[pairingName, time.Time]
 
@@ -104,6 +105,7 @@ func New(config Config) *API {
 		verifier: newVerifier(config.Environment, config.Registry, config.Now),
 		limiters: newLimiters(config.Processes),
 		noted:    newNotedViewers(),
+		past:     newPastAnswers(),
 
 		refusedPairings: newRefusedPairings(),
 		gzip:            gzip,

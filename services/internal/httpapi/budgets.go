@@ -46,10 +46,13 @@ const (
 	identityPages  = 4
 )
 
-// Limits of the logs being folded; each takes a core.
+// Limits of the logs being folded; each takes a core. Viewers leave one to the staff of their
+// extension, and one to that of all.
 const (
 	maxHistories       = 4
+	viewersHistories   = 3
 	extensionHistories = 2
+	audienceHistories  = 1
 	identityHistories  = 1
 )
 
@@ -148,7 +151,14 @@ func (b *Budgets) takePage(c *Caller) (*budget.Lease[BudgetHolder], error) {
 
 // takeHistory returns a lease of one log that is being folded.
 func (b *Budgets) takeHistory(c *Caller) (*budget.Lease[BudgetHolder], error) {
-	lease := b.Histories.Lease(c.sharesOf(extensionHistories, identityHistories)...)
+	claims := c.sharesOf(extensionHistories, identityHistories)
+	if c.isAudience() {
+		const viewers = "\x00viewers" // no identity has the byte 0
+		claims = append(claims,
+			budget.Claim[BudgetHolder]{Holder: BudgetHolder{c.Environment, c.Extension.ClientID, viewers}, Limit: audienceHistories},
+			budget.Claim[BudgetHolder]{Holder: BudgetHolder{Identity: viewers}, Limit: viewersHistories})
+	}
+	lease := b.Histories.Lease(claims...)
 	return lease, refusalOf(lease.Take(1), "Too many questions about the past at once")
 }
 
@@ -158,9 +168,13 @@ type foldLease struct {
 	held int64
 }
 
-// newFoldLease returns a lease that holds nothing yet. An extension has a half of the budget.
+// newFoldLease returns a lease that holds nothing yet. The viewers of an extension have a half
+// of the budget, its staff what they leave of three quarters.
 func (b *Budgets) newFoldLease(c *Caller) *foldLease {
-	claim := budget.Claim[BudgetHolder]{Holder: c.extensionHolder(), Limit: b.HistoryBytes.Limit() / 2}
+	claim := budget.Claim[BudgetHolder]{Holder: c.extensionHolder(), Limit: b.HistoryBytes.Limit() * 3 / 4}
+	if c.isAudience() {
+		claim.Limit = b.HistoryBytes.Limit() / 2
+	}
 	return &foldLease{Lease: b.HistoryBytes.Lease(claim)}
 }
 

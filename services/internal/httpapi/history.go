@@ -19,19 +19,49 @@ func historyRoutes() []Route {
 // historyTimeout limits the time in which a log is folded.
 const historyTimeout = time.Minute
 
-// foldPast runs a question about the past of a poll within the budgets of such questions.
-func (a *API) foldPast(r *apiRequest, fold func(context.Context, voting.MemoryHold) error) error {
-	lease, err := a.config.Budgets.takeHistory(r.caller)
+// answerPast answers a question about the past of a poll, together with equal ones, within the
+// budgets of such questions. Each caller learns only what it may see now.
+func (a *API) answerPast(r *apiRequest, id string, q pastQuestion, find func(context.Context, *pastAnswer, voting.MemoryHold) error) (*pastAnswer, error) {
+	poll, voter := r.caller.poll(id), r.caller.voter()
+	q.stream, q.audience = poll.Stream(), r.caller.isAudienceOf(id)
+	hidden, resets, err := a.config.Voting.HidesPast(r.Context(), poll, voter, q.audience)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer lease.Release()
+	if q.resets = resets; !hidden {
+		answer, err := a.past.ask(r.Context(), q, func() (func(), error) { return a.admitPast(r) },
+			func(ctx context.Context, answer *pastAnswer) error { return a.foldPast(ctx, r, answer, find) })
+		if err != nil {
+			return nil, err
+		}
+		// Looking again keeps out what was voted after a configuration that hides it.
+		hidden, after, err := a.config.Voting.HidesPast(r.Context(), poll, voter, q.audience)
+		if err != nil || !hidden && after == resets {
+			return answer, err
+		}
+	}
+	release, err := a.admitPast(r)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	own := &pastAnswer{}
+	return own, a.foldPast(r.Context(), r, own, find)
+}
+
+func (a *API) admitPast(r *apiRequest) (release func(), err error) {
+	lease, err := a.config.Budgets.takeHistory(r.caller)
+	return lease.Release, err
+}
+
+// foldPast finds an answer by folding a log, in the time and the memory for it.
+func (a *API) foldPast(ctx context.Context, r *apiRequest, answer *pastAnswer, find func(context.Context, *pastAnswer, voting.MemoryHold) error) error {
 	memory := a.config.Budgets.newFoldLease(r.caller)
 	defer memory.Release()
-	ctx, cancel := context.WithTimeout(r.Context(), historyTimeout)
+	timed, cancel := context.WithTimeout(ctx, historyTimeout)
 	defer cancel()
-	err = fold(ctx, memory.hold)
-	if errors.Is(err, context.DeadlineExceeded) && r.Context().Err() == nil {
+	err := find(timed, answer, memory.hold)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		err = fault.Wrap(fault.Unavailable, err, "the log takes too long to fold")
 	}
 	return err
@@ -39,11 +69,15 @@ func (a *API) foldPast(r *apiRequest, fold func(context.Context, voting.MemoryHo
 
 // tallyAt returns the caller's tally as it was at a time in Unix seconds.
 func (a *API) tallyAt(r *apiRequest, id string, at int64) (tally voting.Tally, err error) {
-	err = a.foldPast(r, func(ctx context.Context, hold voting.MemoryHold) (err error) {
-		tally, err = a.config.Voting.TallyAt(ctx, r.caller.poll(id), r.caller.voter(), r.caller.isAudienceOf(id), at, hold)
+	poll, voter, audience := r.caller.poll(id), r.caller.voter(), r.caller.isAudienceOf(id)
+	answer, err := a.answerPast(r, id, pastQuestion{at: at, voter: voter}, func(ctx context.Context, answer *pastAnswer, hold voting.MemoryHold) (err error) {
+		answer.tally, err = a.config.Voting.TallyAt(ctx, poll, voter, audience, at, hold)
 		return err
 	})
-	return tally, err
+	if err != nil {
+		return tally, err
+	}
+	return answer.tally, nil
 }
 
 func (a *API) getVoteHistory(w http.ResponseWriter, r *apiRequest) error {
@@ -55,14 +89,15 @@ func (a *API) getVoteHistory(w http.ResponseWriter, r *apiRequest) error {
 	if err != nil {
 		return err
 	}
-	var history voting.History
-	err = a.foldPast(r, func(ctx context.Context, hold voting.MemoryHold) (err error) {
-		history, err = a.config.Voting.History(ctx, r.caller.poll(id), r.caller.voter(), r.caller.isAudienceOf(id), wanted, hold)
+	poll, voter, audience := r.caller.poll(id), r.caller.voter(), r.caller.isAudienceOf(id)
+	answer, err := a.answerPast(r, id, pastQuestion{wanted: wanted}, func(ctx context.Context, answer *pastAnswer, hold voting.MemoryHold) (err error) {
+		answer.history, err = a.config.Voting.History(ctx, poll, voter, audience, wanted, hold)
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	history := answer.history
 	list := newListWriter(w, r, "points")
 	for _, point := range history.Points {
 		if err := list.add(pointAnswer(point)); err != nil {

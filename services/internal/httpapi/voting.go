@@ -21,6 +21,7 @@ type Voting interface {
 	Tally(ctx context.Context, p voting.Poll, v voting.Voter) (voting.Tally, error)
 	TallyAt(ctx context.Context, p voting.Poll, v voting.Voter, viewer bool, at int64, hold voting.MemoryHold) (voting.Tally, error)
 	History(ctx context.Context, p voting.Poll, v voting.Voter, viewer bool, r voting.HistoryRange, hold voting.MemoryHold) (voting.History, error)
+	HidesPast(ctx context.Context, p voting.Poll, v voting.Voter, viewer bool) (hidden bool, resets uint64, err error)
 	Reset(ctx context.Context, p voting.Poll) error
 	Modify(ctx context.Context, p voting.Poll, user string, add int64, keys ...*once.Key) error
 	Config(ctx context.Context, p voting.Poll) (voting.Config, schedule.Status, bool, error)
