@@ -29,7 +29,7 @@ services/internal/stream    | batch batchtrace exactjson fault once wire        
 services/internal/document  | batch batchtrace exactjson fault once                                                          | storetest cputime
 services/internal/storetest | fault once stream document wire                                                       |
 services/internal/pebblestore | fault batch once stream document wire                                             | storetest
-services/internal/peer      | stream wire                                                                    | cputime
+services/internal/peer      | budget stream wire                                                             | cputime
 services/internal/mongostore | batch fault once stream document peer                                               | storetest mongotest faultproxy
 services/internal/faultproxy |                                                                               |
 services/internal/simnet    |                                                                                |

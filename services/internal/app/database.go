@@ -60,7 +60,7 @@ func openDatabase(ctx context.Context, config Config, metrics *telemetry.Metrics
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("--peer-advertise: %w", err), d.close(ctx))
 	}
-	registerPeers(metrics, d.node.Count, d.node.Traffic)
+	registerPeers(metrics, d.node.Count, d.node.Traffic, d.node.RefusedConnections)
 	registerDatabase(metrics, store.Operations, store.Waiting, d.away.Load)
 	return d, nil
 }

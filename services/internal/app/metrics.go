@@ -85,13 +85,15 @@ func registerStreams(m *telemetry.Metrics, domain string, stats func() stream.St
 }
 
 // registerPeers registers how many processes are members, how many of them cannot be
-// reached, and the requests between this process and the others.
-func registerPeers(m *telemetry.Metrics, count func() (alive, unreachable int), traffic func() (sent, received peer.Traffic)) {
+// reached, the connections that were refused, and the requests between this process and the
+// others.
+func registerPeers(m *telemetry.Metrics, count func() (alive, unreachable int), traffic func() (sent, received peer.Traffic), refused func() uint64) {
 	m.Register("acclaim_peers_", func() []telemetry.Sample {
 		alive, unreachable := count()
 		samples := []telemetry.Sample{
 			telemetry.Gauge("alive", "Processes that share the database, including this one.", alive),
 			telemetry.Gauge("unreachable", "Live processes that this one cannot reach.", unreachable),
+			telemetry.Counter("connections_refused_total", "Connections to the listener for peers closed before their handshake.", refused()),
 		}
 		sent, received := traffic()
 		for direction, t := range map[string]peer.Traffic{"sent": sent, "received": received} {

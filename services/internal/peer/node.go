@@ -46,7 +46,8 @@ type Node struct {
 	view     atomic.Pointer[memberView]
 	left     atomic.Bool
 	// sent and received count requests of all connections.
-	sent, received trafficCounters
+	sent, received     trafficCounters
+	refusedConnections atomic.Uint64
 	// refreshLimiter bounds how often an unknown certificate makes the node read the
 	// membership at once.
 	refreshLimiter *rate.Limiter
@@ -106,7 +107,8 @@ func (n *Node) Run(ctx context.Context) error {
 	server := n.newServer()
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	failed := make(chan error, 1)
-	go func() { failed <- server.ServeTLS(n.config.Listener, "", "") }()
+	listener := newAdmittingListener(n.config.Listener, n.countMembersAt, &n.refusedConnections)
+	go func() { failed <- server.ServeTLS(listener, "", "") }()
 	ticker := time.NewTicker(heartbeatInterval)
 	defer ticker.Stop()
 	for {

@@ -51,6 +51,7 @@ func (n *Node) handleUpgrade(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer closeConn(conn)
+	releaseAdmission(conn)
 	if buffered.Reader.Buffered() > 0 { // a peer waits for the answer
 		return
 	}

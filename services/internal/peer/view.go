@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -18,8 +19,9 @@ const (
 // never changes.
 type memberView struct {
 	members []*knownMember
-	digests map[string]bool // of the certificates of members, gone ones included
-	avoided map[string]bool // members that some other alive one cannot reach
+	digests map[string]bool    // of the certificates of members, gone ones included
+	hosts   map[netip.Addr]int // members that advertise an address
+	avoided map[string]bool    // members that some other alive one cannot reach
 }
 
 // knownMember is a member and the way to it.
@@ -37,9 +39,12 @@ func (v *memberView) nextView(n *Node, members []Member, now time.Time) (after *
 	for _, k := range v.members {
 		before[k.ID] = k
 	}
-	after = &memberView{digests: map[string]bool{}, avoided: map[string]bool{}}
+	after = &memberView{digests: map[string]bool{}, hosts: map[netip.Addr]int{}, avoided: map[string]bool{}}
 	for _, m := range members {
 		after.digests[string(m.Digest)] = true
+		if host, ok := hostOf(m.Address); ok {
+			after.hosts[host]++
+		}
 		old := before[m.ID]
 		k := &knownMember{Member: m, hash: xxhash.Sum64String(m.ID), changed: now}
 		if old != nil {

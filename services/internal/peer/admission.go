@@ -1,0 +1,106 @@
+package peer
+
+import (
+	"math"
+	"net"
+	"net/netip"
+	"sync/atomic"
+
+	"github.com/acclaim-dev/acclaim/services/internal/budget"
+)
+
+// Limits of the connections that have not shown a member's certificate. The addresses of
+// members have a share of their own, which all processes at one of them have in common; all
+// other addresses share one, in which a process that has just started needs a single
+// connection.
+const (
+	memberConnections    = 16 // of an address of a member
+	connectionsPerMember = 4  // at the address, more
+	otherConnections     = 4  // of another address; of a /64 of IPv6
+	allOtherConnections  = 64
+)
+
+// admittingListener closes connections over the limit before their handshake: they cost no
+// file descriptor and no key exchange.
+type admittingListener struct {
+	net.Listener
+	members, others *budget.Pool[netip.Prefix]
+	// countMembers returns how many members are at an address.
+	countMembers func(netip.Addr) int
+	refused      *atomic.Uint64
+}
+
+func newAdmittingListener(listener net.Listener, countMembers func(netip.Addr) int, refused *atomic.Uint64) admittingListener {
+	return admittingListener{
+		Listener: listener, countMembers: countMembers, refused: refused,
+		members: budget.NewPool[netip.Prefix](math.MaxInt64), others: budget.NewPool[netip.Prefix](allOtherConnections),
+	}
+}
+
+// Accept implements [net.Listener].
+func (l admittingListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		lease := l.leaseFor(conn.RemoteAddr())
+		if lease.Take(1) == nil {
+			return admittedConn{conn, lease}, nil
+		}
+		l.refused.Add(1)
+		_ = conn.Close() // nothing was written
+	}
+}
+
+func (l admittingListener) leaseFor(remote net.Addr) *budget.Lease[netip.Prefix] {
+	address, ok := hostOf(remote.String())
+	if !ok {
+		return l.others.Lease()
+	}
+	bits := address.BitLen()
+	if members := l.countMembers(address); members > 0 {
+		return l.members.Lease(budget.Claim[netip.Prefix]{
+			Holder: netip.PrefixFrom(address, bits), Limit: memberConnections + connectionsPerMember*int64(members),
+		})
+	}
+	if address.Is6() {
+		bits = 64
+	}
+	return l.others.Lease(budget.Claim[netip.Prefix]{Holder: netip.PrefixFrom(address, bits).Masked(), Limit: otherConnections})
+}
+
+// hostOf returns the address of a host:port. ok is false where that has a name.
+func hostOf(hostPort string) (address netip.Addr, ok bool) {
+	parsed, err := netip.ParseAddrPort(hostPort)
+	return parsed.Addr().Unmap().WithZone(""), err == nil
+}
+
+// admittedConn holds its lease until it is closed or a member has it.
+type admittedConn struct {
+	net.Conn
+	lease *budget.Lease[netip.Prefix]
+}
+
+// Close implements [net.Conn].
+func (c admittedConn) Close() error {
+	err := c.Conn.Close()
+	c.lease.Release()
+	return err
+}
+
+// releaseAdmission makes room for another connection: conn is a member's.
+func releaseAdmission(conn net.Conn) {
+	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		if admitted, ok := secure.NetConn().(admittedConn); ok {
+			admitted.lease.Release()
+		}
+	}
+}
+
+// RefusedConnections returns how many connections were closed before their handshake since
+// the start.
+func (n *Node) RefusedConnections() uint64 { return n.refusedConnections.Load() }
+
+// countMembersAt returns how many members advertise an address.
+func (n *Node) countMembersAt(address netip.Addr) int { return n.view.Load().hosts[address] }
