@@ -3,8 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/gamelink"
@@ -48,7 +46,7 @@ func (p *Process) openGames() map[tenant.Environment]*gamelink.Server {
 			Environment: m.Environment, Registry: p.directory.Registry, Now: time.Now, Logger: p.logger,
 			API: api, Base: m.Path, Live: p.services.broker, Pairing: p.services.pairings, Purchases: p.services.purchases, Matches: p.services.matches,
 			Identify: mounts[i].API.Identify, Budgets: p.budgets, Unauthenticated: int(p.limits.unauthenticatedGames),
-			Client: func(r *http.Request) (netip.Prefix, bool) { return p.config.TrustedProxies.ClientNetworkOf(r) },
+			Client: p.proxyWatch.Client,
 		})
 	}
 	registerGames(p.metrics, servers)

@@ -38,6 +38,7 @@ func (p *Process) mounts(apis []func(*httpapi.Config)) (mounts []httpapi.Mount) 
 			Tracing:     p.config.Tracing,
 			Budgets:     p.budgets,
 			Proxies:     p.config.TrustedProxies,
+			ProxyWatch:  p.proxyWatch,
 		}
 		for _, set := range apis {
 			set(&config)

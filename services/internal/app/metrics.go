@@ -109,6 +109,16 @@ func registerPeers(m *telemetry.Metrics, count func() (alive, unreachable int), 
 	})
 }
 
+// registerProxies registers how trusted proxies name their clients.
+func registerProxies(m *telemetry.Metrics, unnamed func() uint64, clients func() int) {
+	m.Register("acclaim_proxy_", func() []telemetry.Sample {
+		return []telemetry.Sample{
+			telemetry.Counter("requests_without_client_total", "Requests of viewers and games from a trusted proxy that named no client.", unnamed()),
+			telemetry.Gauge("clients", "Different clients that trusted proxies named within a minute, an estimate.", clients()),
+		}
+	})
+}
+
 // registerQuotas registers how often quotas were used up, and how often a channel had its share of
 // one that is contended, by kind.
 func registerQuotas(m *telemetry.Metrics, refusals, shareRefusals func() []uint64) {

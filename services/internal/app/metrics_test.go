@@ -36,6 +36,7 @@ func TestMetrics(t *testing.T) {
 	registerBudgets(m, map[string]func() budget.Stats{"pages": func() budget.Stats { return budget.Stats{} }})
 	registerStreams(m, "voting", func() stream.Stats { return stream.Stats{} })
 	registerPeers(m, func() (alive, unreachable int) { return 1, 0 }, func() (sent, received peer.Traffic) { return sent, received }, func() uint64 { return 0 })
+	registerProxies(m, func() uint64 { return 0 }, func() int { return 0 })
 	none := func() []uint64 { return make([]uint64, len(quota.Kinds())) }
 	registerQuotas(m, none, none)
 	registerRetention(m, func() admin.RetentionStats { return admin.RetentionStats{} })

@@ -37,6 +37,7 @@ type Process struct {
 
 	limits      resourceLimits
 	budgets     *httpapi.Budgets
+	proxyWatch  *httpapi.ProxyWatch
 	connections *budget.Pool[netip.Prefix] // of the public listener
 	// gameConnections are those of the listener for games; nil where there is none.
 	gameConnections *budget.Pool[netip.Prefix]
@@ -76,6 +77,8 @@ func Open(ctx context.Context, config Config) (*Process, error) {
 	}
 	p.connections = budget.NewPool[netip.Prefix](p.limits.connections)
 	registerBudgets(p.metrics, p.budgetStats())
+	p.proxyWatch = httpapi.NewProxyWatch(config.TrustedProxies, p.logger)
+	registerProxies(p.metrics, p.proxyWatch.Unnamed, p.proxyWatch.Clients)
 	registerBuild(p.metrics, config.Build)
 	if config.Tracing != nil {
 		registerTracing(p.metrics, config.Tracing.Stats)

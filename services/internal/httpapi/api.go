@@ -52,6 +52,8 @@ type Config struct {
 	Budgets *Budgets
 	// Proxies are trusted to name their clients.
 	Proxies TrustedProxies
+	// ProxyWatch notes how they do so, for all APIs of a process; nil for none.
+	ProxyWatch *ProxyWatch
 
 	// Processes returns the number of live processes that share the store, this one
 	// included; nil where it is alone.
@@ -241,6 +243,11 @@ func (a *API) admitRequest(x *httpExchange, in *apiRequest, route Route, origin 
 	if !route.public {
 		if err := a.admitCaller(x, in, route, origin); err != nil {
 			return err
+		}
+	}
+	if in.caller == nil || in.caller.isAudience() { // staff needs no proxy
+		if _, ok := a.config.Proxies.clientOf(in.Request); !ok {
+			a.config.ProxyWatch.noteUnnamed(in.Request)
 		}
 	}
 	endTurn(in.Context())

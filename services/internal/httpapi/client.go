@@ -69,6 +69,7 @@ func (t TrustedProxies) ClientNetworkOf(r *http.Request) (client netip.Prefix, o
 func (a *API) takeRequest(r *http.Request) (*budget.Lease[netip.Prefix], error) {
 	var claims []budget.Claim[netip.Prefix]
 	if client, ok := a.config.Proxies.clientOf(r); ok {
+		a.config.ProxyWatch.noteNamed(r, ClientNetwork(client))
 		claims = []budget.Claim[netip.Prefix]{{Holder: ClientNetwork(client), Limit: a.config.Budgets.PerAddress}}
 	}
 	lease := a.config.Budgets.Requests.Lease(claims...)
