@@ -188,11 +188,17 @@ func hiddenDefects() []defectCase {
 			{liveFolder, "trackedSource.awaitTick", "s.hides && !s.timely", "false"},
 		}, apiFolder, "TestTwins"},
 		{"a history shows hidden results", []codeEdit{
-			{votingFolder, "Service.hidesNow", "!viewer", "true"},
+			{votingFolder, "Service.HidesPast", "!viewer", "true"},
 		}, apiFolder, "TestTwins"},
+		{"each of several equal questions about the past folds the log", []codeEdit{
+			{apiFolder, "pastAnswers.ask", "a != nil", "false"},
+		}, apiFolder, "TestEqualHistories"},
+		{"a purchase takes coins in a channel that has no room for it", []codeEdit{
+			{"services/purchase", "nextPage", "currency == Coins && open >= pageSize", "false"},
+		}, "services/purchase", "TestFullChannelRefusesCoins"},
 		{"GET /vote shows hidden results of the past", []codeEdit{
 			{votingFolder, "Service.TallyAt", "viewer && now.Hidden", "false"},
-			{votingFolder, "Service.TallyAt", "s.hidesNow(ctx, p, v, viewer)", "s.hidesNow(ctx, p, v, false)"},
+			{votingFolder, "Service.TallyAt", "s.HidesPast(ctx, p, v, viewer)", "s.HidesPast(ctx, p, v, false)"},
 		}, apiFolder, "TestTwins"},
 		{"the pub/sub receives hidden results", []codeEdit{
 			{sinkFolder, "pubSubSender.side", "event.Viewers", "event.Staff"},

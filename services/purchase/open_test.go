@@ -154,9 +154,9 @@ func TestBitsOfOneBuyer(t *testing.T) {
 	for n := range 256 {
 		s.mustRecord(bits(fmt.Sprint(n), 1))
 	}
-	_, isNew, err := s.Record(t.Context(), channel, bits("256", 1))
+	_, _, err := s.Record(t.Context(), channel, bits("256", 1))
 	s.refused(err, ofBuyerText)
-	if _, isNew, err = s.Record(t.Context(), channel, bits("7", 1)); isNew || err != nil {
+	if _, isNew, err := s.Record(t.Context(), channel, bits("7", 1)); isNew || err != nil {
 		t.Errorf("the repetition: new %t, %v", isNew, err)
 	}
 	s.has(256)

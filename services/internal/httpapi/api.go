@@ -245,11 +245,7 @@ func (a *API) admitRequest(x *httpExchange, in *apiRequest, route Route, origin 
 			return err
 		}
 	}
-	if in.caller == nil || in.caller.isAudience() { // staff needs no proxy
-		if _, ok := a.config.Proxies.clientOf(in.Request); !ok {
-			a.config.ProxyWatch.noteUnnamed(in.Request)
-		}
-	}
+	a.noteUnnamed(in)
 	endTurn(in.Context())
 	switch route.Method {
 	case http.MethodGet:

@@ -75,3 +75,14 @@ func (a *API) takeRequest(r *http.Request) (*budget.Lease[netip.Prefix], error) 
 	lease := a.config.Budgets.Requests.Lease(claims...)
 	return lease, refusalOf(lease.Take(1), "Too many requests of this address at once")
 }
+
+// noteUnnamed notes a request of a viewer whose client a trusted proxy does not name. Staff
+// needs no proxy.
+func (a *API) noteUnnamed(r *apiRequest) {
+	if r.caller != nil && !r.caller.isAudience() {
+		return
+	}
+	if _, ok := a.config.Proxies.clientOf(r.Request); !ok {
+		a.config.ProxyWatch.noteUnnamed(r.Request)
+	}
+}

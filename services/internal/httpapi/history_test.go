@@ -73,8 +73,8 @@ func historyWorld(t *testing.T) (a *api, budgets *httpapi.Budgets, begin func(i 
 	return a, budgets, begin, end
 }
 
-func elsewhere(extension, role string) identity {
-	return identity{extension: extension, key: extension + otherKey, role: role, opaque: "U5", user: "5"}
+func viewerOf(extension string) identity {
+	return identity{extension: extension, key: extension + otherKey, role: "viewer", opaque: "U5", user: "5"}
 }
 
 const tooMuchPast = "Too many questions about the past at once; nothing was stored"
@@ -88,7 +88,7 @@ func TestHistoriesAtOnce(t *testing.T) {
 	}
 	begin(backend(), "")
 	a.as(broadcaster(), "GET", "/vote_history?step=9", "").refused(429, tooMuchPast)
-	begin(elsewhere("e1", "viewer"), "")
+	begin(viewerOf("e1"), "")
 	end()
 	if stats := budgets.Histories.Stats(); stats.OverShare != 3 {
 		t.Errorf("%+v", stats)
@@ -102,9 +102,9 @@ func TestViewersLeaveHistoriesToStaff(t *testing.T) {
 	for _, viewer := range []identity{viewer(), stranger(), {role: "viewer", opaque: "U6", user: "6"}} {
 		a.as(viewer, "GET", "/vote_history?step=9", "").refused(429, tooMuchPast)
 	}
-	begin(elsewhere("e1", "viewer"), "")
-	begin(elsewhere("e2", "viewer"), "")
-	a.as(elsewhere("e3", "viewer"), "GET", "/vote_history", "").refused(429, tooMuchPast)
+	begin(viewerOf("e1"), "")
+	begin(viewerOf("e2"), "")
+	a.as(viewerOf("e3"), "GET", "/vote_history", "").refused(429, tooMuchPast)
 	begin(broadcaster(), "")
 	end()
 }

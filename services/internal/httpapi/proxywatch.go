@@ -116,8 +116,9 @@ func (w *ProxyWatch) currentWindow() *clientWindow {
 // windowBits is the size of the set from which a window estimates its clients: 4 KiB.
 const windowBits = 1 << 15
 
-// manyClientBits is the number of bits that manyClients different clients set, give or take 1 %.
-var manyClientBits = int64(math.Round(windowBits * -math.Expm1(-float64(manyClients)/windowBits)))
+// manyClientBits is the number of bits that manyClients different clients set, give or take 1 %:
+// windowBits * (1 - exp(-manyClients / windowBits)).
+const manyClientBits = 3850
 
 // clientWindow counts the different clients of a minute by the bits that their hashes set
 // (linear counting), in constant memory.

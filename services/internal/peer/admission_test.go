@@ -44,7 +44,7 @@ func reaches(t *testing.T, n *peer.Node, want string) {
 		t.Error("the owner is not reached")
 		return
 	}
-	if got, err := send(t, owner, "x"); err != nil || !strings.Contains(string(got), want) {
+	if got, err := send(t, owner, "x"); err != nil || !strings.Contains(got, want) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
