@@ -24,6 +24,8 @@ type Answer struct {
 	tally  Tally
 	config *Config // nil: none is saved
 	resets uint64
+	// version is that of the configuration after a change, nil where it is not known.
+	version *int64
 }
 
 type pollDecision = stream.Decision[Entry, Answer]
@@ -93,8 +95,9 @@ func (c voteCommand) answerFrom(s *State) Answer {
 // configureCommand saves a configuration for the poll with the given id (section 4.1,
 // POST /vote_config).
 type configureCommand struct {
-	id     string
-	config Config
+	id        string
+	config    Config
+	keepVotes bool // also under another question
 }
 
 func (c configureCommand) decideAt(s *State, at int64) (pollDecision, error) {
@@ -107,6 +110,9 @@ func (c configureCommand) decideAt(s *State, at int64) (pollDecision, error) {
 		config.ResultsVisibility = ""
 	}
 	if err := config.checkLimits(c.id); err != nil {
+		return pollDecision{}, err
+	}
+	if err := s.checkQuestion(&config, c.keepVotes); err != nil {
 		return pollDecision{}, err
 	}
 	config.Version = at

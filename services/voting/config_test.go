@@ -93,7 +93,7 @@ func TestConfigComesBackAsSaved(t *testing.T) {
 		Schedule: schedule.Schedule{StartsAt: 7, EndsAt: 8}, ResultsVisibility: VisibleAfterVote, ShowCount: true, LoggedInOnly: true,
 	}
 	p := newPoll()
-	p.accept(t, configureCommand{"global", want})
+	p.accept(t, configureCommand{id: "global", config: want})
 	want.Version = p.at
 	if diff := cmp.Diff(want, p.state.currentConfig()); diff != "" {
 		t.Errorf("configuration (-saved +read):\n%s", diff)

@@ -219,7 +219,7 @@ func (in *script) command(at int64) Command {
 
 func (in *script) configure(at int64) configureCommand {
 	now := at / 1000
-	c := configureCommand{"global-p", Config{
+	c := configureCommand{id: "global-p", config: Config{
 		DistinctOptionsPerUser: pick[int64](in, 1, 2, 3, 258),
 		TotalVotesPerUser:      pick[int64](in, 1, 2, 5, 40, 1024),
 		VotesPerOption:         pick[int64](in, 1, 2, 9, 4000),

@@ -32,12 +32,18 @@ func (pollRules) Equal(a, b *State) bool {
 func (pollRules) Decide(s *State, at int64, c Command) (pollDecision, error) {
 	return c.decideAt(s, at)
 }
-func (pollRules) Answer(s *State, c Command, _ Answer) Answer { return c.answerFrom(s) }
+
+func (pollRules) Answer(s *State, c Command, decided Answer) Answer {
+	answer := c.answerFrom(s)
+	answer.version = decided.version
+	return answer
+}
 
 // RepeatResult needs nothing, as ReconstructResult.
 func (pollRules) RepeatResult(*State, Command) Answer { return Answer{} }
 
-// ReconstructResult needs nothing: all of an answer is read from the state.
+// ReconstructResult needs nothing: all of an answer is read from the state, but for the version
+// after a change, which a caller can do without.
 func (pollRules) ReconstructResult(Command) (Answer, error) { return Answer{}, nil }
 
 func (pollRules) AppendEntry(buf []byte, e Entry) []byte { return e.appendTo(buf) }

@@ -3,6 +3,8 @@ package voting
 import (
 	"context"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/acclaim-dev/acclaim/services/internal/once"
 	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
@@ -13,13 +15,17 @@ type Service struct {
 	stream.Admin
 	engine *stream.Engine[*State, Command, Entry, Answer]
 	clock  stream.Clock
+	// allRead reports whether every process that may get a command reads those of a level.
+	allRead func(stream.Level) bool
+	// changing lets one change at a time be made in this process, where it is not a command.
+	changing *semaphore.Weighted
 }
 
 // NewService returns a service over store. Close ends it.
 func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
 	options.AllowEqualTimestamps = true // the order of votes is that of the log
 	engine := stream.New(pollRules{}, store, clock, options)
-	return &Service{engine, engine, clock}
+	return &Service{engine, engine, clock, options.AllRead, semaphore.NewWeighted(1)}
 }
 
 // Vote submits count copies of value and returns the statistics with them in.
@@ -55,7 +61,7 @@ func (s *Service) Modify(ctx context.Context, p Poll, user string, add int64, ke
 // Configure saves the poll's configuration. Limits that were omitted are given
 // as 1; a negative EndsAt means now.
 func (s *Service) Configure(ctx context.Context, p Poll, c Config) error {
-	return s.runCommand(ctx, p, configureCommand{p.ID, c})
+	return s.runCommand(ctx, p, configureCommand{id: p.ID, config: c})
 }
 
 // Config returns the saved configuration and the status it gives the poll now;

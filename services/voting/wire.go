@@ -2,8 +2,10 @@ package voting
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"math"
 
+	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
@@ -17,6 +19,7 @@ const (
 	querySettings
 	queryOverview
 	commandVoteExisting
+	commandChange // of stream.LevelChanges
 )
 
 func (v Voter) appendTo(buf []byte) []byte {
@@ -38,6 +41,22 @@ func (c configureCommand) appendTo(buf []byte) []byte {
 	return wire.AppendBytes(wire.AppendBytes(append(buf, commandConfigure), c.id), c.config.encodeJSON())
 }
 
+func (c changeCommand) appendTo(buf []byte) []byte {
+	encoded, err := exactjson.Marshal(c.change)
+	if err != nil {
+		panic(err) // configurations, and JSON that Service.Change has accepted
+	}
+	return wire.AppendBytes(wire.AppendBytes(append(buf, commandChange), c.id), encoded)
+}
+
+func readChange(r *wire.Reader) changeCommand {
+	c := changeCommand{id: r.Text()}
+	if err := json.Unmarshal(r.Bytes(), &c.change); err != nil {
+		r.Fail(err)
+	}
+	return c
+}
+
 func (c modifyCommand) appendTo(buf []byte) []byte {
 	return binary.AppendVarint(wire.AppendBytes(append(buf, commandModify), c.user), c.add)
 }
@@ -56,6 +75,8 @@ func (pollRules) DecodeCommand(r *wire.Reader) Command {
 		return voteCommand{voter: readVoter(r), value: r.Varint(), times: r.Varint(), existing: kind == commandVoteExisting}
 	case commandConfigure:
 		return configureCommand{id: r.Text(), config: readConfig(r)}
+	case commandChange:
+		return readChange(r)
 	case commandModify:
 		return modifyCommand{user: r.Text(), add: r.Varint()}
 	case commandRemove:
@@ -86,6 +107,7 @@ const (
 	hasVote
 	hasConfig
 	hasResets
+	hasVersion // only after a change
 )
 
 func (a Answer) appendTo(buf []byte, before Answer) []byte {
@@ -109,6 +131,10 @@ func (a Answer) appendTo(buf []byte, before Answer) []byte {
 		buf[at] |= hasResets
 		buf = binary.AppendUvarint(buf, a.resets)
 	}
+	if a.version != nil {
+		buf[at] |= hasVersion
+		buf = binary.AppendVarint(buf, *a.version)
+	}
 	return buf
 }
 
@@ -131,6 +157,10 @@ func (pollRules) DecodeResult(r *wire.Reader, before Answer) (a Answer) {
 	}
 	if has&hasResets != 0 {
 		a.resets = r.Uvarint()
+	}
+	if has&hasVersion != 0 {
+		version := r.Varint()
+		a.version = &version
 	}
 	return a
 }

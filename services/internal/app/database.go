@@ -120,7 +120,7 @@ func ownablePrefixes(services []Service, mounts []Mount) (prefixes []string) {
 }
 
 func (d *databaseBackend) adaptOptions(kind string, options stream.Options) stream.Options {
-	options.Peers, options.Busy = d.node.Peers(kind), d.Busy
+	options.Peers, options.PeersRead, options.Busy = d.node.Peers(kind), d.node.Read, d.Busy
 	return options
 }
 

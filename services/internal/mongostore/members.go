@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/acclaim-dev/acclaim/services/internal/peer"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
 // memberRecord is a process that shares the database. Only that process writes it.
@@ -19,11 +20,12 @@ type memberRecord struct {
 	Serves  []string `bson:"serves"`
 
 	Unreachable []string `bson:"unreachable"`
+	Level       int      `bson:"level,omitempty"`
 }
 
 // WriteHeartbeat implements [peer.Membership].
 func (s *Store) WriteHeartbeat(ctx context.Context, m peer.Member) error {
-	record := memberRecord{m.ID, int64(m.Heartbeat), m.Address, m.Digest, m.Serves, m.Unreachable}
+	record := memberRecord{m.ID, int64(m.Heartbeat), m.Address, m.Digest, m.Serves, m.Unreachable, int(m.Level)}
 	_, err := s.members.ReplaceOne(ctx, bson.D{{Key: "_id", Value: m.ID}}, record, options.Replace().SetUpsert(true))
 	if err != nil {
 		return unavailableError(err) // whether it was stored or not, the next one replaces it
@@ -44,7 +46,7 @@ func (s *Store) Members(ctx context.Context) ([]peer.Member, error) {
 	}
 	members := make([]peer.Member, len(records))
 	for i, r := range records {
-		members[i] = peer.Member{ID: r.ID, Heartbeat: uint64(r.Beat), Address: r.Address, Digest: r.Digest, Serves: r.Serves, Unreachable: r.Unreachable}
+		members[i] = peer.Member{ID: r.ID, Heartbeat: uint64(r.Beat), Address: r.Address, Digest: r.Digest, Serves: r.Serves, Unreachable: r.Unreachable, Level: stream.Level(r.Level)}
 	}
 	return members, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
 // Member is the record of one process in the membership.
@@ -20,6 +22,8 @@ type Member struct {
 	Unreachable []string
 	// Serves lists prefixes of the names of the streams that the member may own.
 	Serves []string
+	// Level is that of the commands it reads, 0 for a process of a release without levels.
+	Level stream.Level
 }
 
 func (m *Member) servesStream(stream string) bool {

@@ -81,7 +81,7 @@ func New(config Config) (*Node, error) {
 		wake:           make(chan struct{}, 1),
 		reading:        semaphore.NewWeighted(1),
 		refreshLimiter: rate.NewLimiter(rate.Every(heartbeatInterval), 5),
-		self:           Member{ID: rand.Text(), Address: config.Advertise, Digest: self.digest, Serves: config.Serves},
+		self:           Member{ID: rand.Text(), Address: config.Advertise, Digest: self.digest, Serves: config.Serves, Level: stream.CurrentLevel},
 	}
 	n.view.Store(&memberView{})
 	return n, nil
@@ -260,6 +260,17 @@ func (n *Node) Count() (alive, unreachable int) {
 		}
 	}
 	return alive, unreachable
+}
+
+// Read reports whether every member that is alive reads the commands of a level.
+func (n *Node) Read(level stream.Level) bool {
+	now := time.Now()
+	for _, k := range n.view.Load().members {
+		if now.Sub(k.changed) < aliveFor && k.Level < level {
+			return false
+		}
+	}
+	return level <= n.self.Level
 }
 
 // Replicas returns how many members are alive that serve some of the streams which this

@@ -18,6 +18,9 @@ type Options struct {
 	AllowEqualTimestamps bool
 	// Peers are the other processes over the store; nil when there are none.
 	Peers Peers
+	// PeersRead reports whether every live process over the store reads the commands of a
+	// level; always when nil.
+	PeersRead func(level Level) bool
 	// SnapshotTail is the number of bytes of chunks after a stream's last snapshot
 	// from which the next one is written, 256 KiB when 0. While the state is larger
 	// than that, the tail must first outgrow the state.
@@ -83,6 +86,9 @@ func (t internalLimits) withDefaults() internalLimits {
 	setDefault(&t.KeyLimit, 65_536)
 	return t
 }
+
+// AllRead reports whether every process that may get a command reads those of a level.
+func (o Options) AllRead(level Level) bool { return o.PeersRead == nil || o.PeersRead(level) }
 
 func (o Options) withDefaults() Options {
 	setDefault(&o.SnapshotTail, 256<<10)

@@ -5,6 +5,18 @@ import (
 	"errors"
 )
 
+// Level orders the commands that releases have added: a process reads those up to its own. A
+// command above 0 is sent only while every live process reads it. A process that gets one that
+// it does not read runs nothing of the request, and the sender runs all of it.
+type Level int
+
+const (
+	// LevelChanges is that of changes of a part of a configuration.
+	LevelChanges Level = 1
+	// CurrentLevel is that of this release.
+	CurrentLevel = LevelChanges
+)
+
 // Peers are the other processes that serve the same streams. They know the owner
 // of each stream, so that its commands meet in one engine instead of racing from
 // several. Exactness does not depend on them: views may differ, and requests may

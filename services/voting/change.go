@@ -1,0 +1,135 @@
+package voting
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/stream"
+)
+
+// Change changes a poll's configuration, as a whole or in part.
+type Change struct {
+	// Config takes the place of the configuration where there is no patch.
+	Config Config `json:"config"`
+	// Patch is a JSON Merge Patch (RFC 7396) of the configuration, an object with the
+	// members of section 2.4. A member that it removes gets the value that it has in
+	// DefaultConfig.
+	Patch json.RawMessage `json:"patch,omitempty"`
+	// IfMatch is what must hold of the configuration in force; nil: nothing.
+	IfMatch *Precondition `json:"ifMatch,omitempty"`
+	// KeepVotes keeps the votes of a strict poll under another question.
+	KeepVotes bool `json:"keepVotes,omitempty"`
+}
+
+// Precondition holds while a configuration is saved that has one of the versions, or any.
+type Precondition struct {
+	Any      bool    `json:"any,omitempty"`
+	Versions []int64 `json:"versions,omitempty"`
+}
+
+// Refusals of a change.
+var (
+	errNothingToPatch = fault.New(fault.NotFound, "The poll has neither a configuration nor votes")
+	errOtherVersion   = fault.New(fault.Mismatch, "The configuration is not the one that If-Match names")
+)
+
+// configureFrom returns the command that saves what the change makes of the configuration in
+// force, nil where there is none; used reports whether the poll has anything else.
+func (c Change) configureFrom(id string, now *Config, used bool) (configureCommand, error) {
+	if c.Patch != nil && now == nil && !used {
+		return configureCommand{}, errNothingToPatch
+	}
+	if m := c.IfMatch; m != nil && (now == nil || !m.Any && !slices.Contains(m.Versions, now.Version)) {
+		return configureCommand{}, errOtherVersion
+	}
+	configure := configureCommand{id: id, config: c.Config, keepVotes: c.KeepVotes}
+	if c.Patch == nil {
+		return configure, nil
+	}
+	before := DefaultConfig()
+	if now != nil {
+		before = *now
+	}
+	merged, err := exactjson.MergePatch(before.encodeJSON(), c.Patch)
+	if err != nil {
+		return configureCommand{}, errInvalidBody
+	}
+	configure.config = DefaultConfig()
+	if err := json.Unmarshal(merged, &configure.config); err != nil {
+		return configureCommand{}, errInvalidBody
+	}
+	return configure, nil
+}
+
+// changeCommand changes the configuration of the poll with the given id (section 4.1, PATCH
+// /vote_config, and POST with a condition).
+type changeCommand struct {
+	id     string
+	change Change
+}
+
+func (c changeCommand) decideAt(s *State, at int64) (pollDecision, error) {
+	configure, err := c.change.configureFrom(c.id, s.config, s.used)
+	if err != nil {
+		return pollDecision{}, err
+	}
+	decision, err := configure.decideAt(s, at)
+	if err != nil {
+		return pollDecision{}, err
+	}
+	saved := s.config
+	if e, stored := decision.Entry.(configEntry); stored {
+		saved = &e.config
+	}
+	decision.Result.version = &saved.Version
+	return decision, nil
+}
+
+func (changeCommand) answerFrom(*State) Answer { return Answer{} }
+
+// Change changes the poll's configuration and returns its version. It refuses a change whose
+// condition does not hold with fault.Mismatch, and a patch of a poll that has neither a
+// configuration nor votes with fault.NotFound.
+//
+// The process that owns the poll decides in the order of the log, so that changes of
+// different members never undo one another. While a member of an earlier release is alive,
+// which does not read the command, this process decides instead: it reads, merges and
+// replaces, and may lose a change that another one makes meanwhile.
+func (s *Service) Change(ctx context.Context, p Poll, c Change) (version int64, err error) {
+	if !s.allRead(stream.LevelChanges) {
+		return s.changeFromHere(ctx, p, c)
+	}
+	answer, err := s.engine.Do(ctx, p.Stream(), changeCommand{p.ID, c})
+	if err != nil || answer.version == nil {
+		return 0, err
+	}
+	return *answer.version, nil
+}
+
+// changeFromHere is Change by commands that every release reads.
+func (s *Service) changeFromHere(ctx context.Context, p Poll, c Change) (version int64, err error) {
+	if err := s.changing.Acquire(ctx, 1); err != nil {
+		return 0, fault.Wrap(fault.Unavailable, err, "the configuration was not changed")
+	}
+	defer s.changing.Release(1)
+	before, err := s.engine.View(ctx, p.Stream(), overviewQuery{})
+	if err != nil {
+		return 0, err
+	}
+	used := !before.tally.Statistics.Empty()
+	configure, err := c.configureFrom(p.ID, before.config, used)
+	if err != nil {
+		return 0, err
+	}
+	if err := s.runCommand(ctx, p, configure); err != nil {
+		return 0, err
+	}
+	after, err := s.engine.View(ctx, p.Stream(), configQuery{})
+	if err != nil || after.config == nil {
+		return 0, err
+	}
+	return after.config.Version, nil
+}
