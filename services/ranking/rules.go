@@ -14,6 +14,7 @@ type questionCommand struct {
 	top      int      // of a query: how many
 	standing Standing // of a query: which
 	asks     bool     // for the configuration
+	change   *Change  // of the configuration
 }
 
 // commandResult is the result of a command or a query.
@@ -21,7 +22,7 @@ type commandResult struct {
 	Answer
 	top    []Score
 	held   int     // groups, after a query for the best answers
-	config *Config // after a query for it; nil: there is none
+	config *Config // after a query for it, or a change; nil: there is none
 }
 
 type questionDecision = stream.Decision[answerEntry, commandResult]
@@ -41,6 +42,9 @@ func (questionRules) Size(b *answerBoard) int          { return b.memorySize() }
 func (questionRules) SnapshotFormat() uint32 { return 1 }
 
 func (questionRules) Decide(b *answerBoard, at int64, c questionCommand) (questionDecision, error) {
+	if c.change != nil {
+		return b.change(*c.change, at)
+	}
 	switch c.kind {
 	case entryCleared:
 		return questionDecision{Entry: c.answerEntry, Store: !b.isEmpty()}, nil

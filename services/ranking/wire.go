@@ -2,16 +2,19 @@ package ranking
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"slices"
 
+	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
 // What stands for the number of answers asked for in other commands: an entry to a question
-// that must exist, and the query for the configuration.
+// that must exist, the query for the configuration, and a change of it.
 const (
 	existingOnly = MaxLimit + 1
 	configOnly   = MaxLimit + 2
+	changeOnly   = MaxLimit + 3 // of stream.LevelChanges
 )
 
 // AppendCommand writes the number of answers asked for, 0 for an entry, and their standing
@@ -20,6 +23,12 @@ func (r questionRules) AppendCommand(buf []byte, c questionCommand) []byte {
 	switch {
 	case c.asks:
 		return binary.AppendUvarint(buf, configOnly)
+	case c.change != nil:
+		encoded, err := exactjson.Marshal(c.change)
+		if err != nil {
+			panic(err) // configurations, and JSON that Service.Change has accepted
+		}
+		return wire.AppendBytes(binary.AppendUvarint(buf, changeOnly), encoded)
 	case c.top > 0:
 		return append(binary.AppendUvarint(buf, uint64(c.top)), byte(c.standing))
 	case c.existing:
@@ -34,6 +43,12 @@ func (questionRules) DecodeCommand(r *wire.Reader) questionCommand {
 	switch top := r.Uvarint(); {
 	case top == configOnly:
 		return questionCommand{asks: true}
+	case top == changeOnly:
+		c := questionCommand{answerEntry: answerEntry{kind: entryConfigured}, change: &Change{}}
+		if err := json.Unmarshal(r.Bytes(), c.change); err != nil {
+			r.Fail(err)
+		}
+		return c
 	case top == existingOnly, top == 0:
 		return questionCommand{existing: top > 0, answerEntry: questionRules{}.DecodeEntry(r)}
 	case top > MaxLimit:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/once"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
@@ -18,7 +19,7 @@ type Change struct {
 	// members of section 2.4. A member that it removes gets the value that it has in
 	// DefaultConfig.
 	Patch json.RawMessage `json:"patch,omitempty"`
-	// IfMatch is what must hold of the configuration in force; nil: nothing.
+	// IfMatch names what the change needs of the configuration in force; nil: nothing.
 	IfMatch *Precondition `json:"ifMatch,omitempty"`
 	// KeepVotes keeps the votes of a strict poll under another question.
 	KeepVotes bool `json:"keepVotes,omitempty"`
@@ -80,17 +81,17 @@ func (c changeCommand) decideAt(s *State, at int64) (pollDecision, error) {
 	if err != nil {
 		return pollDecision{}, err
 	}
-	saved := s.config
-	if e, stored := decision.Entry.(configEntry); stored {
-		saved = &e.config
+	if !decision.Store { // the same one is stored again only to keep the key of a request
+		decision.Entry, decision.Storable = configEntry{*s.config}, true
 	}
-	decision.Result.version = &saved.Version
+	version := decision.Entry.(configEntry).config.Version
+	decision.Result.version = &version
 	return decision, nil
 }
 
 func (changeCommand) answerFrom(*State) Answer { return Answer{} }
 
-// Change changes the poll's configuration and returns its version. It refuses a change whose
+// Change changes the poll's configuration and returns its version, where that is known. It refuses a change whose
 // condition does not hold with fault.Mismatch, and a patch of a poll that has neither a
 // configuration nor votes with fault.NotFound.
 //
@@ -98,38 +99,33 @@ func (changeCommand) answerFrom(*State) Answer { return Answer{} }
 // different members never undo one another. While a member of an earlier release is alive,
 // which does not read the command, this process decides instead: it reads, merges and
 // replaces, and may lose a change that another one makes meanwhile.
-func (s *Service) Change(ctx context.Context, p Poll, c Change) (version int64, err error) {
+func (s *Service) Change(ctx context.Context, p Poll, c Change, keys ...*once.Key) (version int64, known bool, err error) {
 	if !s.allRead(stream.LevelChanges) {
-		return s.changeFromHere(ctx, p, c)
+		return 0, false, s.changeFromHere(ctx, p, c, keys)
 	}
-	answer, err := s.engine.Do(ctx, p.Stream(), changeCommand{p.ID, c})
+	answer, err := s.engine.Do(ctx, p.Stream(), changeCommand{p.ID, c}, keys...)
 	if err != nil || answer.version == nil {
-		return 0, err
+		return 0, false, err
 	}
-	return *answer.version, nil
+	return *answer.version, true, nil
 }
 
 // changeFromHere is Change by commands that every release reads.
-func (s *Service) changeFromHere(ctx context.Context, p Poll, c Change) (version int64, err error) {
+func (s *Service) changeFromHere(ctx context.Context, p Poll, c Change, keys []*once.Key) error {
+	if c.Patch == nil && c.IfMatch == nil {
+		return s.runCommand(ctx, p, configureCommand{id: p.ID, config: c.Config, keepVotes: c.KeepVotes}, keys...)
+	}
 	if err := s.changing.Acquire(ctx, 1); err != nil {
-		return 0, fault.Wrap(fault.Unavailable, err, "the configuration was not changed")
+		return fault.Wrap(fault.Unavailable, err, "the configuration was not changed")
 	}
 	defer s.changing.Release(1)
 	before, err := s.engine.View(ctx, p.Stream(), overviewQuery{})
 	if err != nil {
-		return 0, err
+		return err
 	}
-	used := !before.tally.Statistics.Empty()
-	configure, err := c.configureFrom(p.ID, before.config, used)
+	configure, err := c.configureFrom(p.ID, before.config, !before.tally.Statistics.Empty())
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if err := s.runCommand(ctx, p, configure); err != nil {
-		return 0, err
-	}
-	after, err := s.engine.View(ctx, p.Stream(), configQuery{})
-	if err != nil || after.config == nil {
-		return 0, err
-	}
-	return after.config.Version, nil
+	return s.runCommand(ctx, p, configure, keys...)
 }

@@ -142,27 +142,34 @@ func TestChangesBesideEarlierReleases(t *testing.T) {
 	old := true
 	s := NewService(storetest.NewMemory(), stream.SystemClock(), stream.Options{PeersRead: func(level stream.Level) bool { return level == 0 || !old }})
 	defer func() { _ = s.Close(ctx) }()
-	if _, err := s.Change(ctx, poll, Change{Patch: json.RawMessage(`{"prompt":"a"}`)}); fault.KindOf(err) != fault.NotFound {
-		t.Errorf("a patch of nothing: %v", err)
-	}
-	first, err := s.Change(ctx, poll, Change{Config: DefaultConfig()})
-	if err != nil {
-		t.Fatal(err)
+	change := func(c Change) error {
+		t.Helper()
+		version, known, err := s.Change(ctx, poll, c)
+		config, _, _, _ := s.Config(ctx, poll)
+		if err == nil && (known == old || known && version != config.Version) {
+			t.Errorf("version is %d, %v, with an earlier release: %v", version, known, old)
+		}
+		return err
 	}
 	for _, old = range []bool{true, false} {
-		if _, err := s.Change(ctx, poll, Change{Patch: json.RawMessage(`{"prompt":"b"}`), IfMatch: &Precondition{Versions: []int64{first - 1}}}); fault.KindOf(err) != fault.Mismatch {
+		if err := change(Change{Patch: json.RawMessage(`{"prompt":"a"}`)}); fault.KindOf(err) != fault.NotFound {
+			t.Errorf("a patch of nothing: %v", err)
+		}
+		if err := change(Change{Config: DefaultConfig()}); err != nil {
+			t.Fatal(err)
+		}
+		before, _, _, _ := s.Config(ctx, poll)
+		if err := change(Change{Patch: json.RawMessage(`{"prompt":"b"}`), IfMatch: &Precondition{Versions: []int64{before.Version - 1}}}); fault.KindOf(err) != fault.Mismatch {
 			t.Errorf("another version: %v", err)
 		}
-		second, err := s.Change(ctx, poll, Change{Patch: json.RawMessage(`{"showCount":true}`), IfMatch: &Precondition{Versions: []int64{first}}})
-		if err != nil || second < first {
-			t.Fatalf("version %d after %d, %v", second, first, err)
+		if err := change(Change{Patch: json.RawMessage(`{"showCount":true}`), IfMatch: &Precondition{Versions: []int64{before.Version}}}); err != nil {
+			t.Error(err)
 		}
-		config, _, _, err := s.Config(ctx, poll)
-		if err != nil || !config.ShowCount || config.Version != second {
+		if config, _, _, err := s.Config(ctx, poll); err != nil || !config.ShowCount || config.Version <= before.Version {
 			t.Errorf("configuration is %+v, %v", config, err)
 		}
-		if first, err = s.Change(ctx, poll, Change{Patch: json.RawMessage(`{"showCount":null}`)}); err != nil || first <= second {
-			t.Errorf("version %d after %d, %v", first, second, err)
+		if err := s.Reset(ctx, poll); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

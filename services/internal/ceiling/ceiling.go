@@ -89,8 +89,10 @@ func (v *Voting) Config(context.Context, voting.Poll) (voting.Config, schedule.S
 	return voting.DefaultConfig(), schedule.Active, true, nil
 }
 
-// Configure does nothing.
-func (v *Voting) Configure(context.Context, voting.Poll, voting.Config) error { return nil }
+// Change does nothing.
+func (v *Voting) Change(context.Context, voting.Poll, voting.Change, ...*once.Key) (int64, bool, error) {
+	return 0, false, nil
+}
 
 // Log yields nothing.
 func (v *Voting) Log(context.Context, voting.Poll, voting.Cursor) iter.Seq2[voting.LogRecord, error] {
@@ -141,8 +143,10 @@ func (Ranking) Config(context.Context, ranking.Question) (ranking.Config, schedu
 	return ranking.DefaultConfig(), schedule.Active, true, nil
 }
 
-// Configure does nothing.
-func (Ranking) Configure(context.Context, ranking.Question, ranking.Config) error { return nil }
+// Change does nothing.
+func (Ranking) Change(context.Context, ranking.Question, ranking.Change, ...*once.Key) (string, error) {
+	return "", nil
+}
 
 // Moderate does nothing.
 func (Ranking) Moderate(context.Context, ranking.Question, ranking.Moderation) error { return nil }

@@ -116,6 +116,8 @@ func publishedWrites() []publishedWrite {
 		{"POST", "/vote_modifier?id=p", `{"user":"U1000","add":1}`, "channel", "broadcast ext:vote_update:p"},
 		{"POST", "/vote_config", `{"id":"p","config":{"prompt":"?"}}`, "channel", "broadcast ext:poll_update:p"},
 		{"POST", "/vote_config", `{"id":"p","config":{"prompt":"?"}}`, "", ""}, // unchanged
+		{"PATCH", "/vote_config", `{"id":"p","config":{"options":["a"]}}`, "channel", "broadcast ext:poll_update:p"},
+		{"PATCH", "/vote_config", `{"id":"p","config":{"options":["a"]}}`, "", ""}, // unchanged
 		{"POST", "/vote_config", `{"id":"globalp","config":{"prompt":"?"}}`, "extension", "global ext:poll_update:globalp"},
 		{"POST", "/vote_config", `{"id":"p","config":{"endsAt":-1}}`, "channel", "broadcast ext:poll_update:p,broadcast ext:vote_update:p"},
 		{"DELETE", "/vote?id=p", "", "channel", "broadcast ext:vote_delete:p,broadcast ext:vote_update:p"},
@@ -143,6 +145,7 @@ func publishedWrites() []publishedWrite {
 		{"DELETE", "/accumulate", "", "", ""},
 		{"POST", "/rank", `{"key":"a"}`, "", ""},
 		{"POST", "/rank_config", `{"holdAnswers":true}`, "", ""},
+		{"PATCH", "/rank_config", `{"config":{"holdAnswers":false}}`, "", ""},
 		{"POST", "/rank_moderation", `{"action":"hide","key":"a"}`, "", ""},
 		{"DELETE", "/rank", "", "", ""},
 		{"POST", "/broadcast", `{"event":"goal","data":{"by":1}}`, "channel", "broadcast ext:goal"},

@@ -46,7 +46,7 @@ const (
 	withID    = `(GET|POST|DELETE) /(vote|votes|vote_logs|vote_history|vote_modifier|accumulate|rank)|GET /(vote_config|poll)|(GET|POST) /rank_config|POST /rank_moderation`
 	documents = `/(channel_state|extension_state|extension_hidden_state|viewer_state|extension_viewer_state|config/channel|config/extension|channel_config|extension_config)`
 	withBody  = `(POST|PATCH) .*`
-	keyed     = `POST /(vote|votes|vote_modifier|accumulate|rank)|PATCH .*`
+	keyed     = `POST /(vote|votes|vote_modifier|accumulate|rank)|PATCH ` + documents
 	messages  = `POST /(broadcast|extension_broadcast|broadcast_extension|whisper_self)`
 )
 
@@ -96,19 +96,28 @@ func probes() []probe {
 		{on: "GET /polls", query: "?channel=other", as: listed(), status: 200},
 		{on: "GET /polls", query: "?channel=other", as: admin(), status: 403, reason: "The JWT role is not allowed to perform this operation."},
 
-		{on: "POST /vote_config", body: configOf(long[:65], `{}`), status: 400, reason: "id must be at most 64 characters"},
-		{on: "POST /vote_config", body: configOf("a.b", `{}`), status: 400, reason: "id must not contain '.'"},
-		{on: "POST /vote_config", body: configOf("a", `{"global":true}`), status: 400, reason: "id of a global poll must begin with 'global'"},
-		{on: "POST /vote_config", body: configOf("a", `{"distinctOptionsPerUser":259}`), status: 400, reason: "distinctOptionsPerUser must be between 1 and 258"},
-		{on: "POST /vote_config", body: configOf("a", `{"totalVotesPerUser":0}`), status: 400, reason: "totalVotesPerUser must be between 1 and 1024"},
-		{on: "POST /vote_config", body: configOf("a", `{"votesPerOption":0}`), status: 400, reason: "votesPerOption must be greater than 0"},
-		{on: "POST /vote_config", body: configOf("a", `{"prompt":"`+long[:257]+`"}`), status: 400, reason: "prompt must be at most 256 bytes"},
-		{on: "POST /vote_config", body: configOf("a", `{"options":[""`+strings.Repeat(`,""`, 32)+`]}`), status: 400, reason: "options must have at most 32 entries"},
-		{on: "POST /vote_config", body: configOf("a", `{"options":["`+long[:129]+`"]}`), status: 400, reason: "each of options must be at most 128 bytes"},
-		{on: "POST /vote_config", body: configOf("a", `{"userData":"`+long[:1023]+`"}`), status: 400, reason: "userData must be at most 1024 bytes"},
-		{on: "POST /vote_config", body: configOf("a", `{"startsAt":-1}`), status: 400, reason: "startsAt must not be negative"},
-		{on: "POST /vote_config", body: configOf("a", `{"resultsVisibility":"never"}`), status: 400, reason: "resultsVisibility must be always, afterVote, afterClose or staff"},
-		{on: "POST /vote_config", body: configOf("a", `{"startsAt":2,"endsAt":1}`), status: 400, reason: "startsAt must not be after endsAt"},
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn(long[:65], `{}`), status: 400, reason: "id must be at most 64 characters"},
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a.b", `{}`), status: 400, reason: "id must not contain '.'"},
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"global":true}`), status: 400, reason: "id of a global poll must begin with 'global'"},
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"distinctOptionsPerUser":259}`), status: 400, reason: "distinctOptionsPerUser must be between 1 and 258"},
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"totalVotesPerUser":0}`), status: 400, reason: "totalVotesPerUser must be between 1 and 1024"},
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"votesPerOption":0}`), status: 400, reason: "votesPerOption must be greater than 0"},
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"prompt":"`+long[:257]+`"}`), status: 400, reason: "prompt must be at most 256 bytes"},
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"options":[""`+strings.Repeat(`,""`, 32)+`]}`), status: 400, reason: "options must have at most 32 entries"},
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"options":["`+long[:129]+`"]}`), status: 400, reason: "each of options must be at most 128 bytes"},
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"userData":"`+long[:1023]+`"}`), status: 400, reason: "userData must be at most 1024 bytes"},
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"startsAt":-1}`), status: 400, reason: "startsAt must not be negative"},
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"resultsVisibility":"never"}`), status: 400, reason: "resultsVisibility must be always, afterVote, afterClose or staff"},
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"startsAt":2,"endsAt":1}`), status: 400, reason: "startsAt must not be after endsAt"},
+
+		{on: "(POST|PATCH) /vote_config", body: `{"config":{"endsAt":"x"}}`, status: 400, reason: "Invalid body: {member} must be {type}"},
+		{on: "PATCH /(vote|rank)_config", body: `{"config":{"optoins":[]}}`, status: 400, reason: "Invalid body: {member} is unknown"},
+		{on: "PATCH /(vote|rank)_config", body: `{`, status: 400, reason: "Invalid body"},
+		{on: "PATCH /vote_config", body: `{"config":{}}`, status: 404, reason: "The poll has neither a configuration nor votes"},
+		{on: "PATCH /vote_config", body: `{"config":{}}`, config: `{}`, status: 200},
+		{on: "(POST|PATCH) /vote_config", body: `{"config":{}}`, config: `{}`, match: `"1"`, status: 412, reason: "The configuration is not the one that If-Match names"},
+		{on: "PATCH /vote_config", body: `{"config":{}}`, config: `{}`, key: "\x7f", status: 400, reason: "Idempotency-Key must have 1 to {number} printable bytes"},
+		{on: "PATCH /vote_config", body: `{"config":{}}`, config: `{}`, key: "k", used: ` {"config":{}}`, status: 422, reason: "The Idempotency-Key was used for another request"},
 
 		{on: "POST /accumulate", body: "[]", status: 400, reason: "Malformed json body"},
 		{on: "POST /accumulate", body: `{"a":"` + long + `"}`, status: 413, reason: "The entry is larger than {limit} bytes"},
@@ -123,12 +132,27 @@ func probes() []probe {
 		{on: "GET /rank", query: "?state=held", status: 200},
 		{on: "GET /rank_config", status: 404, reason: "The question has no configuration"},
 		{on: "POST /rank_config", body: `{"normalization":"nfc"}`, status: 400, reason: "normalization must be none or nfkc"},
+		{on: "PATCH /rank_config", prepare: asked(`{"normalization":"nfc"}`), status: 400, reason: "normalization must be none or nfkc"},
 		{on: "POST /rank_config", body: `{"minLength":9,"maxLength":8}`, status: 400, reason: "minLength and maxLength must be between 1 and 256, the first not above the second"},
+		{on: "PATCH /rank_config", prepare: asked(`{"minLength":9,"maxLength":8}`), status: 400, reason: "minLength and maxLength must be between 1 and 256, the first not above the second"},
 		{on: "POST /rank_config", body: `{"blocked":["a"` + strings.Repeat(`,"a"`, 100) + `]}`, status: 400, reason: "blocked must have at most 100 entries"},
+		{on: "PATCH /rank_config", prepare: asked(`{"blocked":["a"` + strings.Repeat(`,"a"`, 100) + `]}`), status: 400, reason: "blocked must have at most 100 entries"},
 		{on: "POST /rank_config", body: `{"blocked":["*-*"]}`, status: 400, reason: "each of blocked must have a letter or digit and at most 64 bytes"},
+		{on: "PATCH /rank_config", prepare: asked(`{"blocked":["*-*"]}`), status: 400, reason: "each of blocked must have a letter or digit and at most 64 bytes"},
 		{on: "POST /rank_config", body: `{"answersPerViewer":11}`, status: 400, reason: "answersPerViewer must be between 1 and 10"},
+		{on: "PATCH /rank_config", prepare: asked(`{"answersPerViewer":11}`), status: 400, reason: "answersPerViewer must be between 1 and 10"},
 		{on: "POST /rank_config", body: `{"startsAt":-1}`, status: 400, reason: "startsAt must not be negative"},
+		{on: "PATCH /rank_config", prepare: asked(`{"startsAt":-1}`), status: 400, reason: "startsAt must not be negative"},
 		{on: "POST /rank_config", body: `{"startsAt":2,"endsAt":1}`, status: 400, reason: "startsAt must not be after endsAt"},
+		{on: "PATCH /rank_config", prepare: asked(`{"startsAt":2,"endsAt":1}`), status: 400, reason: "startsAt must not be after endsAt"},
+		{on: "POST /rank_config", body: `{"endsAt":"x"}`, status: 400, reason: "Invalid body: {member} must be {type}"},
+		{on: "PATCH /rank_config", body: `{"config":{"blocked":[1]}}`, status: 400, reason: "Invalid body: {member} must be {type}"},
+		{on: "PATCH /rank_config", body: `{"id":"` + long[:257] + `","config":{}}`, status: 400, reason: "Invalid id"},
+		{on: "PATCH /rank_config", body: `{"config":{}}`, status: 404, reason: "The question has neither a configuration nor answers"},
+		{on: "PATCH /rank_config", prepare: asked(`{}`), status: 200},
+		{on: "(POST|PATCH) /rank_config", prepare: asked(`{}`), match: `"x"`, status: 412, reason: "The configuration is not the one that If-Match names"},
+		{on: "PATCH /rank_config", prepare: asked(`{}`), key: "\x7f", status: 400, reason: "Idempotency-Key must have 1 to {number} printable bytes"},
+		{on: "PATCH /rank_config", prepare: asked(`{}`), key: "k", used: ` {"config":{}}`, status: 422, reason: "The Idempotency-Key was used for another request"},
 		{on: "POST /rank_moderation", body: `{"key":"a"}`, status: 400, reason: "action must be show, hide or merge"},
 		{on: "POST /rank_moderation", body: `{"key":"a","action":"show","into":"b"}`, status: 400, reason: "into goes with merge"},
 		{on: "POST /rank_moderation", body: `{"action":"show"}`, status: 400, reason: "key and into must have 1 to {number} bytes"},
@@ -296,6 +320,22 @@ func oneGame(t *testing.T, a *api) string {
 		t.Fatalf("%v, %d games", err, len(list.Games))
 	}
 	return "?id=" + list.Games[0].ID
+}
+
+// votedIn has a viewer vote in a poll, and returns a body with a configuration of that.
+func votedIn(id, config string) func(*testing.T, *api) string {
+	return func(_ *testing.T, a *api) string {
+		a.as(viewer(), http.MethodPost, "/vote?id="+id, "{}").is(http.StatusOK)
+		return configOf(id, config)
+	}
+}
+
+// asked configures the default question, and returns a body that patches that.
+func asked(config string) func(*testing.T, *api) string {
+	return func(_ *testing.T, a *api) string {
+		a.as(owner(), http.MethodPost, "/rank_config", "{}").is(http.StatusOK)
+		return `{"config":` + config + `}`
+	}
 }
 
 // shownPIN returns a body with the PIN that a game shows.

@@ -3,10 +3,10 @@ package httpapi
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
 	"iter"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -41,15 +41,13 @@ func (a *API) getPoll(w http.ResponseWriter, r *apiRequest) error {
 		return fault.New(fault.NotFound, "The poll has no configuration")
 	}
 	a.favourChannel(r.caller)
-	writeTagged(w, r, config.View(id, status).JSON())
+	tag := `"` + strconv.FormatInt(config.Version, 10) + "." + string(status) + `"`
+	writeTagged(w, r, tag, config.View(id, status).JSON())
 	return nil
 }
 
-// writeTagged answers with a body and its digest as entity tag, or that the client has
-// that body.
-func writeTagged(w http.ResponseWriter, r *apiRequest, body []byte) {
-	sum := sha256.Sum256(body)
-	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+// writeTagged answers with a body and its entity tag, or that the client has that body.
+func writeTagged(w http.ResponseWriter, r *apiRequest, tag string, body []byte) {
 	w.Header().Set("ETag", tag)
 	w.Header().Set("Cache-Control", "private, no-cache")
 	if matchesTag(r.Header.Values("If-None-Match"), tag) {

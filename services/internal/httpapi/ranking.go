@@ -16,7 +16,7 @@ type Ranking interface {
 	SubmitExisting(ctx context.Context, q ranking.Question, identity, key string, keys ...*once.Key) (ranking.Answer, error)
 	Top(ctx context.Context, q ranking.Question, standing ranking.Standing, limit int) ([]ranking.Score, error)
 	Config(ctx context.Context, q ranking.Question) (ranking.Config, schedule.Status, bool, error)
-	Configure(ctx context.Context, q ranking.Question, c ranking.Config) error
+	Change(ctx context.Context, q ranking.Question, c ranking.Change, keys ...*once.Key) (digest string, err error)
 	Moderate(ctx context.Context, q ranking.Question, m ranking.Moderation) error
 	Clear(ctx context.Context, q ranking.Question) error
 }
@@ -29,6 +29,7 @@ func rankingRoutes() []Route {
 		{Method: http.MethodDelete, Path: "/rank", access: staff(), handle: (*API).deleteRank},
 		{Method: http.MethodGet, Path: "/rank_config", access: anyone(), handle: (*API).getRankConfig},
 		{Method: http.MethodPost, Path: "/rank_config", access: staff(), handle: (*API).postRankConfig},
+		{Method: http.MethodPatch, Path: "/rank_config", access: staff(), handle: (*API).patchRankConfig},
 		{Method: http.MethodPost, Path: "/rank_moderation", access: staff(), handle: (*API).postRankModeration},
 	}
 }
@@ -160,15 +161,9 @@ func (a *API) getRankConfig(w http.ResponseWriter, r *apiRequest) error {
 	answer := rankConfigAnswer{Config: config, Status: status}
 	if !r.caller.isAudienceOf(question.ID) {
 		answer.Blocked = config.Blocked
+		w.Header().Set("ETag", digestTag(config.Digest())) // with which a viewer could guess blocked words
 	}
 	return writeValue(w, answer)
-}
-
-func (a *API) postRankConfig(w http.ResponseWriter, r *apiRequest) error {
-	return a.writeQuestion(w, r, func(body *jsonObject) func(context.Context, ranking.Question) error {
-		config := decodeRankConfig(body)
-		return func(ctx context.Context, q ranking.Question) error { return a.config.Ranking.Configure(ctx, q, config) }
-	})
 }
 
 // decodeRankConfig reads a configuration (section 2.11); what was left out has its default.

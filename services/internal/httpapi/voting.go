@@ -25,7 +25,7 @@ type Voting interface {
 	Reset(ctx context.Context, p voting.Poll) error
 	Modify(ctx context.Context, p voting.Poll, user string, add int64, keys ...*once.Key) error
 	Config(ctx context.Context, p voting.Poll) (voting.Config, schedule.Status, bool, error)
-	Configure(ctx context.Context, p voting.Poll, c voting.Config) error
+	Change(ctx context.Context, p voting.Poll, c voting.Change, keys ...*once.Key) (version int64, known bool, err error)
 	Log(ctx context.Context, p voting.Poll, after voting.Cursor) iter.Seq2[voting.LogRecord, error]
 }
 
@@ -40,6 +40,7 @@ func votingRoutes() []Route {
 		{Method: http.MethodPost, Path: "/vote_modifier", access: staff(), handle: (*API).postVoteModifier},
 		{Method: http.MethodGet, Path: "/vote_config", access: onlookers(), handle: (*API).getVoteConfig},
 		{Method: http.MethodPost, Path: "/vote_config", access: staff(), handle: (*API).postVoteConfig},
+		{Method: http.MethodPatch, Path: "/vote_config", access: staff(), handle: (*API).patchVoteConfig},
 	}
 }
 
@@ -149,31 +150,6 @@ func (a *API) postVoteModifier(w http.ResponseWriter, r *apiRequest) error {
 	return writeDoneOnce(w, keys, a.config.Voting.Modify(r.Context(), r.caller.poll(id), user, add, keys...))
 }
 
-func (a *API) postVoteConfig(w http.ResponseWriter, r *apiRequest) error {
-	body := decodeObject(r.body)
-	id, in := body.text("id"), body.object("config")
-	if body.err != nil {
-		return body.err
-	}
-	config := decodeConfig(in)
-	if in.err != nil {
-		return in.err
-	}
-	if err := checkStored(config.UserData); err != nil {
-		return err
-	}
-	if id == "" {
-		id = defaultID
-	}
-	if err := r.caller.checkOwner(id); err != nil {
-		return err
-	}
-	if err := a.chargeNewPoll(r, id); err != nil {
-		return err
-	}
-	return writeDone(w, a.config.Voting.Configure(r.Context(), r.caller.poll(id), config))
-}
-
 // decodeConfig reads a configuration (section 2.4): what was left out of the
 // limits is 1.
 func decodeConfig(in *jsonObject) voting.Config {
@@ -186,7 +162,7 @@ func decodeConfig(in *jsonObject) voting.Config {
 		Disabled:               in.boolean("disabled"),
 		Prompt:                 in.text("prompt"),
 		Options:                in.texts("options"),
-		UserData:               in.members["userData"],
+		UserData:               in.json("userData"),
 		Schedule:               decodeSchedule(in),
 		ResultsVisibility:      voting.Visibility(in.text("resultsVisibility")),
 		ShowCount:              in.boolean("showCount"),
@@ -227,6 +203,7 @@ func (a *API) getVoteConfig(w http.ResponseWriter, r *apiRequest) error {
 	if answer.Options == nil {
 		answer.Options = []string{}
 	}
+	w.Header().Set("ETag", versionTag(config.Version))
 	return writeValue(w, answer)
 }
 

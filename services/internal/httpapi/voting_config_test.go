@@ -33,15 +33,23 @@ func TestConfigShowsTheLaterFields(t *testing.T) {
 
 func TestConfigBodies(t *testing.T) {
 	a := newAPI(t)
-	for _, body := range []string{
-		``, `x`, `[]`, `null`, `{}`, `{"config":null}`, `{"config":[]}`, `{"config":"x"}`, `{"id":null,"config":{}}`, `{"id":5,"config":{}}`,
-		`{"config":{"userIDVoting":1}}`, `{"config":{"userIDVoting":null}}`, `{"config":{"global":"true"}}`, `{"config":{"disabled":0}}`,
-		`{"config":{"totalVotesPerUser":"3"}}`, `{"config":{"totalVotesPerUser":1.5}}`, `{"config":{"votesPerOption":null}}`,
-		`{"config":{"prompt":null}}`, `{"config":{"prompt":5}}`, `{"config":{"options":null}}`, `{"config":{"options":"a"}}`,
-		`{"config":{"options":[1]}}`, `{"config":{"options":[null]}}`, `{"config":{"startsAt":"1"}}`, `{"config":{"endsAt":null}}`,
-		`{"config":{"resultsVisibility":1}}`, `{"config":{"showCount":"true"}}`, `{"config":{"loggedInOnly":null}}`,
+	for body, reason := range map[string]string{
+		``: "", `x`: "", `[]`: "", `null`: "",
+		`{}`: "config must be an object", `{"config":null}`: "config must be an object", `{"config":[]}`: "config must be an object",
+		`{"config":"x"}`: "config must be an object", `{"id":null,"config":{}}`: "id must be a string", `{"id":5,"config":{}}`: "id must be a string",
+		`{"config":{"userIDVoting":1}}`: "config.userIDVoting must be a boolean", `{"config":{"userIDVoting":null}}`: "config.userIDVoting must be a boolean",
+		`{"config":{"global":"true"}}`: "config.global must be a boolean", `{"config":{"disabled":0}}`: "config.disabled must be a boolean",
+		`{"config":{"totalVotesPerUser":"3"}}`: "config.totalVotesPerUser must be an integer", `{"config":{"totalVotesPerUser":1.5}}`: "config.totalVotesPerUser must be an integer",
+		`{"config":{"votesPerOption":null}}`: "config.votesPerOption must be an integer", `{"config":{"prompt":null}}`: "config.prompt must be a string",
+		`{"config":{"prompt":5}}`: "config.prompt must be a string", `{"config":{"options":null}}`: "config.options must be an array of strings",
+		`{"config":{"options":"a"}}`: "config.options must be an array of strings", `{"config":{"options":[1]}}`: "config.options must be an array of strings",
+		`{"config":{"options":[null]}}`: "config.options must be an array of strings", `{"config":{"startsAt":"1"}}`: "config.startsAt must be an integer",
+		`{"config":{"endsAt":null}}`: "config.endsAt must be an integer", `{"config":{"resultsVisibility":1}}`: "config.resultsVisibility must be a string",
+		`{"config":{"showCount":"true"}}`: "config.showCount must be a boolean", `{"config":{"loggedInOnly":null}}`: "config.loggedInOnly must be a boolean",
+		`{"config":{},"keepVotes":1}`: "keepVotes must be a boolean",
 	} {
-		a.as(broadcaster(), "POST", "/vote_config", body).refused(400, "Invalid body")
+		want := strings.TrimSuffix("Invalid body: "+reason, ": ")
+		a.as(broadcaster(), "POST", "/vote_config", body).refused(400, want)
 	}
 	a.as(viewer(), "GET", "/vote_config", "").want(404, "{}")
 }
