@@ -238,6 +238,22 @@ func (s *Service) SetPoll(ctx context.Context, n Name, id string, p Poll, now ti
 	})
 }
 
+// ChangePoll stores what change makes of a poll, and returns the match. A poll that the match
+// does not have is fault.NotFound. change may run several times.
+func (s *Service) ChangePoll(ctx context.Context, n Name, id string, now time.Time, change func(Poll) (Poll, error)) (Match, error) {
+	return s.editMatch(ctx, n, now, func(m *Match) error {
+		before, ok := m.Polls[id]
+		if !ok {
+			return fault.New(fault.NotFound, "No such poll")
+		}
+		after, err := change(before)
+		if err == nil {
+			m.Polls[id] = after
+		}
+		return err
+	})
+}
+
 // DeletePoll removes a poll, if there is one, and returns the match.
 func (s *Service) DeletePoll(ctx context.Context, n Name, id string, now time.Time) (Match, error) {
 	return s.editMatch(ctx, n, now, func(m *Match) error {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -138,19 +138,15 @@ func (c *connection) createMatchPoll(r *gameRequest) (any, error) {
 // that the rules refuse is not kept. Channels that were added meanwhile follow.
 func (c *connection) setMatchPoll(name match.Name, m match.Match, id, round string, config map[string]any) error {
 	now := c.server.options.Now()
-	if end, ok := config["endsAt"].(int64); ok && end < 0 {
-		config["endsAt"] = now.Unix() // the same second for all
-	}
+	resolveEnd(config, now)
 	encoded, err := exactjson.Marshal(config)
 	if err != nil {
 		return err
 	}
 	poll := match.Poll{Config: encoded, Round: round}
-	var times struct{ StartsAt, EndsAt int64 }
-	if err := json.Unmarshal(encoded, &times); err != nil {
-		return fault.New(fault.Invalid, "config has a member of the wrong type")
+	if err := setMatchTimes(&poll); err != nil {
+		return err
 	}
-	poll.Starts, poll.Ends = times.StartsAt, times.EndsAt
 	if err := c.configureChannels(m.Channels, id, encoded); err != nil {
 		return err
 	}
@@ -158,8 +154,7 @@ func (c *connection) setMatchPoll(name match.Name, m match.Match, id, round stri
 	if err != nil {
 		return err
 	}
-	late := slices.DeleteFunc(after.Channels, func(channel string) bool { return slices.Contains(m.Channels, channel) })
-	return c.configureChannels(late, id, encoded)
+	return c.configureChannels(lateChannels(after, m), id, encoded)
 }
 
 func (c *connection) reconfigureMatchPoll(r *gameRequest) (any, error) {
@@ -169,7 +164,7 @@ func (c *connection) reconfigureMatchPoll(r *gameRequest) (any, error) {
 		return nil, err
 	}
 	changes, now := map[string]any{}, c.server.options.Now()
-	if err := firstError(addConfig(changes, r.data.object("config"), now), r.data.err); err != nil {
+	if err := firstError(addConfig(changes, r.data.object("config"), now), r.data.err, noneNull(changes)); err != nil {
 		return nil, err
 	}
 	m, err := c.server.options.Matches.Named(c.ctx, name, now)
@@ -180,16 +175,69 @@ func (c *connection) reconfigureMatchPoll(r *gameRequest) (any, error) {
 	if !ok {
 		return nil, refuse(http.StatusNotFound, "No such poll")
 	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(poll.Config, &members); err != nil {
-		return nil, err
+	return done{true}, c.changeMatchPoll(name, m, id, poll, changes)
+}
+
+// changeMatchPoll changes members of a poll in the channels of a match and then in the match.
+// What the staff of a channel has changed otherwise stays.
+func (c *connection) changeMatchPoll(name match.Name, m match.Match, id string, poll match.Poll, changes map[string]any) error {
+	now := c.server.options.Now()
+	resolveEnd(changes, now)
+	patch, err := exactjson.Marshal(changes)
+	if err != nil {
+		return err
 	}
-	config := map[string]any{}
-	for name, value := range members {
-		config[name] = value
+	whole, err := patchMatchPoll(poll, patch)
+	if err != nil {
+		return err
 	}
-	maps.Copy(config, changes)
-	return done{true}, c.setMatchPoll(name, m, id, poll.Round, config)
+	err = eachChannel(c.ctx, m.Channels, func(ctx context.Context, _ string) error {
+		_, err := c.call(ctx, http.MethodPatch, "/vote_config", map[string]any{"id": id, "config": json.RawMessage(patch)})
+		if isStatus(err, http.StatusNotFound) { // the staff of the channel has deleted it
+			_, err = c.call(ctx, http.MethodPost, "/vote_config", map[string]any{"id": id, "config": whole.Config})
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	after, err := c.server.options.Matches.ChangePoll(c.ctx, name, id, now, func(p match.Poll) (match.Poll, error) { return patchMatchPoll(p, patch) })
+	if err != nil {
+		return err
+	}
+	return c.configureChannels(lateChannels(after, m), id, after.Polls[id].Config)
+}
+
+// lateChannels returns the channels that a match has now and did not have before.
+func lateChannels(after, before match.Match) []string {
+	return slices.DeleteFunc(after.Channels, func(channel string) bool { return slices.Contains(before.Channels, channel) })
+}
+
+// resolveEnd makes an end "now" the same second for all channels.
+func resolveEnd(config map[string]any, now time.Time) {
+	if end, ok := config["endsAt"].(int64); ok && end < 0 {
+		config["endsAt"] = now.Unix()
+	}
+}
+
+// patchMatchPoll returns a poll of a match with a patch of its configuration.
+func patchMatchPoll(poll match.Poll, patch json.RawMessage) (match.Poll, error) {
+	config, err := exactjson.MergePatch(poll.Config, patch)
+	if err != nil {
+		return poll, err
+	}
+	poll.Config = config
+	return poll, setMatchTimes(&poll)
+}
+
+// setMatchTimes sets the times of a poll from its configuration.
+func setMatchTimes(poll *match.Poll) error {
+	var times struct{ StartsAt, EndsAt int64 }
+	if err := json.Unmarshal(poll.Config, &times); err != nil {
+		return fault.New(fault.Invalid, "config has a member of the wrong type")
+	}
+	poll.Starts, poll.Ends = times.StartsAt, times.EndsAt
+	return nil
 }
 
 // deleteMatchPoll deletes a poll in every channel of the match, also one that the match does

@@ -130,37 +130,24 @@ func (c *connection) reconfigurePoll(r *gameRequest) (any, error) {
 	if r.data.err != nil {
 		return nil, r.data.err
 	}
-	config, err := c.readConfig(id)
-	if err != nil {
+	if err := noneNull(changes); err != nil {
 		return nil, err
 	}
-	maps.Copy(config, changes)
-	return done{true}, c.configure(id, config)
+	_, err = c.call(c.ctx, http.MethodPatch, "/vote_config", map[string]any{"id": id, "config": changes})
+	if isStatus(err, http.StatusNotFound) {
+		err = refuse(http.StatusNotFound, "No such poll")
+	}
+	return done{true}, err
 }
 
-// readConfig returns the configuration of a poll, empty for one that has only votes.
-func (c *connection) readConfig(id string) (config map[string]any, err error) {
-	config = map[string]any{}
-	stored, err := c.call(c.ctx, http.MethodGet, "/poll?id="+url.QueryEscape(id), nil)
-	if isStatus(err, http.StatusNotFound) {
-		if _, found, err := c.readPoll(c.ctx, id); err != nil || !found {
-			return nil, firstError(err, refuse(http.StatusNotFound, "No such poll"))
-		}
-		return config, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(stored, &members); err != nil {
-		return nil, err
-	}
-	for name, value := range members {
-		if !slices.Contains([]string{"id", "status", "hidden", "visibleAfterVote", "version"}, name) && string(value) != "null" {
-			config[name] = value
+// noneNull refuses changes with null, which would be the default for the API.
+func noneNull(changes map[string]any) error {
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
+		if raw, ok := changes[name].(json.RawMessage); ok && string(raw) == "null" {
+			return fault.Newf(fault.Invalid, "%s is missing or has the wrong type", name)
 		}
 	}
-	return config, nil
+	return nil
 }
 
 func firstError(errs ...error) error {

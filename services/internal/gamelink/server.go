@@ -65,6 +65,7 @@ type Matches interface {
 	AddChannels(ctx context.Context, n match.Name, ids []string, now time.Time) (m match.Match, added []string, err error)
 	RemoveChannels(ctx context.Context, n match.Name, ids []string, now time.Time) error
 	SetPoll(ctx context.Context, n match.Name, id string, p match.Poll, now time.Time) (match.Match, error)
+	ChangePoll(ctx context.Context, n match.Name, id string, now time.Time, change func(match.Poll) (match.Poll, error)) (match.Match, error)
 	DeletePoll(ctx context.Context, n match.Name, id string, now time.Time) (match.Match, error)
 }
 

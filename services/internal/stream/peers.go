@@ -11,9 +11,9 @@ import (
 type Level int
 
 const (
-	// LevelChanges is that of changes of a part of a configuration.
+	// LevelChanges adds changes of a part of a configuration.
 	LevelChanges Level = 1
-	// CurrentLevel is that of this release.
+	// CurrentLevel names the commands that this release reads.
 	CurrentLevel = LevelChanges
 )
 
