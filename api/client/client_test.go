@@ -100,6 +100,25 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
+// A change of one member leaves the others as they are.
+func TestChangePoll(t *testing.T) {
+	c := newClient(newService(t), decodedFirst)
+	if err := c.ChangePoll(t.Context(), id, map[string]any{"endsAt": -1}); client.StatusOf(err) != http.StatusNotFound {
+		t.Errorf("a poll that does not exist: %v", err)
+	}
+	config := client.PollConfig{DistinctOptionsPerUser: 1, TotalVotesPerUser: 1, VotesPerOption: 1, Prompt: "Which?", Options: []string{"this"}, ResultsVisibility: "staff"}
+	if err := c.ConfigurePoll(t.Context(), id, config); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ChangePoll(t.Context(), id, map[string]any{"endsAt": -1, "options": nil}); err != nil {
+		t.Fatal(err)
+	}
+	poll, err := c.ReadPoll(t.Context(), id)
+	if err != nil || poll.Status != "expired" || poll.Prompt != "Which?" || poll.ResultsVisibility != "staff" || len(poll.Options) != 0 {
+		t.Errorf("%+v, %v", poll, err)
+	}
+}
+
 // The client's types have each member of the service's: all are sent, stored and read.
 func TestMembers(t *testing.T) {
 	config := votingtest.MembersOf(reflect.TypeFor[client.PollConfig]())

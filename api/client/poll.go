@@ -87,6 +87,14 @@ func (c *Client) ConfigurePoll(ctx context.Context, id string, config PollConfig
 	return err
 }
 
+// ChangePoll changes members of a poll's configuration by their names in JSON and leaves the
+// others as they are; nil sets a default. It needs a poll with a configuration or votes.
+func (c *Client) ChangePoll(ctx context.Context, id string, changes map[string]any) error {
+	body := map[string]any{"id": id, "config": changes}
+	_, err := c.Call(ctx, Request{Method: http.MethodPatch, Path: "/vote_config", Body: body}, nil)
+	return err
+}
+
 // DeletePoll removes a poll's votes and configuration. It is idempotent.
 func (c *Client) DeletePoll(ctx context.Context, id string) error {
 	_, err := c.Call(ctx, Request{Method: http.MethodDelete, Path: "/vote", Query: withID(id)}, nil)

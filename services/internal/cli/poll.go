@@ -132,12 +132,7 @@ func newPollList(remote *remoteFlags) *cobra.Command {
 
 func newPollClose(remote *remoteFlags) *cobra.Command {
 	return newPollCommand(remote, "close", "End a poll now", func(cmd *cobra.Command, c *client.Client, id string) error {
-		p, err := c.ReadPoll(cmd.Context(), id)
-		if err != nil {
-			return err
-		}
-		p.EndsAt = -1
-		if err := c.ConfigurePoll(cmd.Context(), id, p.PollConfig); err != nil {
+		if err := c.ChangePoll(cmd.Context(), id, map[string]any{"endsAt": -1}); err != nil {
 			return err
 		}
 		return printPolls(cmd, remote, c, id)

@@ -119,7 +119,7 @@ id("setup").addEventListener("submit", (event) => {
 });
 id("crowd").addEventListener("input", () => { id("crowd-size").value = number.format(id("crowd").value); });
 id("close").addEventListener("click", () => attempt(() =>
-  running.host.request("POST", "/vote_config", { id: running.id, config: { ...running.config, endsAt: -1 } })));
+  running.host.request("PATCH", "/vote_config", { id: running.id, config: { endsAt: -1 } })));
 id("delete").addEventListener("click", () => attempt(() => running.host.request("DELETE", running.path)));
 setInterval(count, 1000);
 loop();

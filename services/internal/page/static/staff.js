@@ -15,6 +15,7 @@ let poll = null; // the chosen one's id
 let stats = null;
 let past; // the points of the chosen poll's history, when they end, and when they were read
 let question = null; // the opened one's id
+let configured = {}; // its configuration, as this page has read or saved it
 let merging = null; // the group to be merged into another
 let stop = null; // listening
 let heard = 0; // events about polls
@@ -198,12 +199,9 @@ function showPoll() {
   id("figures").replaceChildren(...options().map((o) => element("tr", "", {}, element("th", o.label, { scope: "row", dir: "auto" }), element("td", number.format(o.votes)))));
 }
 
-// configure saves the chosen poll's configuration with changes.
+// configure changes members of the chosen poll's configuration; what others change meanwhile stays.
 async function configure(changes) {
-  const c = await client.request("GET", `/poll${named(poll)}`);
-  const config = Object.fromEntries(["prompt", "options", "userData", "disabled", "startsAt", "endsAt", "userIDVoting", "loggedInOnly",
-    "distinctOptionsPerUser", "totalVotesPerUser", "votesPerOption", "resultsVisibility", "showCount"].map((name) => [name, c[name]]));
-  await client.request("POST", "/vote_config", { id: poll, config: { ...config, ...changes } });
+  await client.request("PATCH", "/vote_config", { id: poll, config: changes });
   await readPoll();
 }
 
@@ -263,11 +261,13 @@ async function readConfig() {
   const form = id("config").elements;
   try {
     const config = await client.request("GET", `/rank_config${named(question)}`);
+    configured = { blocked: [], ...config };
     for (const name of ["normalization", "answersPerViewer", "minLength", "maxLength"]) form[name].value = config[name];
     form.holdAnswers.checked = config.holdAnswers;
     form.blocked.value = (config.blocked ?? []).join("\n");
   } catch (e) {
     if (!(e instanceof Refused) || e.status !== 404) throw e;
+    configured = {};
     id("config").reset();
   }
 }
@@ -314,8 +314,15 @@ async function saveConfig(form) {
   const blocked = form.get("blocked").split("\n").map((line) => line.trim()).filter((line) => line !== "");
   const config = { normalization: form.get("normalization"), holdAnswers: form.has("holdAnswers"), blocked };
   for (const name of ["answersPerViewer", "minLength", "maxLength"]) config[name] = Number(form.get(name));
-  const { startsAt, endsAt } = await client.request("GET", `/rank_config${named(question)}`).catch(() => ({}));
-  await client.request("POST", `/rank_config${named(question)}`, { startsAt: startsAt ?? 0, endsAt: endsAt ?? 0, ...config });
+  // What this form leaves as it was is not sent: others may have changed it.
+  const changes = Object.fromEntries(Object.entries(config).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(configured[name])));
+  try {
+    await client.request("PATCH", "/rank_config", { id: question, config: changes });
+  } catch (e) {
+    if (!(e instanceof Refused) || e.status !== 404) throw e;
+    await client.request("POST", `/rank_config${named(question)}`, config); // the first of the question
+  }
+  configured = { ...configured, ...config };
 }
 
 // Games.
