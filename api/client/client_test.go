@@ -136,7 +136,7 @@ func TestMembers(t *testing.T) {
 	full := client.PollConfig{
 		UserIDVoting: true, DistinctOptionsPerUser: 2, TotalVotesPerUser: 3, VotesPerOption: 2, Global: true, Disabled: true,
 		Prompt: "Which?", Options: []string{"this", "that"}, UserData: []byte(`{"a":1}`), StartsAt: 1, EndsAt: 2,
-		ResultsVisibility: "staff", ShowCount: true, LoggedInOnly: true, Status: "expired",
+		ResultsVisibility: "staff", ShowCount: true, LoggedInOnly: true, Strict: true, Status: "expired",
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeOf(full)) {
 		if reflect.ValueOf(full).FieldByIndex(field.Index).IsZero() {

@@ -25,6 +25,7 @@ type PollConfig struct {
 	ResultsVisibility      string          `json:"resultsVisibility,omitempty"` // empty: always
 	ShowCount              bool            `json:"showCount,omitempty"`
 	LoggedInOnly           bool            `json:"loggedInOnly,omitempty"`
+	Strict                 bool            `json:"strict,omitempty"`
 	Status                 string          `json:"status,omitempty"` // pending, active or expired; only read
 }
 

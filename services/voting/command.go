@@ -50,6 +50,9 @@ func (c voteCommand) decideAt(s *State, at int64) (pollDecision, error) {
 	if !rules.isOpen(at) {
 		return pollDecision{}, errPollClosed
 	}
+	if err := rules.checkOption(c.value); err != nil {
+		return pollDecision{}, err
+	}
 	if rules.LoggedInOnly && !c.voter.isLoggedIn() {
 		return pollDecision{}, errLoggedOut
 	}

@@ -32,6 +32,8 @@ type Config struct {
 	ShowCount bool `json:"showCount,omitempty"`
 	// LoggedInOnly refuses the votes of viewers that are not logged in.
 	LoggedInOnly bool `json:"loggedInOnly,omitempty"`
+	// Strict refuses votes for no option, and texts and times that are most likely wrong.
+	Strict bool `json:"strict,omitempty"`
 	// Version rises with each saved configuration of the poll: the Unix milliseconds of
 	// its saving or, within one millisecond, the number after. It is 0 for one that an
 	// earlier release saved.
@@ -84,7 +86,7 @@ func (c *Config) checkLimits(id string) error {
 			return fault.New(fault.Invalid, rule.reason)
 		}
 	}
-	return nil
+	return c.checkStrict()
 }
 
 func isWithin(n, low, high int64) bool { return low <= n && n <= high }

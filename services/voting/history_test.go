@@ -224,7 +224,9 @@ func (in *script) configure(at int64) configureCommand {
 		TotalVotesPerUser:      pick[int64](in, 1, 2, 5, 40, 1024),
 		VotesPerOption:         pick[int64](in, 1, 2, 9, 4000),
 	}}
-	switch in.below(10) {
+	switch in.below(11) {
+	case 10:
+		c.config.Strict, c.config.Options = true, pick(in, nil, []string{"a", "b"})
 	case 8:
 		c.config.LoggedInOnly = true
 	case 9:

@@ -102,6 +102,8 @@ func (m *model) vote(at int64, c voteCommand) string {
 		return "Count out of bounds"
 	case rules.Disabled, now < rules.StartsAt, rules.EndsAt != 0 && now >= rules.EndsAt:
 		return "poll is closed"
+	case rules.Strict && len(rules.Options) > 0 && (c.value < 0 || c.value >= int64(len(rules.Options))):
+		return "value names no option of the poll"
 	case rules.LoggedInOnly && c.voter.UserID == "" && !strings.HasPrefix(c.voter.OpaqueID, "U"):
 		return "only logged-in viewers may vote"
 	case id == "":

@@ -26,6 +26,7 @@ type PollView struct {
 	TotalVotesPerUser      int64 `json:"totalVotesPerUser"`
 	VotesPerOption         int64 `json:"votesPerOption"`
 	Global                 bool  `json:"global"`
+	Strict                 bool  `json:"strict,omitempty"`
 
 	ResultsVisibility Visibility `json:"resultsVisibility"`
 	ShowCount         bool       `json:"showCount"`
@@ -44,7 +45,7 @@ func (c *Config) View(id string, status schedule.Status) PollView {
 		Status: status, Disabled: c.Disabled, StartsAt: c.StartsAt, EndsAt: c.EndsAt,
 		UserIDVoting: c.UserIDVoting, LoggedInOnly: c.LoggedInOnly,
 		DistinctOptionsPerUser: c.DistinctOptionsPerUser, TotalVotesPerUser: c.TotalVotesPerUser, VotesPerOption: c.VotesPerOption,
-		Global:            isGlobal(id),
+		Global: isGlobal(id), Strict: c.Strict,
 		ResultsVisibility: c.ResultsVisibility, ShowCount: c.ShowCount, Hidden: c.HidesResults(status),
 		Version: c.Version,
 	}

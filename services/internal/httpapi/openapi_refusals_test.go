@@ -66,6 +66,7 @@ func probes() []probe {
 		{on: "POST /vote", body: `{"value":129}`, status: 400, reason: "Value out of bounds"},
 		{on: "POST /vote", body: `{"count":31}`, status: 400, reason: "Count out of bounds"},
 		{on: "POST /vote", config: `{"disabled":true}`, body: `{}`, status: 400, reason: "poll is closed"},
+		{on: "POST /vote", config: `{"strict":true,"options":["a","b"]}`, body: `{"value":2}`, status: 400, reason: "value names no option of the poll"},
 		{on: "POST /vote", config: `{"loggedInOnly":true}`, body: `{}`, as: stranger(), status: 400, reason: "only logged-in viewers may vote"},
 		{on: "POST /vote", config: `{"userIDVoting":true}`, body: `{}`, as: stranger(), status: 400, reason: "unacceptable vote"},
 		{on: keyed, body: keyedBody, key: "\x7f", status: 400, reason: "Idempotency-Key must have 1 to {number} printable bytes"},
@@ -107,6 +108,10 @@ func probes() []probe {
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"options":["`+long[:129]+`"]}`), status: 400, reason: "each of options must be at most 128 bytes"},
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"userData":"`+long[:1023]+`"}`), status: 400, reason: "userData must be at most 1024 bytes"},
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"startsAt":-1}`), status: 400, reason: "startsAt must not be negative"},
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"strict":true,"options":[" "]}`), status: 400, reason: "options of a strict poll must not be empty"},
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"strict":true,"options":["a","a"]}`), status: 400, reason: "options of a strict poll must differ from each other"},
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"strict":true,"startsAt":4133980800}`), status: 400, reason: "startsAt of a strict poll must be in seconds and not after the year 2100"},
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"strict":true,"endsAt":4133980800}`), status: 400, reason: "endsAt of a strict poll must be in seconds and not after the year 2100"},
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"resultsVisibility":"never"}`), status: 400, reason: "resultsVisibility must be always, afterVote, afterClose or staff"},
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"startsAt":2,"endsAt":1}`), status: 400, reason: "startsAt must not be after endsAt"},
 

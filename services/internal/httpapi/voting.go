@@ -167,6 +167,7 @@ func decodeConfig(in *jsonObject) voting.Config {
 		ResultsVisibility:      voting.Visibility(in.text("resultsVisibility")),
 		ShowCount:              in.boolean("showCount"),
 		LoggedInOnly:           in.boolean("loggedInOnly"),
+		Strict:                 in.boolean("strict"),
 	}
 }
 
