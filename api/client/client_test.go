@@ -252,3 +252,26 @@ func TestSigner(t *testing.T) {
 		t.Errorf("for %q (-want +got):\n%s", clientID, diff)
 	}
 }
+
+// A poll that the client makes is strict.
+func TestOtherQuestion(t *testing.T) {
+	c := newClient(newService(t), decodedFirst)
+	config := client.NewPollConfig()
+	config.Prompt, config.Options = "Keep the dog?", []string{"yes", "no"}
+	if err := c.ConfigurePoll(t.Context(), id, config); err != nil {
+		t.Fatal(err)
+	}
+	if _, results, err := c.SubmitVotes(t.Context(), id, []client.Vote{{UserID: "5"}, {UserID: "6", Value: 2}}, ""); err != nil || !results[0].Accepted || results[1].Accepted {
+		t.Errorf("%v, %v", results, err)
+	}
+	config.Prompt = "Sell the dog?"
+	if err := c.ConfigurePoll(t.Context(), id, config); !client.IsOtherQuestion(err) {
+		t.Errorf("another question: %v", err)
+	}
+	if err := c.ConfigurePollKeepingVotes(t.Context(), id, config); err != nil {
+		t.Errorf("another question with the votes: %v", err)
+	}
+	if got, err := c.ReadPoll(t.Context(), id); err != nil || got.Prompt != config.Prompt || !got.Strict {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

@@ -25,8 +25,13 @@ type PollConfig struct {
 	ResultsVisibility      string          `json:"resultsVisibility,omitempty"` // empty: always
 	ShowCount              bool            `json:"showCount,omitempty"`
 	LoggedInOnly           bool            `json:"loggedInOnly,omitempty"`
-	Strict                 bool            `json:"strict,omitempty"`
+	Strict                 bool            `json:"strict,omitempty"` // refuses votes for no option and a change of the question
 	Status                 string          `json:"status,omitempty"` // pending, active or expired; only read
+}
+
+// NewPollConfig returns the configuration of a new poll: the service's defaults, but strict.
+func NewPollConfig() PollConfig {
+	return PollConfig{DistinctOptionsPerUser: 1, TotalVotesPerUser: 1, VotesPerOption: 1, Strict: true}
 }
 
 // Poll is a configured poll as its viewers see it.
@@ -74,16 +79,31 @@ func (c *Client) ReadPollConfig(ctx context.Context, id string) (config PollConf
 	return config, err == nil, err
 }
 
-// ConfigurePoll stores a configuration; votes stay as they are.
+// ConfigurePoll stores a configuration; votes stay as they are. In a strict poll with votes
+// the service refuses another question: [IsOtherQuestion] recognizes that.
 func (c *Client) ConfigurePoll(ctx context.Context, id string, config PollConfig) error {
+	return c.replaceConfig(ctx, id, config, false)
+}
+
+// ConfigurePollKeepingVotes is ConfigurePoll that keeps the votes under another question.
+func (c *Client) ConfigurePollKeepingVotes(ctx context.Context, id string, config PollConfig) error {
+	return c.replaceConfig(ctx, id, config, true)
+}
+
+// IsOtherQuestion reports whether the service refused a configuration because the votes of
+// the poll answer another question.
+func IsOtherQuestion(err error) bool { return StatusOf(err) == http.StatusConflict }
+
+func (c *Client) replaceConfig(ctx context.Context, id string, config PollConfig, keepVotes bool) error {
 	config.Status = ""
 	if config.Options == nil {
 		config.Options = []string{}
 	}
 	body := struct {
-		ID     string     `json:"id"`
-		Config PollConfig `json:"config"`
-	}{id, config}
+		ID        string     `json:"id"`
+		Config    PollConfig `json:"config"`
+		KeepVotes bool       `json:"keepVotes,omitempty"`
+	}{id, config, keepVotes}
 	_, err := c.Call(ctx, Request{Method: http.MethodPost, Path: "/vote_config", Body: body}, nil)
 	return err
 }

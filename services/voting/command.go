@@ -32,7 +32,7 @@ type pollDecision = stream.Decision[Entry, Answer]
 
 func storeEntry(e Entry) (pollDecision, error) { return pollDecision{Entry: e, Store: true}, nil }
 
-// voteCommand submits times copies of value (section 4.1, POST /vote).
+// voteCommand submits times copies of value (section 4.1, POST /vote), which may be NoValue.
 type voteCommand struct {
 	voter        Voter
 	value, times int64
@@ -40,8 +40,8 @@ type voteCommand struct {
 }
 
 func (c voteCommand) decideAt(s *State, at int64) (pollDecision, error) {
-	rules := s.currentConfig()
-	if !isWithin(c.value, minValue, maxValue) {
+	rules, value := s.currentConfig(), ValueOrZero(c.value)
+	if !isWithin(value, minValue, maxValue) {
 		return pollDecision{}, errValueOutOfBounds
 	}
 	if !isWithin(c.times, 1, min(maxCount, rules.TotalVotesPerUser)) {
@@ -57,7 +57,7 @@ func (c voteCommand) decideAt(s *State, at int64) (pollDecision, error) {
 		return pollDecision{}, errLoggedOut
 	}
 	id, ok := c.voter.identityIn(rules.UserIDVoting)
-	if !ok || rules.isMultiVote() && !rules.allowsVote(s.voters.get(id), c.value, c.times) {
+	if !ok || rules.isMultiVote() && !rules.allowsVote(s.voters.get(id), value, c.times) {
 		return pollDecision{}, errUnacceptable
 	}
 	if c.existing && !s.exists() {
@@ -67,7 +67,7 @@ func (c voteCommand) decideAt(s *State, at int64) (pollDecision, error) {
 		voter:   c.voter,
 		byUser:  rules.UserIDVoting,
 		replace: !rules.isMultiVote(),
-		value:   int16(c.value),
+		value:   int16(value),
 		times:   uint16(c.times),
 	})
 }
@@ -92,7 +92,8 @@ func (c *Config) allowsVote(b ballot, value, times int64) bool {
 }
 
 func (c voteCommand) answerFrom(s *State) Answer {
-	return Answer{tally: Tally{Statistics: s.Statistics(), Vote: &c.value}, config: s.hidingConfig()}
+	value := ValueOrZero(c.value)
+	return Answer{tally: Tally{Statistics: s.Statistics(), Vote: &value}, config: s.hidingConfig()}
 }
 
 // configureCommand saves a configuration for the poll with the given id (section 4.1,

@@ -227,6 +227,7 @@ func (in *script) configure(at int64) configureCommand {
 	switch in.below(11) {
 	case 10:
 		c.config.Strict, c.config.Options = true, pick(in, nil, []string{"a", "b"})
+		c.keepVotes = in.below(2) == 0
 	case 8:
 		c.config.LoggedInOnly = true
 	case 9:

@@ -57,6 +57,9 @@ func (m *model) do(at int64, command Command) string {
 		m.modifiers[c.user] += c.add
 		m.touched = true
 	case configureCommand: // its own checks are not the model's
+		if reason := m.checkQuestion(c); reason != "" {
+			return reason
+		}
 		if !m.stores(at, c) {
 			break
 		}
@@ -70,6 +73,18 @@ func (m *model) do(at int64, command Command) string {
 		m.config, m.touched = &c.config, true
 	case resetCommand:
 		*m = model{last: map[string]int64{}, modifiers: map[string]int64{}, logged: m.logged}
+	}
+	return ""
+}
+
+func (m *model) checkQuestion(c configureCommand) string {
+	switch {
+	case m.config == nil, c.keepVotes, len(m.stored) == 0, !m.config.Strict && !c.config.Strict:
+		return ""
+	case m.config.Prompt != c.config.Prompt:
+		return errPromptChanges.Reason
+	case !strings.HasPrefix(strings.Join(append(c.config.Options, ""), "|"), strings.Join(append(m.config.Options, ""), "|")):
+		return errOptionsChanges.Reason
 	}
 	return ""
 }

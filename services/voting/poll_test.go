@@ -77,8 +77,8 @@ func (p *poll) accept(t *testing.T, commands ...Command) {
 func reasonOf(t *testing.T, err error) string {
 	t.Helper()
 	refusal, ok := errors.AsType[*fault.Error](err)
-	if !ok || refusal.Kind != fault.Invalid {
-		t.Fatalf("refusal is %v, want one of kind Invalid", err)
+	if !ok || refusal.Kind != fault.Invalid && refusal.Kind != fault.Conflict {
+		t.Fatalf("refusal is %v, want one of kind Invalid or Conflict", err)
 	}
 	return refusal.Reason
 }

@@ -28,7 +28,7 @@ func NewService(store stream.Store, clock stream.Clock, options stream.Options) 
 	return &Service{engine, engine, clock, options.AllRead, semaphore.NewWeighted(1)}
 }
 
-// Vote submits count copies of value and returns the statistics with them in.
+// Vote submits count copies of value, which may be NoValue, and returns the statistics with them in.
 // It refuses with the reasons of section 7. Here and elsewhere keys has at most one element.
 func (s *Service) Vote(ctx context.Context, p Poll, v Voter, value, count int64, keys ...*once.Key) (Tally, error) {
 	answer, err := s.engine.Do(ctx, p.Stream(), voteCommand{voter: v, value: value, times: count}, keys...)

@@ -1,13 +1,36 @@
 package voting
 
 import (
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// Refusals of votes in a strict poll (section 2.4).
-var errNoOption = fault.New(fault.Invalid, "value names no option of the poll")
+// NoValue is the value of a vote whose client named none. It counts as 0, where the poll does
+// not refuse it.
+const NoValue int64 = math.MinInt64
+
+// ValueOrZero returns the value that a vote has where its client may leave it out.
+func ValueOrZero(value int64) int64 {
+	if value == NoValue {
+		return 0
+	}
+	return value
+}
+
+// Refusals of votes in a strict poll (section 2.12).
+var (
+	errNoOption = fault.New(fault.Invalid, "value names no option of the poll")
+	errNoValue  = fault.New(fault.Invalid, "value is missing")
+)
+
+// Refusals of a configuration that would give stored votes another meaning.
+var (
+	errPromptChanges  = fault.New(fault.Conflict, "The poll has votes: prompt changes only with keepVotes or after the votes are deleted")
+	errOptionsChanges = fault.New(fault.Conflict, "The poll has votes: options change, other than by new ones at the end, only with keepVotes or after the votes are deleted")
+)
 
 // lastTime is the last second of the year 2100. Greater times are most likely milliseconds.
 const lastTime = 4133980799
@@ -17,8 +40,30 @@ func (c *Config) boundsVotes() bool { return c.Strict && len(c.Options) > 0 }
 
 // checkOption returns why a vote for value is refused, nil if it names an option.
 func (c *Config) checkOption(value int64) error {
-	if c.boundsVotes() && !isWithin(value, 0, int64(len(c.Options))-1) {
+	switch {
+	case !c.boundsVotes():
+		return nil
+	case value == NoValue:
+		return errNoValue
+	case !isWithin(value, 0, int64(len(c.Options))-1):
 		return errNoOption
+	}
+	return nil
+}
+
+// checkQuestion returns why a configuration may not replace the one in force, or nil. Where
+// either is strict, stored votes keep their meaning unless the caller wants them kept anyway.
+// Votes from before any configuration answer no question.
+func (s *State) checkQuestion(next *Config, keepVotes bool) error {
+	now := s.config
+	if keepVotes || now == nil || !now.Strict && !next.Strict || s.voters.isEmpty() {
+		return nil
+	}
+	if now.Prompt != next.Prompt {
+		return errPromptChanges
+	}
+	if len(next.Options) < len(now.Options) || !slices.Equal(now.Options, next.Options[:len(now.Options)]) {
+		return errOptionsChanges
 	}
 	return nil
 }
@@ -47,6 +92,3 @@ func (c *Config) checkStrict() error {
 	}
 	return nil
 }
-
-// checkQuestion returns why a configuration may not replace the one in force, or nil.
-func (s *State) checkQuestion(*Config, bool) error { return nil }

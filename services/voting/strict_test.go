@@ -2,6 +2,8 @@ package voting
 
 import (
 	"testing"
+
+	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
 // strictly returns a strict configuration with options.
@@ -28,6 +30,9 @@ func TestStrictVotes(t *testing.T) {
 		"the bounds of all polls first":   {two, cast(ann, 129), "Value out of bounds"},
 		"a closed poll first":             {with(func(c *Config) { *c = two.config; c.Disabled = true }), cast(ann, 7), "poll is closed"},
 		"the voter afterwards":            {with(func(c *Config) { *c = two.config; c.LoggedInOnly = true }), cast(anon, 7), none},
+		"no value":                        {two, cast(ann, NoValue), "value is missing"},
+		"no value in a closed poll":       {with(func(c *Config) { *c = two.config; c.Disabled = true }), cast(ann, NoValue), "poll is closed"},
+		"no value and no options":         {strictly(), cast(ann, NoValue), ""},
 		"into a poll that exists":         {two, voteCommand{voter: ann, value: 7, times: 1, existing: true}, none},
 	}
 	for name, test := range tests {
@@ -76,5 +81,76 @@ func TestStrictConfigs(t *testing.T) {
 				t.Errorf("a poll that is not strict is refused: %s", got)
 			}
 		})
+	}
+}
+
+// A vote without a value is one for 0 where nothing refuses it, also over the wire.
+func TestNoValueIsZero(t *testing.T) {
+	p := newPoll()
+	p.accept(t, cast(ann, NoValue))
+	p.want(t, ann, figures{Count: "1", Sum: "0", Specific: map[int]string{0: "1"}, Vote: "0"})
+	if got := *cast(ann, NoValue).answerFrom(p.state).tally.Vote; got != 0 {
+		t.Errorf("the answer has the vote %d", got)
+	}
+}
+
+// TestQuestion: section 2.12 rule 4.
+func TestQuestion(t *testing.T) {
+	const prompt, options = "prompt", "options"
+	config := func(strict bool, prompt string, options ...string) *Config {
+		return &Config{Strict: strict, Prompt: prompt, Options: options}
+	}
+	keep := config(true, "Keep the dog?", "yes", "no")
+	tests := map[string]struct {
+		now, next *Config
+		field     string
+	}{
+		"the same":              {keep, config(true, "Keep the dog?", "yes", "no"), ""},
+		"another prompt":        {keep, config(true, "Sell the dog?", "yes", "no"), prompt},
+		"no prompt":             {keep, config(true, "", "yes", "no"), prompt},
+		"an option is renamed":  {keep, config(true, "Keep the dog?", "yes", "No"), options},
+		"options in turn":       {keep, config(true, "Keep the dog?", "no", "yes"), options},
+		"an option less":        {keep, config(true, "Keep the dog?", "yes"), options},
+		"an option more":        {keep, config(true, "Keep the dog?", "yes", "no", "later"), ""},
+		"an option before":      {keep, config(true, "Keep the dog?", "later", "yes", "no"), options},
+		"no longer strict":      {keep, config(false, "Sell the dog?", "yes", "no"), prompt},
+		"strict from now on":    {config(false, "Keep?", "yes"), config(true, "Sell?", "yes"), prompt},
+		"never strict":          {config(false, "Keep?", "yes"), config(false, "Sell?", "no"), ""},
+		"nothing was asked yet": {nil, keep, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			want := map[string]error{"": nil, prompt: errPromptChanges, options: errOptionsChanges}[test.field]
+			p := newPoll()
+			p.accept(t, modifyCommand{"Uann", 1}) // is no vote
+			p.state.config = test.now
+			if err := p.state.checkQuestion(test.next, false); err != nil {
+				t.Errorf("refused without votes: %v", err)
+			}
+			fork := p.state.fork()
+			p.Apply(fork, p.at, voteEntry{voter: ann, replace: true, times: 1})
+			if err := fork.checkQuestion(test.next, false); err != want {
+				t.Errorf("after a vote of the same batch: %v, want %v", err, want)
+			}
+			p.Apply(p.state, p.at, voteEntry{voter: ann, replace: true, times: 1})
+			if err := p.state.fork().checkQuestion(test.next, false); err != want {
+				t.Errorf("after a vote: %v, want %v", err, want)
+			}
+			if err := p.state.checkQuestion(test.next, true); err != nil {
+				t.Errorf("refused with keepVotes: %v", err)
+			}
+		})
+	}
+}
+
+// A command that keeps votes does so in another process, too.
+func TestKeepVotesIsForwarded(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		c := strictly("a")
+		c.keepVotes = keep
+		got, ok := pollRules{}.DecodeCommand(wire.NewReader(c.appendTo(nil))).(configureCommand)
+		if !ok || got.keepVotes != keep || !got.config.Strict {
+			t.Errorf("keepVotes %v is read as %+v", keep, got)
+		}
 	}
 }

@@ -46,6 +46,11 @@ func (v *voterBallots) set(id string, b ballot) {
 	v.changed[id] = b
 }
 
+// isEmpty reports whether no identity has a stored vote.
+func (v *voterBallots) isEmpty() bool {
+	return len(v.table.records) == 0 && len(v.changed) == 0 && (v.base == nil || v.base.isEmpty())
+}
+
 // clear forgets every voter, those of the base too.
 func (v *voterBallots) clear() {
 	if v.isFork() {

@@ -61,16 +61,21 @@ func newPollCommand(remote *remoteFlags, use, short string, run func(cmd *cobra.
 }
 
 func newPollCreate(remote *remoteFlags) *cobra.Command {
-	config := client.PollConfig{DistinctOptionsPerUser: 1, TotalVotesPerUser: 1, VotesPerOption: 1}
+	config := client.NewPollConfig()
 	var (
-		duration, delay time.Duration
-		replace         bool
+		duration, delay    time.Duration
+		replace, keepVotes bool
 	)
 	cmd := newPollCommand(remote, "create", "Configure a poll", func(cmd *cobra.Command, c *client.Client, id string) error {
-		if _, found, err := c.ReadPollConfig(cmd.Context(), id); err != nil {
+		before, found, err := c.ReadPollConfig(cmd.Context(), id)
+		if err != nil {
 			return err
-		} else if found && !replace {
+		}
+		if found && !replace {
 			return fmt.Errorf("the poll %q exists; --replace gives it this configuration and keeps its votes", id)
+		}
+		if found && !cmd.Flags().Changed("strict") {
+			config.Strict = before.Strict
 		}
 		if delay > 0 {
 			config.StartsAt = time.Now().Add(delay).Unix()
@@ -78,7 +83,7 @@ func newPollCreate(remote *remoteFlags) *cobra.Command {
 		if duration > 0 {
 			config.EndsAt = time.Now().Add(delay + duration).Unix()
 		}
-		if err := c.ConfigurePoll(cmd.Context(), id, config); err != nil {
+		if err := replacePoll(cmd.Context(), c, id, config, keepVotes); err != nil {
 			return err
 		}
 		return printPolls(cmd, remote, c, id)
@@ -97,8 +102,23 @@ func newPollCreate(remote *remoteFlags) *cobra.Command {
 	f.Int64Var(&config.TotalVotesPerUser, "votes-per-user", 1, "votes of a viewer")
 	f.Int64Var(&config.DistinctOptionsPerUser, "options-per-user", 1, "options that a viewer may choose")
 	f.Int64Var(&config.VotesPerOption, "votes-per-option", 1, "votes of a viewer for one option")
+	f.BoolVar(&config.Strict, "strict", true, "refuse votes for no option, and another question once there are votes; a poll that is replaced keeps what it has")
 	f.BoolVar(&replace, "replace", false, "replace the configuration of a poll that exists")
+	f.BoolVar(&keepVotes, "keep-votes", false, "with --replace: keep the votes of a strict poll under another question")
 	return cmd
+}
+
+// replacePoll stores a configuration, and says what a user can do about votes in its way.
+func replacePoll(ctx context.Context, c *client.Client, id string, config client.PollConfig, keepVotes bool) error {
+	replace := c.ConfigurePoll
+	if keepVotes {
+		replace = c.ConfigurePollKeepingVotes
+	}
+	err := replace(ctx, id, config)
+	if client.IsOtherQuestion(err) {
+		return fmt.Errorf("%w; --keep-votes keeps the votes, \"acclaim poll delete %s\" deletes them", err, id)
+	}
+	return err
 }
 
 func newPollList(remote *remoteFlags) *cobra.Command {

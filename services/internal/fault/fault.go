@@ -39,13 +39,15 @@ const (
 	Uncertain
 	// Reused is a request whose key another request had.
 	Reused
+	// Conflict is a request that the present state does not allow; nothing was stored.
+	Conflict
 )
 
 // String returns the name of the kind, for traces.
 func (k Kind) String() string {
 	names := [...]string{
 		"Internal", "Invalid", "Unauthenticated", "Forbidden", "NotFound", "Mismatch", "TooLarge",
-		"RateLimited", "Unavailable", "Storage", "Uncertain", "Reused",
+		"RateLimited", "Unavailable", "Storage", "Uncertain", "Reused", "Conflict",
 	}
 	if k < 0 || int(k) >= len(names) {
 		return "unknown"

@@ -31,6 +31,8 @@ func outcomeOf(kind fault.Kind) outcome {
 		return outcome{status: http.StatusNotFound}
 	case fault.Mismatch:
 		return outcome{status: http.StatusPreconditionFailed}
+	case fault.Conflict:
+		return outcome{status: http.StatusConflict}
 	case fault.Reused:
 		return outcome{status: http.StatusUnprocessableEntity}
 	case fault.TooLarge:

@@ -67,6 +67,7 @@ func probes() []probe {
 		{on: "POST /vote", body: `{"count":31}`, status: 400, reason: "Count out of bounds"},
 		{on: "POST /vote", config: `{"disabled":true}`, body: `{}`, status: 400, reason: "poll is closed"},
 		{on: "POST /vote", config: `{"strict":true,"options":["a","b"]}`, body: `{"value":2}`, status: 400, reason: "value names no option of the poll"},
+		{on: "POST /vote", config: `{"strict":true,"options":["a","b"]}`, body: `{"option":1}`, status: 400, reason: "value is missing"},
 		{on: "POST /vote", config: `{"loggedInOnly":true}`, body: `{}`, as: stranger(), status: 400, reason: "only logged-in viewers may vote"},
 		{on: "POST /vote", config: `{"userIDVoting":true}`, body: `{}`, as: stranger(), status: 400, reason: "unacceptable vote"},
 		{on: keyed, body: keyedBody, key: "\x7f", status: 400, reason: "Idempotency-Key must have 1 to {number} printable bytes"},
@@ -112,6 +113,9 @@ func probes() []probe {
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"strict":true,"options":["a","a"]}`), status: 400, reason: "options of a strict poll must differ from each other"},
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"strict":true,"startsAt":4133980800}`), status: 400, reason: "startsAt of a strict poll must be in seconds and not after the year 2100"},
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"strict":true,"endsAt":4133980800}`), status: 400, reason: "endsAt of a strict poll must be in seconds and not after the year 2100"},
+		{on: "(POST|PATCH) /vote_config", prepare: withVotes(`{"config":{"strict":true,"prompt":"Sell it?","options":["a","b"]}}`), status: 409, reason: "The poll has votes: prompt changes only with keepVotes or after the votes are deleted"},
+		{on: "(POST|PATCH) /vote_config", prepare: withVotes(`{"config":{"strict":true,"prompt":"Keep it?","options":["b","a"]}}`), status: 409, reason: "The poll has votes: options change, other than by new ones at the end, only with keepVotes or after the votes are deleted"},
+		{on: "(POST|PATCH) /vote_config", prepare: withVotes(`{"config":{"prompt":"Sell it?"},"keepVotes":true}`), status: 200},
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"resultsVisibility":"never"}`), status: 400, reason: "resultsVisibility must be always, afterVote, afterClose or staff"},
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"startsAt":2,"endsAt":1}`), status: 400, reason: "startsAt must not be after endsAt"},
 
@@ -254,6 +258,15 @@ func probes() []probe {
 
 // keyedBody is a body that all routes with keys accept, but for messages.
 const keyedBody = `{"value":1,"user":"U5","add":1,"key":"k","votes":[{"user_id":"1"}]}`
+
+// withVotes prepares a strict poll with a vote, for a body.
+func withVotes(body string) func(t *testing.T, a *api) string {
+	return func(_ *testing.T, a *api) string {
+		a.as(owner(), http.MethodPost, "/vote_config", `{"config":{"strict":true,"prompt":"Keep it?","options":["a","b"]}}`).is(http.StatusOK)
+		a.as(viewer(), http.MethodPost, "/vote", `{"value":1}`).is(http.StatusOK)
+		return body
+	}
+}
 
 func configOf(id, config string) string { return `{"id":"` + id + `","config":` + config + `}` }
 

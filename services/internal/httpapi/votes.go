@@ -147,7 +147,7 @@ func errSubmissions() error {
 // decodeSubmission reads one vote: of the members that it knows the last of a name counts, as
 // everywhere.
 func decodeSubmission(element []byte, scope func() *once.Scope) (voting.Submission, error) {
-	vote, key := voting.Submission{Count: 1}, (*string)(nil)
+	vote, key := voting.Submission{Count: 1, Value: voting.NoValue}, (*string)(nil)
 	if element[0] != '{' {
 		return vote, errInvalidBody()
 	}
@@ -160,6 +160,7 @@ func decodeSubmission(element []byte, scope func() *once.Scope) (voting.Submissi
 			vote.Voter.OpaqueID, ok = parseText(value)
 		case `"value"`:
 			vote.Value, ok = parseInteger(string(value))
+			vote.Value = keepValue(vote.Value, true)
 		case `"count"`:
 			vote.Count, ok = parseInteger(string(value))
 		case `"key"`:
@@ -186,7 +187,7 @@ func withKey(vote voting.Submission, key string, scope func() *once.Scope) (voti
 	if !isKey(key) {
 		return vote, errInvalidBody()
 	}
-	said := fmt.Appendf(nil, "%q %q %d %d", vote.Voter.OpaqueID, vote.Voter.UserID, vote.Value, vote.Count)
+	said := fmt.Appendf(nil, "%q %q %d %d", vote.Voter.OpaqueID, vote.Voter.UserID, voting.ValueOrZero(vote.Value), vote.Count)
 	vote.Key = scope().NewKey(key, said)
 	return vote, nil
 }

@@ -64,7 +64,7 @@ func (a *API) postVote(w http.ResponseWriter, r *apiRequest) error {
 		return err
 	}
 	body := decodeObject(r.body)
-	value, count := body.integer("value", 0), body.integer("count", 1)
+	value, count := body.vote(), body.integer("count", 1)
 	if body.err != nil {
 		return body.err
 	}
@@ -90,6 +90,19 @@ func (a *API) postVote(w http.ResponseWriter, r *apiRequest) error {
 	markReplayed(w, keys)
 	writeTally(w, r.caller, id, tally)
 	return nil
+}
+
+// vote returns the member value, voting.NoValue where there is none.
+func (o *jsonObject) vote() int64 {
+	return keepValue(o.integer("value", 0), o.has("value"))
+}
+
+// keepValue returns a value as package voting takes it.
+func keepValue(value int64, named bool) int64 {
+	if !named {
+		return voting.NoValue
+	}
+	return max(value, voting.NoValue+1) // both are out of bounds
 }
 
 func (a *API) getVote(w http.ResponseWriter, r *apiRequest) error {

@@ -94,6 +94,15 @@ export class Acclaim {
   }
 
   /**
+   * Saves the configuration of a poll, which is strict unless `config` says otherwise. Once a
+   * strict poll has votes, another question is refused with 409 without `keepVotes`.
+   */
+  async configurePoll(id: string, config: components["schemas"]["PollConfig"], keepVotes = false): Promise<void> {
+    const body = { id, config: { strict: true, ...config }, ...(keepVotes && { keepVotes }) };
+    await content(this.api.POST("/vote_config", { body }));
+  }
+
+  /**
    * Receives the events of topics, or all that the caller may receive, until the signal
    * aborts or the service refuses. After an interruption it resumes: every message
    * arrives, and the latest value of everything else.

@@ -27,7 +27,7 @@ async function start(form) {
   const [broadcaster] = await tokens({ ...who, role: "broadcaster" });
   const [viewer] = await tokens({ ...who, role: "viewer" });
   const host = new Client(base, broadcaster);
-  const config = { options, prompt: value.title };
+  const config = { options, prompt: value.title, strict: true };
   if (value.minutes > 0) config.endsAt = Math.floor(Date.now() / 1000) + 60 * value.minutes;
   const id = encodeURIComponent(value.poll);
   await host.request("DELETE", `/vote?id=${id}`);
