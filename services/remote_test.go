@@ -125,6 +125,11 @@ func TestPollCommands(t *testing.T) {
 	if got := r.run("poll", "list", "-o", "yaml", "--status", "expired"); !strings.Contains(got, "- channel: \"1\"\n") || !strings.Contains(got, "  prompt: Lunch?\n") {
 		t.Error(got)
 	}
+	other := []string{"poll", "create", "lunch", "--prompt", "Dinner?", "--option", "Soup", "--option", "Salad", "--replace"}
+	r.refused("--keep-votes", other...)
+	if got := r.run(append(other, "--keep-votes", "-o", "json")...); !strings.Contains(got, `"prompt":"Dinner?"`) || !strings.Contains(got, `"strict":true`) {
+		t.Error(got)
+	}
 	r.run("poll", "delete", "lunch")
 	if got := r.run("poll", "list"); strings.Contains(got, "lunch") {
 		t.Error(got)

@@ -123,6 +123,8 @@ const (
 	ReasonConflict = "Conflict"
 	// ReasonInvalidConfiguration: the service refused the configuration.
 	ReasonInvalidConfiguration = "InvalidConfiguration"
+	// ReasonOtherQuestion: the poll is strict and has votes, and its question changed.
+	ReasonOtherQuestion = "OtherQuestion"
 	// ReasonWaitingForRegistry: the service refused the operator's token, and its pods may
 	// not have read the registry with the Extension's key yet.
 	ReasonWaitingForRegistry = "WaitingForRegistry"

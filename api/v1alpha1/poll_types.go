@@ -151,6 +151,19 @@ type PollSpec struct {
 	// +optional
 	LoggedInOnly bool `json:"loggedInOnly,omitempty"`
 
+	// Strict refuses votes for a value that none of the options has, options that are
+	// blank, and times after the year 2100; and, once there are votes, another question: see
+	// changeQuestion. By default it is true, but for Polls from before this field existed.
+	// +optional
+	Strict *bool `json:"strict,omitempty"`
+
+	// ChangeQuestion decides what happens when the prompt of a strict poll with votes, or
+	// options that it had, change in this object: Refuse keeps the configuration and the
+	// votes and reports the field in the condition Configured, KeepVotes counts the votes
+	// for the new question, Reset deletes them.
+	// +kubebuilder:default=Refuse
+	ChangeQuestion ChangeQuestion `json:"changeQuestion,omitempty"`
+
 	// UserData is any JSON, at most 1024 bytes without insignificant white space. A
 	// schema cannot measure free JSON: when it is larger, the condition Configured
 	// is False with the reason InvalidConfiguration.
@@ -221,6 +234,17 @@ const (
 	ResultsStaff      ResultsVisibility = "Staff"
 )
 
+// ChangeQuestion decides about votes when a poll gets another question.
+// +kubebuilder:validation:Enum=Refuse;KeepVotes;Reset
+type ChangeQuestion string
+
+// The policies for another question.
+const (
+	ChangeRefuse    ChangeQuestion = "Refuse"
+	ChangeKeepVotes ChangeQuestion = "KeepVotes"
+	ChangeReset     ChangeQuestion = "Reset"
+)
+
 // DeletionPolicy decides about a poll when its object is deleted.
 // +kubebuilder:validation:Enum=Delete;Retain
 type DeletionPolicy string
@@ -275,6 +299,11 @@ type PollStatus struct {
 	// +optional
 	AppliedHash string `json:"appliedHash,omitempty"`
 
+	// StrictByDefault is the value of spec.strict where that is absent: true for a Poll that
+	// an operator with this field was the first to see.
+	// +optional
+	StrictByDefault bool `json:"strictByDefault,omitempty"`
+
 	// Statistics are the poll's final statistics, written once for each end.
 	// +optional
 	Statistics *PollStatistics `json:"statistics,omitempty"`
@@ -323,6 +352,14 @@ type PollList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []Poll `json:"items"`
+}
+
+// IsStrict reports whether the poll is strict.
+func (p *Poll) IsStrict() bool {
+	if p.Spec.Strict != nil {
+		return *p.Spec.Strict
+	}
+	return p.Status.StrictByDefault
 }
 
 // PollID returns the poll's id in the API.

@@ -745,6 +745,11 @@ func (in *PollSpec) DeepCopyInto(out *PollSpec) {
 		in, out := &in.EndsAt, &out.EndsAt
 		*out = (*in).DeepCopy()
 	}
+	if in.Strict != nil {
+		in, out := &in.Strict, &out.Strict
+		*out = new(bool)
+		**out = **in
+	}
 	if in.UserData != nil {
 		in, out := &in.UserData, &out.UserData
 		*out = new(apiextensionsv1.JSON)

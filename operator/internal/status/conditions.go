@@ -61,7 +61,7 @@ func NeedsPerson(reason string) bool {
 		v1alpha1.ReasonInvalidKey, v1alpha1.ReasonWeakKey, v1alpha1.ReasonPublicKey, v1alpha1.ReasonSharedKey, v1alpha1.ReasonConflict,
 		v1alpha1.ReasonRegistryFull, v1alpha1.ReasonTooManyExtensions, v1alpha1.ReasonRegistryNotWritten,
 		v1alpha1.ReasonBackendAmbiguous, v1alpha1.ReasonServiceDisabled,
-		v1alpha1.ReasonInvalidConfiguration, v1alpha1.ReasonDrifted,
+		v1alpha1.ReasonInvalidConfiguration, v1alpha1.ReasonDrifted, v1alpha1.ReasonOtherQuestion,
 		v1alpha1.ReasonNameTaken, v1alpha1.ReasonObjectRefused, v1alpha1.ReasonNoServices, v1alpha1.ReasonSelectorNotUsable,
 		v1alpha1.ReasonImagePullBackOff, v1alpha1.ReasonPodsRefused, v1alpha1.ReasonProgressDeadlineExceeded,
 	}, reason)

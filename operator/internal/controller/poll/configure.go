@@ -43,6 +43,9 @@ func (r *Reconciler) configure(ctx context.Context, p *v1alpha1.Poll, t pollTarg
 		}
 		return r.writeConfig(ctx, p, t, want), nil
 	}
+	if found && lacksOnlyStrict(want, got) {
+		return r.addStrict(ctx, p, t, want), nil
+	}
 	return r.correctDrift(ctx, p, t, want, found && equalVisibly(want, got)), nil
 }
 
@@ -64,7 +67,7 @@ func (r *Reconciler) correctDrift(ctx context.Context, p *v1alpha1.Poll, t pollT
 
 // writeConfig stores a configuration and records its hash and its Backend.
 func (r *Reconciler) writeConfig(ctx context.Context, p *v1alpha1.Poll, t pollTarget, want acclaim.PollConfig) *status.Problem {
-	if err := t.service.ConfigurePoll(ctx, t.poll, want); err != nil {
+	if err := r.replaceConfig(ctx, p, t, want); err != nil {
 		return r.classifyError(t, err)
 	}
 	if earlier := sharing.HolderOf(p); earlier.Name != "" && earlier != client.ObjectKeyFromObject(t.backend) {
@@ -90,6 +93,8 @@ func (r *Reconciler) classifyError(t pollTarget, err error) *status.Problem {
 			problem = newConfigProblem(v1alpha1.ReasonWaitingForRegistry, "The services have yet to read the registry with the Extension's key")
 		}
 		problem.Retry = err // a new key takes a moment to reach the service
+	case acclaim.IsOtherQuestion(err):
+		problem = newOtherQuestionProblem(err)
 	case status.IsRefusalCode(code):
 		problem = newConfigProblem(v1alpha1.ReasonInvalidConfiguration, "%v", err)
 	default:
@@ -115,6 +120,7 @@ func declaredConfig(p *v1alpha1.Poll) (acclaim.PollConfig, error) {
 		ResultsVisibility:      visibilityInAPI(p.Spec.ResultsVisibility),
 		ShowCount:              p.Spec.ShowCount,
 		LoggedInOnly:           p.Spec.LoggedInOnly,
+		Strict:                 p.IsStrict(),
 	}
 	if p.Spec.UserData == nil {
 		return config, nil

@@ -64,6 +64,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil
 	}
 	before := p.DeepCopy()
+	setStrictByDefault(&p)
 	problem, err := r.sync(ctx, &p)
 	if err != nil {
 		return ctrl.Result{}, err // what is known of it is half a report, about a copy that may be stale

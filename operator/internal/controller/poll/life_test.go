@@ -36,7 +36,7 @@ var _ = Describe("The life of a Poll", func() {
 			Expect(p.Finalizers).To(ConsistOf("acclaim.dev/poll"))
 			Expect(w.config(ctx, p)).To(Equal(&acclaim.PollConfig{
 				DistinctOptionsPerUser: 1, TotalVotesPerUser: 3, VotesPerOption: 1,
-				Options: []string{"this", "that"}, UserData: []byte("null"), Status: "active",
+				Options: []string{"this", "that"}, UserData: []byte("null"), Strict: true, Status: "active",
 			}))
 			Expect(w.noted()).To(BeEmpty(), "that it went well is no news")
 		})
@@ -62,7 +62,7 @@ var _ = Describe("The life of a Poll", func() {
 			Expect(p).To(beReady())
 			config := &acclaim.PollConfig{
 				DistinctOptionsPerUser: 1, TotalVotesPerUser: 3, VotesPerOption: 1,
-				Options: []string{"this", "that"}, UserData: []byte("null"), Status: "active",
+				Options: []string{"this", "that"}, UserData: []byte("null"), Strict: true, Status: "active",
 			}
 			want(config)
 			Expect(w.config(ctx, p)).To(Equal(config))
@@ -83,6 +83,8 @@ var _ = Describe("The life of a Poll", func() {
 			id := "global-colour"
 			s.ID, s.Global, s.Channel = &id, true, ""
 		}, func(c *acclaim.PollConfig) { c.Global = true }),
+		Entry("strict", func(s *v1alpha1.PollSpec) { s.Strict = new(bool) },
+			func(c *acclaim.PollConfig) { c.Strict = false }),
 		Entry("userData, which is not read back", func(s *v1alpha1.PollSpec) {
 			s.UserData = &apiextensionsv1.JSON{Raw: []byte(`{"any": ["json", 1.50]}`)}
 		}, func(*acclaim.PollConfig) {}),
