@@ -143,6 +143,19 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
+// A missing value is missing in another process, too, and 0 in one of an earlier release.
+func TestNoValueIsForwarded(t *testing.T) {
+	for _, value := range []int64{NoValue, 0, 5, -64, NoValue + 1} {
+		c := voteCommand{voter: ann, value: value, times: 2, existing: true}
+		if got := (pollRules{}).DecodeCommand(wire.NewReader(c.appendTo(nil))); got != c {
+			t.Errorf("%+v is read as %+v", c, got)
+		}
+	}
+	if r := wire.NewReader(appendValue(nil, NoValue)); r.Varint() != 0 || r.End() != nil {
+		t.Error("an earlier release does not read it as 0")
+	}
+}
+
 // A command that keeps votes does so in another process, too.
 func TestKeepVotesIsForwarded(t *testing.T) {
 	for _, keep := range []bool{false, true} {

@@ -1,6 +1,7 @@
 package voting
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"math"
@@ -34,7 +35,26 @@ func (c voteCommand) appendTo(buf []byte) []byte {
 		kind = commandVoteExisting
 	}
 	buf = c.voter.appendTo(append(buf, kind))
-	return binary.AppendVarint(binary.AppendVarint(buf, ValueOrZero(c.value)), c.times)
+	return binary.AppendVarint(appendValue(buf, c.value), c.times)
+}
+
+// missingValue encodes NoValue: a zero of two bytes, which a process of an earlier release
+// reads as the 0 that it means there.
+const missingValue = "\x80\x00"
+
+func appendValue(buf []byte, value int64) []byte {
+	if value == NoValue {
+		return append(buf, missingValue...)
+	}
+	return binary.AppendVarint(buf, value)
+}
+
+func readValue(r *wire.Reader) int64 {
+	missing := bytes.HasPrefix(r.Rest(), []byte(missingValue))
+	if value := r.Varint(); !missing {
+		return value
+	}
+	return NoValue
 }
 
 func (c configureCommand) appendTo(buf []byte) []byte {
@@ -92,7 +112,7 @@ func (overviewQuery) appendTo(buf []byte) []byte { return append(buf, queryOverv
 func (pollRules) DecodeCommand(r *wire.Reader) Command {
 	switch kind := r.Byte(); kind {
 	case commandVote, commandVoteExisting:
-		return voteCommand{voter: readVoter(r), value: r.Varint(), times: r.Varint(), existing: kind == commandVoteExisting}
+		return voteCommand{voter: readVoter(r), value: readValue(r), times: r.Varint(), existing: kind == commandVoteExisting}
 	case commandConfigure:
 		return readConfigure(r)
 	case commandChange:
