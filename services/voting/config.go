@@ -114,6 +114,9 @@ func (c *Config) compactUserData() error {
 	return nil
 }
 
+// JSON returns the configuration with the names of section 2.4.
+func (c *Config) JSON() []byte { return c.encodeJSON() }
+
 // encodeJSON returns the form in which it is stored and forwarded. Equal configurations
 // have equal encodings, and userData keeps its bytes.
 func (c *Config) encodeJSON() []byte {

@@ -161,7 +161,7 @@ func checkLog(t *testing.T, p *poll, m *model) {
 		e, _, _ := decodeEntry(l.payload)
 		if e, ok := e.(voteEntry); ok {
 			for range e.times {
-				got = append(got, e.logRecord(l.at, Cursor{}))
+				got = append(got, e.logRecord(l.at))
 			}
 		}
 	}

@@ -10,9 +10,10 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// LogRecord is one accepted vote entry (section 2.3).
+// LogRecord is one accepted vote entry, or a configuration that was saved (section 2.3).
 type LogRecord struct {
-	Identifier string // shared user id, empty when there was none
+	Config     *Config // nil for a vote
+	Identifier string  // shared user id, empty when there was none
 	Opaque     string
 	Value      int64
 	Timestamp  int64  // Unix seconds
@@ -48,6 +49,29 @@ func ParseCursor(s string) (Cursor, error) {
 // order of their receipt, those from before a reset included. It reads as it
 // yields.
 func (s *Service) Log(ctx context.Context, p Poll, after Cursor) iter.Seq2[LogRecord, error] {
+	return s.readLog(ctx, p, after, voteRecords)
+}
+
+// LogWithConfigs is Log with the configurations that were saved. Cursors of the one are none
+// of the other.
+func (s *Service) LogWithConfigs(ctx context.Context, p Poll, after Cursor) iter.Seq2[LogRecord, error] {
+	return s.readLog(ctx, p, after, func(e Entry, at int64) (LogRecord, int) {
+		if configured, ok := e.(configEntry); ok {
+			return LogRecord{Config: &configured.config, Timestamp: at / 1000}, 1
+		}
+		return voteRecords(e, at)
+	})
+}
+
+// voteRecords returns the records of an entry: how often the one is there.
+func voteRecords(e Entry, at int64) (LogRecord, int) {
+	if cast, ok := e.(voteEntry); ok {
+		return cast.logRecord(at), int(cast.times)
+	}
+	return LogRecord{}, 0
+}
+
+func (s *Service) readLog(ctx context.Context, p Poll, after Cursor, records func(e Entry, at int64) (LogRecord, int)) iter.Seq2[LogRecord, error] {
 	return func(yield func(LogRecord, error) bool) {
 		for chunk, err := range s.engine.Chunks(ctx, p.Stream(), max(after.seq, 1)-1) {
 			if err != nil {
@@ -60,16 +84,14 @@ func (s *Service) Log(ctx context.Context, p Poll, after Cursor) iter.Seq2[LogRe
 					yield(LogRecord{}, fault.Wrap(fault.Storage, err, "the log is damaged"))
 					return
 				}
-				cast, ok := entry.(voteEntry)
-				if !ok {
-					continue
-				}
-				for range cast.times {
+				record, times := records(entry, chunk.At)
+				for range times {
 					seen++
 					if chunk.Seq == after.seq && seen <= after.records {
 						continue
 					}
-					if !yield(cast.logRecord(chunk.At, Cursor{chunk.Seq, seen}), nil) {
+					record.At = Cursor{chunk.Seq, seen}
+					if !yield(record, nil) {
 						return
 					}
 				}
@@ -78,12 +100,11 @@ func (s *Service) Log(ctx context.Context, p Poll, after Cursor) iter.Seq2[LogRe
 	}
 }
 
-func (e voteEntry) logRecord(at int64, place Cursor) LogRecord {
+func (e voteEntry) logRecord(at int64) LogRecord {
 	return LogRecord{
 		Identifier: e.voter.UserID,
 		Opaque:     e.voter.OpaqueID,
 		Value:      int64(e.value),
 		Timestamp:  at / 1000,
-		At:         place,
 	}
 }

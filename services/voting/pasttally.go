@@ -23,6 +23,8 @@ type HistoryRange struct{ From, To, Step int64 }
 // in Unix seconds, or less.
 type HistoryPoint struct {
 	At int64
+	// Version belongs to the configuration in force; 0 without one.
+	Version int64
 	*Statistics
 }
 
@@ -171,7 +173,7 @@ func (c *pointCollector) start(begin, known int64) {
 }
 
 func (c *pointCollector) add(s *State) {
-	c.points = append(c.points, HistoryPoint{At: c.next, Statistics: s.Statistics()})
+	c.points = append(c.points, HistoryPoint{At: c.next, Version: s.currentConfig().Version, Statistics: s.Statistics()})
 	if before := c.next; before < c.wanted.To {
 		c.next = min(before+c.step, c.wanted.To)
 	} else {

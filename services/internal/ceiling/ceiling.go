@@ -94,6 +94,11 @@ func (v *Voting) Change(context.Context, voting.Poll, voting.Change, ...*once.Ke
 	return 0, false, nil
 }
 
+// LogWithConfigs yields nothing.
+func (v *Voting) LogWithConfigs(ctx context.Context, p voting.Poll, after voting.Cursor) iter.Seq2[voting.LogRecord, error] {
+	return v.Log(ctx, p, after)
+}
+
 // Log yields nothing.
 func (v *Voting) Log(context.Context, voting.Poll, voting.Cursor) iter.Seq2[voting.LogRecord, error] {
 	return func(func(voting.LogRecord, error) bool) {}

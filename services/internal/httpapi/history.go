@@ -113,12 +113,16 @@ func (a *API) getVoteHistory(w http.ResponseWriter, r *apiRequest) error {
 	return list.end("")
 }
 
-// pointAnswer is a point of a history: the statistics of section 2.2, and when they were so.
+// pointAnswer is a point of a history: the statistics of section 2.2, and when they were so, and
+// the version of the configuration then.
 type pointAnswer voting.HistoryPoint
 
 // MarshalJSON implements [json.Marshaler].
 func (p pointAnswer) MarshalJSON() ([]byte, error) {
 	buf := strconv.AppendInt([]byte(`{"at":`), p.At, 10)
+	if p.Version > 0 {
+		buf = strconv.AppendInt(append(buf, `,"version":`...), p.Version, 10)
+	}
 	return append(append(buf, ','), p.AppendJSON(nil, nil)[1:]...), nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -158,5 +159,53 @@ func TestLongVoteLogsAreStreamed(t *testing.T) {
 	}
 	if got := a.as(viewer(), "GET", "/vote", ""); got.field("count") != "30000" || got.field("sum") != "210000" || got.field("stddev") != "0" {
 		t.Errorf("statistics are %s", got.body)
+	}
+}
+
+// Only a client that asks reads the configurations, in their place among the votes.
+func TestVoteLogWithConfigurations(t *testing.T) {
+	a := newAPI(t)
+	save := func(body string) string {
+		t.Helper()
+		a.as(broadcaster(), "POST", "/vote_config", body).is(200)
+		return a.as(viewer(), "GET", "/poll", "").field("version")
+	}
+	config := `{"userIDVoting":false,"distinctOptionsPerUser":1,"totalVotesPerUser":1,"votesPerOption":1,"global":false,"disabled":false,` +
+		`"prompt":"%s?","options":["a","b"],"userData":null,"startsAt":0,"endsAt":0,"strict":true}`
+	first := save(`{"config":{"strict":true,"prompt":"Keep?","options":["a","b"]}}`)
+	a.as(viewer(), "POST", "/vote", `{"value":1}`).is(200)
+	second := save(`{"config":{"strict":true,"prompt":"Sell?","options":["a","b"]},"keepVotes":true}`)
+
+	read := func(query string) (records []map[string]json.RawMessage) {
+		t.Helper()
+		for after := ""; ; {
+			var page struct {
+				Result []map[string]json.RawMessage
+				Next   string
+			}
+			body := a.as(backend(), "GET", "/vote_logs?limit=1&after="+after+query, "").is(200).body
+			if err := json.Unmarshal([]byte(body), &page); err != nil {
+				t.Fatal(err)
+			}
+			if records = append(records, page.Result...); page.Next == "" {
+				return records
+			}
+			after = page.Next
+		}
+	}
+	if got := read(""); len(got) != 1 || got[0]["config"] != nil {
+		t.Errorf("without being asked: %s", got)
+	}
+	got := read("&configs=true")
+	if len(got) != 3 || string(got[1]["value"]) != "1" {
+		t.Fatalf("%s", got)
+	}
+	for n, want := range map[int][2]string{0: {fmt.Sprintf(config, "Keep"), first}, 2: {fmt.Sprintf(config, "Sell"), second}} {
+		if string(got[n]["config"]) != want[0] || string(got[n]["version"]) != want[1] || len(got[n]["timestamp"]) != 10 {
+			t.Errorf("record %d is %s, want %s", n, got[n], want)
+		}
+	}
+	if history := a.as(viewer(), "GET", "/vote_history", "").is(200).body; !strings.Contains(history, `"version":`+second) {
+		t.Errorf("the history has no version %s: %s", second, history)
 	}
 }

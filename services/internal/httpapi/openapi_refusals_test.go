@@ -88,6 +88,8 @@ func probes() []probe {
 		{on: "GET /vote_history", config: `{"resultsVisibility":"staff"}`, as: viewer(), status: 200},
 		{on: "GET /vote_logs", query: "?limit=0", status: 400, reason: "Malformed limit parameter"},
 		{on: "GET /vote_logs", query: "?after=x", status: 400, reason: "Malformed after parameter"},
+		{on: "GET /vote_logs", query: "?configs=yes", status: 400, reason: "Malformed configs parameter"},
+		{on: "GET /vote_logs", query: "?configs=true", config: `{"strict":true,"prompt":"?"}`, status: 200},
 		{on: "GET /vote_config", status: 404},
 		{on: "GET /poll", status: 404, reason: "The poll has no configuration"},
 		{on: "GET /poll", config: "{}", noneMatch: "*", status: 304},

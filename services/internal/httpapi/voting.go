@@ -27,6 +27,7 @@ type Voting interface {
 	Config(ctx context.Context, p voting.Poll) (voting.Config, schedule.Status, bool, error)
 	Change(ctx context.Context, p voting.Poll, c voting.Change, keys ...*once.Key) (version int64, known bool, err error)
 	Log(ctx context.Context, p voting.Poll, after voting.Cursor) iter.Seq2[voting.LogRecord, error]
+	LogWithConfigs(ctx context.Context, p voting.Poll, after voting.Cursor) iter.Seq2[voting.LogRecord, error]
 }
 
 // votingRoutes returns the routes of section 4.1.
@@ -229,6 +230,37 @@ type logRecord struct {
 	Timestamp  int64  `json:"timestamp"`
 }
 
+// configRecord is an element for a configuration that was saved.
+type configRecord struct {
+	Config    json.RawMessage `json:"config"`
+	Version   int64           `json:"version"`
+	Timestamp int64           `json:"timestamp"`
+}
+
+// encodeRecord returns the element for a record of a log.
+func encodeRecord(r voting.LogRecord) any {
+	if r.Config == nil {
+		return logRecord{r.Identifier, r.Opaque, r.Value, r.Timestamp}
+	}
+	config := *r.Config
+	config.Version = 0
+	if config.Options == nil {
+		config.Options = []string{}
+	}
+	return configRecord{config.JSON(), r.Config.Version, r.Timestamp}
+}
+
+// readLog returns the log that a request asks for.
+func (a *API) readLog(r *apiRequest) (func(context.Context, voting.Poll, voting.Cursor) iter.Seq2[voting.LogRecord, error], error) {
+	switch configs, _ := r.queryParameter("configs"); configs {
+	case "", "false":
+		return a.config.Voting.Log, nil
+	case "true":
+		return a.config.Voting.LogWithConfigs, nil
+	}
+	return nil, fault.New(fault.Invalid, "Malformed configs parameter")
+}
+
 // getVoteLogs streams the log. A page that limit cuts off ends with the cursor of
 // the next page.
 func (a *API) getVoteLogs(w http.ResponseWriter, r *apiRequest) error {
@@ -245,9 +277,13 @@ func (a *API) getVoteLogs(w http.ResponseWriter, r *apiRequest) error {
 	if err != nil {
 		return err
 	}
+	read, err := a.readLog(r)
+	if err != nil {
+		return err
+	}
 	list, next := newListWriter(w, r, "result"), ""
 	var last voting.Cursor
-	for record, err := range a.config.Voting.Log(r.Context(), r.caller.poll(id), after) {
+	for record, err := range read(r.Context(), r.caller.poll(id), after) {
 		if err != nil {
 			return err
 		}
@@ -256,7 +292,7 @@ func (a *API) getVoteLogs(w http.ResponseWriter, r *apiRequest) error {
 			break
 		}
 		last = record.At
-		if err := list.add(logRecord{record.Identifier, record.Opaque, record.Value, record.Timestamp}); err != nil {
+		if err := list.add(encodeRecord(record)); err != nil {
 			return err
 		}
 	}
