@@ -124,7 +124,8 @@ func TestMembers(t *testing.T) {
 	config := votingtest.MembersOf(reflect.TypeFor[client.PollConfig]())
 	delete(config, "status") // is only read
 	want := votingtest.ConfigMembers()
-	delete(want, "version") // is only read, of a poll
+	delete(want, "version") // these are only read, of a poll
+	delete(want, "questionChanged")
 	if diff := cmp.Diff(want, config); diff != "" {
 		t.Errorf("configuration (-service +client):\n%s", diff)
 	}
@@ -271,7 +272,7 @@ func TestOtherQuestion(t *testing.T) {
 	if err := c.ConfigurePollKeepingVotes(t.Context(), id, config); err != nil {
 		t.Errorf("another question with the votes: %v", err)
 	}
-	if got, err := c.ReadPoll(t.Context(), id); err != nil || got.Prompt != config.Prompt || !got.Strict {
+	if got, err := c.ReadPoll(t.Context(), id); err != nil || got.Prompt != config.Prompt || !got.Strict || got.QuestionChanged != got.Version {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -41,6 +41,9 @@ type Poll struct {
 	PollConfig
 	Hidden  bool  `json:"hidden"`  // viewers do not see the results now
 	Version int64 `json:"version"` // rises with each configuration
+	// QuestionChanged is the version that last changed the question: votes from before it are
+	// for another one. 0: none did.
+	QuestionChanged int64 `json:"questionChanged,omitempty"`
 }
 
 // Statistics are a poll's statistics. Fractions keep the service's notation.

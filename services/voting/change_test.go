@@ -54,7 +54,7 @@ func TestPatch(t *testing.T) {
 			if changed := test.patch != `{}`; (got.Version == want.Version) == changed {
 				t.Errorf("the version is %d, and was %d", got.Version, want.Version)
 			}
-			want.Version = got.Version
+			want.Version, want.QuestionChanged = got.Version, got.QuestionChanged
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("configuration (-want +got):\n%s", diff)
 			}

@@ -119,13 +119,16 @@ func (c configureCommand) decideAt(s *State, at int64) (pollDecision, error) {
 	if err := s.checkQuestion(&config, c.keepVotes); err != nil {
 		return pollDecision{}, err
 	}
-	config.Version = at
+	config.Version, config.QuestionChanged = at, 0
 	if s.config != nil {
-		config.Version = s.config.Version
+		config.Version, config.QuestionChanged = s.config.Version, s.config.QuestionChanged
 		if bytes.Equal(s.config.encodeJSON(), config.encodeJSON()) {
 			return pollDecision{}, nil
 		}
 		config.Version = max(at, s.config.Version+1)
+		if checkSameQuestion(s.config, &config) != nil {
+			config.QuestionChanged = config.Version
+		}
 	}
 	return storeEntry(configEntry{config})
 }

@@ -38,6 +38,9 @@ type Config struct {
 	// its saving or, within one millisecond, the number after. It is 0 for one that an
 	// earlier release saved.
 	Version int64 `json:"version,omitempty"`
+	// QuestionChanged is the version that last changed the question, 0 if none did: votes
+	// from before it are for another one. It does not depend on votes, which may be hidden.
+	QuestionChanged int64 `json:"questionChanged,omitempty"`
 }
 
 // DefaultConfig is in force while a poll has none of its own: one vote for each

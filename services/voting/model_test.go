@@ -69,6 +69,10 @@ func (m *model) do(at int64, command Command) string {
 		c.config.Version = at
 		if m.config != nil {
 			c.config.Version = max(at, m.config.Version+1)
+			c.config.QuestionChanged = m.config.QuestionChanged
+			if m.otherQuestion(c) != "" {
+				c.config.QuestionChanged = c.config.Version
+			}
 		}
 		m.config, m.touched = &c.config, true
 	case resetCommand:
@@ -81,6 +85,12 @@ func (m *model) checkQuestion(c configureCommand) string {
 	switch {
 	case m.config == nil, c.keepVotes, len(m.stored) == 0, !m.config.Strict && !c.config.Strict:
 		return ""
+	}
+	return m.otherQuestion(c)
+}
+
+func (m *model) otherQuestion(c configureCommand) string {
+	switch {
 	case m.config.Prompt != c.config.Prompt:
 		return errPromptChanges.Reason
 	case !strings.HasPrefix(strings.Join(append(c.config.Options, ""), "|"), strings.Join(append(m.config.Options, ""), "|")):
@@ -99,7 +109,7 @@ func (m *model) stores(at int64, command Command) bool {
 		if m.config == nil {
 			return true
 		}
-		c.config.Version = m.config.Version
+		c.config.Version, c.config.QuestionChanged = m.config.Version, m.config.QuestionChanged
 		return !reflect.DeepEqual(*m.config, c.config)
 	case resetCommand:
 		return m.touched

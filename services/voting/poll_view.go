@@ -34,7 +34,8 @@ type PollView struct {
 	// with VisibleAfterVote, viewers that have not voted.
 	Hidden bool `json:"hidden"`
 
-	Version int64 `json:"version"`
+	Version         int64 `json:"version"`
+	QuestionChanged int64 `json:"questionChanged,omitempty"`
 }
 
 // View returns a configuration as viewers see it while the poll with the given id has a
@@ -47,7 +48,7 @@ func (c *Config) View(id string, status schedule.Status) PollView {
 		DistinctOptionsPerUser: c.DistinctOptionsPerUser, TotalVotesPerUser: c.TotalVotesPerUser, VotesPerOption: c.VotesPerOption,
 		Global: isGlobal(id), Strict: c.Strict,
 		ResultsVisibility: c.ResultsVisibility, ShowCount: c.ShowCount, Hidden: c.HidesResults(status),
-		Version: c.Version,
+		Version: c.Version, QuestionChanged: c.QuestionChanged,
 	}
 	if v.Options == nil {
 		v.Options = []string{}

@@ -59,6 +59,12 @@ func (s *State) checkQuestion(next *Config, keepVotes bool) error {
 	if keepVotes || now == nil || !now.Strict && !next.Strict || s.voters.isEmpty() {
 		return nil
 	}
+	return checkSameQuestion(now, next)
+}
+
+// checkSameQuestion returns what a configuration changes about the question of another one,
+// as a refusal, or nil. New options at the end change nothing.
+func checkSameQuestion(now, next *Config) error {
 	if now.Prompt != next.Prompt {
 		return errPromptChanges
 	}

@@ -3,6 +3,7 @@ package voting
 import (
 	"testing"
 
+	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
@@ -164,6 +165,36 @@ func TestKeepVotesIsForwarded(t *testing.T) {
 		got, ok := pollRules{}.DecodeCommand(wire.NewReader(c.appendTo(nil))).(configureCommand)
 		if !ok || got.keepVotes != keep || !got.config.Strict {
 			t.Errorf("keepVotes %v is read as %+v", keep, got)
+		}
+	}
+}
+
+// A configuration that changes the question leaves its version, strict or not, whatever votes
+// there are.
+func TestQuestionChangedIsShown(t *testing.T) {
+	for _, votes := range []bool{false, true} {
+		p := newPoll()
+		ask := func(prompt string, options ...string) int64 {
+			t.Helper()
+			p.at++
+			p.accept(t, with(func(c *Config) { c.Prompt, c.Options = prompt, options }))
+			return p.state.config.View("p", schedule.Active).QuestionChanged
+		}
+		if votes {
+			p.accept(t, cast(ann, 0))
+		}
+		if ask("Keep the dog?", "yes") != 0 || ask("Keep the dog?", "yes", "no") != 0 {
+			t.Error("the question changed at once, or with another option")
+		}
+		if got := ask("Sell the dog?", "yes", "no"); got != p.at {
+			t.Errorf("the question changed in %d, want %d", got, p.at)
+		}
+		if got := ask("Sell the dog?", "yes", "no", "later"); got != p.at-1 {
+			t.Errorf("another option afterwards makes it %d, want %d", got, p.at-1)
+		}
+		p.accept(t, resetCommand{})
+		if ask("Keep the cat?", "yes") != 0 {
+			t.Error("it outlives the poll")
 		}
 	}
 }

@@ -197,8 +197,9 @@ type configAnswer struct {
 	UserData json.RawMessage `json:"userData"`
 	Options  []string        `json:"options"`
 	Status   schedule.Status `json:"status"`
-	// Version takes the place of the configuration's, which GET /poll shows.
-	Version int64 `json:"version,omitempty"`
+	// These take the place of the configuration's, which GET /poll shows.
+	Version         int64 `json:"version,omitempty"`
+	QuestionChanged int64 `json:"questionChanged,omitempty"`
 }
 
 func (a *API) getVoteConfig(w http.ResponseWriter, r *apiRequest) error {
@@ -243,7 +244,7 @@ func encodeRecord(r voting.LogRecord) any {
 		return logRecord{r.Identifier, r.Opaque, r.Value, r.Timestamp}
 	}
 	config := *r.Config
-	config.Version = 0
+	config.Version, config.QuestionChanged = 0, 0
 	if config.Options == nil {
 		config.Options = []string{}
 	}

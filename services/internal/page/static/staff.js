@@ -194,7 +194,7 @@ function showPoll() {
   if (!shown || !stats) return;
   id("poll").hidden = false;
   id("poll-title").textContent = shown.prompt || shown.id;
-  id("poll-state").textContent = `${shown.disabled ? "paused" : shown.status}, ${number.format(stats.count)} ${stats.count === 1 ? "vote" : "votes"}${shown.hidden ? ", results hidden from viewers" : ""}`;
+  id("poll-state").textContent = `${shown.disabled ? "paused" : shown.status}, ${number.format(stats.count)} ${stats.count === 1 ? "vote" : "votes"}${shown.hidden ? ", results hidden from viewers" : ""}${shown.questionChanged ? `, question changed at ${clock(shown.questionChanged)}` : ""}`;
   id("end").disabled = shown.status === "expired";
   id("figures").replaceChildren(...options().map((o) => element("tr", "", {}, element("th", o.label, { scope: "row", dir: "auto" }), element("td", number.format(o.votes)))));
 }
@@ -225,6 +225,8 @@ function extendHistory() {
   drawHistory(past.points);
 }
 
+function clock(ms) { return new Date(ms).toLocaleTimeString("en", { hour: "2-digit", minute: "2-digit", second: "2-digit" }); }
+
 const lines = 6; // of the options with the most votes
 
 // drawHistory draws the votes of each option over time.
@@ -240,7 +242,7 @@ function drawHistory(points) {
   const x = (at) => 10 + (580 * (at - first)) / span, y = (votes) => 225 - (210 * votes) / top;
   id("chart").replaceChildren(svg("line", { class: "axis", x1: 10, y1: 225, x2: 590, y2: 225 }), ...shown.map((o, n) =>
     svg("polyline", { class: `line line-${n}`, points: points.map((p) => `${x(p.at).toFixed(1)},${y(p.specific[o.value]).toFixed(1)}`).join(" ") })));
-  const time = (at) => new Date(at * 1000).toLocaleTimeString("en", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  const time = (at) => clock(at * 1000);
   id("chart").setAttribute("aria-label", points.length === 0 ? "No votes yet" :
     `Votes from ${time(first)} to ${time(first + span)}: ${shown.map((o) => `${o.label} ${points.at(-1).specific[o.value]}`).join(", ")}`);
   id("range").textContent = points.length === 0 ? "No votes yet." : `From ${time(first)} to ${time(first + span)}, up to ${number.format(top)} votes for an option.`;
