@@ -1,6 +1,7 @@
 package voting
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/acclaim-dev/acclaim/services/internal/schedule"
@@ -130,11 +131,11 @@ func TestQuestion(t *testing.T) {
 			}
 			fork := p.state.fork()
 			p.Apply(fork, p.at, voteEntry{voter: ann, replace: true, times: 1})
-			if err := fork.checkQuestion(test.next, false); err != want {
+			if err := fork.checkQuestion(test.next, false); !errors.Is(err, want) {
 				t.Errorf("after a vote of the same batch: %v, want %v", err, want)
 			}
 			p.Apply(p.state, p.at, voteEntry{voter: ann, replace: true, times: 1})
-			if err := p.state.fork().checkQuestion(test.next, false); err != want {
+			if err := p.state.fork().checkQuestion(test.next, false); !errors.Is(err, want) {
 				t.Errorf("after a vote: %v, want %v", err, want)
 			}
 			if err := p.state.checkQuestion(test.next, true); err != nil {

@@ -18,25 +18,9 @@ type outcome struct {
 	retryAfter bool
 }
 
-// outcomeOf is the one place that turns a kind into a status.
+// outcomeOf and refusalStatus are the one place that turns a kind into a status.
 func outcomeOf(kind fault.Kind) outcome {
 	switch kind {
-	case fault.Invalid:
-		return outcome{status: http.StatusBadRequest}
-	case fault.Unauthenticated:
-		return outcome{status: http.StatusUnauthorized}
-	case fault.Forbidden:
-		return outcome{status: http.StatusForbidden}
-	case fault.NotFound:
-		return outcome{status: http.StatusNotFound}
-	case fault.Mismatch:
-		return outcome{status: http.StatusPreconditionFailed}
-	case fault.Conflict:
-		return outcome{status: http.StatusConflict}
-	case fault.Reused:
-		return outcome{status: http.StatusUnprocessableEntity}
-	case fault.TooLarge:
-		return outcome{status: http.StatusRequestEntityTooLarge}
 	case fault.RateLimited:
 		return outcome{status: http.StatusTooManyRequests, retryAfter: true}
 	case fault.Unavailable:
@@ -46,7 +30,33 @@ func outcomeOf(kind fault.Kind) outcome {
 	case fault.Uncertain:
 		return outcome{status: http.StatusInternalServerError, fixed: "Storage failed; the outcome is unknown"}
 	}
+	if status := refusalStatus(kind); status > 0 {
+		return outcome{status: status}
+	}
 	return outcome{status: http.StatusInternalServerError, fixed: "Internal error"}
+}
+
+// refusalStatus returns the status of a kind whose reason is sent, 0 for another one.
+func refusalStatus(kind fault.Kind) int {
+	switch kind {
+	case fault.Invalid:
+		return http.StatusBadRequest
+	case fault.Unauthenticated:
+		return http.StatusUnauthorized
+	case fault.Forbidden:
+		return http.StatusForbidden
+	case fault.NotFound:
+		return http.StatusNotFound
+	case fault.Conflict:
+		return http.StatusConflict
+	case fault.Mismatch:
+		return http.StatusPreconditionFailed
+	case fault.Reused:
+		return http.StatusUnprocessableEntity
+	case fault.TooLarge:
+		return http.StatusRequestEntityTooLarge
+	}
+	return 0
 }
 
 // writeError answers with what err means to the caller.
