@@ -199,3 +199,28 @@ func TestQuestionChangedIsShown(t *testing.T) {
 		}
 	}
 }
+
+// A patch is judged by the configuration that it makes.
+func TestPatchOfAStrictPoll(t *testing.T) {
+	for name, test := range map[string]struct {
+		change Change
+		want   error
+	}{
+		"another prompt":                {Change{Patch: []byte(`{"prompt":"Sell?"}`)}, errPromptChanges},
+		"another prompt, not strict":    {Change{Patch: []byte(`{"prompt":"Sell?","strict":false}`)}, errPromptChanges},
+		"no options":                    {Change{Patch: []byte(`{"options":null}`)}, errOptionsChanges},
+		"another prompt with the votes": {Change{Patch: []byte(`{"prompt":"Sell?"}`), KeepVotes: true}, nil},
+		"an end":                        {Change{Patch: []byte(`{"endsAt":-1}`)}, nil},
+		"one more option":               {Change{Patch: []byte(`{"options":["yes","no","later"]}`)}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPoll()
+			c := strictly("yes", "no")
+			c.config.Prompt = "Keep?"
+			p.accept(t, c, cast(ann, 1))
+			if _, err := (changeCommand{"p", test.change}).decideAt(p.state, p.at); !errors.Is(err, test.want) {
+				t.Errorf("%v, want %v", err, test.want)
+			}
+		})
+	}
+}
