@@ -32,6 +32,7 @@ func defectCases() []defectCase {
 	all = append(all, hiddenDefects()...)
 	all = append(all, answerDefects()...)
 	all = append(all, worldDefects()...)
+	all = append(all, strictDefects()...)
 	return append(all, accessDefects()...)
 }
 

@@ -23,7 +23,7 @@ func TestDeclaredVisibility(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, later := range []string{"resultsVisibility", "showCount", "loggedInOnly"} {
+		for _, later := range []string{"resultsVisibility", "showCount", "loggedInOnly", "strict"} {
 			if want == "" && strings.Contains(string(encoded), later) {
 				t.Errorf("%q: %s is in %s", declared, later, encoded)
 			}
