@@ -111,6 +111,32 @@ func TestPassedOnIsAnsweredTheSame(t *testing.T) {
 	}
 }
 
+// The owner refuses what a strict poll refuses, in the words of the contract.
+func TestStrictPollsRefuseForwardedCommands(t *testing.T) {
+	away, _ := passing(t, storetest.NewMemory(), nil)
+	config := voting.DefaultConfig()
+	config.Strict, config.Prompt, config.Options = true, "Keep?", []string{"yes", "no"}
+	if err := away.Configure(t.Context(), forwardedPoll, config); err != nil {
+		t.Fatal(err)
+	}
+	for value, want := range map[int64]string{voting.NoValue: "value is missing", 2: "value names no option of the poll", 1: ""} {
+		_, err := away.Vote(t.Context(), forwardedPoll, voting.Voter{OpaqueID: "U1"}, value, 1)
+		if err == nil && want == "" {
+			continue
+		}
+		if err == nil || err.Error() != want {
+			t.Errorf("%d: %v, want %q", value, err, want)
+		}
+	}
+	config.Prompt = "Sell?"
+	if err := away.Configure(t.Context(), forwardedPoll, config); fault.KindOf(err) != fault.Conflict {
+		t.Errorf("another question: %v", err)
+	}
+	if _, _, err := away.Change(t.Context(), forwardedPoll, voting.Change{Config: config, KeepVotes: true}); err != nil {
+		t.Errorf("another question with the votes: %v", err)
+	}
+}
+
 // Votes that the owner has committed and whose answer is lost are acknowledged
 // by the log and counted once, also when the request arrives again much later.
 func TestVotesWhoseAnswerIsLostCountOnce(t *testing.T) {

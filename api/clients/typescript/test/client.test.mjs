@@ -84,6 +84,17 @@ test("a subscription that is refused says why", async () => {
   await assert.rejects(acclaim.events(["accumulate:art"]).next(), { status: 403 });
 });
 
+test("a poll that the client makes is strict", async () => {
+  const acclaim = await client({ role: "broadcaster" }), { api } = await client({ role: "viewer", user_id: "9" });
+  const options = ["Yes", "No"];
+  await acclaim.configurePoll("dog", { prompt: "Keep the dog?", options });
+  await assert.rejects(content(api.POST("/vote", { ...poll("dog"), body: { value: 2 } })), new AcclaimError(400, "value names no option of the poll"));
+  await content(api.POST("/vote", { ...poll("dog"), body: { value: 0 } }));
+  await assert.rejects(acclaim.configurePoll("dog", { prompt: "Sell the dog?", options }), { status: 409 });
+  await acclaim.configurePoll("dog", { prompt: "Sell the dog?", options }, true);
+  assert.equal((await content(api.GET("/poll", poll("dog")))).prompt, "Sell the dog?");
+});
+
 test("example: a front end shows votes", async () => {
   await configure("front", { prompt: "Tea?", options: ["Yes", "No"] });
   const [, jwt] = (await token(origin, { role: "viewer", user_id: "7" })).split(" ");
