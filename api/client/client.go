@@ -125,8 +125,9 @@ func (c *Client) Call(ctx context.Context, r Request, answer any) (http.Header, 
 
 // isRepeatable reports whether another attempt may succeed and has no second effect.
 func (r *Request) isRepeatable(err error) bool {
-	if status := StatusOf(err); status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
-		return true // nothing was stored
+	refused, ok := errors.AsType[*Error](err)
+	if ok && (refused.Status == http.StatusTooManyRequests || refused.Status == http.StatusServiceUnavailable && refused.Reason != "") {
+		return true // nothing was stored; a proxy's 503, which has no reason, says nothing of that
 	}
 	if r.Method == http.MethodPost && r.Path == "/overlay_keys" {
 		return false // the route knows no keys

@@ -59,6 +59,7 @@ func TestRepetition(t *testing.T) {
 		"too much load for long":            {[]string{"503/7 {}"}, "GET", "/vote", 4, 503},
 		"an unknown outcome":                {[]string{"500 {}", "200 {}"}, "POST", "/vote", 2, 0},
 		"an unknown outcome without a key":  {[]string{"500 {}", "200 {}"}, "POST", "/overlay_keys", 1, 500},
+		"a proxy's refusal without a key":   {[]string{"503 {}", "200 {}"}, "POST", "/overlay_keys", 1, 503},
 		"an unknown outcome of a purchase":  {[]string{"500 {}", "200 {}"}, "POST", "/coins/purchase", 2, 0},
 		"a broken connection":               {[]string{"", "200 {}"}, "PATCH", "/channel_state", 2, 0},
 		"a proxy":                           {[]string{"502 <html>", "200 {}"}, "DELETE", "/vote", 2, 0},
