@@ -166,7 +166,7 @@ func eventDefects() []defectCase {
 func hiddenDefects() []defectCase {
 	return []defectCase{
 		{"GET and POST /vote show hidden results", []codeEdit{
-			{apiFolder, "writeTally", "to.isAudience()", "false"},
+			{apiFolder, "writeTally", "to.isAudienceOf(id)", "false"},
 		}, apiFolder, "TestTwins"},
 		{"a vote is answered as if its poll hid nothing", []codeEdit{
 			{votingFolder, "voteCommand.answerFrom", "config: s.hidingConfig()", "config: nil"},
@@ -256,7 +256,7 @@ func accessDefects() []defectCase {
 			{apiFolder, "tokenClaims.UnmarshalJSON", "o.err == nil && hasDoubledMember(payload)", "false"},
 		}, apiFolder, "TestDoubledClaimsAreRefused"},
 		{"published keys are accepted from games on other machines", []codeEdit{
-			{appFolder, "Config.checkKeys", "c.GameListen", "c.Listen"},
+			{appFolder, "Config.publicListener", "c.GameListen", "c.Listen"},
 		}, appFolder, "TestSampleKeysNeedLoopback"},
 	}
 }
