@@ -101,8 +101,8 @@ func TestProgramsEndWithTheirTest(t *testing.T) {
 	}
 }
 
-// awaitReady reads the ready line.
-func (p *process) awaitReady(t *testing.T) {
+// awaitReady reads the ready line and returns its fields.
+func (p *process) awaitReady(t *testing.T) map[string]string {
 	t.Helper()
 	line, err := bufio.NewReader(p.out).ReadString('\n')
 	if err != nil {
@@ -110,15 +110,14 @@ func (p *process) awaitReady(t *testing.T) {
 		_ = p.cmd.Wait()
 		t.Fatalf("no ready line: %v\n%s", err, p.stderr)
 	}
+	fields := map[string]string{}
 	for field := range strings.FieldsSeq(line) {
-		if base, ok := strings.CutPrefix(field, "base="); ok {
-			p.base = base
-		}
-		if admin, ok := strings.CutPrefix(field, "admin="); ok {
-			p.admin = admin
-		}
+		name, value, _ := strings.Cut(field, "=")
+		fields[name] = value
 	}
+	p.base, p.admin = fields["base"], fields["admin"]
 	go func() { _, _ = io.Copy(io.Discard, p.out) }() // ends with the process
+	return fields
 }
 
 func registryFile() string { return filepath.Join("..", "config", "extensions.yaml") }

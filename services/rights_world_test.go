@@ -1,0 +1,458 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/acclaim-dev/acclaim/services/sandbox"
+)
+
+const sampleKey = "sample-key-that-the-project-has-published"
+
+// rightsSide is an extension in one environment, under one of its keys.
+type rightsSide struct {
+	extension, environment, key string
+}
+
+// rightsCredentials are the credentials of all callers of a side.
+type rightsCredentials struct {
+	headers map[string]string // values of Authorization
+	// What a game authenticates with, unused.
+	pin, refresh string
+}
+
+// rightsWorld is a running program, whose callers have been prepared.
+type rightsWorld struct {
+	*testing.T
+	*process
+	table    *rightsTable
+	registry string
+	game     string
+	clients  atomic.Int64
+	http     *http.Client
+
+	// current has the callers by environment, again those whose credential is not in force, by
+	// environment and name.
+	current map[string]*rightsCredentials
+	again   map[string]map[string]*rightsCredentials
+}
+
+// mainSide returns the extension that requests are about, under its key in force.
+func mainSide(environment string) rightsSide { return rightsSide{"main", environment, "new"} }
+
+// secretOf returns a key: each extension, environment and generation has its own.
+func (s rightsSide) secretOf() []byte {
+	if s.key == "sample" {
+		return []byte(sampleKey + "-" + s.environment)
+	}
+	return []byte(strings.Join([]string{"rights", s.extension, s.environment, s.key, "32-bytes"}, "-"))
+}
+
+// registryOf returns the text of a registry with the extensions, each with the given keys.
+func registryOf(extensions map[string][]string) string {
+	var text strings.Builder
+	text.WriteString("extensions:\n")
+	for _, id := range []string{"main", "gone", "other"} {
+		keys := extensions[id]
+		if keys == nil {
+			continue
+		}
+		secrets := func(environment, indent string) (list string) {
+			for i, key := range keys {
+				side := rightsSide{id, environment, key}
+				from := time.Date(2026, 1, 1+i, 0, 0, 0, 0, time.UTC).Format(time.RFC3339)
+				list += fmt.Sprintf("%s- {value: %s, activeFrom: %s}\n", indent, base64.StdEncoding.EncodeToString(side.secretOf()), from)
+			}
+			return list
+		}
+		limits := "    messageRate: {perSecond: 1000, burst: 10000}\n"
+		fmt.Fprintf(&text, "- clientID: %s\n  appIDs: [app-%s]\n  ownerUserID: \"1000\"\n  limits:\n%s  secrets:\n%s  sandbox:\n    limits:\n  %s    secrets:\n%s",
+			id, id, limits, secrets("production", "  "), limits, secrets("sandbox", "    "))
+	}
+	return text.String()
+}
+
+// newRightsWorld starts the program, prepares every caller, and removes a key and an extension.
+func newRightsWorld(t *testing.T) *rightsWorld {
+	t.Helper()
+	w := &rightsWorld{
+		T: t, table: loadRights(t), registry: filepath.Join(t.TempDir(), "extensions.yaml"), http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
+		current: map[string]*rightsCredentials{}, again: map[string]map[string]*rightsCredentials{},
+	}
+	w.declare(map[string][]string{"main": {"old"}, "gone": {"new"}, "other": {"new"}})
+	w.process = newProgram(t, t.TempDir(), "serve", "--extensions", w.registry, "--gamelink-listen", "127.0.0.1:0", "--sandbox")
+	w.launch(t)
+	w.game = w.awaitReady(t)["gamelink"]
+	for _, environment := range []string{"production", "sandbox"} {
+		w.again[environment] = map[string]*rightsCredentials{
+			"removedKey":       w.prepare(rightsSide{"main", environment, "old"}),
+			"removedExtension": w.prepare(rightsSide{"gone", environment, "new"}),
+			"otherExtension":   w.prepare(rightsSide{"other", environment, "new"}),
+		}
+	}
+	w.declare(map[string][]string{"main": {"sample", "new"}, "other": {"new"}})
+	w.await(func() bool {
+		status, _ := w.call("production", http.MethodGet, "/user_info", mainSide("production").sign("viewer", "1", "5"), "")
+		return status == http.StatusOK
+	})
+	for _, environment := range []string{"production", "sandbox"} {
+		w.current[environment] = w.prepare(mainSide(environment))
+		w.again[environment]["sampleKey"] = &rightsCredentials{headers: rightsSide{"main", environment, "sample"}.tokens()}
+		for name, c := range w.again[environment] {
+			if name == "otherExtension" { // as if it were this one's
+				for caller, header := range c.headers {
+					c.headers[caller] = strings.Replace(header, "other ", "main ", 1)
+				}
+			}
+		}
+	}
+	w.again["production"]["otherEnvironment"], w.again["sandbox"]["otherEnvironment"] = w.current["sandbox"], w.current["production"]
+	return w
+}
+
+func (w *rightsWorld) declare(extensions map[string][]string) {
+	w.Helper()
+	if err := os.WriteFile(w.registry, []byte(registryOf(extensions)), 0o600); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// await asks again until done returns true.
+func (w *rightsWorld) await(done func() bool) {
+	w.Helper()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for !done() {
+		select {
+		case <-ticker.C:
+		case <-w.Context().Done():
+			w.Fatal("the test ends")
+		}
+	}
+}
+
+// sign returns an Authorization header. A user is always logged in.
+func (s rightsSide) sign(role, channel, user string) string {
+	return s.header(sandbox.Grant{Role: role, ChannelID: channel, UserID: user, OpaqueID: sandbox.UserOpaqueID(user)})
+}
+
+func (s rightsSide) header(g sandbox.Grant) string {
+	g.ExtensionID, g.Stage = s.extension, s.environment
+	token, err := sandbox.IssueToken(g, s.secretOf(), time.Now())
+	if err != nil {
+		panic(err) // claims always encode
+	}
+	return s.extension + " " + token
+}
+
+// tokens returns the headers of callers that need nothing but a key.
+func (s rightsSide) tokens() map[string]string {
+	return map[string]string{
+		"external":    s.sign("external", "1", "3001"),
+		"anonymous":   s.header(sandbox.Grant{Role: "viewer", ChannelID: "1", OpaqueID: "A2000"}),
+		"viewer":      s.sign("viewer", "1", "2001"),
+		"moderator":   s.sign("moderator", "1", "2002"),
+		"broadcaster": s.sign("broadcaster", "1", "1"),
+		"elsewhere":   s.sign("broadcaster", "2", "2"),
+		"admin":       s.sign("admin", "1", "4000"),
+		"owner":       s.sign("admin", "1", "1000"),
+		"backend":     s.sign("backend", "1", "900"),
+	}
+}
+
+// prepare returns the credentials of all callers of a side whose key is in force.
+func (w *rightsWorld) prepare(s rightsSide) *rightsCredentials {
+	w.Helper()
+	c := &rightsCredentials{headers: s.tokens()}
+	w.pair(s, c)
+	c.headers["overlay"] = w.field(s, http.MethodPost, "/overlay_keys", c.headers["broadcaster"], `{"polls":["shown"],"questions":["shown"],"name":"mark-one"}`, "credential")
+	c.pin = w.field(s, http.MethodPost, "/gamelink/token", c.headers["broadcaster"], "", "pin")
+	return c
+}
+
+// pair replaces the credentials of games.
+func (w *rightsWorld) pair(s rightsSide, c *rightsCredentials) {
+	w.Helper()
+	identifier := `{"identifier":"` + s.extension + `"}`
+	waiting := w.fields(s, http.MethodPost, "/pin", "", identifier)
+	c.headers["unconfirmed"] = s.extension + " " + waiting["token"]
+	confirmed := w.fields(s, http.MethodPost, "/pin", "", identifier)
+	w.must(s, http.MethodPost, "/validate_pin", c.headers["broadcaster"], `{"pin":"`+confirmed["pin"]+`"}`)
+	c.headers["confirmed"] = s.extension + " " + confirmed["token"]
+
+	game := w.dial(s.environment, s.extension)
+	defer game.end()
+	first := game.authenticate(`"pin":"` + w.field(s, http.MethodPost, "/gamelink/token", c.headers["broadcaster"], "", "pin") + `"`)
+	c.headers["pin"] = s.extension + " " + first["jwt"]
+	again := game.authenticate(`"refresh":"` + first["refresh"] + `"`)
+	c.headers["refresh"], c.refresh = s.extension+" "+again["jwt"], again["refresh"]
+}
+
+// must sends a request that succeeds.
+func (w *rightsWorld) must(s rightsSide, method, target, header, body string) string {
+	w.Helper()
+	status, answer := w.call(s.environment, method, target, header, body)
+	if status/100 != 2 {
+		w.Fatalf("%s %s %s: %d %s", s, method, target, status, answer)
+	}
+	return answer
+}
+
+func (w *rightsWorld) fields(s rightsSide, method, target, header, body string) map[string]string {
+	w.Helper()
+	var members map[string]any
+	if err := json.Unmarshal([]byte(w.must(s, method, target, header, body)), &members); err != nil {
+		w.Fatal(err)
+	}
+	texts := map[string]string{}
+	for name, value := range members {
+		texts[name] = fmt.Sprint(value)
+	}
+	return texts
+}
+
+func (w *rightsWorld) field(s rightsSide, method, target, header, body, name string) string {
+	w.Helper()
+	return w.fields(s, method, target, header, body)[name]
+}
+
+// call sends a request to the API of an environment.
+func (w *rightsWorld) call(environment, method, target, header, body string) (status int, answer string) {
+	w.Helper()
+	base := w.base
+	if environment == "sandbox" {
+		base = strings.TrimSuffix(base, "/v1") + "/sandbox/v1"
+	}
+	return w.send(method, base+target, header, body, false)
+}
+
+// send sends a request from an address of its own. Of a stream it returns the status alone.
+func (w *rightsWorld) send(method, url, header, body string, stream bool) (status int, answer string) {
+	w.Helper()
+	ctx, cancel := context.WithCancel(w.Context())
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		w.Fatal(err)
+	}
+	r.Header.Set("X-Forwarded-For", w.address())
+	if header != "" {
+		r.Header.Set("Authorization", header)
+	}
+	res, err := w.http.Do(r)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer res.Body.Close() //nolint:errcheck // it was read
+	if stream && res.StatusCode == http.StatusOK {
+		return res.StatusCode, ""
+	}
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}
+
+// address returns another address of a client each time.
+func (w *rightsWorld) address() string {
+	n := w.clients.Add(1)
+	return fmt.Sprintf("198.%d.%d.%d", 18+n>>16&1, n>>8&255, n&255)
+}
+
+// plant stores what callers may or may not see, in the name of a viewer and staff that are not
+// among the callers.
+func (w *rightsWorld) plant(environment string) {
+	w.Helper()
+	s := mainSide(environment)
+	victim, broadcaster := s.sign("viewer", "1", "77"), s.sign("broadcaster", "1", "1")
+	owner, backend := s.sign("admin", "1", "1000"), s.sign("backend", "1", "900")
+	for _, request := range []struct{ method, target, header, body string }{
+		{"POST", "/vote_config", broadcaster, `{"id":"shown","config":{"prompt":"mark-one","options":["option-one","b"]}}`},
+		{"POST", "/vote_config", broadcaster, `{"id":"hidden","config":{"resultsVisibility":"staff"}}`},
+		{"POST", "/vote_config", broadcaster, `{"id":"written","config":{"options":["option-one"]}}`},
+		{"POST", "/vote_config", backend, `{"id":"globalhidden","config":{"resultsVisibility":"staff"}}`},
+		{"POST", "/vote_config", backend, `{"id":"globalwritten","config":{}}`},
+		{"POST", "/vote?id=shown", victim, `{"value":1}`},
+		{"POST", "/vote?id=hidden", victim, `{"value":1}`},
+		{"POST", "/vote?id=written", victim, `{"value":1}`},
+		{"POST", "/vote?id=globalhidden", victim, `{"value":1}`},
+		{"POST", "/vote?id=globalwritten", victim, `{"value":1}`},
+		{"POST", "/accumulate?id=shown", victim, `{"is":"mark-one"}`},
+		{"POST", "/accumulate?id=written", victim, `{"is":"mark-one"}`},
+		{"POST", "/rank_config?id=shown", broadcaster, `{"answersPerViewer":2,"blocked":["blocked-one"]}`},
+		{"POST", "/rank_config?id=written", broadcaster, `{"answersPerViewer":2}`},
+		{"POST", "/rank_config?id=globalwritten", backend, `{"answersPerViewer":2}`},
+		{"POST", "/rank?id=shown", victim, `{"key":"mark-one"}`},
+		{"POST", "/rank?id=shown", victim, `{"key":"hidden-one"}`},
+		{"POST", "/rank_moderation?id=shown", broadcaster, `{"action":"hide","key":"hidden-one"}`},
+		{"POST", "/rank?id=written", victim, `{"key":"written-one"}`},
+		{"POST", "/rank?id=globalwritten", victim, `{"key":"written-one"}`},
+		{"POST", "/channel_state", broadcaster, `{"is":"channel-one"}`},
+		{"POST", "/extension_state", backend, `{"is":"extension-one"}`},
+		{"POST", "/extension_hidden_state", backend, `{"is":"secret-one"}`},
+		{"POST", "/viewer_state", victim, `{"is":"victim-one"}`},
+		{"POST", "/extension_viewer_state", victim, `{"is":"victim-one"}`},
+		{"POST", "/json_store?id=shown", broadcaster, `{"is":"mark-one"}`},
+		{"POST", "/json_store?id=written", broadcaster, `{"is":"mark-one"}`},
+		{"POST", "/config/channel", broadcaster, `{"is":"channel-one","skus":{"life":{"price":10,"displayName":"Life"}}}`},
+		{"POST", "/config/extension", owner, `{"is":"extension-one"}`},
+		{"POST", "/bits/transactions", victim, `{"transactionReceipt":"` + s.receipt("victim", "77", 4321) + `"}`},
+		{"GET", "/user_info", victim, ""},
+	} {
+		w.must(s, request.method, request.target, request.header, request.body)
+	}
+}
+
+// receipt returns the platform's receipt of a purchase.
+func (s rightsSide) receipt(id, user string, bits int) string {
+	product := map[string]any{"domainId": "twitch.ext." + s.extension, "sku": "life", "displayName": "Life", "cost": map[string]any{"amount": bits, "type": "bits"}}
+	claims := jwt.MapClaims{"topic": "bits_transaction_receipt", "exp": time.Now().Add(time.Hour).Unix(), "data": map[string]any{
+		"transactionId": id, "time": time.Now().UTC().Format(time.RFC3339), "userId": user, "product": product,
+	}}
+	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(s.secretOf())
+	if err != nil {
+		panic(err) // a key of bytes always signs
+	}
+	return text
+}
+
+// snapshot returns all that a channel's staff and a viewer have stored and that no caller may
+// change but by the requests that its row allows.
+func (w *rightsWorld) snapshot(environment string) map[string]string {
+	w.Helper()
+	s := mainSide(environment)
+	victim, broadcaster, backend := s.sign("viewer", "1", "77"), s.sign("broadcaster", "1", "1"), s.sign("backend", "1", "900")
+	all := map[string]string{}
+	for header, targets := range map[string]string{
+		backend: "/vote?id=written /vote_config?id=written /vote_logs?id=written /rank?id=written /rank?id=written&state=hidden /rank_config?id=written " +
+			"/vote?id=globalwritten /vote_config?id=globalwritten /vote_logs?id=globalwritten /rank?id=globalwritten /rank_config?id=globalwritten " +
+			"/channel_state /extension_state /extension_hidden_state /extension_viewer_state?user_ids=77,78 /config /json_store?id=written",
+		broadcaster: "/accumulate?id=written /overlay_keys /pin_token_exists",
+		victim:      "/viewer_state /coins",
+	} {
+		for target := range strings.FieldsSeq(targets) {
+			status, answer := w.call(environment, http.MethodGet, target, header, "")
+			all[target] = fmt.Sprint(status, " ", answer)
+		}
+	}
+	return all
+}
+
+// changed returns what differs between two snapshots.
+func changed(before, after map[string]string) (targets []string) {
+	for target := range maps.Keys(before) {
+		if before[target] != after[target] {
+			targets = append(targets, target+": "+before[target]+" became "+after[target])
+		}
+	}
+	return targets
+}
+
+// rightsGame is a connection of GameLink.
+type rightsGame struct {
+	w      *rightsWorld
+	socket *websocket.Conn
+	client string
+	id     int
+}
+
+// dial opens a connection, from an address of its own.
+func (w *rightsWorld) dial(environment, extension string) *rightsGame {
+	w.Helper()
+	g, status, err := w.tryDial(environment, extension)
+	if err != nil {
+		w.Fatal(status, err)
+	}
+	return g
+}
+
+func (w *rightsWorld) tryDial(environment, extension string) (*rightsGame, int, error) {
+	path := "/1.0.0/" + extension
+	if environment == "sandbox" {
+		path = "/sandbox" + path
+	}
+	header := http.Header{"X-Forwarded-For": {w.address()}}
+	socket, res, err := websocket.Dial(w.Context(), w.game+path, &websocket.DialOptions{HTTPHeader: header}) //nolint:bodyclose // the library closes it
+	if err != nil {
+		return nil, res.StatusCode, err
+	}
+	socket.SetReadLimit(4 << 20)
+	return &rightsGame{w: w, socket: socket, client: extension}, res.StatusCode, nil
+}
+
+func (g *rightsGame) end() { _ = g.socket.CloseNow() }
+
+// gameAnswer is an answer or a push of GameLink.
+type gameAnswer struct {
+	Meta struct {
+		ID             int `json:"request_id"`
+		Action, Target string
+	}
+	Data   json.RawMessage
+	Errors []struct {
+		Status int
+		Detail string
+	}
+}
+
+// status returns 200, or the status of the error.
+func (a *gameAnswer) status() int {
+	if len(a.Errors) > 0 {
+		return a.Errors[0].Status
+	}
+	return http.StatusOK
+}
+
+// ask sends a request and returns the answer to it. It skips pushes.
+func (g *rightsGame) ask(action, target, data string) *gameAnswer {
+	g.w.Helper()
+	g.id++
+	message := fmt.Sprintf(`{"action":%q,"params":{"request_id":%d,"target":%q},"data":%s}`, action, g.id, target, data)
+	if err := g.socket.Write(g.w.Context(), websocket.MessageText, []byte(message)); err != nil {
+		g.w.Fatal(err)
+	}
+	for {
+		if a := g.read(); a.Meta.ID == g.id {
+			return a
+		}
+	}
+}
+
+func (g *rightsGame) read() *gameAnswer {
+	g.w.Helper()
+	_, text, err := g.socket.Read(g.w.Context())
+	if err != nil {
+		g.w.Fatal(err)
+	}
+	a := &gameAnswer{}
+	if err := json.Unmarshal(text, a); err != nil {
+		g.w.Fatal(err)
+	}
+	return a
+}
+
+// authenticate authenticates with a member of data and returns the answer's members.
+func (g *rightsGame) authenticate(member string) map[string]string {
+	g.w.Helper()
+	a := g.ask("authenticate", "", `{"client_id":"`+g.client+`",`+member+`}`)
+	members := map[string]string{}
+	if a.status() != http.StatusOK || json.Unmarshal(a.Data, &members) != nil {
+		g.w.Fatalf("authenticate %s: %v %s", member, a.Errors, a.Data)
+	}
+	return members
+}
