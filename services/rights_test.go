@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/services/internal/gamelink"
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
 )
 
@@ -21,7 +21,8 @@ import (
 func TestRights(t *testing.T) {
 	t.Parallel()
 	w := newRightsWorld(t)
-	tries := &rightsTries{rightsWorld: w}
+	tries := &rightsTries{rightsWorld: w, transactions: map[string]string{}}
+	tries.checkGames()
 	tries.checkHTTP()
 	t.Logf("%d cells tried", tries.cells)
 }
@@ -29,7 +30,7 @@ func TestRights(t *testing.T) {
 // No operation is without a row, and no row without an operation.
 func TestRightsAreComplete(t *testing.T) {
 	table := loadRights(t)
-	served := map[string][]string{}
+	served := map[string][]string{"gamelink": gamelink.Operations()}
 	for _, route := range httpapi.Routes() {
 		face := "http"
 		if route.Service == httpapi.SandboxService {
@@ -52,93 +53,123 @@ func TestRightsAreComplete(t *testing.T) {
 // rightsTries sends requests and compares the answers with cells.
 type rightsTries struct {
 	*rightsWorld
-	mu    sync.Mutex
 	cells int
+	// transactions has the id of the victim's purchase, by environment.
+	transactions map[string]string
 }
 
-func (w *rightsTries) count() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// rightsFace sends the requests of some rows at one address.
+type rightsFace interface {
+	// refused tries a row with the credentials that are not in force.
+	refused(row *rightsRow)
+	// try sends the request of a row as a caller and returns what the cell does not allow.
+	try(row *rightsRow, caller string) (problem string)
+	changesNothing(row *rightsRow) bool
+}
+
+// check tries rows: each first as those callers that it must not serve, which must change
+// nothing.
+func (w *rightsTries) check(environment string, face rightsFace, rows []*rightsRow) {
+	w.Helper()
+	w.plant(environment) // again what the requests before have deleted
+	for _, row := range rows {
+		var before map[string]string
+		if !face.changesNothing(row) {
+			before = w.snapshot(environment)
+		}
+		face.refused(row)
+		w.tryCells(environment, face, row, false)
+		if before != nil {
+			for _, change := range changed(before, w.snapshot(environment)) {
+				w.Errorf("%s %s: by callers that may not: %s", environment, row.title(), change)
+			}
+		}
+		w.tryCells(environment, face, row, true)
+	}
+}
+
+// tryCells tries the cells that are ok, or the others.
+func (w *rightsTries) tryCells(environment string, face rightsFace, row *rightsRow, ok bool) {
+	w.Helper()
+	for _, caller := range w.table.Callers {
+		if (row.cells[caller.Name] == "ok") != ok {
+			continue
+		}
+		if problem := face.try(row, caller.Name); problem != "" {
+			w.Errorf("%s %s as %s: %s", environment, row.title(), caller.Name, problem)
+		}
+		if ok && row.Ends {
+			w.pair(mainSide(environment), w.current[environment])
+		}
+	}
+}
+
+// fill returns a body with its placeholders replaced: the mark that later reads look for comes
+// only from callers that may write.
+func (w *rightsTries) fill(environment string, row *rightsRow, ok bool) string {
 	w.cells++
+	mark, side := "x", mainSide(environment)
+	if ok {
+		mark = "one"
+	}
+	return strings.NewReplacer("{mark}", mark, "{extension}", side.extension, "{app}", "app-"+side.extension,
+		"{name}", environment+":"+side.extension+":", "{transaction}", w.transactions[environment],
+		"{receipt}", side.receipt(strconv.Itoa(w.cells), "5", 1)).Replace(row.Body)
 }
 
-// prefix is one of the addresses of an environment.
-type rightsPrefix struct{ environment, below string }
+// rightsHTTP is a prefix of the API.
+type rightsHTTP struct {
+	w                       *rightsTries
+	environment, base, name string
+}
 
 // checkHTTP tries all rows of HTTP under every prefix.
 func (w *rightsTries) checkHTTP() {
 	w.Helper()
 	origin := strings.TrimSuffix(w.base, "/v1")
-	for _, p := range []rightsPrefix{{"production", "/v1"}, {"production", "/v1/e"}, {"sandbox", "/sandbox/v1"}, {"sandbox", "/sandbox/v1/e"}} {
+	for _, p := range []rightsHTTP{
+		{w, "production", origin, "/v1"}, {w, "production", origin, "/v1/e"}, {w, "sandbox", origin, "/sandbox/v1"}, {w, "sandbox", origin, "/sandbox/v1/e"},
+	} {
 		rows := w.table.rows("http")
 		if p.environment == "sandbox" {
 			rows = append(rows, w.table.rows("sandbox")...)
 		}
-		w.plant(p.environment) // again what the requests before have deleted
-		for _, row := range rows {
-			w.checkRow(origin+p.below, p, row)
-		}
+		w.check(p.environment, &p, rows)
 	}
 }
 
-// checkRow sends a request as all callers: first as those that it must not serve, which must
-// change nothing.
-func (w *rightsTries) checkRow(base string, p rightsPrefix, row *rightsRow) {
-	w.Helper()
-	var before map[string]string
-	reads := row.method() == http.MethodGet
-	if !reads {
-		before = w.snapshot(p.environment)
+func (p *rightsHTTP) changesNothing(row *rightsRow) bool { return row.method() == http.MethodGet }
+
+func (p *rightsHTTP) refused(row *rightsRow) {
+	p.w.Helper()
+	if row.As == "open" {
+		return // it reads no credential
 	}
-	for _, again := range w.table.Again {
-		w.checkAgain(base, p, row, again)
-	}
-	for _, caller := range w.table.Callers {
-		if row.cells[caller.Name] != "ok" {
-			w.checkCell(base, p, row, caller.Name)
-		}
-	}
-	if !reads {
-		for _, change := range changed(before, w.snapshot(p.environment)) {
-			w.Errorf("%s%s by callers that may not: %s", p.below, row.title(), change)
-		}
-	}
-	for _, caller := range w.table.Callers {
-		if row.cells[caller.Name] == "ok" {
-			w.checkCell(base, p, row, caller.Name)
-			if row.Ends {
-				w.pair(mainSide(p.environment), w.current[p.environment])
+	for _, again := range p.w.table.Again {
+		for caller, header := range p.w.again[p.environment][again.Name].headers {
+			if status, answer := p.send(row, header, false); strconv.Itoa(status) != again.HTTP {
+				p.w.Errorf("%s%s as %s, %s: %d %s, want %s", p.name, row.title(), caller, again.Name, status, answer, again.HTTP)
 			}
 		}
 	}
 }
 
-// checkAgain sends a request with the credentials that are not in force.
-func (w *rightsTries) checkAgain(base string, p rightsPrefix, row *rightsRow, again rightsAgain) {
-	w.Helper()
-	if row.As == "open" {
-		return // it reads no credential
+func (p *rightsHTTP) try(row *rightsRow, caller string) (problem string) {
+	p.w.Helper()
+	status, answer := p.send(row, p.w.current[p.environment].headers[caller], row.cells[caller] == "ok")
+	if problem := row.compare(row.cells[caller], status, answer); problem != "" {
+		return p.name + ": " + problem
 	}
-	credentials := w.again[p.environment][again.Name]
-	for _, caller := range slices.Sorted(maps.Keys(credentials.headers)) {
-		status, answer := w.request(base, p, row, credentials.headers[caller], "x")
-		if strconv.Itoa(status) != again.HTTP {
-			w.Errorf("%s %s as %s, %s: %d %s, want %s", p.below, row.title(), caller, again.Name, status, answer, again.HTTP)
-		}
-	}
+	return ""
 }
 
-// checkCell sends a request as one caller.
-func (w *rightsTries) checkCell(base string, p rightsPrefix, row *rightsRow, caller string) {
-	w.Helper()
-	want, mark := row.cells[caller], "x"
-	if want == "ok" {
-		mark = "one"
+func (p *rightsHTTP) send(row *rightsRow, header string, ok bool) (status int, answer string) {
+	p.w.Helper()
+	url := p.base + p.name + row.path()
+	if row.Query != "" {
+		url += "?" + row.Query
 	}
-	status, answer := w.request(base, p, row, w.current[p.environment].headers[caller], mark)
-	if problem := row.compare(want, status, answer); problem != "" {
-		w.Errorf("%s %s as %s: %s", p.below, row.title(), caller, problem)
-	}
+	return p.w.send(row.method(), url, header, p.w.fill(p.environment, row, ok), row.Stream)
 }
 
 // compare returns what an answer has that the outcome does not allow.
@@ -154,17 +185,4 @@ func (r *rightsRow) compare(want string, status int, answer string) string {
 		return ""
 	}
 	return fmt.Sprintf("%d %s, want %s", status, answer, want)
-}
-
-func (w *rightsTries) request(base string, p rightsPrefix, row *rightsRow, header, mark string) (status int, answer string) {
-	w.Helper()
-	w.count()
-	side := mainSide(p.environment)
-	body := strings.NewReplacer("{mark}", mark, "{extension}", side.extension, "{app}", "app-"+side.extension,
-		"{name}", p.environment+":"+side.extension+":", "{receipt}", side.receipt(strconv.Itoa(w.cells), "5", 1)).Replace(row.Body)
-	url := base + row.path()
-	if row.Query != "" {
-		url += "?" + row.Query
-	}
-	return w.send(row.method(), url, header, body, row.Stream)
 }

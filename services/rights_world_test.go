@@ -31,8 +31,8 @@ type rightsSide struct {
 // rightsCredentials are the credentials of all callers of a side.
 type rightsCredentials struct {
 	headers map[string]string // values of Authorization
-	// What a game authenticates with, unused.
-	pin, refresh string
+	// What games authenticate with, unused.
+	pin, serverPin, refresh string
 }
 
 // rightsWorld is a running program, whose callers have been prepared.
@@ -180,8 +180,15 @@ func (w *rightsWorld) prepare(s rightsSide) *rightsCredentials {
 	c := &rightsCredentials{headers: s.tokens()}
 	w.pair(s, c)
 	c.headers["overlay"] = w.field(s, http.MethodPost, "/overlay_keys", c.headers["broadcaster"], `{"polls":["shown"],"questions":["shown"],"name":"mark-one"}`, "credential")
-	c.pin = w.field(s, http.MethodPost, "/gamelink/token", c.headers["broadcaster"], "", "pin")
+	w.makePINs(s, c)
 	return c
+}
+
+// makePINs replaces the PINs.
+func (w *rightsWorld) makePINs(s rightsSide, c *rightsCredentials) {
+	w.Helper()
+	c.pin = w.field(s, http.MethodPost, "/gamelink/token", c.headers["broadcaster"], "", "pin")
+	c.serverPin = w.field(s, http.MethodPost, "/gamelink/token", c.headers["backend"], `{"server":true}`, "pin")
 }
 
 // pair replaces the credentials of games.
@@ -198,6 +205,8 @@ func (w *rightsWorld) pair(s rightsSide, c *rightsCredentials) {
 	defer game.end()
 	first := game.authenticate(`"pin":"` + w.field(s, http.MethodPost, "/gamelink/token", c.headers["broadcaster"], "", "pin") + `"`)
 	c.headers["pin"] = s.extension + " " + first["jwt"]
+	server := game.authenticate(`"pin":"` + w.field(s, http.MethodPost, "/gamelink/token", c.headers["backend"], `{"server":true}`, "pin") + `"`)
+	c.headers["serverPin"] = s.extension + " " + server["jwt"]
 	again := game.authenticate(`"refresh":"` + first["refresh"] + `"`)
 	c.headers["refresh"], c.refresh = s.extension+" "+again["jwt"], again["refresh"]
 }
@@ -446,10 +455,15 @@ func (g *rightsGame) read() *gameAnswer {
 	return a
 }
 
+func (g *rightsGame) tryAuthenticate(member string) *gameAnswer {
+	g.w.Helper()
+	return g.ask("authenticate", "", `{"client_id":"`+g.client+`",`+member+`}`)
+}
+
 // authenticate authenticates with a member of data and returns the answer's members.
 func (g *rightsGame) authenticate(member string) map[string]string {
 	g.w.Helper()
-	a := g.ask("authenticate", "", `{"client_id":"`+g.client+`",`+member+`}`)
+	a := g.tryAuthenticate(member)
 	members := map[string]string{}
 	if a.status() != http.StatusOK || json.Unmarshal(a.Data, &members) != nil {
 		g.w.Fatalf("authenticate %s: %v %s", member, a.Errors, a.Data)

@@ -60,7 +60,7 @@ services/internal/admin     | exactjson fault key stream document tenant state p
 services/internal/gamelink  | budget exactjson fault event live tenant httpapi pairing purchase match sandbox | domains storetest stream document
 services/internal/app       | tracing batchtrace gamelink budget filewatch fault key quota domains stream document tenant telemetry event live sink page httpapi ceiling pebblestore mongostore peer admin | mongotest simnet schedule
 services/internal/cli       | tracing client stream tenant sandbox telemetry sink transfer backup admin app                 |
-services                    | cli                                                                            | domains stream document tenant admin httpapi transfer pebblestore mongostore storetest mongotest faultproxy sinktest overlay
+services                    | cli                                                                            | domains stream document tenant admin httpapi gamelink transfer pebblestore mongostore storetest mongotest faultproxy sinktest overlay
 services/votingtest         | voting stream tenant telemetry httpapi pebblestore                               |
 operator                    | tracing v1alpha1 backend extension poll desired breaker holder registry task uninstall | assets
 operator/internal/breaker   |                                                                                |

@@ -2,6 +2,8 @@ package gamelink
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
@@ -144,4 +146,14 @@ func (c *connection) broadcast(r *gameRequest) (any, error) {
 		}
 	}
 	return done{true}, nil
+}
+
+// Operations returns every action with its target, such as "get poll".
+func Operations() []string {
+	all := []string{"authenticate", "subscribe authentication"}
+	for name := range handlers() {
+		all = append(all, strings.TrimSpace(name[0]+" "+name[1]))
+	}
+	slices.Sort(all)
+	return all
 }
