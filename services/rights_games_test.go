@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -50,7 +49,6 @@ func (w *rightsTries) checkGames() {
 				f.again = append(f.again, g)
 			}
 		}
-		w.transactions[environment] = f.victimsTransaction()
 		w.check(environment, f, w.table.rows("gamelink"))
 		f.end()
 	}
@@ -59,8 +57,7 @@ func (w *rightsTries) checkGames() {
 // open opens a connection and tries to authenticate it as a caller.
 func (f *rightsGames) open(extension string, c *rightsCredentials, caller string) *gameOfCaller {
 	f.w.Helper()
-	_, token, _ := strings.Cut(c.headers[caller], " ")
-	member := `"jwt":"` + token + `"`
+	member := `"jwt":"` + tokenOf(c.headers[caller]) + `"`
 	switch {
 	case caller == "pin" && c.pin != "":
 		member = `"pin":"` + c.pin + `"`
@@ -103,21 +100,6 @@ func (g *gameOfCaller) drop() {
 	}
 }
 
-// victimsTransaction returns the id of the oldest open purchase.
-func (f *rightsGames) victimsTransaction() string {
-	f.w.Helper()
-	var open struct {
-		Transactions []struct {
-			ID string `json:"muxy_id"`
-		}
-	}
-	answer := f.games["broadcaster"].ask("get", "transaction", `{"sku":"*"}`)
-	if err := json.Unmarshal(answer.Data, &open); err != nil || len(open.Transactions) == 0 {
-		f.w.Fatalf("no purchase is open: %v, %s", answer.Errors, answer.Data)
-	}
-	return open.Transactions[0].ID
-}
-
 func (f *rightsGames) changesNothing(row *rightsRow) bool {
 	action, _, _ := strings.Cut(row.Op, " ")
 	return slices.Contains([]string{"authenticate", "get", "subscribe", "unsubscribe"}, action)
@@ -135,7 +117,7 @@ func (f *rightsGames) refused(row *rightsRow) {
 		case g.rightsGame != nil:
 			want := row.cells["nobody"]
 			status, answer := f.send(g, row, false)
-			if problem := row.compare(want, status, answer); problem != "" && row.Op != "authenticate" {
+			if problem := row.compare(row.Sees, want, status, answer); problem != "" && row.Op != "authenticate" {
 				f.w.Errorf("%s as %s, %s: %s", row.title(), g.caller, g.variant, problem)
 			}
 		}
@@ -146,10 +128,10 @@ func (f *rightsGames) try(row *rightsRow, caller string) (problem string) {
 	f.w.Helper()
 	g := f.games[caller]
 	if row.Op == "authenticate" && caller != "nobody" {
-		return row.compare(row.cells[caller], g.status, "")
+		return row.compare("", row.cells[caller], g.status, "")
 	}
 	status, answer := f.send(g, row, row.cells[caller] == "ok")
-	return row.compare(row.cells[caller], status, answer)
+	return row.compare(row.Sees, row.cells[caller], status, answer)
 }
 
 // send sends a request. A connection that has not authenticated begins again in time.
@@ -160,7 +142,8 @@ func (f *rightsGames) send(g *gameOfCaller, row *rightsRow, ok bool) (status int
 		f.dial(g.client, g)
 	}
 	g.asked++
-	body := f.w.fill(f.environment, row, ok)
+	f.w.cells++
+	body := f.w.fill(f.environment, row.Body, ok)
 	if body == "" {
 		body = `{"client_id":"` + g.client + `"}`
 	}

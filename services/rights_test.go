@@ -21,7 +21,7 @@ import (
 func TestRights(t *testing.T) {
 	t.Parallel()
 	w := newRightsWorld(t)
-	tries := &rightsTries{rightsWorld: w, transactions: map[string]string{}}
+	tries := &rightsTries{rightsWorld: w}
 	tries.checkGames()
 	tries.checkHTTP()
 	t.Logf("%d cells tried", tries.cells)
@@ -54,8 +54,6 @@ func TestRightsAreComplete(t *testing.T) {
 type rightsTries struct {
 	*rightsWorld
 	cells int
-	// transactions has the id of the victim's purchase, by environment.
-	transactions map[string]string
 }
 
 // rightsFace sends the requests of some rows at one address.
@@ -104,17 +102,19 @@ func (w *rightsTries) tryCells(environment string, face rightsFace, row *rightsR
 	}
 }
 
-// fill returns a body with its placeholders replaced: the mark that later reads look for comes
-// only from callers that may write.
-func (w *rightsTries) fill(environment string, row *rightsRow, ok bool) string {
-	w.cells++
+// fill replaces the placeholders of a text: the mark that later reads look for comes only from
+// callers that may write.
+func (w *rightsTries) fill(environment, text string, ok bool) string {
 	mark, side := "x", mainSide(environment)
 	if ok {
 		mark = "one"
 	}
-	return strings.NewReplacer("{mark}", mark, "{extension}", side.extension, "{app}", "app-"+side.extension,
-		"{name}", environment+":"+side.extension+":", "{transaction}", w.transactions[environment],
-		"{receipt}", side.receipt(strconv.Itoa(w.cells), "5", 1)).Replace(row.Body)
+	pairs := []string{"{mark}", mark, "{extension}", side.extension, "{app}", "app-" + side.extension,
+		"{name}", environment + ":" + side.extension + ":", "{receipt}", side.receipt(strconv.Itoa(w.cells), "5", 1)}
+	for name, value := range w.planted[environment] {
+		pairs = append(pairs, name, value)
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
 }
 
 // rightsHTTP is a prefix of the API.
@@ -157,7 +157,7 @@ func (p *rightsHTTP) refused(row *rightsRow) {
 func (p *rightsHTTP) try(row *rightsRow, caller string) (problem string) {
 	p.w.Helper()
 	status, answer := p.send(row, p.w.current[p.environment].headers[caller], row.cells[caller] == "ok")
-	if problem := row.compare(row.cells[caller], status, answer); problem != "" {
+	if problem := row.compare(p.w.fill(p.environment, row.Sees, true), row.cells[caller], status, answer); problem != "" {
 		return p.name + ": " + problem
 	}
 	return ""
@@ -165,19 +165,21 @@ func (p *rightsHTTP) try(row *rightsRow, caller string) (problem string) {
 
 func (p *rightsHTTP) send(row *rightsRow, header string, ok bool) (status int, answer string) {
 	p.w.Helper()
+	p.w.cells++
 	url := p.base + p.name + row.path()
 	if row.Query != "" {
-		url += "?" + row.Query
+		url += "?" + p.w.fill(p.environment, row.Query, ok)
 	}
-	return p.w.send(row.method(), url, header, p.w.fill(p.environment, row, ok), row.Stream)
+	return p.w.send(row.method(), url, header, p.w.fill(p.environment, row.Body, ok), row.Stream)
 }
 
-// compare returns what an answer has that the outcome does not allow.
-func (r *rightsRow) compare(want string, status int, answer string) string {
+// compare returns what an answer has that the outcome does not allow. Only an answer in full
+// matches the pattern, if there is one.
+func (r *rightsRow) compare(pattern, want string, status int, answer string) string {
 	through := status/100 == 2 || status == r.Answer
-	sees := r.Sees != "" && regexp.MustCompile(r.Sees).MatchString(answer)
+	sees := pattern != "" && regexp.MustCompile(pattern).MatchString(answer)
 	switch {
-	case want == "ok" && through && sees == (r.Sees != ""):
+	case want == "ok" && through && sees == (pattern != ""):
 		return ""
 	case (want == "own" || want == "less") && (through || want == "own" && status == http.StatusNotFound) && !sees:
 		return ""

@@ -49,6 +49,8 @@ type rightsWorld struct {
 	// environment and name.
 	current map[string]*rightsCredentials
 	again   map[string]map[string]*rightsCredentials
+	// planted has by environment what stands for {overlay} and the like.
+	planted map[string]map[string]string
 }
 
 // mainSide returns the extension that requests are about, under its key in force.
@@ -91,7 +93,7 @@ func newRightsWorld(t *testing.T) *rightsWorld {
 	t.Helper()
 	w := &rightsWorld{
 		T: t, table: loadRights(t), registry: filepath.Join(t.TempDir(), "extensions.yaml"), http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
-		current: map[string]*rightsCredentials{}, again: map[string]map[string]*rightsCredentials{},
+		current: map[string]*rightsCredentials{}, again: map[string]map[string]*rightsCredentials{}, planted: map[string]map[string]string{},
 	}
 	w.declare(map[string][]string{"main": {"old"}, "gone": {"new"}, "other": {"new"}})
 	w.process = newProgram(t, t.TempDir(), "serve", "--extensions", w.registry, "--gamelink-listen", "127.0.0.1:0", "--sandbox")
@@ -184,10 +186,16 @@ func (w *rightsWorld) prepare(s rightsSide) *rightsCredentials {
 	return c
 }
 
+// tokenOf returns the token of an Authorization header.
+func tokenOf(header string) string {
+	_, token, _ := strings.Cut(header, " ")
+	return token
+}
+
 // makePINs replaces the PINs.
 func (w *rightsWorld) makePINs(s rightsSide, c *rightsCredentials) {
 	w.Helper()
-	c.pin = w.field(s, http.MethodPost, "/gamelink/token", c.headers["broadcaster"], "", "pin")
+	c.pin = w.field(s, http.MethodPost, "/gamelink/token", c.headers["backend"], "", "pin")
 	c.serverPin = w.field(s, http.MethodPost, "/gamelink/token", c.headers["backend"], `{"server":true}`, "pin")
 }
 
@@ -203,10 +211,11 @@ func (w *rightsWorld) pair(s rightsSide, c *rightsCredentials) {
 
 	game := w.dial(s.environment, s.extension)
 	defer game.end()
-	first := game.authenticate(`"pin":"` + w.field(s, http.MethodPost, "/gamelink/token", c.headers["broadcaster"], "", "pin") + `"`)
-	c.headers["pin"] = s.extension + " " + first["jwt"]
+	// The rights of what a backend asks for are those of a broadcaster, too.
+	c.headers["pin"] = s.extension + " " + game.authenticate(`"pin":"` + w.field(s, http.MethodPost, "/gamelink/token", c.headers["backend"], "", "pin") + `"`)["jwt"]
 	server := game.authenticate(`"pin":"` + w.field(s, http.MethodPost, "/gamelink/token", c.headers["backend"], `{"server":true}`, "pin") + `"`)
 	c.headers["serverPin"] = s.extension + " " + server["jwt"]
+	first := game.authenticate(`"jwt":"` + tokenOf(c.headers["backend"]) + `"`)
 	again := game.authenticate(`"refresh":"` + first["refresh"] + `"`)
 	c.headers["refresh"], c.refresh = s.extension+" "+again["jwt"], again["refresh"]
 }
@@ -320,11 +329,62 @@ func (w *rightsWorld) plant(environment string) {
 		{"POST", "/json_store?id=written", broadcaster, `{"is":"mark-one"}`},
 		{"POST", "/config/channel", broadcaster, `{"is":"channel-one","skus":{"life":{"price":10,"displayName":"Life"}}}`},
 		{"POST", "/config/extension", owner, `{"is":"extension-one"}`},
-		{"POST", "/bits/transactions", victim, `{"transactionReceipt":"` + s.receipt("victim", "77", 4321) + `"}`},
+		{"POST", "/bits/transactions", victim, `{"transactionReceipt":"` + s.receipt(w.address(), "77", 4321) + `"}`},
+		{"POST", "/coins/purchase", victim, `{"sku":"life","price":10}`},
 		{"GET", "/user_info", victim, ""},
 	} {
 		w.must(s, request.method, request.target, request.header, request.body)
 	}
+	w.planted[environment] = map[string]string{
+		"{overlay}":     w.field(s, http.MethodPost, "/overlay_keys", broadcaster, `{"name":"mark-one"}`, "id"),
+		"{game}":        w.plantGame(s, broadcaster),
+		"{transaction}": w.victimsTransaction(s, broadcaster),
+	}
+}
+
+// plantGame pairs a game and returns its id.
+func (w *rightsWorld) plantGame(s rightsSide, broadcaster string) string {
+	w.Helper()
+	var list struct{ Games []struct{ ID string } }
+	games := func() map[string]bool {
+		if err := json.Unmarshal([]byte(w.must(s, http.MethodGet, "/gamelink/games", broadcaster, "")), &list); err != nil {
+			w.Fatal(err)
+		}
+		ids := map[string]bool{}
+		for _, game := range list.Games {
+			ids[game.ID] = true
+		}
+		return ids
+	}
+	before := games()
+	game := w.dial(s.environment, s.extension)
+	defer game.end()
+	game.authenticate(`"pin":"` + w.field(s, http.MethodPost, "/gamelink/token", broadcaster, "", "pin") + `"`)
+	for id := range games() {
+		if !before[id] {
+			return id
+		}
+	}
+	w.Fatal("the game is not listed")
+	return ""
+}
+
+// victimsTransaction returns the id of the oldest open purchase.
+func (w *rightsWorld) victimsTransaction(s rightsSide, broadcaster string) string {
+	w.Helper()
+	var open struct {
+		Transactions []struct {
+			ID string `json:"muxy_id"`
+		}
+	}
+	game := w.dial(s.environment, s.extension)
+	defer game.end()
+	game.authenticate(`"jwt":"` + tokenOf(broadcaster) + `"`)
+	answer := game.ask("get", "transaction", `{"sku":"*"}`)
+	if err := json.Unmarshal(answer.Data, &open); err != nil || len(open.Transactions) == 0 {
+		w.Fatalf("no purchase is open: %v, %s", answer.Errors, answer.Data)
+	}
+	return open.Transactions[0].ID
 }
 
 // receipt returns the platform's receipt of a purchase.
@@ -351,7 +411,7 @@ func (w *rightsWorld) snapshot(environment string) map[string]string {
 		backend: "/vote?id=written /vote_config?id=written /vote_logs?id=written /rank?id=written /rank?id=written&state=hidden /rank_config?id=written " +
 			"/vote?id=globalwritten /vote_config?id=globalwritten /vote_logs?id=globalwritten /rank?id=globalwritten /rank_config?id=globalwritten " +
 			"/channel_state /extension_state /extension_hidden_state /extension_viewer_state?user_ids=77,78 /config /json_store?id=written",
-		broadcaster: "/accumulate?id=written /overlay_keys /pin_token_exists",
+		broadcaster: "/accumulate?id=written /overlay_keys /pin_token_exists /gamelink/games",
 		victim:      "/viewer_state /coins",
 	} {
 		for target := range strings.FieldsSeq(targets) {
