@@ -45,6 +45,8 @@ type rightsRow struct {
 	Sees string
 	// Answer is a status that counts as ok beside 2xx.
 	Answer int
+	// Named reports that a topic must name the event.
+	Named bool
 	// Stream reports that the answer does not end, Ends that the request ends the pairings.
 	Stream, Ends bool
 

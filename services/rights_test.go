@@ -23,7 +23,9 @@ func TestRights(t *testing.T) {
 	w := newRightsWorld(t)
 	tries := &rightsTries{rightsWorld: w}
 	tries.checkGames()
+	tries.checkFeeds()
 	tries.checkHTTP()
+	tries.checkOpen()
 	t.Logf("%d cells tried", tries.cells)
 }
 

@@ -51,6 +51,7 @@ type rightsWorld struct {
 	again   map[string]map[string]*rightsCredentials
 	// planted has by environment what stands for {overlay} and the like.
 	planted map[string]map[string]string
+	open    []rightsOpen
 }
 
 // mainSide returns the extension that requests are about, under its key in force.
@@ -105,6 +106,10 @@ func newRightsWorld(t *testing.T) *rightsWorld {
 			"removedExtension": w.prepare(rightsSide{"gone", environment, "new"}),
 			"otherExtension":   w.prepare(rightsSide{"other", environment, "new"}),
 		}
+	}
+	for _, environment := range []string{"production", "sandbox"} {
+		w.openBefore("removedKey", rightsSide{"main", environment, "old"}, w.again[environment]["removedKey"])
+		w.openBefore("removedExtension", rightsSide{"gone", environment, "new"}, w.again[environment]["removedExtension"])
 	}
 	w.declare(map[string][]string{"main": {"sample", "new"}, "other": {"new"}})
 	w.await(func() bool {
@@ -181,7 +186,7 @@ func (w *rightsWorld) prepare(s rightsSide) *rightsCredentials {
 	w.Helper()
 	c := &rightsCredentials{headers: s.tokens()}
 	w.pair(s, c)
-	c.headers["overlay"] = w.field(s, http.MethodPost, "/overlay_keys", c.headers["broadcaster"], `{"polls":["shown"],"questions":["shown"],"name":"mark-one"}`, "credential")
+	c.headers["overlay"] = w.field(s, http.MethodPost, "/overlay_keys", c.headers["broadcaster"], `{"polls":["shown","deleted"],"questions":["shown"],"name":"mark-one"}`, "credential")
 	w.makePINs(s, c)
 	return c
 }
@@ -305,6 +310,7 @@ func (w *rightsWorld) plant(environment string) {
 		{"POST", "/vote_config", broadcaster, `{"id":"written","config":{"options":["option-one"]}}`},
 		{"POST", "/vote_config", backend, `{"id":"globalhidden","config":{"resultsVisibility":"staff"}}`},
 		{"POST", "/vote_config", backend, `{"id":"globalwritten","config":{}}`},
+		{"POST", "/vote_config", backend, `{"id":"globalshown","config":{}}`},
 		{"POST", "/vote?id=shown", victim, `{"value":1}`},
 		{"POST", "/vote?id=hidden", victim, `{"value":1}`},
 		{"POST", "/vote?id=written", victim, `{"value":1}`},
