@@ -45,7 +45,8 @@ func (w *rightsTries) checkGames() {
 					extension = "gone"
 				}
 				g := f.open(extension, w.again[environment][again.Name], caller)
-				g.variant, g.want = again.Name, again.GameLink
+				g.variant = again.Name
+				g.want, _, _ = strings.Cut(again.GameLink, " ")
 				f.again = append(f.again, g)
 			}
 		}
@@ -79,7 +80,7 @@ func (f *rightsGames) dial(extension string, g *gameOfCaller) {
 		return
 	}
 	g.rightsGame, g.asked, g.status = game, 0, http.StatusForbidden
-	if g.caller != "nobody" {
+	if g.caller != "none" {
 		g.status = game.tryAuthenticate(g.member).status()
 	}
 }
@@ -115,7 +116,7 @@ func (f *rightsGames) refused(row *rightsRow) {
 			g.want = strconv.Itoa(g.status) // it says so once
 			g.drop()
 		case g.rightsGame != nil:
-			want := row.cells["nobody"]
+			want := row.cells["none"]
 			status, answer := f.send(g, row, false)
 			if problem := row.compare(row.Sees, want, status, answer); problem != "" && row.Op != "authenticate" {
 				f.w.Errorf("%s as %s, %s: %s", row.title(), g.caller, g.variant, problem)
@@ -127,7 +128,7 @@ func (f *rightsGames) refused(row *rightsRow) {
 func (f *rightsGames) try(row *rightsRow, caller string) (problem string) {
 	f.w.Helper()
 	g := f.games[caller]
-	if row.Op == "authenticate" && caller != "nobody" {
+	if row.Op == "authenticate" && caller != "none" {
 		return row.compare("", row.cells[caller], g.status, "")
 	}
 	status, answer := f.send(g, row, row.cells[caller] == "ok")

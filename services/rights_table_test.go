@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +16,7 @@ const rightsFile = "../api/rights.yaml"
 
 // rightsTable is api/rights.yaml.
 type rightsTable struct {
+	Text     string
 	Outcomes map[string]string
 	Callers  []namedCaller
 	Groups   map[string][]string
@@ -29,11 +32,15 @@ type rightsAgain struct {
 	Name, Is string
 	// The statuses of HTTP and GameLink.
 	HTTP, GameLink string
+	// Open tells what becomes of streams and games that are open.
+	Open string
 }
 
 type rightsArea struct {
 	Name, Face, Text string
-	Rows             []rightsRow
+	// Callers are those of the area, those of the table where it has none.
+	Callers []namedCaller
+	Rows    []rightsRow
 }
 
 // rightsRow is one request.
@@ -47,6 +54,8 @@ type rightsRow struct {
 	Answer int
 	// Named reports that a topic must name the event.
 	Named bool
+	// Once reports that the request takes long, and that callers do not matter.
+	Once bool
 	// Stream reports that the answer does not end, Ends that the request ends the pairings.
 	Stream, Ends bool
 
@@ -78,7 +87,7 @@ func loadRights(t *testing.T) *rightsTable {
 	for a := range table.Areas {
 		for i := range table.Areas[a].Rows {
 			row := &table.Areas[a].Rows[i]
-			if err := table.fill(row); err != nil {
+			if err := table.fill(&table.Areas[a], row); err != nil {
 				t.Fatalf("%s: %v", row.title(), err)
 			}
 		}
@@ -87,23 +96,32 @@ func loadRights(t *testing.T) *rightsTable {
 }
 
 // fill computes the cells of a row: the wider group first, what names a caller last.
-func (r *rightsTable) fill(row *rightsRow) error {
-	profile, ok := r.Profiles[row.As]
-	if !ok {
-		return fmt.Errorf("no profile %q", row.As)
-	}
+func (r *rightsTable) fill(area *rightsArea, row *rightsRow) error {
 	row.cells = map[string]string{}
-	for _, part := range []map[string]string{profile, row.But} {
-		if err := r.apply(row.cells, part); err != nil {
+	if area.Callers != nil {
+		maps.Copy(row.cells, row.But)
+	} else {
+		profile, ok := r.Profiles[row.As]
+		if !ok {
+			return fmt.Errorf("no profile %q", row.As)
+		}
+		if err := cmp.Or(r.apply(row.cells, profile), r.apply(row.cells, row.But)); err != nil {
 			return err
 		}
 	}
-	for _, caller := range r.Callers {
+	for _, caller := range r.callersOf(area) {
 		if _, ok := r.Outcomes[row.cells[caller.Name]]; !ok {
 			return fmt.Errorf("%s has %q, which is no outcome", caller.Name, row.cells[caller.Name])
 		}
 	}
 	return nil
+}
+
+func (r *rightsTable) callersOf(area *rightsArea) []namedCaller {
+	if area.Callers != nil {
+		return area.Callers
+	}
+	return r.Callers
 }
 
 func (r *rightsTable) apply(cells, part map[string]string) error {

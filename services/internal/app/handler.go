@@ -74,12 +74,12 @@ func (p *Process) closeWhileDraining(handler http.Handler) http.Handler {
 	})
 }
 
-// maintenanceRoutes returns the routes that maintain the store, none where there is none.
-func (p *Process) maintenanceRoutes() map[string]http.Handler {
+// maintenanceHandler maintains the store, if there is one.
+func (p *Process) maintenanceHandler() http.Handler {
 	if p.services.store == nil {
-		return nil
+		return httpapi.NewMaintenanceHandler(nil, nil)
 	}
-	return map[string]http.Handler{"POST /erase": p.eraseHandler(), "POST /purge": p.purgeHandler()}
+	return httpapi.NewMaintenanceHandler(p.eraseHandler(), p.purgeHandler())
 }
 
 // purgeHandler removes polls, questions and buffers from the store.

@@ -105,7 +105,7 @@ func Open(ctx context.Context, config Config) (*Process, error) {
 	if p.gameListener != nil {
 		p.gameListener.setHandler(gamelink.NewHandler(p.games))
 	}
-	p.setAdminHandlers(p.services.checkHealth, p.checkReady, httpapi.NewMaintenanceHandler(p.maintenanceRoutes()))
+	p.setAdminHandlers(p.services.checkHealth, p.checkReady, p.maintenanceHandler())
 	return p, nil
 }
 
@@ -122,7 +122,7 @@ func (p *Process) listen(ctx context.Context) (err error) {
 			return errors.Join(fmt.Errorf("--maintenance-listen: %w", err), p.closeAdmin())
 		}
 	}
-	p.setAdminHandlers(nil, func(context.Context) error { return starting }, httpapi.NewMaintenanceHandler(nil))
+	p.setAdminHandlers(nil, func(context.Context) error { return starting }, httpapi.NewMaintenanceHandler(nil, nil))
 	public := connectionLimit{p.connections, p.limits.perAddress, p.config.TrustedProxies, "connections"}
 	if p.public, err = listen(ctx, p.config.Machine, p.config.Listen, public, p.certificate, notReady, p.logger, p.failed); err != nil {
 		return errors.Join(fmt.Errorf("--listen: %w", err), p.closeAdmin())

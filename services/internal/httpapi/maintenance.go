@@ -4,25 +4,50 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/pprof"
+	"slices"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
-// NewMaintenanceHandler returns the handler of what only operators reach: the given routes,
-// and profiles of processor time, memory and goroutines.
-func NewMaintenanceHandler(routes map[string]http.Handler) http.Handler {
+// NewMaintenanceHandler returns the handler of what only operators reach: the erasure of viewers
+// and the purge of polls, if there is a store, and profiles of processor time, memory and
+// goroutines.
+func NewMaintenanceHandler(erase, purge http.Handler) http.Handler {
+	return newOperatorMux(maintenanceRoutes(erase, purge))
+}
+
+func maintenanceRoutes(erase, purge http.Handler) map[string]http.Handler {
+	return map[string]http.Handler{
+		"POST /erase":              erase,
+		"POST /purge":              purge,
+		"GET /debug/pprof/":        http.HandlerFunc(pprof.Index),
+		"GET /debug/pprof/profile": http.HandlerFunc(pprof.Profile),
+		"GET /debug/pprof/trace":   http.HandlerFunc(pprof.Trace),
+	}
+}
+
+// newOperatorMux serves the routes that have a handler, by their patterns.
+func newOperatorMux(routes map[string]http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	for pattern, handler := range routes {
-		mux.Handle(pattern, handler)
+		if handler != nil {
+			mux.Handle(pattern, handler)
+		}
 	}
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	return mux
+}
+
+// OperatorRoutes returns the method and path of everything that the admin listener serves, and
+// the listener for maintenance.
+func OperatorRoutes() []string {
+	routes := maintenanceRoutes(nil, nil)
+	maps.Copy(routes, adminRoutes(nil, nil, nil, nil))
+	return slices.Sorted(maps.Keys(routes))
 }
 
 // maintainFunc does the work of a route for an extension and returns a report.
@@ -52,6 +77,9 @@ func maintainFor(w http.ResponseWriter, r *http.Request, verifier *credentialVer
 		return nil, err
 	}
 	caller := verified.caller
+	if err := caller.checkSampleKey(r.Header); err != nil {
+		return nil, err
+	}
 	if !adminOrBackend().allowsCaller(caller) {
 		return nil, fault.New(fault.Forbidden, "The JWT role is not allowed to perform this operation.")
 	}

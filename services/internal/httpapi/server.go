@@ -72,28 +72,33 @@ type readiness struct {
 // Prometheus. maintenance, if not nil, answers all else. Where /healthz keeps failing,
 // the process is restarted. /readyz names the budgets that exhausted, if not nil, returns.
 func NewAdminHandler(healthy func() error, ready func(context.Context) error, exhausted func() []string, metrics *prometheus.Registry, maintenance http.Handler) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		if healthy != nil && healthy() != nil {
-			writeJSON(w, http.StatusServiceUnavailable, []byte(`{"status":"failed"}`))
-			return
-		}
-		writeJSON(w, http.StatusOK, []byte(`{"status":"ok"}`))
-	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		if err := ready(r.Context()); err != nil {
-			writeJSON(w, http.StatusServiceUnavailable, []byte(`{"status":"not ready"}`))
-			return
-		}
-		answer := readiness{Status: "ready"}
-		if exhausted != nil {
-			answer.Exhausted = exhausted()
-		}
-		_ = writeValue(w, answer) // texts always encode
-	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	mux := newOperatorMux(adminRoutes(healthy, ready, exhausted, metrics))
 	if maintenance != nil {
 		mux.Handle("/", maintenance)
 	}
 	return mux
+}
+
+func adminRoutes(healthy func() error, ready func(context.Context) error, exhausted func() []string, metrics prometheus.Gatherer) map[string]http.Handler {
+	return map[string]http.Handler{
+		"GET /healthz": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if healthy != nil && healthy() != nil {
+				writeJSON(w, http.StatusServiceUnavailable, []byte(`{"status":"failed"}`))
+				return
+			}
+			writeJSON(w, http.StatusOK, []byte(`{"status":"ok"}`))
+		}),
+		"GET /readyz": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := ready(r.Context()); err != nil {
+				writeJSON(w, http.StatusServiceUnavailable, []byte(`{"status":"not ready"}`))
+				return
+			}
+			answer := readiness{Status: "ready"}
+			if exhausted != nil {
+				answer.Exhausted = exhausted()
+			}
+			_ = writeValue(w, answer) // texts always encode
+		}),
+		"GET /metrics": promhttp.HandlerFor(metrics, promhttp.HandlerOpts{EnableOpenMetrics: true}),
+	}
 }
