@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -202,7 +203,15 @@ func (p *rightsHTTP) refused(row *rightsRow) {
 			}
 		}
 	}
+	for caller, header := range p.w.foreign[p.environment] {
+		if _, answer := p.send(row, header, false); textOfMain.MatchString(answer) {
+			p.w.Errorf("%s%s as %s of another extension: %s", p.name, row.title(), caller, answer)
+		}
+	}
 }
+
+// textOfMain matches what is in the data of the extension that requests are about alone.
+var textOfMain = regexp.MustCompile(`[a-z]-one|"U?77"`)
 
 func (p *rightsHTTP) try(row *rightsRow, caller string) (problem string) {
 	p.w.Helper()
@@ -216,11 +225,14 @@ func (p *rightsHTTP) try(row *rightsRow, caller string) (problem string) {
 func (p *rightsHTTP) send(row *rightsRow, header string, ok bool) (status int, answer string) {
 	p.w.Helper()
 	p.w.cells++
-	url := p.base + p.name + row.path()
-	if row.Query != "" {
-		url += "?" + p.w.fill(p.environment, row.Query, ok)
+	address, query := p.base+p.name+row.path(), p.w.fill(p.environment, row.Query, ok)
+	if strings.Contains(query, "{credential}") {
+		query, header = strings.ReplaceAll(query, "{credential}", url.QueryEscape(header)), ""
 	}
-	return p.w.send(row.method(), url, header, p.w.fill(p.environment, row.Body, ok), row.Stream)
+	if query != "" {
+		address += "?" + query
+	}
+	return p.w.send(row.method(), address, header, p.w.fill(p.environment, row.Body, ok), row.Stream)
 }
 
 // compare returns what an answer has that the outcome does not allow. Only an answer in full

@@ -49,6 +49,8 @@ type rightsWorld struct {
 	// environment and name.
 	current map[string]*rightsCredentials
 	again   map[string]map[string]*rightsCredentials
+	// foreign are the callers of another extension with its own id.
+	foreign map[string]map[string]string
 	// planted has by environment what stands for {overlay} and the like.
 	planted map[string]map[string]string
 	open    []rightsOpen
@@ -94,7 +96,7 @@ func newRightsWorld(t *testing.T) *rightsWorld {
 	t.Helper()
 	w := &rightsWorld{
 		T: t, table: loadRights(t), registry: filepath.Join(t.TempDir(), "extensions.yaml"), http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
-		current: map[string]*rightsCredentials{}, again: map[string]map[string]*rightsCredentials{}, planted: map[string]map[string]string{},
+		current: map[string]*rightsCredentials{}, again: map[string]map[string]*rightsCredentials{}, planted: map[string]map[string]string{}, foreign: map[string]map[string]string{},
 	}
 	w.declare(map[string][]string{"main": {"old"}, "gone": {"new"}, "other": {"new"}})
 	w.process = newProgram(t, t.TempDir(), "serve", "--extensions", w.registry, "--gamelink-listen", "127.0.0.1:0", "--sandbox")
@@ -121,6 +123,7 @@ func newRightsWorld(t *testing.T) *rightsWorld {
 		w.again[environment]["sampleKey"] = &rightsCredentials{headers: rightsSide{"main", environment, "sample"}.tokens()}
 		for name, c := range w.again[environment] {
 			if name == "otherExtension" { // as if it were this one's
+				w.foreign[environment] = maps.Clone(c.headers)
 				for caller, header := range c.headers {
 					c.headers[caller] = strings.Replace(header, "other ", "main ", 1)
 				}
@@ -186,7 +189,7 @@ func (w *rightsWorld) prepare(s rightsSide) *rightsCredentials {
 	w.Helper()
 	c := &rightsCredentials{headers: s.tokens()}
 	w.pair(s, c)
-	c.headers["overlay"] = w.field(s, http.MethodPost, "/overlay_keys", c.headers["broadcaster"], `{"polls":["shown","deleted"],"questions":["shown"],"name":"mark-one"}`, "credential")
+	c.headers["overlay"] = w.field(s, http.MethodPost, "/overlay_keys", c.headers["broadcaster"], `{"polls":["shown","deleted"],"questions":["shown"],"name":"prepared"}`, "credential")
 	w.makePINs(s, c)
 	return c
 }
@@ -308,6 +311,9 @@ func (w *rightsWorld) plant(environment string) {
 		{"POST", "/vote_config", broadcaster, `{"id":"shown","config":{"prompt":"mark-one","options":["option-one","b"]}}`},
 		{"POST", "/vote_config", broadcaster, `{"id":"hidden","config":{"resultsVisibility":"staff"}}`},
 		{"POST", "/vote_config", broadcaster, `{"id":"written","config":{"options":["option-one"]}}`},
+		{"POST", "/vote_config", broadcaster, `{"id":"unnamed","config":{"options":["option-one"]}}`},
+		{"POST", "/vote?id=unnamed", victim, `{"value":1}`},
+		{"POST", "/rank?id=unnamed", victim, `{"key":"unnamed-one"}`},
 		{"POST", "/vote_config", backend, `{"id":"globalhidden","config":{"resultsVisibility":"staff"}}`},
 		{"POST", "/vote_config", backend, `{"id":"globalwritten","config":{}}`},
 		{"POST", "/vote_config", backend, `{"id":"globalshown","config":{}}`},
