@@ -95,13 +95,24 @@ func wantStored(t *testing.T, folder string, store []string) {
 	}
 	for asked, answer := range want { // those that the version had
 		role, path, _ := strings.Cut(asked, " ")
-		if diff := cmp.Diff(answer, answerTo(t, p, role, path)); diff != "" {
+		if diff := cmp.Diff(withoutTag(path, answer), withoutTag(path, answerTo(t, p, role, path))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", asked, diff)
 		}
 	}
 	use(t, p)
 	p.end(t)
 	wantVerified(t, store)
+}
+
+// withoutTag returns an answer without the entity tag of a poll, which was a digest in earlier
+// versions and is the version of the configuration now.
+func withoutTag(path, answer string) string {
+	if !strings.HasPrefix(path, "/poll?") {
+		return answer
+	}
+	status, rest, _ := strings.Cut(answer, `"`)
+	_, body, _ := strings.Cut(rest, `"`)
+	return status + body
 }
 
 // exportedKinds returns the kinds of an export: later versions have more.

@@ -72,7 +72,7 @@ func use(t *testing.T, p *process) {
 		{"POST", "/rank", viewers[0], `{"key":"=tea"}`},
 		{"POST", "/rank", viewers[1], `{"key":"=tea"}`},
 		{"POST", "/rank?id=global", viewers[1], `{"key":"coffee"}`},
-		{"DELETE", "/rank?id=global", broadcaster, ""},
+		{"DELETE", "/rank?id=global", backend, ""},
 		{"POST", "/extension_state", backend, `{"deep":{"n":[1.50,"<é>"]}}`},
 		{"POST", "/viewer_state", viewers[1], `{"mine":true}`},
 		{"GET", "/user_info", viewers[0], ""}, // makes a salt
