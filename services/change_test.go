@@ -30,6 +30,14 @@ func TestChangesAtTheSameTime(t *testing.T) {
 	})
 }
 
+// testChanges races changes through two programs of this version while a third is of the other
+// one, which cannot get them.
+func (m *mixedVersions) testChanges(t *testing.T) {
+	m.start(t)
+	m.change(1, m.fleet.replace)
+	raceChanges(t, func(place int) *process { return m.fleet.any(place % 2 * 2) })
+}
+
 func raceChanges(t *testing.T, program func(place int) *process) {
 	var all sync.WaitGroup
 	for n := range changers {

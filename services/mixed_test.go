@@ -32,6 +32,7 @@ func TestMixedVersions(t *testing.T) {
 			t.Parallel()
 			binary := version.program(t)
 			t.Run("commands", func(t *testing.T) { (&mixedVersions{other: binary, wire: version.wire}).testCommands(t) })
+			t.Run("changes", func(t *testing.T) { (&mixedVersions{other: binary}).testChanges(t) })
 			t.Run("events", func(t *testing.T) { (&mixedVersions{other: binary}).testEvents(t) })
 		})
 	}

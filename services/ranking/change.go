@@ -100,53 +100,15 @@ func (b *answerBoard) config() *Config {
 }
 
 // Change changes the question's configuration, for later answers, and returns the digest of
-// what is then saved, "" where that is not known. It refuses a change whose condition does not
-// hold with fault.Mismatch, and a patch of a question that has neither a configuration nor
-// answers with fault.NotFound.
-//
-// The process that owns the question decides, as for polls. While a member of an earlier
-// release is alive, which does not read the command, this process decides instead, and may
-// lose a change that another one makes meanwhile.
+// what is then saved, "" of a repetition. It refuses a change whose condition does not hold with
+// fault.Mismatch, and a patch of a question that has neither a configuration nor answers with
+// fault.NotFound. It decides in the order of the log, so that changes of different members never
+// undo one another.
 func (s *Service) Change(ctx context.Context, q Question, c Change, keys ...*once.Key) (digest string, err error) {
-	if !s.allRead(stream.LevelChanges) {
-		return "", s.changeFromHere(ctx, q, c, keys)
-	}
-	made, err := s.engine.Do(ctx, q.Stream(), questionCommand{answerEntry: answerEntry{kind: entryConfigured}, change: &c}, keys...)
+	command := questionCommand{answerEntry: answerEntry{kind: entryConfigured}, change: &c}
+	made, err := s.engine.DoFrom(ctx, stream.LevelChanges, q.Stream(), command, keys...)
 	if err != nil || made.config == nil {
 		return "", err
 	}
 	return made.config.Digest(), nil
-}
-
-func (s *Service) configure(ctx context.Context, q Question, c Config, keys []*once.Key) error {
-	_, err := s.engine.Do(ctx, q.Stream(), questionCommand{answerEntry: answerEntry{kind: entryConfigured, config: &c}}, keys...)
-	return err
-}
-
-// changeFromHere is Change by commands that every release reads.
-func (s *Service) changeFromHere(ctx context.Context, q Question, c Change, keys []*once.Key) error {
-	if c.Patch == nil && c.IfMatch == nil {
-		return s.configure(ctx, q, c.Config, keys)
-	}
-	if err := s.changing.Acquire(ctx, 1); err != nil {
-		return fault.Wrap(fault.Unavailable, err, "the configuration was not changed")
-	}
-	defer s.changing.Release(1)
-	saved, err := s.engine.View(ctx, q.Stream(), questionCommand{asks: true})
-	if err != nil {
-		return err
-	}
-	exists := saved.config != nil
-	if !exists {
-		answers, err := s.engine.View(ctx, q.Stream(), questionCommand{top: 1})
-		if err != nil {
-			return err
-		}
-		exists = len(answers.top)+answers.held > 0
-	}
-	config, err := c.apply(saved.config, exists)
-	if err != nil {
-		return err
-	}
-	return s.configure(ctx, q, config, keys)
 }

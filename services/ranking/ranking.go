@@ -11,8 +11,6 @@ import (
 	"fmt"
 	"strings"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/key"
 	"github.com/acclaim-dev/acclaim/services/internal/once"
@@ -115,17 +113,13 @@ type Service struct {
 	stream.Admin
 	engine *stream.Engine[*answerBoard, questionCommand, answerEntry, commandResult]
 	clock  stream.Clock
-	// allRead reports whether every process that may get a command reads those of a level.
-	allRead func(stream.Level) bool
-	// changing lets one change at a time be made in this process, where it is not a command.
-	changing *semaphore.Weighted
 }
 
 // NewService returns a service over store. Close ends it.
 func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
 	options.AllowEqualTimestamps = true // times play no part here
 	engine := stream.New(questionRules{}, store, clock, options)
-	return &Service{engine, engine, clock, options.AllRead, semaphore.NewWeighted(1)}
+	return &Service{engine, engine, clock}
 }
 
 // Submit makes key the current answer of the identity. An answer that is too

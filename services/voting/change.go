@@ -91,41 +91,14 @@ func (c changeCommand) decideAt(s *State, at int64) (pollDecision, error) {
 
 func (changeCommand) answerFrom(*State) Answer { return Answer{} }
 
-// Change changes the poll's configuration and returns its version, where that is known. It refuses a change whose
-// condition does not hold with fault.Mismatch, and a patch of a poll that has neither a
-// configuration nor votes with fault.NotFound.
-//
-// The process that owns the poll decides in the order of the log, so that changes of
-// different members never undo one another. While a member of an earlier release is alive,
-// which does not read the command, this process decides instead: it reads, merges and
-// replaces, and may lose a change that another one makes meanwhile.
+// Change changes the poll's configuration and returns its version, which is not known of a
+// repetition. It refuses a change whose condition does not hold with fault.Mismatch, and a patch
+// of a poll that has neither a configuration nor votes with fault.NotFound. It decides in the
+// order of the log, so that changes of different members never undo one another.
 func (s *Service) Change(ctx context.Context, p Poll, c Change, keys ...*once.Key) (version int64, known bool, err error) {
-	if !s.allRead(stream.LevelChanges) {
-		return 0, false, s.changeFromHere(ctx, p, c, keys)
-	}
-	answer, err := s.engine.Do(ctx, p.Stream(), changeCommand{p.ID, c}, keys...)
+	answer, err := s.engine.DoFrom(ctx, stream.LevelChanges, p.Stream(), changeCommand{p.ID, c}, keys...)
 	if err != nil || answer.version == nil {
 		return 0, false, err
 	}
 	return *answer.version, true, nil
-}
-
-// changeFromHere is Change by commands that every release reads.
-func (s *Service) changeFromHere(ctx context.Context, p Poll, c Change, keys []*once.Key) error {
-	if c.Patch == nil && c.IfMatch == nil {
-		return s.runCommand(ctx, p, configureCommand{id: p.ID, config: c.Config, keepVotes: c.KeepVotes}, keys...)
-	}
-	if err := s.changing.Acquire(ctx, 1); err != nil {
-		return fault.Wrap(fault.Unavailable, err, "the configuration was not changed")
-	}
-	defer s.changing.Release(1)
-	before, err := s.engine.View(ctx, p.Stream(), overviewQuery{})
-	if err != nil {
-		return err
-	}
-	configure, err := c.configureFrom(p.ID, before.config, !before.tally.Statistics.Empty())
-	if err != nil {
-		return err
-	}
-	return s.runCommand(ctx, p, configure, keys...)
 }

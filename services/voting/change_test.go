@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/internal/storetest"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
@@ -136,40 +135,48 @@ func TestChangesAreForwarded(t *testing.T) {
 	}
 }
 
-// While a process of an earlier release is alive no command is used that it does not read.
+// While a process of an earlier release is alive no other process gets a change: this one
+// commits it, and the owner sees it.
 func TestChangesBesideEarlierReleases(t *testing.T) {
-	ctx, poll := context.Background(), Poll{Environment: "production", Extension: "e", Channel: "c", ID: "p"}
-	old := true
-	s := NewService(storetest.NewMemory(), stream.SystemClock(), stream.Options{PeersRead: func(level stream.Level) bool { return level == 0 || !old }})
-	defer func() { _ = s.Close(ctx) }()
-	change := func(c Change) error {
-		t.Helper()
-		version, known, err := s.Change(ctx, poll, c)
-		config, _, _, _ := s.Config(ctx, poll)
-		if err == nil && (known == old || known && version != config.Version) {
-			t.Errorf("version is %d, %v, with an earlier release: %v", version, known, old)
+	ctx, poll := t.Context(), Poll{Environment: "production", Extension: "e", Channel: "c", ID: "p"}
+	store, old := storetest.NewMemory(), true
+	owner := NewService(store, stream.SystemClock(), stream.Options{})
+	sent := &countingPeer{serve: owner.Serve}
+	s := NewService(store, stream.SystemClock(), stream.Options{Peers: sent, PeersRead: func(level stream.Level) bool { return level == 0 || !old }})
+	t.Cleanup(func() { _, _ = s.Close(context.WithoutCancel(ctx)), owner.Close(context.WithoutCancel(ctx)) })
+	for _, text := range []string{`{"prompt":"a"}`, `{"showCount":true}`, `{"disabled":true}`, `{"loggedInOnly":true}`} {
+		if text == `{"prompt":"a"}` {
+			if err := owner.Configure(ctx, poll, DefaultConfig()); err != nil {
+				t.Fatal(err)
+			}
 		}
-		return err
+		before := sent.count
+		version, known, err := s.Change(ctx, poll, Change{Patch: json.RawMessage(text)})
+		if forwarded := sent.count > before; err != nil || !known || forwarded == old {
+			t.Errorf("%s: %v, %v, forwarded: %v, with an earlier release: %v", text, known, err, forwarded, old)
+		}
+		if config, _, _, err := owner.Config(ctx, poll); err != nil || config.Version != version {
+			t.Errorf("after %s the owner has version %d, want %d, %v", text, config.Version, version, err)
+		}
+		old = !old
 	}
-	for _, old = range []bool{true, false} {
-		if err := change(Change{Patch: json.RawMessage(`{"prompt":"a"}`)}); fault.KindOf(err) != fault.NotFound {
-			t.Errorf("a patch of nothing: %v", err)
-		}
-		if err := change(Change{Config: DefaultConfig()}); err != nil {
-			t.Fatal(err)
-		}
-		before, _, _, _ := s.Config(ctx, poll)
-		if err := change(Change{Patch: json.RawMessage(`{"prompt":"b"}`), IfMatch: &Precondition{Versions: []int64{before.Version - 1}}}); fault.KindOf(err) != fault.Mismatch {
-			t.Errorf("another version: %v", err)
-		}
-		if err := change(Change{Patch: json.RawMessage(`{"showCount":true}`), IfMatch: &Precondition{Versions: []int64{before.Version}}}); err != nil {
-			t.Error(err)
-		}
-		if config, _, _, err := s.Config(ctx, poll); err != nil || !config.ShowCount || config.Version <= before.Version {
-			t.Errorf("configuration is %+v, %v", config, err)
-		}
-		if err := s.Reset(ctx, poll); err != nil {
-			t.Fatal(err)
-		}
+	config, _, _, err := owner.Config(ctx, poll)
+	if err != nil || config.Prompt != "a" || !config.ShowCount || !config.Disabled || !config.LoggedInOnly {
+		t.Errorf("configuration is %+v, %v", config, err)
 	}
+}
+
+// countingPeer is the owner of every stream.
+type countingPeer struct {
+	serve func(ctx context.Context, request []byte, answer func([]byte)) error
+	count int
+}
+
+func (p *countingPeer) Owner(string) stream.Peer { return p }
+func (*countingPeer) Contenders(string) int      { return 0 }
+func (*countingPeer) ID() string                 { return "owner" }
+
+func (p *countingPeer) Send(ctx context.Context, request []byte, receive func([]byte)) error {
+	p.count++
+	return p.serve(ctx, request, receive)
 }

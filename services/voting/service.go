@@ -3,8 +3,6 @@ package voting
 import (
 	"context"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/acclaim-dev/acclaim/services/internal/once"
 	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/internal/stream"
@@ -15,17 +13,13 @@ type Service struct {
 	stream.Admin
 	engine *stream.Engine[*State, Command, Entry, Answer]
 	clock  stream.Clock
-	// allRead reports whether every process that may get a command reads those of a level.
-	allRead func(stream.Level) bool
-	// changing lets one change at a time be made in this process, where it is not a command.
-	changing *semaphore.Weighted
 }
 
 // NewService returns a service over store. Close ends it.
 func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
 	options.AllowEqualTimestamps = true // the order of votes is that of the log
 	engine := stream.New(pollRules{}, store, clock, options)
-	return &Service{engine, engine, clock, options.AllRead, semaphore.NewWeighted(1)}
+	return &Service{engine, engine, clock}
 }
 
 // Vote submits count copies of value, which may be NoValue, and returns the statistics with them in.

@@ -3,6 +3,7 @@ package stream
 import (
 	"github.com/acclaim-dev/acclaim/services/internal/batch"
 	"github.com/acclaim-dev/acclaim/services/internal/batchtrace"
+	"github.com/acclaim-dev/acclaim/services/internal/once"
 )
 
 // submittedCall holds commands and queries that are submitted to a stream together:
@@ -20,6 +21,8 @@ type submittedCall[C, R any] struct {
 	spans []keyedSpan
 	// resultless is set when only the refusals of the commands are needed.
 	resultless bool
+	// here is set when this engine must run the call, whichever process owns the stream.
+	here bool
 	// refresh makes the worker read chunks that this engine has not appended.
 	refresh bool
 	// group is the origin of a call that another process forwarded.
@@ -53,6 +56,14 @@ type callItem[C, R any] = batch.Item[*submittedCall[C, R]]
 func newCommand[C, R any](command C) *submittedCall[C, R] {
 	c := &submittedCall[C, R]{single: [1]C{command}}
 	c.commands, c.outcomes = c.single[:], c.only[:]
+	return c
+}
+
+func newKeyed[C, R any](command C, keys []*once.Key) *submittedCall[C, R] {
+	c := newCommand[C, R](command)
+	if key := once.First(keys); key != nil {
+		c.spans = []keyedSpan{{count: 1, key: key}}
+	}
 	return c
 }
 

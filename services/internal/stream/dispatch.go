@@ -35,7 +35,7 @@ func (e *Engine[S, C, E, R]) dispatchCall(ctx context.Context, name string, c *s
 	var deadline time.Time
 	for range dispatchAttempts {
 		peer := e.ownerOf(name)
-		if peer == nil {
+		if peer == nil || c.here {
 			break
 		}
 		if deadline.IsZero() || len(c.commands) > 0 {

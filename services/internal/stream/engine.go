@@ -89,10 +89,15 @@ func New[S, C, E, R any](rules Rules[S, C, E, R], store Store, clock Clock, opti
 // There is at most one key. A command whose key the log has is not run: its answer is that
 // of [Decider.RepeatResult].
 func (e *Engine[S, C, E, R]) Do(ctx context.Context, name string, command C, keys ...*once.Key) (R, error) {
-	c := newCommand[C, R](command)
-	if key := once.First(keys); key != nil {
-		c.spans = []keyedSpan{{count: 1, key: key}}
-	}
+	return e.runOne(ctx, name, newKeyed[C, R](command, keys))
+}
+
+// DoFrom is Do for a command that releases read since a level. While a live process does not
+// read it, this engine commits it, whichever process owns the stream: that is as exact, and
+// slower where the owner commits too.
+func (e *Engine[S, C, E, R]) DoFrom(ctx context.Context, level Level, name string, command C, keys ...*once.Key) (R, error) {
+	c := newKeyed[C, R](command, keys)
+	c.here = !e.options.allRead(level)
 	return e.runOne(ctx, name, c)
 }
 

@@ -87,8 +87,8 @@ func (t internalLimits) withDefaults() internalLimits {
 	return t
 }
 
-// AllRead reports whether every process that may get a command reads those of a level.
-func (o Options) AllRead(level Level) bool { return o.PeersRead == nil || o.PeersRead(level) }
+// allRead reports whether every process that may get a command reads those of a level.
+func (o Options) allRead(level Level) bool { return o.PeersRead == nil || o.PeersRead(level) }
 
 func (o Options) withDefaults() Options {
 	setDefault(&o.SnapshotTail, 256<<10)

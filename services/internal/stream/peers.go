@@ -5,9 +5,9 @@ import (
 	"errors"
 )
 
-// Level orders the commands that releases have added: a process reads those up to its own. A
-// command above 0 is sent only while every live process reads it. A process that gets one that
-// it does not read runs nothing of the request, and the sender runs all of it.
+// Level orders the commands that releases have added: a process reads those up to its own, and
+// gets no others from [Engine.DoFrom]. If it does get one, because it has just started, it runs
+// nothing of the request, and the sender runs all of it.
 type Level int
 
 const (
