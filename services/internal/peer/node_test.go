@@ -460,3 +460,25 @@ func TestReplicas(t *testing.T) {
 		t.Errorf("%d replicas, want 2", got)
 	}
 }
+
+// Commands of a level are read by all once no member of an earlier release is alive.
+func TestLevels(t *testing.T) {
+	r := newRegistry()
+	n := startAt(t, r, listen(t), "", saying("n"), "poll/")
+	startAt(t, r, listen(t), "", saying("same"), "poll/")
+	for _, step := range []struct {
+		change func() error
+		read   bool
+	}{
+		{func() error { return nil }, true},
+		{func() error { return r.WriteHeartbeat(t.Context(), peer.Member{ID: "old", Heartbeat: 1}) }, false},
+		{func() error { return r.Leave(t.Context(), "old") }, true},
+	} {
+		if err := errors.Join(step.change(), n.Join(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		if got := n.Read(stream.CurrentLevel); got != step.read || !n.Read(0) || n.Read(stream.CurrentLevel+1) {
+			t.Errorf("read: %v, want %v; level 0: %v, a later one: %v", got, step.read, n.Read(0), n.Read(stream.CurrentLevel+1))
+		}
+	}
+}
