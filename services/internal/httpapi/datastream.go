@@ -46,7 +46,7 @@ func (a *API) takeDatastream(r *apiRequest) error {
 	})
 }
 
-// datastreamFactor is how many times the rate of messages all viewers of a channel have.
+// datastreamFactor multiplies the rate of messages for all viewers of a channel.
 const datastreamFactor = 10
 
 // postDatastream keeps the object as it came, but for insignificant white space. A message has

@@ -22,7 +22,7 @@ func (c *Caller) hasQuotas() bool { return !c.IsServer() || c.Environment == ten
 // writes counts for the channel, not for the person.
 func (c *Caller) paysForChannel() bool { return c.Environment != tenant.Sandbox && c.IsStaff() }
 
-// staffFactor is how many times the quotas of a viewer the staff of a channel has.
+// staffFactor multiplies the quotas of a viewer for the staff of a channel.
 const staffFactor = 10
 
 // sandboxDivisor is the part of an extension's quotas that its sandbox has, where no caller has

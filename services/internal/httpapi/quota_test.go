@@ -82,8 +82,8 @@ func TestStaffPollsDoNotCount(t *testing.T) {
 	a.as(viewer(), "POST", "/vote?id=another", `{"value":1}`).is(429)
 }
 
-// The staff of a channel has ten times the quotas of a viewer, whoever of it asks, for what it
-// writes anywhere in the extension. A validated admin and a backend have none.
+// The staff of a channel has ten times the quotas of a viewer, all of it together, for what it writes
+// anywhere in the extension. A validated admin and a backend have none.
 func TestQuotasOfChannels(t *testing.T) {
 	a := newAPI(t)
 	a.quotas(1, 0, 0, 0)
