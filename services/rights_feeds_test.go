@@ -66,14 +66,14 @@ func (w *rightsWorld) stream(ctx context.Context, environment, header string, in
 	}
 	r.Header.Set("Authorization", header)
 	r.Header.Set("X-Forwarded-For", w.address())
-	res, err := w.http.Do(r)
+	res, err := w.http.Do(r) //nolint:bodyclose // it is closed when it ends
 	if err != nil || res.StatusCode != http.StatusOK {
 		w.Fatal("events: ", err, res)
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer res.Body.Close() //nolint:errcheck // it was read
+		defer res.Body.Close()
 		lines := bufio.NewScanner(res.Body)
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
@@ -265,7 +265,7 @@ func (w *rightsWorld) openBefore(name string, s rightsSide, c *rightsCredentials
 		w.Cleanup(game.end)
 		if caller == "pin" || caller == "serverPin" {
 			body := map[string]string{"pin": "", "serverPin": `{"server":true}`}[caller]
-			game.authenticate(`"pin":"` + w.field(s, http.MethodPost, "/gamelink/token", c.headers["backend"], body, "pin") + `"`)
+			game.authenticate(`"pin":"` + w.created(s, "/gamelink/token", c.headers["backend"], body, "pin") + `"`)
 		} else {
 			game.authenticate(`"jwt":"` + tokenOf(header) + `"`)
 		}

@@ -15,9 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
-	"github.com/golang-jwt/jwt/v5"
-
 	"github.com/acclaim-dev/acclaim/services/sandbox"
 )
 
@@ -189,7 +186,7 @@ func (w *rightsWorld) prepare(s rightsSide) *rightsCredentials {
 	w.Helper()
 	c := &rightsCredentials{headers: s.tokens()}
 	w.pair(s, c)
-	c.headers["overlay"] = w.field(s, http.MethodPost, "/overlay_keys", c.headers["broadcaster"], `{"polls":["shown","deleted"],"questions":["shown"],"name":"prepared"}`, "credential")
+	c.headers["overlay"] = w.created(s, "/overlay_keys", c.headers["broadcaster"], `{"polls":["shown","deleted"],"questions":["shown"],"name":"prepared"}`, "credential")
 	w.makePINs(s, c)
 	return c
 }
@@ -203,25 +200,25 @@ func tokenOf(header string) string {
 // makePINs replaces the PINs.
 func (w *rightsWorld) makePINs(s rightsSide, c *rightsCredentials) {
 	w.Helper()
-	c.pin = w.field(s, http.MethodPost, "/gamelink/token", c.headers["backend"], "", "pin")
-	c.serverPin = w.field(s, http.MethodPost, "/gamelink/token", c.headers["backend"], `{"server":true}`, "pin")
+	c.pin = w.created(s, "/gamelink/token", c.headers["backend"], "", "pin")
+	c.serverPin = w.created(s, "/gamelink/token", c.headers["backend"], `{"server":true}`, "pin")
 }
 
 // pair replaces the credentials of games.
 func (w *rightsWorld) pair(s rightsSide, c *rightsCredentials) {
 	w.Helper()
 	identifier := `{"identifier":"` + s.extension + `"}`
-	waiting := w.fields(s, http.MethodPost, "/pin", "", identifier)
+	waiting := w.fields(s, "/pin", "", identifier)
 	c.headers["unconfirmed"] = s.extension + " " + waiting["token"]
-	confirmed := w.fields(s, http.MethodPost, "/pin", "", identifier)
+	confirmed := w.fields(s, "/pin", "", identifier)
 	w.must(s, http.MethodPost, "/validate_pin", c.headers["broadcaster"], `{"pin":"`+confirmed["pin"]+`"}`)
 	c.headers["confirmed"] = s.extension + " " + confirmed["token"]
 
 	game := w.dial(s.environment, s.extension)
 	defer game.end()
 	// The rights of what a backend asks for are those of a broadcaster, too.
-	c.headers["pin"] = s.extension + " " + game.authenticate(`"pin":"` + w.field(s, http.MethodPost, "/gamelink/token", c.headers["backend"], "", "pin") + `"`)["jwt"]
-	server := game.authenticate(`"pin":"` + w.field(s, http.MethodPost, "/gamelink/token", c.headers["backend"], `{"server":true}`, "pin") + `"`)
+	c.headers["pin"] = s.extension + " " + game.authenticate(`"pin":"` + w.created(s, "/gamelink/token", c.headers["backend"], "", "pin") + `"`)["jwt"]
+	server := game.authenticate(`"pin":"` + w.created(s, "/gamelink/token", c.headers["backend"], `{"server":true}`, "pin") + `"`)
 	c.headers["serverPin"] = s.extension + " " + server["jwt"]
 	first := game.authenticate(`"jwt":"` + tokenOf(c.headers["backend"]) + `"`)
 	again := game.authenticate(`"refresh":"` + first["refresh"] + `"`)
@@ -238,10 +235,11 @@ func (w *rightsWorld) must(s rightsSide, method, target, header, body string) st
 	return answer
 }
 
-func (w *rightsWorld) fields(s rightsSide, method, target, header, body string) map[string]string {
+// fields returns the members of the answer to a POST.
+func (w *rightsWorld) fields(s rightsSide, target, header, body string) map[string]string {
 	w.Helper()
 	var members map[string]any
-	if err := json.Unmarshal([]byte(w.must(s, method, target, header, body)), &members); err != nil {
+	if err := json.Unmarshal([]byte(w.must(s, http.MethodPost, target, header, body)), &members); err != nil {
 		w.Fatal(err)
 	}
 	texts := map[string]string{}
@@ -251,9 +249,10 @@ func (w *rightsWorld) fields(s rightsSide, method, target, header, body string) 
 	return texts
 }
 
-func (w *rightsWorld) field(s rightsSide, method, target, header, body, name string) string {
+// created returns a member of the answer to a POST.
+func (w *rightsWorld) created(s rightsSide, target, header, body, name string) string {
 	w.Helper()
-	return w.fields(s, method, target, header, body)[name]
+	return w.fields(s, target, header, body)[name]
 }
 
 // call sends a request to the API of an environment.
@@ -283,7 +282,7 @@ func (w *rightsWorld) send(method, url, header, body string, stream bool) (statu
 	if err != nil {
 		w.Fatal(err)
 	}
-	defer res.Body.Close() //nolint:errcheck // it was read
+	defer res.Body.Close()
 	if stream && res.StatusCode == http.StatusOK {
 		return res.StatusCode, ""
 	}
@@ -298,247 +297,4 @@ func (w *rightsWorld) send(method, url, header, body string, stream bool) (statu
 func (w *rightsWorld) address() string {
 	n := w.clients.Add(1)
 	return fmt.Sprintf("198.%d.%d.%d", 18+n>>16&1, n>>8&255, n&255)
-}
-
-// plant stores what callers may or may not see, in the name of a viewer and staff that are not
-// among the callers.
-func (w *rightsWorld) plant(environment string) {
-	w.Helper()
-	s := mainSide(environment)
-	victim, broadcaster := s.sign("viewer", "1", "77"), s.sign("broadcaster", "1", "1")
-	owner, backend := s.sign("admin", "1", "1000"), s.sign("backend", "1", "900")
-	for _, request := range []struct{ method, target, header, body string }{
-		{"POST", "/vote_config", broadcaster, `{"id":"shown","config":{"prompt":"mark-one","options":["option-one","b"]}}`},
-		{"POST", "/vote_config", broadcaster, `{"id":"hidden","config":{"resultsVisibility":"staff"}}`},
-		{"POST", "/vote_config", broadcaster, `{"id":"written","config":{"options":["option-one"]}}`},
-		{"POST", "/vote_config", broadcaster, `{"id":"unnamed","config":{"options":["option-one"]}}`},
-		{"POST", "/vote?id=unnamed", victim, `{"value":1}`},
-		{"POST", "/rank?id=unnamed", victim, `{"key":"unnamed-one"}`},
-		{"POST", "/vote_config", backend, `{"id":"globalhidden","config":{"resultsVisibility":"staff"}}`},
-		{"POST", "/vote_config", backend, `{"id":"globalwritten","config":{}}`},
-		{"POST", "/vote_config", backend, `{"id":"globalshown","config":{}}`},
-		{"POST", "/vote?id=shown", victim, `{"value":1}`},
-		{"POST", "/vote?id=hidden", victim, `{"value":1}`},
-		{"POST", "/vote?id=written", victim, `{"value":1}`},
-		{"POST", "/vote?id=globalhidden", victim, `{"value":1}`},
-		{"POST", "/vote?id=globalwritten", victim, `{"value":1}`},
-		{"POST", "/accumulate?id=shown", victim, `{"is":"mark-one"}`},
-		{"POST", "/accumulate?id=written", victim, `{"is":"mark-one"}`},
-		{"POST", "/rank_config?id=shown", broadcaster, `{"answersPerViewer":2,"blocked":["blocked-one"]}`},
-		{"POST", "/rank_config?id=written", broadcaster, `{"answersPerViewer":2}`},
-		{"POST", "/rank_config?id=globalwritten", backend, `{"answersPerViewer":2}`},
-		{"POST", "/rank?id=shown", victim, `{"key":"mark-one"}`},
-		{"POST", "/rank?id=shown", victim, `{"key":"hidden-one"}`},
-		{"POST", "/rank_moderation?id=shown", broadcaster, `{"action":"hide","key":"hidden-one"}`},
-		{"POST", "/rank?id=written", victim, `{"key":"written-one"}`},
-		{"POST", "/rank?id=globalwritten", victim, `{"key":"written-one"}`},
-		{"POST", "/channel_state", broadcaster, `{"is":"channel-one"}`},
-		{"POST", "/extension_state", backend, `{"is":"extension-one"}`},
-		{"POST", "/extension_hidden_state", backend, `{"is":"secret-one"}`},
-		{"POST", "/viewer_state", victim, `{"is":"victim-one"}`},
-		{"POST", "/extension_viewer_state", victim, `{"is":"victim-one"}`},
-		{"POST", "/json_store?id=shown", broadcaster, `{"is":"mark-one"}`},
-		{"POST", "/json_store?id=written", broadcaster, `{"is":"mark-one"}`},
-		{"POST", "/config/channel", broadcaster, `{"is":"channel-one","skus":{"life":{"price":10,"displayName":"Life"}}}`},
-		{"POST", "/config/extension", owner, `{"is":"extension-one"}`},
-		{"POST", "/bits/transactions", victim, `{"transactionReceipt":"` + s.receipt(w.address(), "77", 4321) + `"}`},
-		{"POST", "/coins/purchase", victim, `{"sku":"life","price":10}`},
-		{"GET", "/user_info", victim, ""},
-	} {
-		w.must(s, request.method, request.target, request.header, request.body)
-	}
-	w.planted[environment] = map[string]string{
-		"{overlay}":     w.field(s, http.MethodPost, "/overlay_keys", broadcaster, `{"name":"mark-one"}`, "id"),
-		"{game}":        w.plantGame(s, broadcaster),
-		"{transaction}": w.victimsTransaction(s, broadcaster),
-	}
-}
-
-// plantGame pairs a game and returns its id.
-func (w *rightsWorld) plantGame(s rightsSide, broadcaster string) string {
-	w.Helper()
-	var list struct{ Games []struct{ ID string } }
-	games := func() map[string]bool {
-		if err := json.Unmarshal([]byte(w.must(s, http.MethodGet, "/gamelink/games", broadcaster, "")), &list); err != nil {
-			w.Fatal(err)
-		}
-		ids := map[string]bool{}
-		for _, game := range list.Games {
-			ids[game.ID] = true
-		}
-		return ids
-	}
-	before := games()
-	game := w.dial(s.environment, s.extension)
-	defer game.end()
-	game.authenticate(`"pin":"` + w.field(s, http.MethodPost, "/gamelink/token", broadcaster, "", "pin") + `"`)
-	for id := range games() {
-		if !before[id] {
-			return id
-		}
-	}
-	w.Fatal("the game is not listed")
-	return ""
-}
-
-// victimsTransaction returns the id of the oldest open purchase.
-func (w *rightsWorld) victimsTransaction(s rightsSide, broadcaster string) string {
-	w.Helper()
-	var open struct {
-		Transactions []struct {
-			ID string `json:"muxy_id"`
-		}
-	}
-	game := w.dial(s.environment, s.extension)
-	defer game.end()
-	game.authenticate(`"jwt":"` + tokenOf(broadcaster) + `"`)
-	answer := game.ask("get", "transaction", `{"sku":"*"}`)
-	if err := json.Unmarshal(answer.Data, &open); err != nil || len(open.Transactions) == 0 {
-		w.Fatalf("no purchase is open: %v, %s", answer.Errors, answer.Data)
-	}
-	return open.Transactions[0].ID
-}
-
-// receipt returns the platform's receipt of a purchase.
-func (s rightsSide) receipt(id, user string, bits int) string {
-	product := map[string]any{"domainId": "twitch.ext." + s.extension, "sku": "life", "displayName": "Life", "cost": map[string]any{"amount": bits, "type": "bits"}}
-	claims := jwt.MapClaims{"topic": "bits_transaction_receipt", "exp": time.Now().Add(time.Hour).Unix(), "data": map[string]any{
-		"transactionId": id, "time": time.Now().UTC().Format(time.RFC3339), "userId": user, "product": product,
-	}}
-	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(s.secretOf())
-	if err != nil {
-		panic(err) // a key of bytes always signs
-	}
-	return text
-}
-
-// snapshot returns all that a channel's staff and a viewer have stored and that no caller may
-// change but by the requests that its row allows.
-func (w *rightsWorld) snapshot(environment string) map[string]string {
-	w.Helper()
-	s := mainSide(environment)
-	victim, broadcaster, backend := s.sign("viewer", "1", "77"), s.sign("broadcaster", "1", "1"), s.sign("backend", "1", "900")
-	all := map[string]string{}
-	for header, targets := range map[string]string{
-		backend: "/vote?id=written /vote_config?id=written /vote_logs?id=written /rank?id=written /rank?id=written&state=hidden /rank_config?id=written " +
-			"/vote?id=globalwritten /vote_config?id=globalwritten /vote_logs?id=globalwritten /rank?id=globalwritten /rank_config?id=globalwritten " +
-			"/channel_state /extension_state /extension_hidden_state /extension_viewer_state?user_ids=77,78 /config /json_store?id=written",
-		broadcaster: "/accumulate?id=written /overlay_keys /pin_token_exists /gamelink/games",
-		victim:      "/viewer_state /coins",
-	} {
-		for target := range strings.FieldsSeq(targets) {
-			status, answer := w.call(environment, http.MethodGet, target, header, "")
-			all[target] = fmt.Sprint(status, " ", answer)
-		}
-	}
-	return all
-}
-
-// changed returns what differs between two snapshots.
-func changed(before, after map[string]string) (targets []string) {
-	for target := range maps.Keys(before) {
-		if before[target] != after[target] {
-			targets = append(targets, target+": "+before[target]+" became "+after[target])
-		}
-	}
-	return targets
-}
-
-// rightsGame is a connection of GameLink.
-type rightsGame struct {
-	w      *rightsWorld
-	socket *websocket.Conn
-	client string
-	id     int
-}
-
-// dial opens a connection, from an address of its own.
-func (w *rightsWorld) dial(environment, extension string) *rightsGame {
-	w.Helper()
-	g, status, err := w.tryDial(environment, extension)
-	if err != nil {
-		w.Fatal(status, err)
-	}
-	return g
-}
-
-func (w *rightsWorld) tryDial(environment, extension string) (*rightsGame, int, error) {
-	path := "/1.0.0/" + extension
-	if environment == "sandbox" {
-		path = "/sandbox" + path
-	}
-	header := http.Header{"X-Forwarded-For": {w.address()}}
-	socket, res, err := websocket.Dial(w.Context(), w.game+path, &websocket.DialOptions{HTTPHeader: header}) //nolint:bodyclose // the library closes it
-	if err != nil {
-		return nil, res.StatusCode, err
-	}
-	socket.SetReadLimit(4 << 20)
-	return &rightsGame{w: w, socket: socket, client: extension}, res.StatusCode, nil
-}
-
-func (g *rightsGame) end() { _ = g.socket.CloseNow() }
-
-// gameAnswer is an answer or a push of GameLink.
-type gameAnswer struct {
-	Meta struct {
-		ID             int `json:"request_id"`
-		Action, Target string
-	}
-	Data   json.RawMessage
-	Errors []struct {
-		Status int
-		Detail string
-	}
-}
-
-// status returns 200, or the status of the error.
-func (a *gameAnswer) status() int {
-	if len(a.Errors) > 0 {
-		return a.Errors[0].Status
-	}
-	return http.StatusOK
-}
-
-// ask sends a request and returns the answer to it. It skips pushes.
-func (g *rightsGame) ask(action, target, data string) *gameAnswer {
-	g.w.Helper()
-	g.id++
-	message := fmt.Sprintf(`{"action":%q,"params":{"request_id":%d,"target":%q},"data":%s}`, action, g.id, target, data)
-	if err := g.socket.Write(g.w.Context(), websocket.MessageText, []byte(message)); err != nil {
-		g.w.Fatal(err)
-	}
-	for {
-		if a := g.read(); a.Meta.ID == g.id {
-			return a
-		}
-	}
-}
-
-func (g *rightsGame) read() *gameAnswer {
-	g.w.Helper()
-	_, text, err := g.socket.Read(g.w.Context())
-	if err != nil {
-		g.w.Fatal(err)
-	}
-	a := &gameAnswer{}
-	if err := json.Unmarshal(text, a); err != nil {
-		g.w.Fatal(err)
-	}
-	return a
-}
-
-func (g *rightsGame) tryAuthenticate(member string) *gameAnswer {
-	g.w.Helper()
-	return g.ask("authenticate", "", `{"client_id":"`+g.client+`",`+member+`}`)
-}
-
-// authenticate authenticates with a member of data and returns the answer's members.
-func (g *rightsGame) authenticate(member string) map[string]string {
-	g.w.Helper()
-	a := g.tryAuthenticate(member)
-	members := map[string]string{}
-	if a.status() != http.StatusOK || json.Unmarshal(a.Data, &members) != nil {
-		g.w.Fatalf("authenticate %s: %v %s", member, a.Errors, a.Data)
-	}
-	return members
 }
