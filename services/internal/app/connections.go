@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/budget"
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
@@ -18,6 +19,9 @@ type connectionLimit struct {
 	proxies    httpapi.TrustedProxies
 	// share names the pool in the log and in the metrics.
 	share string
+	// waitForRoom is the time for which the listener accepts nothing while the pool is used up,
+	// before it closes the connection that it has accepted last; 0: it closes that at once.
+	waitForRoom time.Duration
 }
 
 // limitedListener closes connections over the limit as soon as they are accepted: they
@@ -29,6 +33,12 @@ type limitedListener struct {
 	// full is called for each connection that is closed because the pool is used up; nil: nothing
 	// is.
 	full func()
+	// freed has an element after a connection was closed.
+	freed chan struct{}
+}
+
+func limitListener(l net.Listener, limit connectionLimit, full func()) limitedListener {
+	return limitedListener{l, limit, full, make(chan struct{}, 1)}
 }
 
 // Accept implements [net.Listener]. The server repeats it after an error such as EMFILE.
@@ -39,15 +49,34 @@ func (l limitedListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		lease := l.limit.leaseFor(conn.RemoteAddr())
-		err = lease.Take(1)
+		err = l.take(lease)
 		if err == nil {
-			return &leasedConn{Conn: conn, lease: lease}, nil
+			return &leasedConn{Conn: conn, lease: lease, freed: l.freed}, nil
 		}
 		if l.full != nil && errors.Is(err, budget.ErrFull) {
 			l.full()
 		}
 		_ = conn.Close() // nothing was written
 	}
+}
+
+// take takes the place of one connection, and waits for one as long as the limit says.
+func (l limitedListener) take(lease *budget.Lease[netip.Prefix]) error {
+	err := lease.Take(1)
+	if l.limit.waitForRoom == 0 || !errors.Is(err, budget.ErrFull) {
+		return err
+	}
+	late := time.NewTimer(l.limit.waitForRoom)
+	defer late.Stop()
+	for errors.Is(err, budget.ErrFull) {
+		select {
+		case <-l.freed:
+			err = lease.Take(1)
+		case <-late.C:
+			return err
+		}
+	}
+	return err
 }
 
 func (c connectionLimit) leaseFor(remote net.Addr) *budget.Lease[netip.Prefix] {
@@ -58,13 +87,14 @@ func (c connectionLimit) leaseFor(remote net.Addr) *budget.Lease[netip.Prefix] {
 	return c.pool.Lease(budget.Claim[netip.Prefix]{Holder: httpapi.ClientNetwork(address.Addr()), Limit: c.perAddress})
 }
 
-// turnBytes is how much a connection reads before others may go first: a small request.
+// turnBytes limits what a connection reads before others may go first, to a small request.
 const turnBytes = 256
 
 // leasedConn holds its lease until it is closed.
 type leasedConn struct {
 	net.Conn
 	lease *budget.Lease[netip.Prefix]
+	freed chan<- struct{}
 	read  int // bytes since others went first
 }
 
@@ -84,5 +114,9 @@ func (c *leasedConn) Read(p []byte) (int, error) {
 func (c *leasedConn) Close() error {
 	err := c.Conn.Close()
 	c.lease.Release()
+	select {
+	case c.freed <- struct{}{}:
+	default:
+	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/budget"
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
@@ -54,10 +55,7 @@ func TestConnectionLimits(t *testing.T) {
 	pool := budget.NewPool[netip.Prefix](5)
 	listener := make(fakeListener, 10)
 	full := 0
-	l := limitedListener{
-		listener, connectionLimit{pool: pool, perAddress: 2, proxies: httpapi.TrustedProxies{netip.MustParsePrefix("10.0.0.0/8")}},
-		func() { full++ },
-	}
+	l := limitListener(listener, connectionLimit{pool: pool, perAddress: 2, proxies: httpapi.TrustedProxies{netip.MustParsePrefix("10.0.0.0/8")}}, func() { full++ })
 	accept := func(address string) net.Conn {
 		t.Helper()
 		listener <- connFrom(address)
@@ -96,11 +94,48 @@ func TestConnectionLimits(t *testing.T) {
 	}
 }
 
+// A listener that waits for room accepts a connection when another one ends, and closes it after the
+// time for that.
+func TestListenerThatWaitsForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		listener := make(fakeListener, 10)
+		l := limitListener(listener, connectionLimit{pool: budget.NewPool[netip.Prefix](1), perAddress: 1, waitForRoom: time.Second}, nil)
+		accepted := make(chan net.Conn)
+		go func() {
+			defer close(accepted)
+			for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+				accepted <- conn
+			}
+		}()
+		listener <- connFrom("203.0.113.1")
+		first := <-accepted
+		listener <- connFrom("203.0.113.2")
+		synctest.Wait()
+		if err := first.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if conn := <-accepted; !strings.HasPrefix(conn.RemoteAddr().String(), "203.0.113.2") {
+			t.Errorf("%v is accepted", conn.RemoteAddr())
+		}
+		late := connFrom("203.0.113.3")
+		began := time.Now()
+		listener <- late
+		<-late.closed
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("a connection without room is closed after %v", took)
+		}
+		listener <- errors.New("end")
+		if conn, ok := <-accepted; ok {
+			t.Errorf("%v is accepted", conn.RemoteAddr())
+		}
+	})
+}
+
 // However connections end, nothing of the limit stays in use.
 func TestConnectionsReturnTheirLimit(t *testing.T) {
 	pool := budget.NewPool[netip.Prefix](20)
 	listener := make(fakeListener)
-	l := limitedListener{listener, connectionLimit{pool: pool, perAddress: 5}, nil}
+	l := limitListener(listener, connectionLimit{pool: pool, perAddress: 5}, nil)
 	accepted := make(chan net.Conn)
 	go func() {
 		defer close(accepted)
@@ -139,7 +174,7 @@ func TestShortageOfDescriptors(t *testing.T) {
 		listener := make(fakeListener)
 		server := httpapi.NewServer(http.NotFoundHandler(), slog.New(slog.DiscardHandler))
 		ended := make(chan error)
-		limited := limitedListener{listener, connectionLimit{pool: budget.NewPool[netip.Prefix](1)}, nil}
+		limited := limitListener(listener, connectionLimit{pool: budget.NewPool[netip.Prefix](1)}, nil)
 		go func() { ended <- server.Serve(limited) }()
 		for range 20 {
 			listener <- &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}

@@ -30,11 +30,11 @@ func listen(ctx context.Context, machine Machine, address string, limit connecti
 		return nil, err
 	}
 	seldom := rate.Sometimes{Interval: time.Minute}
-	socket = limitedListener{socket, limit, func() {
+	socket = limitListener(socket, limit, func() {
 		seldom.Do(func() {
 			logger.Warn("a share of the connections is used up; new ones are closed", "share", limit.share)
 		})
-	}}
+	})
 	l := &httpListener{address: socket.Addr()}
 	l.setHandler(first)
 	l.Server = httpapi.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

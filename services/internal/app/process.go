@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -123,14 +124,15 @@ func (p *Process) listen(ctx context.Context) (err error) {
 		}
 	}
 	p.setAdminHandlers(nil, func(context.Context) error { return starting }, httpapi.NewMaintenanceHandler(nil, nil))
-	public := connectionLimit{p.connections, p.limits.perAddress, p.config.TrustedProxies, "connections"}
+	public := connectionLimit{pool: p.connections, perAddress: p.limits.perAddress, proxies: p.config.TrustedProxies, share: "connections"}
 	if p.public, err = listen(ctx, p.config.Machine, p.config.Listen, public, p.certificate, notReady, p.logger, p.failed); err != nil {
 		return errors.Join(fmt.Errorf("--listen: %w", err), p.closeAdmin())
 	}
 	if p.config.GameListen == "" {
 		return nil
 	}
-	games := connectionLimit{p.gameConnections, p.limits.perAddress, p.config.TrustedProxies, "game_connections"}
+	// Games that do not authenticate soon make room, so that a new one need not be refused.
+	games := connectionLimit{p.gameConnections, p.limits.perAddress, p.config.TrustedProxies, "game_connections", time.Second}
 	if p.gameListener, err = listen(ctx, p.config.Machine, p.config.GameListen, games, p.certificate, notReady, p.logger, p.failed); err != nil {
 		return errors.Join(fmt.Errorf("--gamelink-listen: %w", err), p.public.Close(), p.closeAdmin())
 	}
