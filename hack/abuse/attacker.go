@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,8 @@ type attacker struct {
 	Attack   string
 	Duration time.Duration
 	Address  string // host:port of the API
+	Games    string // base address of GameLink
+	Registry string // path of the file that declares the extensions
 	Source   string // the attacker's own address
 	Data     string // folder on the program's small disk; empty without
 	// Credentials of one viewer of the victims' channel, of a crowd of them, of the
@@ -39,7 +42,7 @@ type attacker struct {
 const crowdSize = 64
 
 func newAttacker(attack attackCase, p *program, source string) (*attacker, error) {
-	a := &attacker{Attack: attack.name, Duration: attack.buildUp + attackLength, Address: p.address, Source: source}
+	a := &attacker{Attack: attack.name, Duration: attack.buildUp + attackLength, Address: p.address, Games: p.games, Registry: p.registry, Source: source}
 	if attack.smallDisk {
 		a.Data = p.data
 	}
@@ -77,6 +80,18 @@ func (a *attacker) count(outcome string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.outcomes[outcome]++
+}
+
+// breachMark begins the outcomes that no attack may have.
+const breachMark = "BREACH: "
+
+// breach records that the attacker got something that only others may have. It fails the row.
+func (a *attacker) breach(what string) { a.count(breachMark + what) }
+
+// from returns an attacker at the n-th address of the attacker's network, from 1 to 254. It
+// counts for itself.
+func (a *attacker) from(n int64) *attacker {
+	return &attacker{Address: a.Address, Games: a.Games, Source: strings.TrimSuffix(a.Source, "1") + strconv.FormatInt(n, 10), outcomes: map[string]int{}}
 }
 
 // flood repeats do with workers in parallel until the context is done, and counts

@@ -20,6 +20,8 @@ type attackCase struct {
 	growth int64
 	// smallDisk puts the data on a file system of diskSize.
 	smallDisk bool
+	// settings are further lines of the victims' extension in the registry.
+	settings string
 	// mayRefuse allows that the victims' writes are refused with 500 or 503 while the attack
 	// lasts.
 	mayRefuse bool
@@ -27,8 +29,10 @@ type attackCase struct {
 	mayTurnAway bool
 }
 
-// attackCases are all attacks, by what they exhaust. The names behind the commas are
-// the findings of the security review that each repeats.
+// attackCases are all attacks, by what they exhaust or try to get. The names in brackets are
+// the findings of the security reviews (S, F) that each repeats. Two of them are not here:
+// F11, the port for other processes, which needs several processes, and F16, forged addresses,
+// which warns and refuses nothing.
 func attackCases() []attackCase {
 	return []attackCase{
 		{name: "idle-connections", what: "hold 5,000 connections and send nothing", run: holdIdle},
@@ -53,6 +57,27 @@ func attackCases() []attackCase {
 		{name: "costly-patches", what: "8 viewers send patches that insert 3,000 times before an array of 28,000", run: insertBefore},
 		{name: "whispers", what: "a crowd of 64 sends itself messages of 5 KB (S7, S15)", run: floodWhispers, sinks: true},
 		{name: "hanging-webhooks", what: "webhooks of another extension hang while its viewer invents polls (S7)", run: feedHangingHooks, sinks: true},
+		{name: "viewers-as-games", what: "viewers, moderators and others authenticate as games (F1)", run: enterAsViewer},
+		{name: "leaked-key", what: "a refresh token, a PIN and a token outlive the key that was leaked (F2)", run: outliveKey},
+		{name: "game-subscriptions", what: "41 games of a broadcaster's empty channel subscribe for 128 polls each (F3)", run: hoardGameSubscriptions},
+		{name: "game-messages", what: "400 games without a credential send 2 MiB of a message each (F4)", run: announceMessages},
+		{name: "forged-global", what: "the broadcaster of an empty channel changes and reads a poll of all channels (F5)", run: forgeGlobalPoll},
+		{name: "invented-pins", what: "30 addresses ask for PINs without a credential (F6)", run: openPINs},
+		{name: "game-echo", what: "6 games without a credential have messages of 1.2 MB repeated (F7)", run: echoMessages},
+		{name: "refresh-guesses", what: "games guess refresh tokens (F7)", run: guessRefreshTokens},
+		{name: "anonymous-drain", what: "100 anonymous viewers of one channel use up the quota of polls (F8)", run: drainAnonymously,
+			settings: "  limits: {extensionStreamsPerDay: 2000}\n", buildUp: 3 * time.Second},
+		{name: "loud-datastream", what: "40 anonymous viewers use up the channel's rate of /datastream (F8)", run: shoutOnDatastream},
+		{name: "server-pins", what: "games with a PIN of a server's token act in all channels (F9)", run: rightsOfPIN},
+		{name: "silent-games", what: "2,500 games from 200 addresses never authenticate (F10)", run: holdSilentSockets},
+		{name: "repeated-history", what: "4 viewers ask for the history of 100,000 votes (F12)", run: askThePast, buildUp: 3 * time.Second},
+		{name: "loud-broadcaster", what: "the broadcaster of an empty channel configures polls and appends 60 KB to buffers (F13)", run: drainAsBroadcaster,
+			settings: "  limits: {identityBytesPerDay: 4194304}\n"},
+		{name: "sandbox-store", what: "1,000 identities of the sandbox append 60 KB to buffers (F14)", run: fillSandbox, buildUp: 8 * time.Second,
+			settings: "  limits: {extensionBytesPerDay: 536870912}\n"},
+		{name: "sample-key", what: "the published key is used through a proxy of the same machine (F15)", run: useSampleKey},
+		{name: "buried-purchase", what: "400 purchases follow one that no game has seen (F17)", run: buryPurchase, buildUp: 2 * time.Second},
+		{name: "prefix-subscriptions", what: "20 games subscribe for 128 prefixes of one id that gets 20 votes a second (F18)", run: watchPrefixes},
 		{name: "full-disk", what: "the disk is full", run: fillDisk, smallDisk: true, mayRefuse: true},
 	}
 }

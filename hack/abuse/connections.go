@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -26,10 +24,8 @@ func holdIdle(ctx context.Context, a *attacker) {
 // holdFromMany takes all connections that there are: victims that are connected must not
 // notice.
 func holdFromMany(ctx context.Context, a *attacker) {
-	network := strings.TrimSuffix(a.Source, "1")
 	a.flood(ctx, 5_000, func(ctx context.Context, n int64) (string, error) {
-		one := attacker{Source: network + strconv.FormatInt(n%50+1, 10), Address: a.Address}
-		conn, err := one.dial(ctx)
+		conn, err := a.from(n%50 + 1).dial(ctx)
 		if err != nil {
 			return "", err
 		}

@@ -8,11 +8,12 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Two extensions: that of the victims, whose viewers most attackers are, and
-// another one.
+// The extensions: that of the victims, whose viewers most attackers are, another one, and
+// one whose production key an attacker has.
 const (
 	extension      = "popular-extension"
 	otherExtension = "other-extension"
+	leakyExtension = "leaky-extension"
 	channel        = "1"
 )
 
@@ -26,10 +27,11 @@ func encodedKey(extension, purpose string) string {
 }
 
 // extensionEntry declares an extension in the registry, with webhooks to the given
-// addresses and the platform's pub/sub at another, if that is not empty.
-func extensionEntry(name string, webhooks []string, pubsub string) string {
+// addresses and the platform's pub/sub at another, if that is not empty. Settings are further
+// lines of the entry.
+func extensionEntry(name, settings string, webhooks []string, pubsub string) string {
 	entry := fmt.Sprintf("- clientID: %s\n  appIDs: [app-of-%[1]s]\n  ownerUserID: \"1000\"\n  secrets: [{value: %s}]\n  sandbox: {secrets: [{value: %s}]}\n",
-		name, encodedKey(name, "production"), encodedKey(name, "sandbox"))
+		name, encodedKey(name, "production"), encodedKey(name, "sandbox")) + settings
 	if len(webhooks) == 0 && pubsub == "" {
 		return entry
 	}
@@ -46,12 +48,23 @@ func extensionEntry(name string, webhooks []string, pubsub string) string {
 // newCredential returns the value of an Authorization header. An empty opaque id is
 // left out.
 func newCredential(extension, role, channel, opaque string) (string, error) {
-	claims := jwt.MapClaims{"exp": time.Now().Add(time.Hour).Unix(), "role": role, "channel_id": channel}
+	claims := jwt.MapClaims{"role": role, "channel_id": channel}
 	if opaque != "" {
 		claims["opaque_user_id"] = opaque
 	}
-	signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(signingKey(extension, "production")))
+	return signCredential(extension, "production", claims)
+}
+
+// signCredential returns the value of an Authorization header with claims of an hour, signed
+// with the extension's key of that purpose.
+func signCredential(extension, purpose string, claims jwt.MapClaims) (string, error) {
+	signed, err := signClaims(extension, purpose, claims)
 	return extension + " " + signed, err
+}
+
+func signClaims(extension, purpose string, claims jwt.MapClaims) (string, error) {
+	claims["exp"] = time.Now().Add(time.Hour).Unix()
+	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(signingKey(extension, purpose)))
 }
 
 // newViewers returns the credentials of viewers of a channel whose opaque ids begin

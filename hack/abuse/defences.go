@@ -29,9 +29,50 @@ const (
 	sandboxFile   = "services/internal/httpapi/sandbox.go"
 	limitsFile    = "services/internal/tenant/limits.go"
 	credentials   = "services/internal/httpapi/credential.go"
+	gamesFile     = "services/internal/gamelink/server.go"
+	quotasFile    = "services/internal/quota/share.go"
+	gameRights    = "services/internal/gamelink/authenticate.go"
 )
 
-func defenceCases() []defenceCase {
+func defenceCases() []defenceCase { return slices.Concat(apiDefences(), gameDefences()) }
+
+// gameDefences are those of GameLink, and of what anyone with a channel may do.
+func gameDefences() []defenceCase {
+	messages := sourceEdit{gamesFile, "socket.SetReadLimit(strangerMessage)", "socket.SetReadLimit(maxMessage)"}
+	return []defenceCase{
+		{"staff alone is a game", []sourceEdit{{gameRights, "case !caller.IsStaff():", "case false:"},
+			{"services/internal/gamelink/dispatch.go", "case !c.caller.IsStaff():", "case false:"}}, "viewers-as-games", "is a game", 0},
+		{"messages before authentication", []sourceEdit{messages}, "game-messages", "MiB resident", 0},
+		{"answers before authentication", []sourceEdit{messages}, "game-echo", "is answered", 0},
+		{"refused credentials of games", []sourceEdit{{gameRights, "maxFailures = 5", "maxFailures = 1 << 30"},
+			{gamesFile, "rate.NewLimiter(rate.Every(time.Minute/20), 20)", "rate.NewLimiter(rate.Inf, 1)"}}, "refresh-guesses", "may guess", 0},
+		{"places of games that do not authenticate", []sourceEdit{{resourcesFile, "l.unauthenticatedGames = max(l.connections/8, 1)", "l.unauthenticatedGames = 1 << 30"}},
+			"silent-games", "new game", 0},
+		{"subscribers of a channel's games", []sourceEdit{{quotaFile, "max(q.subscribers.Limit()/8, 1)", "1 << 40"},
+			{quotaFile, "channelSources          = 1024", "channelSources = 1 << 30"}, {quotaFile, "max(q.sources.Limit()/8, 1)", "1 << 40"}},
+			"game-subscriptions", "GET /events", 0},
+		{"what was issued under a key ends with it", []sourceEdit{{"services/pairing/pin.go", "return recorded, slices.Contains(active, recorded)", "return recorded, true"},
+			{gameRights, `if keyID != "" {`, "if false {"}}, "leaked-key", "outlives its key", 0},
+		{"places of PINs of an address", []sourceEdit{{"services/pairing/pin.go", `case from != "" && count[from] >= maxOpenFrom:`, "case false:"},
+			{"services/pairing/pin.go", "func(p pinRecord) bool { return p.From == most })", "func(pinRecord) bool { return true })"}}, "invented-pins", "genuine game is gone", 0},
+		{"a PIN is good for its channel", []sourceEdit{{"services/pairing/pin.go", "if r.Server {", "if true {"},
+			{"services/pairing/pin.go", "Server: r.PINs[at].Server,", "Server: r.PINs[at].Role != broadcaster,"}}, "server-pins", "good for all channels", 0},
+		{"a share of each channel", []sourceEdit{{quotasFile, "if bucket.taken <= amount*contendedShare {", "if bucket.taken <= amount-1 {"},
+			{quotasFile, "limit *= favouredShare", ""}}, "anonymous-drain", "another channel is refused", 0},
+		{"a share of each viewer", []sourceEdit{{quotasFile, "if bucket.taken <= amount*contendedShare {", "if bucket.taken <= amount-1 {"}},
+			"loud-datastream", "quiet viewer", 0},
+		{"quotas of broadcasters", []sourceEdit{{"services/internal/httpapi/quota.go", "return !c.IsServer() || c.Environment == tenant.Sandbox", "return c.isAudience() || c.Environment == tenant.Sandbox"}},
+			"loud-broadcaster", "MiB stored", 0},
+		{"what the sandbox stores", []sourceEdit{{"services/internal/httpapi/quota.go", "q.Amount = max(q.Amount/sandboxDivisor, 1)", "q.Amount = max(q.Amount, 1)"}},
+			"sandbox-store", "MiB stored", 0},
+		{"the owners of polls of all channels", []sourceEdit{{"services/internal/tenant/build.go", `cmp.Or(block.GlobalPolls, "admin")`, `cmp.Or(block.GlobalPolls, "broadcaster")`}},
+			"forged-global", "of a global poll", 0},
+		{"published keys through a proxy", []sourceEdit{{credentials, "if c.sampleKey && namesRemoteClient(header) {", "if false {"}}, "sample-key", "published key", 0},
+	}
+}
+
+// apiDefences are those of the API.
+func apiDefences() []defenceCase {
 	addresses := sourceEdit{resourcesFile, "l.perAddress = min(max(l.connections/8, 1), maxPerAddress)", "l.perAddress = 1 << 40"}
 	all := sourceEdit{resourcesFile, "memory/connectionBytes)", "memory/connectionBytes) + 1<<20"}
 	identity := sourceEdit{quotaFile, "identitySubscribers = 8", "identitySubscribers = 1 << 30"}

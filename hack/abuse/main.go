@@ -120,5 +120,12 @@ func writeList(out io.Writer, attacks []attackCase) error {
 	for _, a := range attacks {
 		fmt.Fprintf(columns, "%s\t%s\n", a.name, a.what)
 	}
-	return columns.Flush()
+	if err := columns.Flush(); err != nil {
+		return err
+	}
+	uncovered, err := listUncovered(".")
+	if err == nil && len(uncovered) > 0 {
+		_, err = fmt.Fprintf(out, "\n%d operations are in no attack: %s\n", len(uncovered), strings.Join(uncovered, ", "))
+	}
+	return err
 }

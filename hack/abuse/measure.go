@@ -79,7 +79,7 @@ func measureAll(ctx context.Context, o runOptions) ([]reportRow, error) {
 func (b *attackBench) measureReliably(ctx context.Context, a attackCase, number int) (r reportRow, err error) {
 	const tries = 5
 	for try := range tries {
-		figures, err := b.measureRow(ctx, a, fmt.Sprintf("127.66.%d.1", number+100*try))
+		figures, err := b.measureRow(ctx, a, fmt.Sprintf("127.66.%d.1", number+50*try))
 		if err != nil {
 			return r, err
 		}
@@ -173,7 +173,8 @@ func (b *attackBench) newWorld(ctx context.Context, a attackCase) (*world, error
 		return nil, err
 	}
 	w := &world{}
-	registry := "extensions:\n" + extensionEntry(extension, nil, "") + extensionEntry(otherExtension, nil, "")
+	registry := "extensions:\n" + extensionEntry(extension, a.settings, nil, "") + extensionEntry(otherExtension, "", nil, "") +
+		extensionEntry(leakyExtension, "", nil, "") + sampleEntry
 	if a.sinks {
 		var err error
 		if w.sinks, err = startReceiver(ctx); err != nil {
@@ -183,8 +184,8 @@ func (b *attackBench) newWorld(ctx context.Context, a attackCase) (*world, error
 		if err != nil {
 			return nil, err
 		}
-		registry = "extensions:\n" + extensionEntry(extension, []string{w.sinks.address + webhookPath}, w.sinks.address+pubsubPath) +
-			extensionEntry(otherExtension, []string{hanging, hanging, hanging, hanging}, "")
+		registry = "extensions:\n" + extensionEntry(extension, a.settings, []string{w.sinks.address + webhookPath}, w.sinks.address+pubsubPath) +
+			extensionEntry(otherExtension, "", []string{hanging, hanging, hanging, hanging}, "")
 	}
 	var err error
 	if w.program, err = startProgram(ctx, b.binary, dir, registry, a.smallDisk); err != nil {

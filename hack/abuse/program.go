@@ -34,8 +34,11 @@ type program struct {
 	base    string // of the API
 	sandbox string
 	admin   string
+	games   string // base address of GameLink
 	address string // host:port of the API
-	data    string // its data folder as another process sees it
+	// registry is the path of the file that declares the extensions.
+	registry string
+	data     string // its data folder as another process sees it
 }
 
 // builtProgram is the compiled program and the flags that it knows.
@@ -85,6 +88,7 @@ func startProgram(ctx context.Context, b builtProgram, dir, registry string, sma
 	if err != nil {
 		return nil, err
 	}
+	p.registry = file
 	p.data = filepath.Join("/proc", strconv.Itoa(command.Process.Pid), "root", data)
 	return p, nil
 }
@@ -94,6 +98,7 @@ type optionalFlag struct{ name, value string }
 
 func optionalFlags() []optionalFlag {
 	return []optionalFlag{
+		{"--gamelink-listen", "127.0.0.1:0"},
 		{"--memory-budget", strconv.Itoa(memoryBudget)},
 		{"--trusted-proxies", "192.0.2.1/32"}, // none on this machine, where each address is a client
 		{"--sink-allow-private", "true"},      // the receivers are on this machine
@@ -113,7 +118,7 @@ func startCommand(ctx context.Context, command *exec.Cmd, log string) (*program,
 		said, _ := os.ReadFile(log)
 		return nil, fmt.Errorf("acclaim serve: %w\n%.2000s", err, said)
 	}
-	return &program{process: p, base: p.Base, sandbox: p.Sandbox, admin: p.Admin, address: p.Host}, nil
+	return &program{process: p, base: p.Base, sandbox: p.Sandbox, admin: p.Admin, games: p.Games, address: p.Host}, nil
 }
 
 func (p *program) stop() error { return p.process.Stop() }

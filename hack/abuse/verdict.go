@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/hack/processor"
@@ -109,6 +110,11 @@ func (r rowFigures) judge(a attackCase) []string {
 	complain := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	if len(r.launched) == 0 {
 		complain("the attack did nothing")
+	}
+	for _, outcome := range slices.Sorted(maps.Keys(r.launched)) {
+		if what, ok := strings.CutPrefix(outcome, breachMark); ok {
+			complain("attack: %d times %s", r.launched[outcome], what)
+		}
 	}
 	if r.ended != nil {
 		complain("the program: %v", r.ended)

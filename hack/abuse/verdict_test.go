@@ -84,6 +84,8 @@ func TestJudge(t *testing.T) {
 	}{
 		{"nothing is noticed", attackCase{}, func(*rowFigures) {}, nil},
 		{"no attack", attackCase{}, func(r *rowFigures) { r.launched = nil }, []string{"the attack did nothing"}},
+		{"the attacker gets what others have", attackCase{}, func(r *rowFigures) { r.launched[breachMark+"a token is a game"] = 3 },
+			[]string{"attack: 3 times a token is a game"}},
 		{"the program ends", attackCase{}, func(r *rowFigures) { r.ended = errors.New("killed") }, []string{"the program: killed"}},
 		{"one of many fails", attackCase{}, func(r *rowFigures) { r.attack.failures["timeout"] = 1 },
 			[]string{"attack: 1 of 1000 victims' requests and events failed", "attack: 1 × timeout"}},

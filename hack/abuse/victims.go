@@ -33,6 +33,8 @@ type victims struct {
 	*victimRecorder
 	program     *program
 	broadcaster victim
+	staff       victim // at the page of staff
+	players     players
 	voters      []victim
 	readers     []victim
 	newcomers   []victim
@@ -59,6 +61,7 @@ func newVictims(ctx context.Context, p *program) (*victims, error) {
 		return nil, err
 	}
 	v.broadcaster = victim{newClient("127.1.0.1", false), staff, requests}
+	v.staff = victim{newClient("127.1.0.3", false), staff, requests}
 	config := `{"id":"` + mainPoll + `","config":{"options":["left","right"]}}`
 	if status, err := v.broadcaster.send(ctx, http.MethodPost, p.base+"/vote_config", config); err != nil || status != http.StatusOK {
 		return nil, fmt.Errorf("configure the poll: %d, %w", status, err)
@@ -77,6 +80,9 @@ func newVictims(ctx context.Context, p *program) (*victims, error) {
 		for i, c := range credentials {
 			*group.to = append(*group.to, victim{newClient(fmt.Sprintf("127.1.%d.%d", group.subnet, i+1), group.kind == connections), c, group.kind})
 		}
+	}
+	if err := v.startGame(ctx); err != nil {
+		return nil, err
 	}
 	return v, v.subscribe(ctx)
 }
@@ -135,6 +141,9 @@ func (v *victims) live(ctx context.Context) {
 		v.expect(ctx, v.probe, due, http.MethodGet, v.program.admin+"/readyz", "")
 	})
 	keep(broadcastPause, v.broadcast)
+	keep(staffPause, v.manage)
+	keep(playPause, func(ctx context.Context, due time.Time, _ int) { v.play(ctx, due) })
+	keep(pairPause, func(ctx context.Context, due time.Time, _ int) { v.joinGame(ctx, due) })
 	all.Wait()
 	v.awaitEvents(context.WithoutCancel(ctx))
 }
@@ -224,7 +233,8 @@ func openEvents(ctx context.Context, one victim, base string) (*http.Response, e
 func (v *victims) close() {
 	v.leave()
 	v.alive.Wait()
-	for _, one := range append(append(append([]victim{v.broadcaster}, v.voters...), v.readers...), v.newcomers...) {
+	v.players.playing.end()
+	for _, one := range append(append(append([]victim{v.broadcaster, v.staff, v.players.asking}, v.voters...), v.readers...), v.newcomers...) {
 		one.http.CloseIdleConnections()
 	}
 }

@@ -107,12 +107,12 @@ const owners = `
 library                          | imported by
 net/http                         | client votingtest tracing page httpapi gamelink ceiling peer sink sinktest app cli bench abuse scale poll extension status testcluster breaker operator
 github.com/gorilla/mux           | httpapi
-github.com/coder/websocket       | gamelink bench
+github.com/coder/websocket       | gamelink bench abuse
 github.com/golang-jwt/jwt/v5     | client httpapi sandbox sink sinktest bench abuse
 github.com/evanphx/json-patch/v5 | document
 github.com/prometheus            | httpapi telemetry census task poll backend extension operator scale
 github.com/fsnotify/fsnotify     | filewatch
-sigs.k8s.io/yaml                 | tenant cli registry testcluster chart
+sigs.k8s.io/yaml                 | tenant cli registry testcluster chart abuse
 github.com/spf13                 | cli operator scale cluster
 github.com/cockroachdb/pebble/v2 | pebblestore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
