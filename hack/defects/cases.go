@@ -22,6 +22,7 @@ const (
 	peerFolder     = "services/internal/peer"
 	rankingFolder  = "services/ranking"
 	appFolder      = "services/internal/app"
+	gameFolder     = "services/internal/gamelink"
 )
 
 func defectCases() []defectCase {
@@ -56,6 +57,12 @@ func streamDefects() []defectCase {
 		{"a later truncation gets the checksum of an earlier one", []codeEdit{
 			{streamFolder, "logRedaction.ensureChecksum", "x.checkpoint >= begun", "false"},
 		}, streamFolder, "TestPausedProcessMeetsALaterTruncation"},
+		{"a change of a configuration is sent to a process that does not read it", []codeEdit{
+			{streamFolder, "Engine.DoFrom", "!e.options.allRead(level)", "false"},
+		}, votingFolder, "TestChangesBesideEarlierReleases"},
+		{"a game that reconfigures a poll undoes what staff has changed", []codeEdit{
+			{gameFolder, "connection.reconfigurePoll", "http.MethodPatch", "http.MethodPost"},
+		}, gameFolder, "TestReconfigureKeepsWhatStaffChanges"},
 		{"a snapshot that is being written brings an erased id back", []codeEdit{
 			{streamFolder, "streamLog.saveSnapshot", "l.folds == fold", "l.folds >= fold"},
 		}, streamFolder, "TestEraseMeetsASnapshotBeingWritten"},

@@ -195,6 +195,7 @@ func FuzzServe(f *testing.F) {
 	_, _ = away.Vote(context.Background(), forwardedPoll, voting.Voter{OpaqueID: "U1"}, 1, 1)
 	_, _ = away.Tally(context.Background(), forwardedPoll, voting.Voter{OpaqueID: "U1"})
 	_ = away.Configure(context.Background(), forwardedPoll, voting.Config{})
+	_, _, _ = away.Change(context.Background(), forwardedPoll, voting.Change{Patch: json.RawMessage(`{"prompt":null,"userData":{"a":1}}`), IfMatch: &voting.Precondition{Any: true}})
 	for _, request := range requests {
 		f.Add(request)
 	}

@@ -27,6 +27,7 @@ func TestStoredFormats(t *testing.T) {
 	} {
 		commands = newPoll().AppendCommand(commands, c)
 	}
+	change := changeCommand{"a", Change{Config: config, Patch: json.RawMessage(`{"prompt":null}`), IfMatch: &Precondition{Any: true, Versions: []int64{1}}, KeepVotes: true}}
 	p := newPoll()
 	p.accept(t, cast(ann, 5), modifyCommand{"1", 2})
 	p.state.voters.table.seed, p.state.voters.table.records[0].tag = 1, 2
@@ -41,6 +42,7 @@ func TestStoredFormats(t *testing.T) {
 	}{
 		"entries":  {entries, "3f61788de2a617b3"},
 		"commands": {commands, "ddb40e1b66ca973e"},
+		"change":   {newPoll().AppendCommand(nil, change), "72f180155bb41e90"},
 		"answer":   {newPoll().AppendResult(nil, answer, Answer{}), "972280e2775d0893"},
 		"snapshot": {newPoll().AppendSnapshot(nil, p.state), "cab1b1702135d70e"},
 	} {

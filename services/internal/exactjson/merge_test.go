@@ -1,6 +1,7 @@
 package exactjson_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
@@ -36,4 +37,26 @@ func TestMergePatch(t *testing.T) {
 	if got, err := exactjson.MergePatch([]byte(`{`), []byte(`{"a":1}`)); err == nil {
 		t.Errorf("a target that is no JSON makes %s", got)
 	}
+}
+
+// A merge is an error or valid JSON, and a second one changes nothing.
+func FuzzMergePatch(f *testing.F) {
+	f.Add(`{"a":{"b":[1,null]},"c":"<"}`, `{"a":{"b":null,"d":1e400},"c":{"e":null}}`)
+	f.Add(``, `[{"a":null}]`)
+	f.Fuzz(func(t *testing.T, target, patch string) {
+		if !json.Valid([]byte(patch)) || target != "" && !json.Valid([]byte(target)) {
+			return
+		}
+		once, err := exactjson.MergePatch([]byte(target), []byte(patch))
+		if err != nil {
+			return
+		}
+		if !json.Valid(once) {
+			t.Fatalf("%s is not JSON", once)
+		}
+		again, err := exactjson.MergePatch(once, []byte(patch))
+		if err != nil || string(again) != string(once) {
+			t.Errorf("%s becomes %s, %v", once, again, err)
+		}
+	})
 }

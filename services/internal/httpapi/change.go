@@ -26,7 +26,7 @@ func (a *API) postVoteConfig(w http.ResponseWriter, r *apiRequest) error {
 		return err
 	}
 	a.nameIgnored(w, r, slices.Concat(body.unknown(), in.unknown()))
-	return a.changeVoteConfig(w, r, id, change, change.Config.UserData)
+	return a.changeVoteConfig(w, r, id, change, in)
 }
 
 // patchVoteConfig changes members of the configuration of a poll.
@@ -37,12 +37,12 @@ func (a *API) patchVoteConfig(w http.ResponseWriter, r *apiRequest) error {
 	if err := cmp.Or(body.err, err, unknownMember(body)); err != nil {
 		return err
 	}
-	return a.changeVoteConfig(w, r, id, voting.Change{Patch: patch, KeepVotes: keepVotes}, patch)
+	return a.changeVoteConfig(w, r, id, voting.Change{Patch: patch, KeepVotes: keepVotes}, in)
 }
 
-// changeVoteConfig makes a change whose stored is JSON as the client wrote it.
-func (a *API) changeVoteConfig(w http.ResponseWriter, r *apiRequest, id string, change voting.Change, stored []byte) error {
-	if err := checkStored(stored); err != nil {
+// changeVoteConfig makes a change that the client wrote as in.
+func (a *API) changeVoteConfig(w http.ResponseWriter, r *apiRequest, id string, change voting.Change, in *jsonObject) error {
+	if err := checkStored(in.members["userData"]); err != nil {
 		return err
 	}
 	id = cmp.Or(id, defaultID)
@@ -60,10 +60,11 @@ func (a *API) changeVoteConfig(w http.ResponseWriter, r *apiRequest, id string, 
 		return err
 	}
 	version, known, err := a.config.Voting.Change(r.Context(), r.caller.poll(id), change, keys...)
+	tag := ""
 	if known {
-		w.Header().Set("ETag", versionTag(version))
+		tag = versionTag(version)
 	}
-	return writeDoneOnce(w, keys, err)
+	return writeChanged(w, keys, tag, err)
 }
 
 // postRankConfig replaces the configuration of a question. It ignores members that it does not
@@ -112,8 +113,21 @@ func (a *API) changeRankConfig(w http.ResponseWriter, r *apiRequest, id string, 
 	}
 	a.favourChannel(r.caller)
 	digest, err := a.config.Ranking.Change(r.Context(), r.caller.question(id), change, keys...)
+	tag := ""
 	if digest != "" {
-		w.Header().Set("ETag", digestTag(digest))
+		tag = digestTag(digest)
+	}
+	return writeChanged(w, keys, tag, err)
+}
+
+// writeChanged answers a change with the entity tag of the configuration, "" where that is not
+// known.
+func writeChanged(w http.ResponseWriter, keys []*once.Key, tag string, err error) error {
+	switch {
+	case err != nil:
+		w.Header().Del(ignoredHeader) // nothing has an effect
+	case tag != "":
+		w.Header().Set("ETag", tag)
 	}
 	return writeDoneOnce(w, keys, err)
 }
@@ -161,8 +175,9 @@ func unknownMember(o *jsonObject) error {
 	return nil
 }
 
-// What X-Ignored-Members names at most.
+// The header that names members without an effect, and what it names at most.
 const (
+	ignoredHeader   = "X-Ignored-Members"
 	maxIgnored      = 10
 	maxIgnoredBytes = 64 // of a name, before it is escaped
 )
@@ -176,7 +191,7 @@ func (a *API) nameIgnored(w http.ResponseWriter, r *apiRequest, paths []string) 
 	for _, path := range paths[:min(len(paths), maxIgnored)] {
 		names = append(names, url.PathEscape(cutName(path)))
 	}
-	w.Header().Set("X-Ignored-Members", strings.Join(names, ", "))
+	w.Header().Set(ignoredHeader, strings.Join(names, ", "))
 	a.config.Logger.Info("members of a body were ignored", "request_id", r.x.id, "path", r.URL.Path,
 		"extension", r.caller.Extension.ClientID, "members", names, "count", len(paths))
 }

@@ -61,6 +61,17 @@ func TestPatchRefusesUnknownMembers(t *testing.T) {
 	a.as(broadcaster(), "PATCH", "/rank_config", `{"config":{},"keepVotes":true}`).refused(400, "Invalid body: keepVotes is unknown")
 }
 
+// The limits of stored JSON hold for userData, as in a POST.
+func TestPatchOfUserDataHasLimits(t *testing.T) {
+	a := newAPI(t)
+	a.as(broadcaster(), "POST", "/vote_config", `{"config":{}}`).is(200)
+	for depth, status := range map[int]int{48: 200, 49: 400} {
+		body := `{"config":{"userData":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + `}}`
+		a.as(broadcaster(), "POST", "/vote_config", body).is(status)
+		a.as(broadcaster(), "PATCH", "/vote_config", body).is(status)
+	}
+}
+
 // If-Match holds for the version that a client has read, from either route.
 func TestConfigConditions(t *testing.T) {
 	a := newAPI(t)
@@ -140,5 +151,9 @@ func TestIgnoredMembers(t *testing.T) {
 			t.Errorf("of %s the log has %q", test.body, log.String())
 		}
 	}
-	a.as(broadcaster(), "POST", "/vote_config", `{"config":{"optoins":1,"prompt":1}}`).is(400)
+	for body, status := range map[string]int{`{"config":{"optoins":1,"prompt":1}}`: 400, `{"config":{"optoins":1,"votesPerOption":0}}`: 400} {
+		if got := a.as(broadcaster(), "POST", "/vote_config", body).is(status).header.Get("X-Ignored-Members"); got != "" {
+			t.Errorf("a refusal of %s names %q", body, got)
+		}
+	}
 }
