@@ -61,6 +61,28 @@ func TestPatchRefusesUnknownMembers(t *testing.T) {
 	a.as(broadcaster(), "PATCH", "/rank_config", `{"config":{},"keepVotes":true}`).refused(400, "Invalid body: keepVotes is unknown")
 }
 
+// A patch that is repeated with its key is not decided again.
+func TestPatchIsDecidedOnce(t *testing.T) {
+	a := newAPI(t)
+	for _, path := range []string{"/vote_config", "/rank_config"} {
+		first := a.as(broadcaster(), "POST", path, `{"config":{}}`).is(200).header.Get("ETag")
+		body, key := `{"config":{"endsAt":4}}`, []string{"Idempotency-Key", "k", "If-Match", first}
+		a.as(broadcaster(), "PATCH", path, body, key...).is(200)
+		a.as(broadcaster(), "PATCH", path, `{"config":{"endsAt":5}}`).is(200)
+		again := a.as(broadcaster(), "PATCH", path, body, key...).is(200)
+		if again.header.Get("Idempotency-Replayed") != "true" || again.header.Get("ETag") != "" {
+			t.Errorf("%s: a repetition has the headers %v", path, again.header)
+		}
+		if got := a.as(broadcaster(), "GET", path, "").field("endsAt"); got != "5" {
+			t.Errorf("%s: after a repetition endsAt is %s", path, got)
+		}
+		a.as(broadcaster(), "PATCH", path, `{"config":{}}`, "Idempotency-Key", "same").is(200)
+		if got := a.as(broadcaster(), "PATCH", path, `{"config":{}}`, "Idempotency-Key", "same").is(200).header.Get("Idempotency-Replayed"); got != "true" {
+			t.Errorf("%s: a repetition of what changes nothing is decided again", path)
+		}
+	}
+}
+
 // The limits of stored JSON hold for userData, as in a POST.
 func TestPatchOfUserDataHasLimits(t *testing.T) {
 	a := newAPI(t)
