@@ -158,18 +158,6 @@ func TestNoValueIsForwarded(t *testing.T) {
 	}
 }
 
-// A command that keeps votes does so in another process, too.
-func TestKeepVotesIsForwarded(t *testing.T) {
-	for _, keep := range []bool{false, true} {
-		c := strictly("a")
-		c.keepVotes = keep
-		got, ok := pollRules{}.DecodeCommand(wire.NewReader(c.appendTo(nil))).(configureCommand)
-		if !ok || got.keepVotes != keep || !got.config.Strict {
-			t.Errorf("keepVotes %v is read as %+v", keep, got)
-		}
-	}
-}
-
 // A configuration that changes the question leaves its version, strict or not, whatever votes
 // there are.
 func TestQuestionChangedIsShown(t *testing.T) {

@@ -58,27 +58,7 @@ func readValue(r *wire.Reader) int64 {
 }
 
 func (c configureCommand) appendTo(buf []byte) []byte {
-	encoded, err := exactjson.Marshal(forwardedConfig{c.config, c.keepVotes})
-	if err != nil {
-		panic(err) // as in Config.encodeJSON
-	}
-	return wire.AppendBytes(wire.AppendBytes(append(buf, commandConfigure), c.id), encoded)
-}
-
-// forwardedConfig is a configuration in a command. A process of an earlier release reads the
-// configuration alone.
-type forwardedConfig struct {
-	Config
-	KeepVotes bool `json:"keepVotes,omitempty"`
-}
-
-func readConfigure(r *wire.Reader) configureCommand {
-	id := r.Text()
-	var in forwardedConfig
-	if err := json.Unmarshal(r.Bytes(), &in); err != nil {
-		r.Fail(err)
-	}
-	return configureCommand{id: id, config: in.Config, keepVotes: in.KeepVotes}
+	return wire.AppendBytes(wire.AppendBytes(append(buf, commandConfigure), c.id), c.config.encodeJSON())
 }
 
 func (c changeCommand) appendTo(buf []byte) []byte {
@@ -114,7 +94,7 @@ func (pollRules) DecodeCommand(r *wire.Reader) Command {
 	case commandVote, commandVoteExisting:
 		return voteCommand{voter: readVoter(r), value: readValue(r), times: r.Varint(), existing: kind == commandVoteExisting}
 	case commandConfigure:
-		return readConfigure(r)
+		return configureCommand{id: r.Text(), config: readConfig(r)}
 	case commandChange:
 		return readChange(r)
 	case commandModify:
