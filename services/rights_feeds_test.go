@@ -209,7 +209,7 @@ func (w *rightsTries) checkReceived(environment, face string, feeds map[string]*
 	rows := w.table.rows(face)
 	for _, row := range rows {
 		for caller, cell := range row.cells {
-			if w.cells++; cell == "ok" {
+			if w.cells.Add(1); cell == "ok" {
 				feeds[caller].await(w.rightsWorld, environment+" "+row.title()+" as "+caller, row.received())
 			}
 		}
@@ -277,7 +277,7 @@ func (w *rightsWorld) openBefore(name string, s rightsSide, c *rightsCredentials
 func (w *rightsTries) checkOpen() {
 	w.Helper()
 	for _, o := range w.open {
-		w.cells++
+		w.cells.Add(1)
 		select {
 		case <-o.stream:
 		case code := <-o.game:

@@ -143,7 +143,7 @@ func (f *rightsGames) send(g *gameOfCaller, row *rightsRow, ok bool) (status int
 		f.dial(g.client, g)
 	}
 	g.asked++
-	f.w.cells++
+	f.w.cells.Add(1)
 	body := f.w.fill(f.environment, row.Body, ok)
 	if body == "" {
 		body = `{"client_id":"` + g.client + `"}`

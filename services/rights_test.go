@@ -14,9 +14,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/acclaim-dev/acclaim/services/internal/gamelink"
 	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
@@ -32,7 +34,7 @@ func TestRights(t *testing.T) {
 	tries.checkFeeds()
 	tries.checkHTTP()
 	tries.checkOpen()
-	t.Logf("%d cells tried", tries.cells)
+	t.Logf("%d cells tried", tries.cells.Load())
 }
 
 // No operation is without a row, and no row without an operation.
@@ -102,7 +104,7 @@ var eventName = regexp.MustCompile(`^"([a-z_]+:|[a-z_]+_update:?)"$`)
 // rightsTries sends requests and compares the answers with cells.
 type rightsTries struct {
 	*rightsWorld
-	cells int
+	cells atomic.Int64
 }
 
 // rightsFace sends the requests of some rows at one address.
@@ -159,7 +161,7 @@ func (w *rightsTries) fill(environment, text string, ok bool) string {
 		mark = "one"
 	}
 	pairs := []string{"{mark}", mark, "{extension}", side.extension, "{app}", "app-" + side.extension,
-		"{name}", environment + ":" + side.extension + ":", "{receipt}", side.receipt(strconv.Itoa(w.cells), "5", 1)}
+		"{name}", environment + ":" + side.extension + ":", "{receipt}", side.receipt(w.address(), "5", 1)}
 	for name, value := range w.planted[environment] {
 		pairs = append(pairs, name, value)
 	}
@@ -196,18 +198,27 @@ func (p *rightsHTTP) refused(row *rightsRow) {
 	if row.As == "open" {
 		return // it reads no credential
 	}
+	var group errgroup.Group
+	group.SetLimit(4)
 	for _, again := range p.w.table.Again {
 		for caller, header := range p.w.again[p.environment][again.Name].headers {
-			if status, answer := p.send(row, header, false); strconv.Itoa(status) != again.HTTP {
-				p.w.Errorf("%s%s as %s, %s: %d %s, want %s", p.name, row.title(), caller, again.Name, status, answer, again.HTTP)
-			}
+			group.Go(func() error {
+				if status, answer := p.send(row, header, false); strconv.Itoa(status) != again.HTTP {
+					p.w.Errorf("%s%s as %s, %s: %d %s, want %s", p.name, row.title(), caller, again.Name, status, answer, again.HTTP)
+				}
+				return nil
+			})
 		}
 	}
 	for caller, header := range p.w.foreign[p.environment] {
-		if _, answer := p.send(row, header, false); textOfMain.MatchString(answer) {
-			p.w.Errorf("%s%s as %s of another extension: %s", p.name, row.title(), caller, answer)
-		}
+		group.Go(func() error {
+			if _, answer := p.send(row, header, false); textOfMain.MatchString(answer) {
+				p.w.Errorf("%s%s as %s of another extension: %s", p.name, row.title(), caller, answer)
+			}
+			return nil
+		})
 	}
+	_ = group.Wait() // each reports its own failure
 }
 
 // textOfMain matches what is in the data of the extension that requests are about alone.
@@ -224,7 +235,7 @@ func (p *rightsHTTP) try(row *rightsRow, caller string) (problem string) {
 
 func (p *rightsHTTP) send(row *rightsRow, header string, ok bool) (status int, answer string) {
 	p.w.Helper()
-	p.w.cells++
+	p.w.cells.Add(1)
 	address, query := p.base+p.name+row.path(), p.w.fill(p.environment, row.Query, ok)
 	if strings.Contains(query, "{credential}") {
 		query, header = strings.ReplaceAll(query, "{credential}", url.QueryEscape(header)), ""
