@@ -14,7 +14,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// rightsFeed is what a caller has received: names of events or targets of pushes, each with its
+// rightsFeed holds what a caller has received: names of events or targets of pushes, each with its
 // data.
 type rightsFeed struct {
 	mu      sync.Mutex
@@ -242,7 +242,7 @@ func (r *rightsRow) received() *regexp.Regexp {
 	return regexp.MustCompile("^" + target + " .*" + r.Sees)
 }
 
-// rightsOpen is what was open before a key and an extension were removed.
+// rightsOpen holds a stream or a game that was open before a key and an extension were removed.
 type rightsOpen struct {
 	name   string
 	stream <-chan struct{}

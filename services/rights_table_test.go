@@ -32,7 +32,7 @@ type rightsAgain struct {
 	Name, Is string
 	// The statuses of HTTP and GameLink.
 	HTTP, GameLink string
-	// Open tells what becomes of streams and games that are open.
+	// Open describes the end of streams and games that are open.
 	Open string
 }
 

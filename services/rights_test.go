@@ -25,7 +25,7 @@ import (
 )
 
 // Every request of the table of rights is answered to every caller as its cell says, on every
-// face, and with credentials that are no longer in force as the table says of these.
+// face, and with credentials that are no longer in force as the table's list of these says.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	w := newRightsWorld(t)
