@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/coder/websocket"
 )
@@ -40,9 +41,14 @@ func (f *rightsFeed) find(pattern *regexp.Regexp) (found bool, changed <-chan st
 	return slices.ContainsFunc(f.got, pattern.MatchString), f.changed
 }
 
+// patience limits the wait for what never comes where the program has a defect.
+const patience = 2 * time.Minute
+
 // await waits until the feed has what matches.
 func (f *rightsFeed) await(w *rightsWorld, who string, pattern *regexp.Regexp) {
 	w.Helper()
+	ctx, stop := context.WithTimeout(w.Context(), patience)
+	defer stop()
 	for {
 		found, changed := f.find(pattern)
 		if found {
@@ -50,7 +56,7 @@ func (f *rightsFeed) await(w *rightsWorld, who string, pattern *regexp.Regexp) {
 		}
 		select {
 		case <-changed:
-		case <-w.Context().Done():
+		case <-ctx.Done():
 			w.Fatalf("%s has not received %s", who, pattern)
 		}
 	}
@@ -276,6 +282,8 @@ func (w *rightsWorld) openBefore(name string, s rightsSide, c *rightsCredentials
 // checkOpen waits until everything has ended that was open before.
 func (w *rightsTries) checkOpen() {
 	w.Helper()
+	ctx, stop := context.WithTimeout(w.Context(), patience)
+	defer stop()
 	for _, o := range w.open {
 		w.cells.Add(1)
 		select {
@@ -284,7 +292,7 @@ func (w *rightsTries) checkOpen() {
 			if code != 4001 {
 				w.Errorf("%s: ends with %d, want 4001", o.name, code)
 			}
-		case <-w.Context().Done():
+		case <-ctx.Done():
 			w.Fatalf("%s: does not end", o.name)
 		}
 	}
