@@ -406,8 +406,8 @@ func TestTopicsThatOverlap(t *testing.T) {
 		g.pushedUntil(func(last received) bool { return strings.Contains(string(last.Data), fmt.Sprintf(`"count":%d`, i+1)) })
 	}
 	g.must("get", "poll", fmt.Sprintf(`{"poll_id":%q}`, id))
-	if got, most := reads.Load(), int64(2*(1+votes)+1); got > most { // an event may be followed by a correction
-		t.Errorf("%d reads for %d events in 60 subscriptions, want at most %d", got, 1+votes, most)
+	if got := reads.Load(); got > 60 { // an event may be followed by others about the same
+		t.Errorf("%d reads for %d changes in 60 subscriptions", got, 1+votes)
 	}
 }
 
