@@ -26,7 +26,7 @@ func enterAsViewer(ctx context.Context, a *attacker) {
 		}
 		defer g.end()
 		role := roles[n%int64(len(roles))]
-		if _, err := g.authenticate(ctx, extension, "jwt", signGame(extension, "production", role, channel)); err == nil {
+		if _, err := g.authenticate(ctx, extension, "jwt", signGame(extension, role, channel)); err == nil {
 			a.breach("a token of the role " + role + " is a game")
 		}
 		for target, action := range map[string]string{"transaction": "get", "datastream": "subscribe", "twitchPurchaseBits": "subscribe", "poll": "subscribe"} {
@@ -40,7 +40,7 @@ func enterAsViewer(ctx context.Context, a *attacker) {
 
 // outliveKey uses what was issued under a key after the key has been removed.
 func outliveKey(ctx context.Context, a *attacker) {
-	old := signGame(leakyExtension, "production", "backend", "500")
+	old := signGame(leakyExtension, "backend", "500")
 	held, err := a.openGame(ctx, leakyExtension)
 	if err != nil {
 		a.count(outcomeOf(err))
@@ -115,7 +115,7 @@ func readPIN(response *http.Response, err error) string {
 
 // hoardGameSubscriptions subscribes for all that a broadcaster of an empty channel may.
 func hoardGameSubscriptions(ctx context.Context, a *attacker) {
-	token := signGame(extension, "production", "broadcaster", "666")
+	token := signGame(extension, "broadcaster", "666")
 	a.flood(ctx, 41, func(ctx context.Context, n int64) (string, error) {
 		return a.holdGame(ctx, token, func(i int) string { return fmt.Sprintf("inv%d-%d", n, i) })
 	})
@@ -123,7 +123,7 @@ func hoardGameSubscriptions(ctx context.Context, a *attacker) {
 
 // watchPrefixes subscribes for every prefix of one id, and votes in that poll.
 func watchPrefixes(ctx context.Context, a *attacker) {
-	token, id := signGame(extension, "production", "broadcaster", "666"), strings.Repeat("p", 60)
+	token, id := signGame(extension, "broadcaster", "666"), strings.Repeat("p", 60)
 	go a.repeatSlowly(ctx, 50*time.Millisecond, func(n int) (credential, method, path, body string) {
 		viewer, err := newCredential(extension, "viewer", "666", fmt.Sprintf("Uprefix%d", n))
 		if err != nil {
@@ -144,13 +144,13 @@ func (a *attacker) holdGame(ctx context.Context, token string, topic func(i int)
 	}
 	defer g.end()
 	if _, err := g.authenticate(ctx, extension, "jwt", token); err != nil {
-		return outcomeOf(err), wait100(ctx)
+		return pauseRefused(ctx, outcomeOf(err))
 	}
 	for i := range 128 {
 		if _, err := g.ask(ctx, "subscribe", "poll", map[string]string{"topic_id": topic(i)}); err != nil {
 			a.count("subscribe: " + outcomeOf(err))
 			if websocket.CloseStatus(err) != -1 {
-				return outcomeOf(err), wait100(ctx)
+				return pauseRefused(ctx, outcomeOf(err))
 			}
 		}
 	}
@@ -164,10 +164,10 @@ func (a *attacker) holdGame(ctx context.Context, token string, topic func(i int)
 	}
 }
 
-// wait100 pauses as an attacker does that was refused.
-func wait100(ctx context.Context) error {
+// pauseRefused pauses as an attacker does that was refused, and returns the outcome.
+func pauseRefused(ctx context.Context, outcome string) (string, error) {
 	wait(ctx, 100*time.Millisecond)
-	return nil
+	return outcome, nil
 }
 
 // repeatSlowly makes a request each pause.
@@ -200,7 +200,7 @@ func announceMessages(ctx context.Context, a *attacker) {
 		}
 		defer conn.end()
 		if _, err := conn.Write(frame); err != nil {
-			return "closed", wait100(ctx)
+			return pauseRefused(ctx, "closed")
 		}
 		return readUntilClosed(ctx, conn), nil
 	})
@@ -237,7 +237,7 @@ func echoMessages(ctx context.Context, a *attacker) {
 		for {
 			if _, err := g.ask(ctx, action, action, nil); err != nil {
 				if _, refused := err.(*errGame); !refused { //nolint:errorlint // ask returns it as it is
-					return outcomeOf(err), wait100(ctx)
+					return pauseRefused(ctx, outcomeOf(err))
 				}
 				a.breach("a message of 1.2 MB without a credential is answered")
 			}
@@ -271,7 +271,7 @@ func rightsOfPIN(ctx context.Context, a *attacker) {
 	client := a.newClient(1)
 	defer client.CloseIdleConnections()
 	for _, role := range []string{"backend", "admin"} {
-		pin := a.askForPIN(ctx, client, extension+" "+signGame(extension, "production", role, "700"))
+		pin := a.askForPIN(ctx, client, extension+" "+signGame(extension, role, "700"))
 		g, err := a.openGame(ctx, extension)
 		if err != nil {
 			a.count(outcomeOf(err))
@@ -292,7 +292,7 @@ func rightsOfPIN(ctx context.Context, a *attacker) {
 		return
 	}
 	defer g.end()
-	_, err = g.authenticate(ctx, extension, "jwt", signGame(extension, "production", "admin", "700"))
+	_, err = g.authenticate(ctx, extension, "jwt", signGame(extension, "admin", "700"))
 	a.count("an admin that is not validated: " + outcomeOf(err))
 	if _, err = g.ask(ctx, "create", "match", map[string]string{"id": "mine"}); err == nil {
 		a.breach("an admin that is not validated acts in all channels")

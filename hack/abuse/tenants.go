@@ -19,8 +19,8 @@ const (
 	sampleEntry     = "- clientID: " + sampleExtension + "\n  ownerUserID: \"1000\"\n  secrets: [{value: c2FtcGxlLWtleS1vZi1tb3JlLXRoYW4tMzItYnl0ZXMtZm9yLWFsbA==}]\n"
 )
 
-// mustCredential is newCredential for claims of text, which always encode.
-func mustCredential(extension, role, channel, opaque string) string {
+// mustCredential returns a credential of the victims' extension.
+func mustCredential(role, channel, opaque string) string {
 	credential, err := newCredential(extension, role, channel, opaque)
 	if err != nil {
 		panic(err)
@@ -35,7 +35,7 @@ const globalPoll = "global-final"
 func forgeGlobalPoll(ctx context.Context, a *attacker) {
 	client := a.newClient(4)
 	defer client.CloseIdleConnections()
-	backend := mustCredential(extension, "backend", "", "")
+	backend := mustCredential("backend", "", "")
 	for _, step := range [][3]string{
 		{backend, "/v1/vote_config", `{"id":"` + globalPoll + `","config":{"global":true,"resultsVisibility":"staff"}}`},
 		{a.Viewer, "/v1/vote?id=" + globalPoll, `{"value":7}`},
@@ -104,7 +104,7 @@ func openPINs(ctx context.Context, a *attacker) {
 		})
 	}
 	all.Wait()
-	streamer := mustCredential(extension, "broadcaster", channel, "U1")
+	streamer := mustCredential("broadcaster", channel, "U1")
 	if outcome, err := genuine.send(ctx, client, streamer, http.MethodPost, "/v1/validate_pin", `{"pin":"`+pin+`"}`); err != nil || outcome != "200" {
 		a.breach("the PIN of a genuine game is gone: " + outcome)
 	}
@@ -136,13 +136,13 @@ func (a *attacker) merge(other *attacker) {
 func drainAnonymously(ctx context.Context, a *attacker) {
 	credentials := make([]string, 100)
 	for i := range credentials {
-		credentials[i] = mustCredential(extension, "viewer", "666", fmt.Sprintf("A%d", i))
+		credentials[i] = mustCredential("viewer", "666", fmt.Sprintf("A%d", i))
 	}
 	var all sync.WaitGroup
 	all.Go(func() {
 		wait(ctx, a.Duration/2) // the quota is used up
 		a.repeatSlowly(ctx, 100*time.Millisecond, func(n int) (credential, method, path, body string) {
-			viewer := mustCredential(extension, "viewer", "77", fmt.Sprintf("Uhonest%d", n))
+			viewer := mustCredential("viewer", "77", fmt.Sprintf("Uhonest%d", n))
 			return viewer, http.MethodPost, fmt.Sprintf("/v1/vote?id=show%d", n), `{"value":1}`
 		})
 	})
@@ -186,18 +186,18 @@ func fillSandbox(ctx context.Context, a *attacker) {
 
 // askThePast asks for the history of a large poll as viewers. Staff gets its own.
 func askThePast(ctx context.Context, a *attacker) {
-	backend := mustCredential(extension, "backend", channel, "")
+	backend := mustCredential("backend", channel, "")
 	a.makeLargePoll(ctx, backend, 100)
 	var all sync.WaitGroup
 	all.Go(func() {
 		a.repeatSlowly(ctx, 200*time.Millisecond, func(int) (credential, method, path, body string) {
-			return mustCredential(extension, "broadcaster", channel, "U1"), http.MethodGet, "/v1/vote_history?id=large", ""
+			return mustCredential("broadcaster", channel, "U1"), http.MethodGet, "/v1/vote_history?id=large", ""
 		})
 	})
 	client := a.newClient(4)
 	defer client.CloseIdleConnections()
 	a.flood(ctx, 4, func(ctx context.Context, n int64) (string, error) {
-		viewer := mustCredential(extension, "viewer", channel, fmt.Sprintf("Apast%d", n%4))
+		viewer := mustCredential("viewer", channel, fmt.Sprintf("Apast%d", n%4))
 		outcome, err := a.send(ctx, client, viewer, http.MethodGet, "/v1/vote_history?id=large", "")
 		return "viewers: " + outcome, err
 	})
@@ -300,7 +300,7 @@ func (a *attacker) findPurchase(ctx context.Context, buyer string) {
 		return
 	}
 	defer g.end()
-	if _, err := g.authenticate(ctx, extension, "jwt", signGame(extension, "production", "broadcaster", "55")); err != nil {
+	if _, err := g.authenticate(ctx, extension, "jwt", signGame(extension, "broadcaster", "55")); err != nil {
 		a.count("authenticate: " + outcomeOf(err))
 		return
 	}
@@ -330,7 +330,7 @@ func shoutOnDatastream(ctx context.Context, a *attacker) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		wait(ctx, a.Duration/3)
-		viewer := mustCredential(extension, "viewer", "66", "Uquiet")
+		viewer := mustCredential("viewer", "66", "Uquiet")
 		a.repeatSlowly(ctx, 300*time.Millisecond, func(int) (credential, method, path, body string) {
 			return viewer, http.MethodPost, "/v1/datastream", `{"throw":"tomato"}`
 		})
@@ -338,7 +338,7 @@ func shoutOnDatastream(ctx context.Context, a *attacker) {
 	client := a.newClient(40)
 	defer client.CloseIdleConnections()
 	a.flood(ctx, 40, func(ctx context.Context, n int64) (string, error) {
-		viewer := mustCredential(extension, "viewer", "66", fmt.Sprintf("Aloud%d", n%40))
+		viewer := mustCredential("viewer", "66", fmt.Sprintf("Aloud%d", n%40))
 		outcome, err := a.send(ctx, client, viewer, http.MethodPost, "/v1/datastream", `{"throw":"everything"}`)
 		return "loud: " + outcome, err
 	})

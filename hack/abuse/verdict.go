@@ -111,11 +111,7 @@ func (r rowFigures) judge(a attackCase) []string {
 	if len(r.launched) == 0 {
 		complain("the attack did nothing")
 	}
-	for _, outcome := range slices.Sorted(maps.Keys(r.launched)) {
-		if what, ok := strings.CutPrefix(outcome, breachMark); ok {
-			complain("attack: %d times %s", r.launched[outcome], what)
-		}
-	}
+	r.judgeBreaches(complain)
 	if r.ended != nil {
 		complain("the program: %v", r.ended)
 	}
@@ -141,6 +137,15 @@ func (r rowFigures) judge(a attackCase) []string {
 		complain("after: sinks have the poll as it was %v before the end of the attack", r.stale.Round(time.Second))
 	}
 	return problems
+}
+
+// judgeBreaches complains about what the attacker got that only others may have.
+func (r rowFigures) judgeBreaches(complain func(string, ...any)) {
+	for _, outcome := range slices.Sorted(maps.Keys(r.launched)) {
+		if what, ok := strings.CutPrefix(outcome, breachMark); ok {
+			complain("attack: %d times %s", r.launched[outcome], what)
+		}
+	}
 }
 
 // isOnlySlow reports whether a row fails, and by nothing but delays.

@@ -10,7 +10,7 @@ func answerDefects() []defectCase {
 			{rankingFolder, "foldCase", "unicode.Is(unicode.Cherokee, r)", "false"},
 		}, rankingFolder, "TestFoldingFollowsTheTables"},
 		{"overlays read the answers that wait for staff", []codeEdit{
-			{apiFolder, "API.getRank", "standing != ranking.Visible", "false"},
+			{apiFolder, "apiRequest.standingOf", "standing != ranking.Visible", "false"},
 		}, apiFolder, "TestHeldAnswersStayWithStaff"},
 		{"viewers read the answers that wait for staff", []codeEdit{
 			{apiFolder, "rankingRoutes", "allowRoles(Broadcaster, Admin, Backend, Overlay)", "anyone()"},

@@ -34,6 +34,7 @@ func defectCases() []defectCase {
 	all = append(all, answerDefects()...)
 	all = append(all, worldDefects()...)
 	all = append(all, strictDefects()...)
+	all = append(all, votingDefects()...)
 	return append(all, accessDefects()...)
 }
 
@@ -93,6 +94,11 @@ func streamDefects() []defectCase {
 		{"requests that hold only hung streams hold up all others", []codeEdit{
 			{streamFolder, "countedFor", "100 * time.Millisecond", "time.Hour"},
 		}, streamFolder, "TestHungStreamsHoldNoOthers"},
+	}
+}
+
+func votingDefects() []defectCase {
+	return []defectCase{
 		{"an erasure sets the number of a poll's deletions to 0", []codeEdit{
 			{votingFolder, "pollRules.Rename", "resets: s.resets", "resets: 0"},
 		}, votingFolder, "TestRedactedHistoriesAddUpToTheSame"},

@@ -47,7 +47,7 @@ func TestAuthentication(t *testing.T) {
 	g.refused("authenticate", "", `{"client_id":"ext","pin":"AAAAAA"}`, 400, "The PIN is invalid or has expired")
 	g.refused("authenticate", "", `{"client_id":"ext","refresh":"x"}`, 400, "The refresh token is invalid")
 	g.refused("authenticate", "", `{"client_id":"ext","refresh":null}`, 400, "")
-	pin := w.pin("broadcaster", "77")
+	pin := w.pin()
 	refresh := g.authenticate(`"pin":" ` + strings.ToLower(pin) + `"`)
 	g.refused("authenticate", "", `{"client_id":"ext","pin":"`+pin+`"}`, 400, "The PIN is invalid or has expired")
 	first := refresh
@@ -95,9 +95,9 @@ func TestRemovedKey(t *testing.T) {
 	w := newWorld(t)
 	backend := w.token("backend", "")
 	byPIN, byJWT := w.connect(), w.connect()
-	refresh := []string{byPIN.authenticate(`"pin":"` + w.pin("broadcaster", "77") + `"`), byJWT.authenticate(`"jwt":"` + backend + `"`)}
-	pin := w.pin("broadcaster", "77")
-	use := func(key string) (status []int) {
+	refresh := []string{byPIN.authenticate(`"pin":"` + w.pin() + `"`), byJWT.authenticate(`"jwt":"` + backend + `"`)}
+	pin := w.pin()
+	use := func() (status []int) {
 		g := w.connect()
 		for i := range refresh {
 			m := g.answer(g.send("authenticate", "", `{"client_id":"ext","refresh":"`+refresh[i]+`"}`))
@@ -124,7 +124,7 @@ func TestRemovedKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.registry.Store(registry)
-		if got := use(step.keys); !slices.Equal(got, step.want) {
+		if got := use(); !slices.Equal(got, step.want) {
 			t.Errorf("refresh tokens with the keys %s: %d, want %d", step.keys, got, step.want)
 		}
 	}
@@ -250,7 +250,7 @@ func TestPairingThatCannotBeRead(t *testing.T) {
 	w := newWorld(t)
 	g, _ := w.paired()
 	over := w.outage.begin(3)
-	w.pin("broadcaster", "77") // the pairings of the channel have changed
+	w.pin() // the pairings of the channel have changed
 	for waiting := true; waiting; {
 		select {
 		case <-over:
@@ -266,7 +266,7 @@ func TestPairingThatCannotBeRead(t *testing.T) {
 	}
 	g, _ = w.paired()
 	w.outage.begin(1000)
-	w.pin("broadcaster", "77")
+	w.pin()
 	g.await("the end", func() bool { return g.closed != nil })
 	if got := websocket.CloseStatus(g.closed); got != websocket.StatusTryAgainLater {
 		t.Errorf("closed with %d, %v", got, g.closed)

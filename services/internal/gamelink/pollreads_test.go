@@ -19,7 +19,7 @@ func TestSharedPollReads(t *testing.T) {
 			count++
 			body := pollBody{Count: count}
 			<-proceed
-			return body, true, nil
+			return body, true, t.Context().Err()
 		}
 		var all sync.WaitGroup
 		results := make([]int64, 50)

@@ -187,8 +187,8 @@ func (w *world) ok(token, method, path, body string) string {
 	return answer
 }
 
-// pin returns a PIN that the broadcaster, or another role, asked for.
-func (w *world) pin(role, user string) string { w.Helper(); return w.pinFor(role, user, "") }
+// pin returns a PIN that the broadcaster asked for.
+func (w *world) pin() string { w.Helper(); return w.pinFor("broadcaster", "77", "") }
 
 func (w *world) pinFor(role, user, body string) string {
 	w.Helper()
@@ -349,7 +349,7 @@ func (g *game) pushedUntil(done func(last received) bool) []received {
 func (w *world) paired() (g *game, refresh string) {
 	w.Helper()
 	g = w.connect()
-	return g, g.authenticate(`"pin":"` + w.pin("broadcaster", "77") + `"`)
+	return g, g.authenticate(`"pin":"` + w.pin() + `"`)
 }
 
 func (g *game) authenticate(with string) (refresh string) {

@@ -81,7 +81,7 @@ func (b *bodyReader) readMessage(in io.Reader) error {
 		switch b.buf = b.buf[:len(b.buf)+n]; {
 		case len(b.buf) > b.limit:
 			return errTooLarge(b.limit)
-		case err == io.EOF: //nolint:errorlint // readers return it as it is
+		case err == io.EOF: // readers return it as it is
 			return nil
 		case err != nil:
 			return err

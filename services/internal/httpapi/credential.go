@@ -253,20 +253,8 @@ func (v *credentialVerifier) parseHeader(header string) (credential, error) {
 	if err != nil {
 		return credential{}, err
 	}
-	_, critical := parsed.Header["crit"]
-	switch {
-	case critical:
-		return credential{}, errors.New("the token demands an extension of JOSE")
-	case c.ExtensionID != nil && *c.ExtensionID != clientID:
-		return credential{}, errors.New("the token is another extension's")
-	case c.AllowedStage != nil && *c.AllowedStage != string(v.environment):
-		return credential{}, errors.New("the token is another environment's")
-	case c.Role == "":
-		return credential{}, errors.New("the token has no role")
-	case c.Role == sandbox.UnconfirmedGame && c.Family == "":
-		return credential{}, errors.New("the token of a game names no pairing")
-	case max(len(c.ChannelID), len(c.OpaqueUserID), len(c.UserID)) > maxID:
-		return credential{}, errors.New("an id in the token is too long")
+	if err := v.checkClaims(parsed, &c, clientID); err != nil {
+		return credential{}, err
 	}
 	caller := &Caller{
 		Extension:   extension,
@@ -285,6 +273,27 @@ func (v *credentialVerifier) parseHeader(header string) (credential, error) {
 	caller.SigningKey, caller.sampleKey = signer.ID(), signer.IsSample()
 	caller.nameQuotaHolders()
 	return credential{caller: caller, expires: c.ExpiresAt.Time}, nil
+}
+
+// checkClaims refuses a token that is not for the client id and the environment, or that names no
+// caller.
+func (v *credentialVerifier) checkClaims(parsed *jwt.Token, c *tokenClaims, clientID string) error {
+	_, critical := parsed.Header["crit"]
+	switch {
+	case critical:
+		return errors.New("the token demands an extension of JOSE")
+	case c.ExtensionID != nil && *c.ExtensionID != clientID:
+		return errors.New("the token is another extension's")
+	case c.AllowedStage != nil && *c.AllowedStage != string(v.environment):
+		return errors.New("the token is another environment's")
+	case c.Role == "":
+		return errors.New("the token has no role")
+	case c.Role == sandbox.UnconfirmedGame && c.Family == "":
+		return errors.New("the token of a game names no pairing")
+	case max(len(c.ChannelID), len(c.OpaqueUserID), len(c.UserID)) > maxID:
+		return errors.New("an id in the token is too long")
+	}
+	return nil
 }
 
 // signerOf returns the active secret that has signed a verified token.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -92,28 +93,41 @@ func (a *API) postRank(w http.ResponseWriter, r *apiRequest) error {
 // defaultTop is the default limit of GET /rank.
 const defaultTop = 100
 
+// topLimit returns the number of answers that GET /rank asks for.
+func (r *apiRequest) topLimit() (int, error) {
+	limit, err := r.positiveParameter("limit")
+	if err == nil && limit > ranking.MaxLimit {
+		err = fault.New(fault.Invalid, "Malformed limit parameter")
+	}
+	return cmp.Or(limit, defaultTop), err
+}
+
+// standingOf returns the standing of the answers that GET /rank asks for. The audience of a
+// question sees those alone that are visible.
+func (r *apiRequest) standingOf(question ranking.Question) (ranking.Standing, error) {
+	state, named := r.queryParameter("state")
+	standing, ok := ranking.ParseStanding(state)
+	if named && !ok {
+		return standing, fault.New(fault.Invalid, "Malformed state parameter")
+	}
+	if r.caller.isAudienceOf(question.ID) && standing != ranking.Visible {
+		return standing, errRole()
+	}
+	return standing, nil
+}
+
 func (a *API) getRank(w http.ResponseWriter, r *apiRequest) error {
 	question, err := r.question()
 	if err != nil {
 		return err
 	}
-	limit, err := r.positiveParameter("limit")
+	limit, err := r.topLimit()
 	if err != nil {
 		return err
 	}
-	switch {
-	case limit == 0:
-		limit = defaultTop
-	case limit > ranking.MaxLimit:
-		return fault.New(fault.Invalid, "Malformed limit parameter")
-	}
-	state, named := r.queryParameter("state")
-	standing, ok := ranking.ParseStanding(state)
-	if named && !ok {
-		return fault.New(fault.Invalid, "Malformed state parameter")
-	}
-	if (r.caller.Role == Overlay || r.caller.isAudienceOf(question.ID)) && standing != ranking.Visible {
-		return errRole()
+	standing, err := r.standingOf(question)
+	if err != nil {
+		return err
 	}
 	top, err := a.config.Ranking.Top(r.Context(), question, standing, limit)
 	if err != nil {
