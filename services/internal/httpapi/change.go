@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -23,10 +24,25 @@ func (a *API) postVoteConfig(w http.ResponseWriter, r *apiRequest) error {
 	id, in, keepVotes := body.text("id"), body.object("config"), body.boolean("keepVotes")
 	change := voting.Change{Config: decodeConfig(in), KeepVotes: keepVotes}
 	if err := cmp.Or(body.err, in.err); err != nil {
-		return err
+		return nameInvalid(w, err)
 	}
 	a.nameIgnored(w, r, slices.Concat(body.unknown(), in.unknown()))
 	return a.changeVoteConfig(w, r, id, change, in)
+}
+
+// nameInvalid names the member that a body is refused for in a header, as the contract fixes the
+// reason.
+func nameInvalid(w http.ResponseWriter, err error) error {
+	refused, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return err
+	}
+	member, named := strings.CutPrefix(refused.Reason, errInvalidBody().Error()+": ")
+	if !named {
+		return err
+	}
+	w.Header().Set(invalidHeader, member)
+	return errInvalidBody()
 }
 
 // patchVoteConfig changes members of the configuration of a poll.
@@ -178,6 +194,7 @@ func unknownMember(o *jsonObject) error {
 // The header that names members without an effect, and what it names at most.
 const (
 	ignoredHeader   = "X-Ignored-Members"
+	invalidHeader   = "X-Invalid-Member"
 	maxIgnored      = 10
 	maxIgnoredBytes = 64 // of a name, before it is escaped
 )

@@ -10,7 +10,7 @@ import (
 const (
 	corsMethods = "GET, POST, PATCH, DELETE"
 	corsHeaders = "authorization, content-type, idempotency-key, if-match, if-none-match, last-event-id, x-request-id"
-	corsExpose  = "ETag, Idempotency-Replayed, Retry-After, X-Ignored-Members, X-Request-Id"
+	corsExpose  = "ETag, Idempotency-Replayed, Retry-After, X-Ignored-Members, X-Invalid-Member, X-Request-Id"
 	corsMaxAge  = "7200" // seconds, the most that browsers honour
 )
 

@@ -57,7 +57,7 @@ func TestAllowedOrigins(t *testing.T) {
 				if !slices.Contains(got.header.Values("Vary"), "Origin") {
 					t.Errorf("Vary is %q", got.header.Values("Vary"))
 				}
-				if exposed := got.header.Get("Access-Control-Expose-Headers"); exposed != "ETag, Idempotency-Replayed, Retry-After, X-Ignored-Members, X-Request-Id" {
+				if exposed := got.header.Get("Access-Control-Expose-Headers"); exposed != "ETag, Idempotency-Replayed, Retry-After, X-Ignored-Members, X-Invalid-Member, X-Request-Id" {
 					t.Errorf("exposes %q", exposed)
 				}
 			}

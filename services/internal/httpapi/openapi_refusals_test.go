@@ -121,7 +121,8 @@ func probes() []probe {
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"resultsVisibility":"never"}`), status: 400, reason: "resultsVisibility must be always, afterVote, afterClose or staff"},
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"startsAt":2,"endsAt":1}`), status: 400, reason: "startsAt must not be after endsAt"},
 
-		{on: "(POST|PATCH) /vote_config", body: `{"config":{"endsAt":"x"}}`, status: 400, reason: "Invalid body: {member} must be {type}"},
+		{on: "POST /vote_config", body: `{"config":{"endsAt":"x"}}`, status: 400, reason: "Invalid body"},
+		{on: "PATCH /vote_config", body: `{"config":{"endsAt":"x"}}`, status: 400, reason: "Invalid body: {member} must be {type}"},
 		{on: "PATCH /(vote|rank)_config", body: `{"config":{"optoins":[]}}`, status: 400, reason: "Invalid body: {member} is unknown"},
 		{on: "PATCH /(vote|rank)_config", body: `{`, status: 400, reason: "Invalid body"},
 		{on: "PATCH /vote_config", body: `{"config":{}}`, status: 404, reason: "The poll has neither a configuration nor votes"},

@@ -48,8 +48,11 @@ func TestConfigBodies(t *testing.T) {
 		`{"config":{"showCount":"true"}}`: "config.showCount must be a boolean", `{"config":{"loggedInOnly":null}}`: "config.loggedInOnly must be a boolean",
 		`{"config":{"strict":1}}`: "config.strict must be a boolean", `{"config":{},"keepVotes":1}`: "keepVotes must be a boolean",
 	} {
-		want := strings.TrimSuffix("Invalid body: "+reason, ": ")
-		a.as(broadcaster(), "POST", "/vote_config", body).refused(400, want)
+		got := a.as(broadcaster(), "POST", "/vote_config", body)
+		got.refused(400, "Invalid body")
+		if named := got.header.Get("X-Invalid-Member"); named != reason {
+			t.Errorf("%s: the header names %q, want %q", body, named, reason)
+		}
 	}
 	a.as(viewer(), "GET", "/vote_config", "").want(404, "{}")
 }
