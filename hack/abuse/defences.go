@@ -65,6 +65,8 @@ func gameDefences() []defenceCase {
 			"loud-broadcaster", "MiB stored", 0},
 		{"what the sandbox stores", []sourceEdit{{"services/internal/httpapi/quota.go", "q.Amount = max(q.Amount/sandboxDivisor, 1)", "q.Amount = max(q.Amount, 1)"}},
 			"sandbox-store", "MiB stored", 0},
+		{"a turn of staff, and one answer to equal questions", []sourceEdit{{"services/internal/httpapi/past.go", "if a := p.open[q]; a != nil {", "if a := p.open[q]; a != nil && a.waiting < 0 {"},
+			{budgetsFile, "audienceHistories  = 1", "audienceHistories = 2"}, {budgetsFile, "viewersHistories   = 3", "viewersHistories = 4"}}, "repeated-history", "staff's question", 0},
 		{"the owners of polls of all channels", []sourceEdit{{"services/internal/tenant/build.go", `cmp.Or(block.GlobalPolls, "admin")`, `cmp.Or(block.GlobalPolls, "broadcaster")`}},
 			"forged-global", "of a global poll", 0},
 		{"published keys through a proxy", []sourceEdit{{credentials, "if c.sampleKey && namesRemoteClient(header) {", "if false {"}}, "sample-key", "published key", 0},
