@@ -52,7 +52,7 @@ test("a newcomer asks, lets viewers vote, watches, ends and deletes", async (t) 
 });
 
 test("an overlay reads from its own server alone", async (t) => {
-  const { origin } = await lab.serve();
+  const { origin } = await lab.serve({ data: "bases" });
   const poll = await ask(origin);
   for (const base of ["//other.invalid", "/\\other.invalid", "https://other.invalid"]) {
     await wanted(await open(t, overlay(origin, poll.viewer, { base })), "#total", "0 votes");

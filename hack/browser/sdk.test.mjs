@@ -16,7 +16,7 @@ let lab, browser, origin;
 
 before(async () => {
   lab = await Lab.open();
-  ({ origin } = await lab.serve());
+  ({ origin } = await lab.serve({ games: true }));
   browser = await chromium.launch(launching);
 });
 
