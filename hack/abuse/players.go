@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/coder/websocket"
 )
 
 // The victims beside viewers: a game that plays, games that connect and are paired, and a page of
@@ -51,7 +53,15 @@ func (v *victims) pairGame(ctx context.Context, source string, typing time.Durat
 		return nil, err
 	}
 	request.Header.Set("Authorization", v.players.asking.credential)
-	if _, err = g.authenticate(ctx, extension, "pin", readPIN(v.players.asking.http.Do(request))); err != nil {
+	response, err := v.players.asking.http.Do(request)
+	if err == nil && response.StatusCode >= http.StatusInternalServerError {
+		_ = response.Body.Close() // the status is the answer
+		err = &errGame{number: response.StatusCode, detail: "no PIN"}
+	}
+	if err == nil {
+		_, err = g.authenticate(ctx, extension, "pin", readPIN(response, nil))
+	}
+	if err != nil {
 		g.end()
 		return nil, err
 	}
@@ -81,6 +91,9 @@ func (v *victims) joinGame(ctx context.Context, due time.Time) {
 // noteGame notes the outcome of a request over GameLink as one of the API.
 func (v *victims) noteGame(one victim, due time.Time, what string, err error) {
 	status := http.StatusOK
+	if websocket.CloseStatus(err) == websocket.StatusTryAgainLater { // a refusal to authenticate
+		status, err = http.StatusServiceUnavailable, nil
+	}
 	if refused, ok := errors.AsType[*errGame](err); ok {
 		status, err = refused.number, nil
 	}

@@ -5,6 +5,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
@@ -20,14 +22,26 @@ func (w *world) options(ctx SpecContext, id string) func() ([]string, error) {
 
 // polls specs edit, disturb and delete what is declared.
 func polls(w *world) {
-	It("follows an edited Poll", func(ctx SpecContext) {
-		edit(ctx, w, &v1alpha1.Poll{ObjectMeta: w.named("colour")}, func(p *v1alpha1.Poll) { p.Spec.Options = []string{"black", "white"} })
+	It("follows an edited Poll, once it says what becomes of the votes", func(ctx SpecContext) {
+		colour := func() *v1alpha1.Poll { return &v1alpha1.Poll{ObjectMeta: w.named("colour")} }
+		edit(ctx, w, colour(), func(p *v1alpha1.Poll) { p.Spec.Options = []string{"black", "white"} })
+		Eventually(ctx, func() (string, error) {
+			p := colour()
+			if err := w.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil {
+				return "", err
+			}
+			if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.Configured); c != nil {
+				return c.Reason, nil
+			}
+			return "", nil
+		}).Should(Equal(v1alpha1.ReasonOtherQuestion))
+		edit(ctx, w, colour(), func(p *v1alpha1.Poll) { p.Spec.ChangeQuestion = v1alpha1.ChangeKeepVotes })
 		Eventually(ctx, w.options(ctx, "colour")).Should(Equal([]string{"black", "white"}))
 		w.pollReady(ctx, "colour")
 	}, SpecTimeout(3*time.Minute))
 
 	It("corrects what changed behind the operator's back", func(ctx SpecContext) {
-		Expect(w.broadcaster().post(ctx, "/vote_config", object{"id": "colour", "config": object{"options": []string{"drifted"}}}, nil)).To(Succeed())
+		Expect(w.broadcaster().post(ctx, "/vote_config", object{"id": "colour", "config": object{"options": []string{"drifted"}}, "keepVotes": true}, nil)).To(Succeed())
 		Expect(w.options(ctx, "colour")()).To(Equal([]string{"drifted"}))
 		began := time.Now()
 		Eventually(ctx, w.options(ctx, "colour")).Should(Equal([]string{"black", "white"}))
