@@ -88,6 +88,16 @@ const breachMark = "BREACH: "
 // breach records that the attacker got something that only others may have. It fails the row.
 func (a *attacker) breach(what string) { a.count(breachMark + what) }
 
+// breachIf records a breach where the attacker has counted an outcome that no honest client may get.
+func (a *attacker) breachIf(outcome, what string) {
+	a.mu.Lock()
+	counted := a.outcomes[outcome]
+	a.mu.Unlock()
+	if counted > 0 {
+		a.breach(what)
+	}
+}
+
 // from returns an attacker at the n-th address of the attacker's network, from 1 to 254. It
 // counts for itself.
 func (a *attacker) from(n int64) *attacker {

@@ -153,12 +153,7 @@ func drainAnonymously(ctx context.Context, a *attacker) {
 		return "drain: " + outcome, err
 	})
 	all.Wait()
-	a.mu.Lock()
-	refused := a.outcomes["POST: 429"]
-	a.mu.Unlock()
-	if refused > 0 {
-		a.breach("a first vote in another channel is refused")
-	}
+	a.breachIf("POST: 429", "a first vote in another channel is refused")
 }
 
 // drainAsBroadcaster fills buffers and configures polls with the token of an empty channel.
@@ -202,12 +197,7 @@ func askThePast(ctx context.Context, a *attacker) {
 		return "viewers: " + outcome, err
 	})
 	all.Wait()
-	a.mu.Lock()
-	refused := a.outcomes["GET: 429"]
-	a.mu.Unlock()
-	if refused > 0 {
-		a.breach("staff's question about the past is refused")
-	}
+	a.breachIf("GET: 429", "staff's question about the past is refused")
 }
 
 // makeLargePoll votes for a thousand viewers in each request.
@@ -343,10 +333,5 @@ func shoutOnDatastream(ctx context.Context, a *attacker) {
 		return "loud: " + outcome, err
 	})
 	all.Wait()
-	a.mu.Lock()
-	refused := a.outcomes["POST: 429"]
-	a.mu.Unlock()
-	if refused > 0 {
-		a.breach("a quiet viewer's input is refused")
-	}
+	a.breachIf("POST: 429", "a quiet viewer's input is refused")
 }

@@ -61,7 +61,7 @@ type Channel struct {
 // Grant holds the rights that a credential gives: those of a broadcaster in the channel.
 type Grant struct {
 	Channel string
-	// Server reports that the rights are for all channels, of which this one is the game's own.
+	// Server reports that the game may act in all channels. Channel is its own.
 	Server bool
 	// Key is the id of the signing key that the grant ends with.
 	Key string

@@ -25,8 +25,8 @@ func take(l *quota.Ledger, now time.Time, c quota.Claim, most int) (taken int) {
 
 var began = time.Unix(1_000_000, 0)
 
-// One party alone gets the whole quota, and its anonymous members what nobody contends for and no
-// more.
+// One party alone gets the whole quota. Its anonymous members get three quarters of it: above that
+// they may have a quarter of the share, and have used more.
 func TestPartyAlone(t *testing.T) {
 	l := quota.NewLedger(alone)
 	if got := take(l, began, shared("show", 1_000), 2_000); got != 1_000 {
@@ -119,6 +119,6 @@ func TestPartyAfterRest(t *testing.T) {
 	take(l, later, shared("loud", 1_000), 700)
 	take(l, later, shared("show", 1_000), 1)
 	if got := take(l, later, shared("loud", 1_000), 1_000); got > 50 {
-		t.Errorf("the party took 700 and then %d of 1,000, of which half are its share", got)
+		t.Errorf("the party took 700 of 1,000 and then %d more; its share is a third", got)
 	}
 }
