@@ -28,7 +28,7 @@ RACE := $(if $(shell command -v $(firstword $(CC))),-race)
 # them.
 VERSION  = $(or $(shell git describe --tags --always --dirty --abbrev=12 2>/dev/null),dev)
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)
-CLI     := github.com/acclaim-dev/acclaim/services/internal/cli
+CLI     := github.com/acclaim-dev/acclaim/services/internal/process/cli
 STAMP    = -X $(CLI).version=$(VERSION) -X $(CLI).commit=$(REVISION)
 
 # It asks the database that GOVULNDB names, https://vuln.go.dev by default, and fails
@@ -121,7 +121,7 @@ mixed: has-previous ## Run this version and the one before, of the commit PREVIO
 		ACCLAIM_PREVIOUS_PROGRAM="$$previous/acclaim" go test -v -count=1 -run='^TestMixedVersions$$/^the_version_before$$' ./services
 
 simulate: ## Run SEEDS simulations of the engine, 100000 by default, and WORLDS of the whole program, 1000 by default
-	ACCLAIM_SIM_SEEDS=$(SEEDS) ACCLAIM_SIM_WORLDS=$(WORLDS) go test -count=1 -timeout=0 -run='^TestSimulation$$' ./services/internal/stream ./services/internal/app
+	ACCLAIM_SIM_SEEDS=$(SEEDS) ACCLAIM_SIM_WORLDS=$(WORLDS) go test -count=1 -timeout=0 -run='^TestSimulation$$' ./services/internal/engine/stream ./services/internal/process/app
 
 generate: ## Write what is generated from the API types and the chart's values: methods, CRDs, RBAC, the chart's copies
 	$(GENERATE)
@@ -167,7 +167,7 @@ defects: ## Bring past defects back and demand that their tests fail. ARGS adds 
 	go run ./hack/defects $(ARGS)
 
 soak: ## Run the histories over elections of a replica set for DURATION, 1h by default, with a new seed for each
-	ACCLAIM_SOAK=$(DURATION) go test -v -count=1 -timeout=0 -run='Elections$$' ./services/internal/stream ./services
+	ACCLAIM_SOAK=$(DURATION) go test -v -count=1 -timeout=0 -run='Elections$$' ./services/internal/engine/stream ./services
 
 bench: ## Measure throughput against the ceiling; ARGS adds flags, see ARGS=-help; MONGODB_URI names a cluster
 	go run ./hack/bench $(ARGS)

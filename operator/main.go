@@ -29,8 +29,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/acclaim-dev/acclaim/api/tracing"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
-	"github.com/acclaim-dev/acclaim/internal/tracing"
 	"github.com/acclaim-dev/acclaim/operator/internal/breaker"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/backend"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/extension"

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/acclaim-dev/acclaim/internal/tracing"
+	"github.com/acclaim-dev/acclaim/api/tracing"
 )
 
 // spanCounts is the collector of what became of the spans of the process, by the names that

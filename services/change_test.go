@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/mongotest"
 )
 
 const (

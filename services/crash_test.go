@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/cli"
+	"github.com/acclaim-dev/acclaim/services/internal/process/cli"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/sandbox"
 )

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
-	"github.com/acclaim-dev/acclaim/services/internal/sinktest"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/mongotest"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/sinktest"
 )
 
 // A program that starts while its replica set has a primary and no majority waits, like

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/faultproxy"
-	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/faultproxy"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/mongotest"
 )
 
 // Programs stay exact while their connections to the database lose requests and

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/mongotest"
 )
 
 // fleet is several programs over one database.

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
-	"github.com/acclaim-dev/acclaim/services/internal/storetest"
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
-	"github.com/acclaim-dev/acclaim/services/internal/transfer"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/mongotest"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
+	"github.com/acclaim-dev/acclaim/services/internal/upkeep/transfer"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/mongotest"
 )
 
 // An erasure of one id of a viewer also erases the viewer's other ids, in both

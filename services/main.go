@@ -12,7 +12,7 @@ import (
 	// its own, such as a container of the image.
 	_ "golang.org/x/crypto/x509roots/fallback"
 
-	"github.com/acclaim-dev/acclaim/services/internal/cli"
+	"github.com/acclaim-dev/acclaim/services/internal/process/cli"
 )
 
 func main() {

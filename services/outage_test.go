@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/faultproxy"
-	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/faultproxy"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/mongotest"
 )
 
 // While the database is unreachable the program reports that it is not ready and

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/mongotest"
 )
 
 // A key that one process makes opens streams on every process, and ends them on every process

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/acclaim-dev/acclaim/services/internal/cli"
+	"github.com/acclaim-dev/acclaim/services/internal/process/cli"
 )
 
 // remote runs commands against a program.

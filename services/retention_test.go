@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/admin"
-	"github.com/acclaim-dev/acclaim/services/internal/mongostore"
-	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/store/mongostore"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/mongotest"
+	"github.com/acclaim-dev/acclaim/services/internal/upkeep/admin"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 

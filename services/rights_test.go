@@ -20,8 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/acclaim-dev/acclaim/services/internal/gamelink"
-	"github.com/acclaim-dev/acclaim/services/internal/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/face/gamelink"
+	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 )
 
 // Every request of the table of rights is answered to every caller as its cell says, on every

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
-	"github.com/acclaim-dev/acclaim/services/internal/sinktest"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/mongotest"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/sinktest"
 )
 
 // sinkRegistry returns the sample registry with sinks of both kinds in it.

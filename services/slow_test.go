@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/faultproxy"
-	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/faultproxy"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/mongotest"
 )
 
 // While the database takes a second for each answer, more votes arrive than it can

@@ -23,10 +23,10 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	mongooptions "go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/acclaim-dev/acclaim/services/internal/admin"
-	"github.com/acclaim-dev/acclaim/services/internal/pebblestore"
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/store/pebblestore"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/internal/upkeep/admin"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/acclaim-dev/acclaim/services/internal/mongotest"
-	"github.com/acclaim-dev/acclaim/services/internal/transfer"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/mongotest"
+	"github.com/acclaim-dev/acclaim/services/internal/upkeep/transfer"
 )
 
 // mustExport returns an export of the sample extension.

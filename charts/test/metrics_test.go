@@ -74,7 +74,7 @@ func base(series string) string {
 func exported(t *testing.T) map[string][]string {
 	t.Helper()
 	metrics := map[string][]string{}
-	for _, list := range []string{"../../services/internal/app/testdata/metrics.txt", "../../operator/testdata/metrics.txt"} {
+	for _, list := range []string{"../../services/internal/process/app/testdata/metrics.txt", "../../operator/testdata/metrics.txt"} {
 		content, err := os.ReadFile(list)
 		if err != nil {
 			t.Fatal(err)

@@ -22,16 +22,16 @@ type sourceEdit struct{ file, from, to string }
 
 // Edits that several defences need.
 const (
-	resourcesFile = "services/internal/app/resources.go"
-	quotaFile     = "services/internal/live/quota.go"
-	budgetsFile   = "services/internal/httpapi/budgets.go"
-	bodyFile      = "services/internal/httpapi/body.go"
-	sandboxFile   = "services/internal/httpapi/sandbox.go"
+	resourcesFile = "services/internal/process/app/resources.go"
+	quotaFile     = "services/internal/feed/live/quota.go"
+	budgetsFile   = "services/internal/face/httpapi/budgets.go"
+	bodyFile      = "services/internal/face/httpapi/body.go"
+	sandboxFile   = "services/internal/face/httpapi/sandbox.go"
 	limitsFile    = "services/internal/tenant/limits.go"
-	credentials   = "services/internal/httpapi/credential.go"
-	gamesFile     = "services/internal/gamelink/server.go"
+	credentials   = "services/internal/face/httpapi/credential.go"
+	gamesFile     = "services/internal/face/gamelink/server.go"
 	quotasFile    = "services/internal/quota/share.go"
-	gameRights    = "services/internal/gamelink/authenticate.go"
+	gameRights    = "services/internal/face/gamelink/authenticate.go"
 )
 
 func defenceCases() []defenceCase { return slices.Concat(apiDefences(), gameDefences()) }
@@ -41,7 +41,7 @@ func gameDefences() []defenceCase {
 	messages := sourceEdit{gamesFile, "socket.SetReadLimit(strangerMessage)", "socket.SetReadLimit(maxMessage)"}
 	return []defenceCase{
 		{"staff alone is a game", []sourceEdit{{gameRights, "case !caller.IsStaff():", "case false:"},
-			{"services/internal/gamelink/dispatch.go", "case !c.caller.IsStaff():", "case false:"}}, "viewers-as-games", "is a game", 0},
+			{"services/internal/face/gamelink/dispatch.go", "case !c.caller.IsStaff():", "case false:"}}, "viewers-as-games", "is a game", 0},
 		{"messages before authentication", []sourceEdit{messages}, "game-messages", "MiB resident", 0},
 		{"answers before authentication", []sourceEdit{messages}, "game-echo", "is answered", 0},
 		{"refused credentials of games", []sourceEdit{{gameRights, "maxFailures = 5", "maxFailures = 1 << 30"},
@@ -61,11 +61,11 @@ func gameDefences() []defenceCase {
 			{quotasFile, "limit *= favouredShare", ""}}, "anonymous-drain", "another channel is refused", 0},
 		{"a share of each viewer", []sourceEdit{{quotasFile, "if bucket.taken <= amount*contendedShare {", "if bucket.taken <= amount-1 {"}},
 			"loud-datastream", "quiet viewer", 0},
-		{"quotas of broadcasters", []sourceEdit{{"services/internal/httpapi/quota.go", "return !c.IsServer() || c.Environment == tenant.Sandbox", "return c.isAudience() || c.Environment == tenant.Sandbox"}},
+		{"quotas of broadcasters", []sourceEdit{{"services/internal/face/httpapi/quota.go", "return !c.IsServer() || c.Environment == tenant.Sandbox", "return c.isAudience() || c.Environment == tenant.Sandbox"}},
 			"loud-broadcaster", "MiB stored", 0},
-		{"what the sandbox stores", []sourceEdit{{"services/internal/httpapi/quota.go", "q.Amount = max(q.Amount/sandboxDivisor, 1)", "q.Amount = max(q.Amount, 1)"}},
+		{"what the sandbox stores", []sourceEdit{{"services/internal/face/httpapi/quota.go", "q.Amount = max(q.Amount/sandboxDivisor, 1)", "q.Amount = max(q.Amount, 1)"}},
 			"sandbox-store", "MiB stored", 0},
-		{"a turn of staff, and one answer to equal questions", []sourceEdit{{"services/internal/httpapi/past.go", "if a := p.open[q]; a != nil {", "if a := p.open[q]; a != nil && a.waiting < 0 {"},
+		{"a turn of staff, and one answer to equal questions", []sourceEdit{{"services/internal/face/httpapi/past.go", "if a := p.open[q]; a != nil {", "if a := p.open[q]; a != nil && a.waiting < 0 {"},
 			{budgetsFile, "audienceHistories  = 1", "audienceHistories = 2"}, {budgetsFile, "viewersHistories   = 3", "viewersHistories = 4"}}, "repeated-history", "staff's question", 0},
 		{"the owners of polls of all channels", []sourceEdit{{"services/internal/tenant/build.go", `cmp.Or(block.GlobalPolls, "admin")`, `cmp.Or(block.GlobalPolls, "broadcaster")`}},
 			"forged-global", "of a global poll", 0},
@@ -86,7 +86,7 @@ func apiDefences() []defenceCase {
 		{"connections of an address", []sourceEdit{addresses}, "idle-connections", "victims", 0},
 		{"connections in all", []sourceEdit{addresses, all}, "idle-connections", "descriptors in use", 0},
 		{"the end of a subscriber is noticed", []sourceEdit{addresses, identity,
-			{"services/internal/httpapi/events.go", "_, _ = conn.Read(make([]byte, 1))", "<-make(chan struct{})"}}, "subscriber-flood", "descriptors open", 0},
+			{"services/internal/face/httpapi/events.go", "_, _ = conn.Read(make([]byte, 1))", "<-make(chan struct{})"}}, "subscriber-flood", "descriptors open", 0},
 		{"topics that an identity names", []sourceEdit{identity, {quotaFile, "identitySources          = 128", "identitySources = 1 << 30"},
 			{resourcesFile, "memory / sourceBytes", "1 << 30"}}, "topic-flood", "attack: ", 0},
 		{"long answers at a time", []sourceEdit{{budgetsFile, "maxPages       = 32", "maxPages = 1 << 30"},
@@ -105,11 +105,11 @@ func apiDefences() []defenceCase {
 			{sandboxFile, "PerSecond: 2_000, Burst: 20_000", "PerSecond: 1e9, Burst: 1 << 30"}}, "sandbox-tokens", "take", 0},
 		{"bytes that an identity stores", quotas, "invented-buffers", "stored", 10 * time.Second},
 		{"patches are charged for what they allocate, and wait for each other", []sourceEdit{
-			{"services/internal/document/value.go", "*budget -= objectWeight + min(len(value), 1)*membersWeight + max(len(value)-8, 0)*memberWeight; *budget < 0", "false"},
-			{"services/internal/document/evaluation.go", "max(1, runtime.GOMAXPROCS(0)/4)", "runtime.GOMAXPROCS(0) << 10"}},
+			{"services/internal/engine/document/value.go", "*budget -= objectWeight + min(len(value), 1)*membersWeight + max(len(value)-8, 0)*memberWeight; *budget < 0", "false"},
+			{"services/internal/engine/document/evaluation.go", "max(1, runtime.GOMAXPROCS(0)/4)", "runtime.GOMAXPROCS(0) << 10"}},
 			"patch-bombs", "take", 0},
-		{"other connections go first", []sourceEdit{{"services/internal/app/connections.go", "turnBytes = 256", "turnBytes = 1 << 40"},
-			{"services/internal/httpapi/resets.go", "turn: make(chan struct{}, 1)", "turn: make(chan struct{}, 1<<10)"}}, "h2-resets", "take", 0},
+		{"other connections go first", []sourceEdit{{"services/internal/process/app/connections.go", "turnBytes = 256", "turnBytes = 1 << 40"},
+			{"services/internal/face/httpapi/resets.go", "turn: make(chan struct{}, 1)", "turn: make(chan struct{}, 1<<10)"}}, "h2-resets", "take", 0},
 		{"states in memory", slices.Concat(quotas, []sourceEdit{{resourcesFile, "min(memory*2/5/residentDomains, maxResident)", "1 << 40"}}),
 			"invented-buffers", "resident", 40 * time.Second},
 	}

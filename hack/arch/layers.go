@@ -12,29 +12,29 @@ const domains = "voting accumulation ranking state message roster pairing purcha
 // the packages that only its tests may import.
 const layers = `
 package                     | imports                                                                        | tests also
-internal/tracing            |                                                                                |
+api/tracing            |                                                                                |
 services/internal/budget    |                                                                                |
 services/internal/filewatch |                                                                                |
 services/internal/fault     |                                                                                |
 services/internal/quota     |                                                                                |
 services/internal/exactjson |                                                                                |
-services/internal/key       |                                                                                |
-services/internal/wire      |                                                                                |
+services/internal/engine/key       |                                                                                |
+services/internal/engine/wire      |                                                                                |
 services/internal/schedule  |                                                                                |
-services/internal/cputime   |                                                                                |
-services/internal/batch     |                                                                                |
-services/internal/batchtrace | fault                                                                         |
-services/internal/once      | fault                                                                          |
-services/internal/stream    | batch batchtrace exactjson fault once wire                                                     | storetest mongostore mongotest cputime
-services/internal/document  | batch batchtrace exactjson fault once                                                          | storetest cputime
-services/internal/storetest | fault once stream document wire                                                       |
-services/internal/pebblestore | fault batch once stream document wire                                             | storetest
-services/internal/peer      | budget stream wire                                                             | cputime
-services/internal/mongostore | batch fault once stream document peer                                               | storetest mongotest faultproxy
-services/internal/faultproxy |                                                                               |
-services/internal/simnet    |                                                                                |
-services/internal/mongotest | faultproxy                                                                     |
-services/internal/mongotest/mongoset | mongotest                                                           |
+services/internal/testing/cputime   |                                                                                |
+services/internal/engine/batch     |                                                                                |
+services/internal/engine/batchtrace | fault                                                                         |
+services/internal/engine/once      | fault                                                                          |
+services/internal/engine/stream    | batch batchtrace exactjson fault once wire                                                     | storetest mongostore mongotest cputime
+services/internal/engine/document  | batch batchtrace exactjson fault once                                                          | storetest cputime
+services/internal/testing/storetest | fault once stream document wire                                                       |
+services/internal/store/pebblestore | fault batch once stream document wire                                             | storetest
+services/internal/cluster/peer      | budget stream wire                                                             | cputime
+services/internal/store/mongostore | batch fault once stream document peer                                               | storetest mongotest faultproxy
+services/internal/testing/faultproxy |                                                                               |
+services/internal/testing/simnet    |                                                                                |
+services/internal/testing/mongotest | faultproxy                                                                     |
+services/internal/testing/mongotest/mongoset | mongotest                                                           |
 services/voting             | exactjson fault key once schedule stream wire                                                | storetest
 services/accumulation       | fault key once stream wire                                                          | storetest
 services/ranking            | exactjson fault key once schedule stream wire                                                | storetest
@@ -46,20 +46,20 @@ services/purchase           | fault key once document                           
 services/match              | fault key document                                                             | storetest
 services/sandbox            | fault tenant                                                                   |
 services/internal/tenant    | filewatch fault quota                                                                          |
-services/internal/transfer  | exactjson fault key once stream document voting accumulation ranking roster             | storetest
-services/internal/backup    | transfer                                                                       | storetest stream voting
+services/internal/upkeep/transfer  | exactjson fault key once stream document voting accumulation ranking roster             | storetest
+services/internal/upkeep/backup    | transfer                                                                       | storetest stream voting
 services/internal/telemetry | stream live sink                                                               |
-services/internal/event     | exactjson key schedule stream document voting accumulation ranking message                                             | storetest live sink tenant
-services/internal/live      | budget event fault                                                                    | storetest stream document voting accumulation ranking state message
-services/internal/sink      | tracing event key stream document tenant                                               | storetest sinktest voting accumulation ranking state message
-services/internal/sinktest  |                                                                                |
-services/internal/page      |                                                                                |
-services/internal/httpapi   | tracing exactjson budget fault once quota schedule domains stream document tenant telemetry event live            | storetest ceiling
-services/internal/ceiling   | fault domains schedule once stream document tenant telemetry httpapi                         |
-services/internal/admin     | exactjson fault key stream document tenant state purchase sink                         | domains storetest transfer pebblestore
-services/internal/gamelink  | budget exactjson fault event live tenant httpapi pairing purchase match sandbox | domains storetest stream document
-services/internal/app       | tracing batchtrace gamelink budget filewatch fault key quota domains stream document tenant telemetry event live sink page httpapi ceiling pebblestore mongostore peer admin | mongotest simnet schedule
-services/internal/cli       | tracing client stream tenant sandbox telemetry sink transfer backup admin app                 |
+services/internal/feed/event     | exactjson key schedule stream document voting accumulation ranking message                                             | storetest live sink tenant
+services/internal/feed/live      | budget event fault                                                                    | storetest stream document voting accumulation ranking state message
+services/internal/feed/sink      | tracing event key stream document tenant                                               | storetest sinktest voting accumulation ranking state message
+services/internal/testing/sinktest  |                                                                                |
+services/internal/face/page      |                                                                                |
+services/internal/face/httpapi   | tracing exactjson budget fault once quota schedule domains stream document tenant telemetry event live            | storetest ceiling
+services/internal/testing/ceiling   | fault domains schedule once stream document tenant telemetry httpapi                         |
+services/internal/upkeep/admin     | exactjson fault key stream document tenant state purchase sink                         | domains storetest transfer pebblestore
+services/internal/face/gamelink  | budget exactjson fault event live tenant httpapi pairing purchase match sandbox | domains storetest stream document
+services/internal/process/app       | tracing batchtrace gamelink budget filewatch fault key quota domains stream document tenant telemetry event live sink page httpapi ceiling pebblestore mongostore peer admin | mongotest simnet schedule
+services/internal/process/cli       | tracing client stream tenant sandbox telemetry sink transfer backup admin app                 |
 services                    | cli                                                                            | domains stream document tenant admin httpapi gamelink transfer pebblestore mongostore storetest mongotest faultproxy sinktest overlay
 services/votingtest         | voting stream tenant telemetry httpapi pebblestore                               |
 operator                    | tracing v1alpha1 backend extension poll desired breaker holder registry task uninstall | assets

@@ -16,7 +16,7 @@ func TestMetricsAndLogsPage(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `(acclaim_[a-z_]+)` \\| \\w+ \\| ([^|]*)\\|").FindAllStringSubmatch(page, -1) {
 		listed[row[1]] = strings.NewReplacer("`", "", " ", "").Replace(row[2])
 	}
-	for _, list := range []string{"../../services/internal/app/testdata/metrics.txt", "../../operator/testdata/metrics.txt"} {
+	for _, list := range []string{"../../services/internal/process/app/testdata/metrics.txt", "../../operator/testdata/metrics.txt"} {
 		for metric := range strings.FieldsSeq(readFile(t, list)) {
 			name, labels, _ := strings.Cut(strings.TrimSuffix(metric, "}"), "{")
 			if got, ok := listed[name]; !ok || got != labels {
@@ -32,7 +32,7 @@ func TestMetricsAndLogsPage(t *testing.T) {
 		t.Errorf("the page lists %s, which no process exports", name)
 	}
 	logs := page[strings.Index(page, "## Logs"):]
-	source := goSource(t, "../../services") + goSource(t, "../../internal")
+	source := goSource(t, "../../services") + goSource(t, "../../api")
 	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (?:error|warn|info) \\|").FindAllStringSubmatch(logs, -1) {
 		if !strings.Contains(source, `"`+row[1]+`"`) {
 			t.Errorf("the page lists the message %q, which no process logs", row[1])

@@ -39,7 +39,7 @@ const (
 	comparedPolls   = 6
 	comparedVotes   = 3 // in each poll and round
 	comparedPause   = time.Second
-	watchFile       = "services/internal/mongostore/watch.go"
+	watchFile       = "services/internal/store/mongostore/watch.go"
 	refusesClusters = "case s.sharded:"
 )
 

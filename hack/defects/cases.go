@@ -10,19 +10,19 @@ type defectCase struct {
 
 // Folders that several defects are in.
 const (
-	streamFolder   = "services/internal/stream"
-	mongoFolder    = "services/internal/mongostore"
-	pebbleFolder   = "services/internal/pebblestore"
-	documentFolder = "services/internal/document"
-	apiFolder      = "services/internal/httpapi"
-	liveFolder     = "services/internal/live"
-	sinkFolder     = "services/internal/sink"
+	streamFolder   = "services/internal/engine/stream"
+	mongoFolder    = "services/internal/store/mongostore"
+	pebbleFolder   = "services/internal/store/pebblestore"
+	documentFolder = "services/internal/engine/document"
+	apiFolder      = "services/internal/face/httpapi"
+	liveFolder     = "services/internal/feed/live"
+	sinkFolder     = "services/internal/feed/sink"
 	votingFolder   = "services/voting"
-	eventFolder    = "services/internal/event"
-	peerFolder     = "services/internal/peer"
+	eventFolder    = "services/internal/feed/event"
+	peerFolder     = "services/internal/cluster/peer"
 	rankingFolder  = "services/ranking"
-	appFolder      = "services/internal/app"
-	gameFolder     = "services/internal/gamelink"
+	appFolder      = "services/internal/process/app"
+	gameFolder     = "services/internal/face/gamelink"
 )
 
 func defectCases() []defectCase {
@@ -135,8 +135,8 @@ func storeDefects() []defectCase {
 			{pebbleFolder, "Store.retry", "!isShortage(err)", "true"},
 		}, pebbleFolder, "TestDiskFillsUp"},
 		{"an export leaves out a stream without its first chunk", []codeEdit{
-			{"services/internal/transfer", "exporter.writeStream", "head.Seq == 0", "false"},
-		}, "services/internal/transfer", "TestExportOfDamage"},
+			{"services/internal/upkeep/transfer", "exporter.writeStream", "head.Seq == 0", "false"},
+		}, "services/internal/upkeep/transfer", "TestExportOfDamage"},
 	}
 }
 

@@ -34,7 +34,7 @@ type program struct {
 
 func programs() []program {
 	return []program{
-		{"acclaim", "./services", "github.com/acclaim-dev/acclaim/services/internal/cli"},
+		{"acclaim", "./services", "github.com/acclaim-dev/acclaim/services/internal/process/cli"},
 		{"operator", "./operator", "main"},
 	}
 }

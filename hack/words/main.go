@@ -3,8 +3,8 @@
 //
 //	go run ./hack/words                                  one row for each top folder
 //	go run ./hack/words -depth 3                         for each folder down to the third level
-//	go run ./hack/words -v ./services/internal/live      lists the phrases, with file and line
-//	go run ./hack/words -names ./services/internal/live  lists the names of one word
+//	go run ./hack/words -v ./services/internal/feed/live      lists the phrases, with file and line
+//	go run ./hack/words -names ./services/internal/feed/live  lists the names of one word
 //
 // Phrases are counted in comments, also those of tests; findings are in messages
 // and Markdown as well. Names are those of functions, methods and types outside

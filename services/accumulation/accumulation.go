@@ -16,10 +16,10 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/key"
-	"github.com/acclaim-dev/acclaim/services/internal/once"
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
 // Kind is the first element of the names of buffers' streams; the environment is

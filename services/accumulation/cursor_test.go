@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
-	"github.com/acclaim-dev/acclaim/services/internal/storetest"
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
 // However many replicas write and read, a reader that passes latest back as start

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/acclaim-dev/acclaim/services/internal/wire"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 )
 
 // The index leads to a place from which no later chunk is missed and few earlier

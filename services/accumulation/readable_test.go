@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
-	"github.com/acclaim-dev/acclaim/services/internal/wire"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 )
 
 // encode returns the stored form of a submission.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
-	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
 // stride is the number of chunks between two marks of an index.

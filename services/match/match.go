@@ -17,9 +17,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/key"
 )
 
 // lapse is the time after which a match ends that no request names and that has no poll.

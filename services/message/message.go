@@ -21,10 +21,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/key"
-	"github.com/acclaim-dev/acclaim/services/internal/once"
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
 // Kind is the first element of the names of feeds' streams; the environment is

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 )
 
 // feedCommand is a message to publish or, as a query, asks for those after a number.

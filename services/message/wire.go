@@ -3,7 +3,7 @@ package message
 import (
 	"encoding/binary"
 
-	"github.com/acclaim-dev/acclaim/services/internal/wire"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 )
 
 // AppendEntry writes a message without its number, which its place in the log

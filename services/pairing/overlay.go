@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/key"
 )
 
 // OverlayLifetime is the longest validity of an overlay key, and that of one without an

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/key"
 )
 
 // pinIndex is the document that leads from a PIN to its channel. The channel's document

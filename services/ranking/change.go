@@ -7,10 +7,10 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/once"
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
 // Change changes the configuration of a question, as a whole or in part.

@@ -3,7 +3,7 @@ package ranking
 import (
 	"encoding/binary"
 
-	"github.com/acclaim-dev/acclaim/services/internal/wire"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 )
 
 // entryKind tells what happened to a question.

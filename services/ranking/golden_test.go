@@ -3,7 +3,7 @@ package ranking
 import (
 	"testing"
 
-	"github.com/acclaim-dev/acclaim/services/internal/wire"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 )
 
 // TestStoredFormats: what logs and snapshots hold is read by every later version.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/acclaim-dev/acclaim/services/internal/wire"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 )
 
 func TestReadableEntriesComeBack(t *testing.T) {

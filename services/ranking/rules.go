@@ -1,9 +1,9 @@
 package ranking
 
 import (
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
-	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
 // questionCommand is an entry to be or, as a query, asks for the best answers or for the

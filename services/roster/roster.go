@@ -12,8 +12,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/acclaim-dev/acclaim/services/internal/key"
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 )
 
 // Kind is the first element of the names of rosters' streams; the environment is the second.

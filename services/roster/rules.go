@@ -5,8 +5,8 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
-	"github.com/acclaim-dev/acclaim/services/internal/wire"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 )
 
 // rosterEntry records that a viewer was seen or, if gone, no longer shares the id.

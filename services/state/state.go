@@ -12,10 +12,10 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/key"
-	"github.com/acclaim-dev/acclaim/services/internal/once"
 )
 
 // Kind is the first element of the keys of documents; the environment is the

@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"net/url"
 
-	"github.com/acclaim-dev/acclaim/services/internal/document"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/key"
 )
 
 // salt is the document that keeps visualization ids from being found by trying

@@ -3,7 +3,7 @@ package voting
 import (
 	"context"
 
-	"github.com/acclaim-dev/acclaim/services/internal/once"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 )
 
 // Submission is one of several votes that are submitted together: count copies of value.

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/acclaim-dev/acclaim/services/internal/storetest"
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
 // BenchmarkVote is decide and apply of one vote: by new voters up to a million,

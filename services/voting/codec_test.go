@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 	"github.com/acclaim-dev/acclaim/services/internal/schedule"
-	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
 // everyEntry has each kind of entry, with contents at the edges.

@@ -3,7 +3,7 @@ package voting
 import (
 	"bytes"
 
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 )
 
 // Command is a change or a query that a caller submits to a poll.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
 // MaxPoints limits the points of a history.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"maps"
 
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 )
 
 // pollRules are the domain as the stream engine calls it.

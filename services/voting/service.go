@@ -3,9 +3,9 @@ package voting
 import (
 	"context"
 
-	"github.com/acclaim-dev/acclaim/services/internal/once"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/schedule"
-	"github.com/acclaim-dev/acclaim/services/internal/stream"
 )
 
 // Service answers for the polls of a store.

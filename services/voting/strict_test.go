@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 	"github.com/acclaim-dev/acclaim/services/internal/schedule"
-	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
 // strictly returns a strict configuration with options.

@@ -14,8 +14,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/key"
 )
 
 // Kind is the first element of the names of polls' streams; the environment is

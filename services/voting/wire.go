@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"math"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
-	"github.com/acclaim-dev/acclaim/services/internal/wire"
 )
 
 // The first byte of an encoded command.

@@ -1,0 +1,56 @@
+package stream_test
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+)
+
+// While the store is busy every call, reads included, is refused without a request to
+// the store. A command that may have been stored already is still looked for.
+func TestBusyStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, refused := newSlow(time.Millisecond), fault.New(fault.Unavailable, "busy")
+		var busy atomic.Bool
+		engine := newEngine(store, stream.Options{Busy: func() error {
+			if busy.Load() {
+				return refused
+			}
+			return nil
+		}})
+		wantRefused := func(name string) {
+			t.Helper()
+			before := len(store.appends)
+			_, err := engine.Do(t.Context(), name, post{id: 2, amount: 2})
+			_, failed := engine.View(t.Context(), name, sumQuery)
+			if !errors.Is(err, refused) || !errors.Is(failed, refused) || len(store.appends) > before {
+				t.Errorf("%s: to write: %v, to read: %v, %d appends", name, err, failed, len(store.appends)-before)
+			}
+		}
+		busy.Store(true)
+		wantRefused("ledger/cold")
+		busy.Store(false)
+		store.answer = func(chunk stream.Chunk) error {
+			store.answer = nil
+			busy.Store(true) // from now on
+			if err := store.Memory.Append(t.Context(), chunk); err != nil {
+				t.Error(err)
+			}
+			return errNetwork
+		}
+		if _, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 1}); err != nil {
+			t.Errorf("an append whose answer was lost: %v", err)
+		}
+		wantRefused(testStream)
+		busy.Store(false)
+		if got := sum(t, engine); got != 1 {
+			t.Errorf("the sum is %d", got)
+		}
+		mustClose(t, engine)
+	})
+}

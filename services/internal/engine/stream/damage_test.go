@@ -1,0 +1,98 @@
+package stream_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
+)
+
+// recorded returns the chunks and the snapshot of a healthy stream.
+func recorded(t *testing.T) ([]stream.Chunk, stream.Snapshot) {
+	t.Helper()
+	store := newSlow(0)
+	engine := newEngine(store, stream.Options{SnapshotTail: 1})
+	for id := range uint64(5) {
+		if _, err := engine.Do(t.Context(), testStream, post{id: id, amount: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustClose(t, engine)
+	snapshot, ok, err := store.LoadSnapshot(t.Context(), testStream)
+	if !ok || err != nil {
+		t.Fatalf("no snapshot: %v", err)
+	}
+	return store.appends, snapshot
+}
+
+func TestDamageIsRefusedNotFolded(t *testing.T) {
+	for name, damage := range map[string]func(chunks []stream.Chunk) []stream.Chunk{
+		"payload changed": func(c []stream.Chunk) []stream.Chunk {
+			c[2].Payload = append([]byte{99}, c[2].Payload[1:]...)
+			return c
+		},
+		"time changed":   func(c []stream.Chunk) []stream.Chunk { c[2].At += 3; return c },
+		"id changed":     func(c []stream.Chunk) []stream.Chunk { c[2].ID[0]++; return c },
+		"count changed":  func(c []stream.Chunk) []stream.Chunk { c[4].Count++; return c },
+		"chunks swapped": func(c []stream.Chunk) []stream.Chunk { c[1], c[2] = c[2], c[1]; return c },
+		"a chunk of another log": func(c []stream.Chunk) []stream.Chunk {
+			c[3].Prev = stream.Digest{1}
+			return c
+		},
+		"time runs backwards": func(c []stream.Chunk) []stream.Chunk {
+			c[4].At = c[3].At
+			return c
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			chunks, _ := recorded(t)
+			engine := newEngine(storetest.NewMemoryOf(damage(chunks)...), stream.Options{})
+			_, err := engine.Do(t.Context(), testStream, post{id: 9, amount: 1})
+			if !errors.Is(err, stream.ErrDamaged) || fault.KindOf(err) != fault.Storage {
+				t.Errorf("got %v, want damage as a storage failure", err)
+			}
+			mustClose(t, engine)
+		})
+	}
+}
+
+func TestSnapshotThatTheLogDoesNotBearOut(t *testing.T) {
+	chunks, snapshot := recorded(t)
+	load := func(t *testing.T, snapshot stream.Snapshot, chunks ...stream.Chunk) (int64, error) {
+		store := storetest.NewMemoryOf(chunks...)
+		if err := store.SaveSnapshot(t.Context(), testStream, snapshot); err != nil {
+			t.Fatal(err)
+		}
+		engine := newEngine(store, stream.Options{})
+		defer mustClose(t, engine)
+		return engine.View(t.Context(), testStream, sumQuery)
+	}
+	t.Run("log cut off", func(t *testing.T) {
+		if _, err := load(t, snapshot, chunks[:3]...); !errors.Is(err, stream.ErrDamaged) {
+			t.Errorf("got %v, want damage", err)
+		}
+	})
+	t.Run("other head", func(t *testing.T) {
+		other := snapshot
+		other.Head.Sum[0]++
+		if _, err := load(t, other, chunks...); !errors.Is(err, stream.ErrDamaged) {
+			t.Errorf("got %v, want damage", err)
+		}
+	})
+	t.Run("other format: replayed", func(t *testing.T) {
+		other := snapshot
+		other.Format++
+		if sum, err := load(t, other, chunks...); sum != 5 || err != nil {
+			t.Errorf("got %d, %v", sum, err)
+		}
+	})
+	t.Run("does not decode: replayed", func(t *testing.T) {
+		other := snapshot
+		other.State = nil
+		if sum, err := load(t, other, chunks...); sum != 5 || err != nil {
+			t.Errorf("got %d, %v", sum, err)
+		}
+	})
+}

@@ -1,0 +1,387 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"sync/atomic"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/acclaim-dev/acclaim/services/internal/engine/batchtrace"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+)
+
+// Engine runs the commands of one domain on any number of streams of one store.
+// Any number of engines, in any number of processes, may share the store.
+type Engine[S, C, E, R any] struct {
+	rules   Rules[S, C, E, R]
+	store   Store
+	clock   Clock
+	options Options
+	tuning  internalLimits
+	random  *lockedRandom
+	traces  *batchtrace.Recorder
+	stats   engineCounters
+
+	// ctx ends when Close stops waiting; every store call is under it.
+	ctx    context.Context
+	cancel context.CancelFunc
+	// work counts callers and goroutines under way. It is only added to by a
+	// caller that found the engine open, or under such a caller.
+	work    sync.WaitGroup
+	waiting atomic.Int64
+	// saving lets one snapshot be written at a time.
+	saving chan struct{}
+
+	// lowWatermarks holds the last known heads of streams that other processes own.
+	lowWatermarks *lru.Cache[string, uint64]
+
+	mu         sync.Mutex
+	closed     bool
+	peerQueues map[string]*peerQueue[C, R] // by peer
+	resident   *simplelru.LRU[string, *streamLog[S, C, E, R]]
+	bytes      int64
+}
+
+// New returns an engine over store. Close ends it.
+func New[S, C, E, R any](rules Rules[S, C, E, R], store Store, clock Clock, options Options) *Engine[S, C, E, R] {
+	// The count is unbounded here: the memory budget decides what stays.
+	resident, err := simplelru.NewLRU[string, *streamLog[S, C, E, R]](int(^uint(0)>>1), nil)
+	if err != nil {
+		panic(err) // only a size below one is refused
+	}
+	lowWatermarks, err := lru.New[string, uint64](lowWatermarksKept)
+	if err != nil {
+		panic(err) // likewise
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	options = options.withDefaults()
+	return &Engine[S, C, E, R]{
+		rules:         rules,
+		store:         store,
+		clock:         clock,
+		options:       options,
+		tuning:        options.tuning.withDefaults(),
+		random:        newRandom(options.tuning.Random),
+		traces:        batchtrace.NewRecorder(options.Tracer, clock.Now, ErrConflict),
+		ctx:           ctx,
+		cancel:        cancel,
+		saving:        make(chan struct{}, 1),
+		lowWatermarks: lowWatermarks,
+		peerQueues:    map[string]*peerQueue[C, R]{},
+		resident:      resident,
+	}
+}
+
+// Do runs one command on the stream called name. When it returns without an
+// error the command's entry is durable and the answer was read from a state that
+// includes it.
+//
+// Errors are the domain's refusals and those of kind fault.Unavailable and
+// fault.Storage (nothing was stored) and fault.Uncertain (unknown outcome).
+//
+// There is at most one key. A command whose key the log has is not run: its answer is that
+// of [Decider.RepeatResult].
+func (e *Engine[S, C, E, R]) Do(ctx context.Context, name string, command C, keys ...*once.Key) (R, error) {
+	return e.runOne(ctx, name, newKeyed[C, R](command, keys))
+}
+
+// DoFrom is Do for a command that releases read since a level. While a live process does not
+// read it, this engine commits it, whichever process owns the stream: that is as exact, and
+// slower where the owner commits too.
+func (e *Engine[S, C, E, R]) DoFrom(ctx context.Context, level Level, name string, command C, keys ...*once.Key) (R, error) {
+	c := newKeyed[C, R](command, keys)
+	c.here = !e.options.allRead(level)
+	return e.runOne(ctx, name, c)
+}
+
+// DoAll runs commands on the stream called name as one: in order, and with all their
+// entries in one chunk. It returns the refusal of each, nil for one that was accepted, and
+// the answer to a query from a state that includes them. Other errors are those of Do.
+//
+// There may be a key of all commands together or, if that is nil, of each. Where another
+// request had the key of all, the error is of kind fault.Reused.
+func (e *Engine[S, C, E, R]) DoAll(ctx context.Context, name string, commands []C, query C, whole *once.Key, each []*once.Key) (refusals []error, answer R, err error) {
+	c := newBatch[C, R](commands, query)
+	c.setKeys(whole, each)
+	if err := e.dispatchCall(ctx, name, c); err != nil {
+		return nil, answer, err
+	}
+	refusals = make([]error, len(commands))
+	for i, o := range c.outcomes[:len(commands)] {
+		refusals[i] = o.err
+	}
+	c.markReplayed()
+	if whole != nil && fault.KindOf(refusals[0]) == fault.Reused {
+		return nil, answer, refusals[0]
+	}
+	return refusals, c.outcomes[len(commands)].result, nil
+}
+
+// View answers a query from a state that includes every command acknowledged
+// before the call.
+func (e *Engine[S, C, E, R]) View(ctx context.Context, name string, query C) (R, error) {
+	result, _, err := e.ViewAt(ctx, name, query)
+	return result, err
+}
+
+// ViewAt is View and returns the sequence number of the last chunk that the
+// state includes, too.
+func (e *Engine[S, C, E, R]) ViewAt(ctx context.Context, name string, query C) (result R, head uint64, err error) {
+	c := newQuery[C, R](query)
+	if result, err = e.runOne(ctx, name, c); err != nil {
+		return result, 0, err // the call may be under way still
+	}
+	return result, c.head, nil
+}
+
+func (e *Engine[S, C, E, R]) runOne(ctx context.Context, name string, c *submittedCall[C, R]) (R, error) {
+	if err := e.dispatchCall(ctx, name, c); err != nil {
+		var none R
+		return none, err
+	}
+	c.markReplayed()
+	return c.outcomes[0].result, c.outcomes[0].err
+}
+
+// runLocally runs a call on this engine, whichever process owns its stream, and returns why
+// there are no outcomes.
+func (e *Engine[S, C, E, R]) runLocally(ctx context.Context, name string, c *submittedCall[C, R]) error {
+	return e.beginLocally(name, c, nil, 0).finish(ctx)
+}
+
+// localCall is a call that this engine runs.
+type localCall[S, C, E, R any] struct {
+	log  *streamLog[S, C, E, R] // nil if err is set
+	call *submittedCall[C, R]
+	item *callItem[C, R] // nil: no need to wait
+	err  error
+}
+
+// beginLocally begins to run a call, which finish has to follow. Where finish would wait,
+// finished gets place when it would not any more, unless finished is nil.
+func (e *Engine[S, C, E, R]) beginLocally(name string, c *submittedCall[C, R], finished chan<- int, place int) (r localCall[S, C, E, R]) {
+	r.call = c
+	if r.log, r.err = e.acquireLog(name, c.group.recovery); r.err != nil {
+		return r
+	}
+	if len(c.commands) > 0 || c.refresh || !r.log.isCurrent() {
+		if r.item, r.err = r.log.submitCall(c, finished, place); r.err != nil {
+			e.releaseLog(r.log)
+		}
+	}
+	return r
+}
+
+// finish waits for the outcomes of a call, and returns why there are none.
+func (r localCall[S, C, E, R]) finish(ctx context.Context) error {
+	if r.err != nil {
+		return r.err
+	}
+	defer r.log.engine.releaseLog(r.log)
+	if r.item != nil {
+		if err := r.log.awaitCall(ctx, r.item); err != nil {
+			return err
+		}
+	}
+	r.log.completeCall(r.call)
+	return r.call.err
+}
+
+// Chunks yields the chunks of a stream after the given sequence number, at
+// least up to every command acknowledged before the call.
+func (e *Engine[S, C, E, R]) Chunks(ctx context.Context, name string, after uint64) iter.Seq2[Chunk, error] {
+	return func(yield func(Chunk, error) bool) {
+		if err := e.beginCall(); err != nil {
+			yield(Chunk{}, err)
+			return
+		}
+		e.work.Done() // Close does not wait for a slow reader
+		for chunk, err := range e.skipTombstones(ctx, name, after) {
+			if err != nil {
+				err = readError(err)
+			}
+			if !yield(chunk, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Entries yields the entries of a chunk in order.
+func (e *Engine[S, C, E, R]) Entries(chunk *Chunk) iter.Seq2[E, error] {
+	return func(yield func(E, error) bool) {
+		_, encoded, err := splitPayload(chunk)
+		if err != nil {
+			var none E
+			yield(none, err)
+			return
+		}
+		e.decodeEntries(chunk, encoded)(yield)
+	}
+}
+
+// unpackChunk returns what a chunk holds: its header, and a control record or entries, which it
+// appends to the given ones.
+func (e *Engine[S, C, E, R]) unpackChunk(chunk *Chunk, entries []E) (chunkHeader, *controlRecord, []E, error) {
+	header, encoded, err := splitPayload(chunk)
+	if err != nil {
+		return header, nil, nil, err
+	}
+	for entry, err := range e.decodeEntries(chunk, encoded) {
+		if err != nil {
+			return header, nil, nil, err
+		}
+		entries = append(entries, entry)
+	}
+	record, err := controlRecordIn(chunk, encoded)
+	return header, record, entries, err
+}
+
+// decodeEntries yields the entries of a chunk, whose encoding is given.
+func (e *Engine[S, C, E, R]) decodeEntries(chunk *Chunk, encoded []byte) iter.Seq2[E, error] {
+	return func(yield func(E, error) bool) {
+		r := wire.NewReader(encoded)
+		for n := range chunk.Count {
+			entry := e.rules.DecodeEntry(r)
+			if err := r.Err(); err != nil {
+				yield(entry, fmt.Errorf("%w: %s chunk %d entry %d: %w", ErrDamaged, chunk.Stream, chunk.Seq, n, err))
+				return
+			}
+			if !yield(entry, nil) {
+				return
+			}
+		}
+	}
+}
+
+// readError classifies a failed read: fault.Unavailable, which the caller may retry,
+// or else fault.Storage.
+func readError(err error) error {
+	kind := fault.Storage
+	if fault.KindOf(err) == fault.Unavailable {
+		kind = fault.Unavailable
+	}
+	return fault.Wrap(kind, err, "reading the log failed")
+}
+
+// beginCall registers a caller: Close waits until the caller calls work.Done. It
+// returns an error once Close was called.
+func (e *Engine[S, C, E, R]) beginCall() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return fault.Wrap(fault.Unavailable, errClosed, "shutting down")
+	}
+	e.work.Add(1)
+	return nil
+}
+
+// errClosed marks what came after Close.
+var errClosed = errors.New("stream: the engine is closed")
+
+// acquireLog returns the stream's log and keeps it resident until releaseLog. A call
+// to recover is accepted even after Close, because the engine accepted it before.
+func (e *Engine[S, C, E, R]) acquireLog(name string, recovery bool) (*streamLog[S, C, E, R], error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed && !recovery {
+		return nil, fault.Wrap(fault.Unavailable, errClosed, "shutting down")
+	}
+	l, ok := e.resident.Get(name)
+	if !ok {
+		l = &streamLog[S, C, E, R]{engine: e, name: name}
+		e.resident.Add(name, l)
+	}
+	l.pins++
+	e.work.Add(1)
+	return l, nil
+}
+
+func (e *Engine[S, C, E, R]) releaseLog(l *streamLog[S, C, E, R]) {
+	e.mu.Lock()
+	l.pins--
+	size := l.size.Load()
+	e.bytes += size - l.charged
+	l.charged = size
+	e.dropUnwritten(l)
+	e.evictIdle()
+	e.mu.Unlock()
+	e.work.Done()
+}
+
+// dropUnwritten drops a stream without chunks that is not in use: names that callers
+// invent would fill the memory that streams with data need. e.mu is held.
+func (e *Engine[S, C, E, R]) dropUnwritten(l *streamLog[S, C, E, R]) {
+	if l.pins > 0 || !l.queue.Idle() {
+		return
+	}
+	l.mu.RLock()
+	written := l.head.Seq > 0
+	l.mu.RUnlock()
+	if resident, _ := e.resident.Peek(l.name); !written && resident == l {
+		e.resident.Remove(l.name)
+		e.bytes -= l.charged
+	}
+}
+
+// endWorker drops what the worker of a stream kept in use.
+func (e *Engine[S, C, E, R]) endWorker(l *streamLog[S, C, E, R]) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.dropUnwritten(l)
+}
+
+// evictIdle drops the streams that were idle longest until the budget is kept.
+// Nothing is lost with them: a resident state holds nothing but durable chunks.
+func (e *Engine[S, C, E, R]) evictIdle() {
+	for tries := e.resident.Len(); tries > 0 && e.bytes > e.tuning.MemoryBudget; tries-- {
+		name, l, _ := e.resident.GetOldest()
+		if l.pins > 0 || !l.queue.Idle() {
+			e.resident.Get(name) // in use: the youngest again
+			continue
+		}
+		e.resident.Remove(name)
+		e.bytes -= l.charged
+		e.stats.evictions.Add(1)
+	}
+}
+
+// Close refuses new commands, waits for those under way and writes snapshots of
+// what a restart would otherwise have to fold again. When ctx is done first,
+// what is still under way is cut off, its callers get fault.Uncertain, and the
+// error says so.
+func (e *Engine[S, C, E, R]) Close(ctx context.Context) error {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	defer e.cancel()
+
+	idle := make(chan struct{})
+	go func() { e.work.Wait(); close(idle) }()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		e.cancel()
+		<-idle
+		return fmt.Errorf("stream: drain cut off: %w", ctx.Err())
+	}
+	return e.saveAll(ctx)
+}
+
+// saveAll writes a snapshot of every resident stream with a tail worth it.
+func (e *Engine[S, C, E, R]) saveAll(ctx context.Context) error {
+	var errs []error
+	for _, l := range e.resident.Values() {
+		if l.loaded.Load() && l.tail.Load() >= int64(e.options.SnapshotTail) {
+			errs = append(errs, l.saveSnapshot(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}

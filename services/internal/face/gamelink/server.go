@@ -1,0 +1,323 @@
+// Package gamelink speaks GameLink, the protocol of games: JSON messages over a WebSocket.
+//
+//	upgrade ─▶ connection ─▶ request ─▶ the same route as over HTTP ─▶ answer
+//	                └── subscriptions ◀── live.Broker ──▶ pushes
+//
+// A request means what the corresponding request over HTTP means: the connection translates
+// it and has the API of the same process answer it, with the credential of the connection.
+// So rules, limits, quotas, logs and durability are the same. The requests of one connection
+// are answered in their order.
+//
+// The package knows no store and keeps nothing that a reconnect would miss.
+package gamelink
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
+
+	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/match"
+	"github.com/acclaim-dev/acclaim/services/pairing"
+	"github.com/acclaim-dev/acclaim/services/purchase"
+)
+
+// Live accepts subscriptions to events.
+type Live interface {
+	Subscribe(ctx context.Context, s live.Subscription) (*live.Subscriber, error)
+}
+
+// Pairing is the part of package pairing that games use.
+type Pairing interface {
+	UsePIN(ctx context.Context, o pairing.Owner, pin string, keys []string, now time.Time) (pairing.Grant, error)
+	UseRefresh(ctx context.Context, o pairing.Owner, token string, keys []string, now time.Time) (pairing.Grant, error)
+	IssueRefresh(ctx context.Context, c pairing.Channel, by pairing.Request, now time.Time) (pairing.Grant, error)
+	Resolve(ctx context.Context, c pairing.Channel, t pairing.Token, keys []string) (channel string, err error)
+}
+
+// Purchases is the part of package purchase that games use.
+type Purchases interface {
+	Open(ctx context.Context, c purchase.Channel, sku string) ([]purchase.Transaction, error)
+	Validate(ctx context.Context, c purchase.Channel, id string) error
+	Refund(ctx context.Context, c purchase.Channel, userID, id, sku string) error
+}
+
+// Matches is package match.
+type Matches interface {
+	Create(ctx context.Context, n match.Name, now time.Time) error
+	Keep(ctx context.Context, n match.Name, now time.Time) error
+	Named(ctx context.Context, n match.Name, now time.Time) (match.Match, error)
+	Read(ctx context.Context, n match.Name, now time.Time) (match.Match, error)
+	AddChannels(ctx context.Context, n match.Name, ids []string, now time.Time) (m match.Match, added []string, err error)
+	RemoveChannels(ctx context.Context, n match.Name, ids []string, now time.Time) error
+	SetPoll(ctx context.Context, n match.Name, id string, p match.Poll, now time.Time) (match.Match, error)
+	ChangePoll(ctx context.Context, n match.Name, id string, now time.Time, change func(match.Poll) (match.Poll, error)) (match.Match, error)
+	DeletePoll(ctx context.Context, n match.Name, id string, now time.Time) (match.Match, error)
+}
+
+// Options configure a server.
+type Options struct {
+	Environment tenant.Environment
+	// Registry returns the extensions as they are now.
+	Registry func() *tenant.Registry
+	Now      func() time.Time
+	Logger   *slog.Logger
+	// API serves the routes of the environment below Base.
+	API       http.Handler
+	Base      string
+	Live      Live
+	Pairing   Pairing
+	Purchases Purchases
+	Matches   Matches
+	// Identify returns the caller of an Authorization header, as the API would.
+	Identify func(ctx context.Context, header string, upgrade http.Header) (*httpapi.Caller, error)
+	// Budgets bound the bytes of messages, together with the bodies of requests.
+	Budgets *httpapi.Budgets
+	// Unauthenticated limits the connections that have not authenticated, 1,024 when 0.
+	Unauthenticated int
+	// Client returns the address of a request's client; ok is false where it is unknown.
+	Client func(r *http.Request) (client netip.Prefix, ok bool)
+}
+
+// Bounds of what connections hold.
+const (
+	// turnedAway limits the connections that wait to be turned away. Further ones are closed at
+	// once.
+	turnedAway = 256
+	// makingRoom limits the connections that receive a reason when they make room for others.
+	makingRoom = 64
+	// maxMessage limits a message of a client, in bytes.
+	maxMessage = 2 << 20
+	// maxPending limits the output that a client has not read, in bytes.
+	maxPending = 4 << 20
+	// maxSubscriptions limits those of one connection.
+	maxSubscriptions = 128
+	// limitedAddresses is the number of addresses whose refused credentials are counted.
+	limitedAddresses = 1 << 14
+)
+
+// Intervals.
+const (
+	pingEvery    = 30 * time.Second
+	silentFor    = 45 * time.Second // after a ping
+	writeTimeout = 30 * time.Second
+	// unansweredFor limits the wait of a client that is turned away: the Unity client gives up
+	// for good when it is refused, but not when an attempt times out after 5 s.
+	unansweredFor = 6 * time.Second
+	guessDelay    = 2 * time.Second
+)
+
+// Server accepts connections of one environment.
+type Server struct {
+	options   Options
+	handlers  map[[2]string]handler
+	strangers *strangerTable
+	waiting   *semaphore.Weighted // places of connections that are turned away
+	leaving   *semaphore.Weighted // places of those that make room and send a reason
+	guesses   *lru.Cache[netip.Prefix, *rate.Limiter]
+	reads     *pollReads
+	counters  serverCounters
+
+	mu          sync.Mutex
+	connections map[*connection]struct{}
+	draining    bool
+	work        sync.WaitGroup
+}
+
+// serverCounters are the figures of a server.
+type serverCounters struct {
+	requests, pushes, slow, refused, displaced atomic.Uint64
+}
+
+// Stats are figures of a server.
+type Stats struct {
+	Connections, Unauthenticated    int64
+	Requests, Pushes, Slow, Refused uint64
+	Displaced                       uint64 // games that did not authenticate and made room for others
+}
+
+// New returns a server. Close ends it.
+func New(options Options) *Server {
+	guesses, err := lru.New[netip.Prefix, *rate.Limiter](limitedAddresses)
+	if err != nil {
+		panic(err) // only a size below one is refused
+	}
+	return &Server{
+		options: options, guesses: guesses, handlers: handlers(),
+		reads:       newPollReads(),
+		strangers:   newStrangerTable(cmp.Or(options.Unauthenticated, 1024)),
+		waiting:     semaphore.NewWeighted(turnedAway),
+		leaving:     semaphore.NewWeighted(makingRoom),
+		connections: map[*connection]struct{}{},
+	}
+}
+
+// Stats returns the figures of the server.
+func (s *Server) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Stats{
+		Connections: int64(len(s.connections)), Unauthenticated: s.strangers.size(),
+		Requests: s.counters.requests.Load(), Pushes: s.counters.pushes.Load(),
+		Slow: s.counters.slow.Load(), Refused: s.counters.refused.Load(), Displaced: s.counters.displaced.Load(),
+	}
+}
+
+var paths = regexp.MustCompile(`^/[0-9]+\.[0-9]+\.[0-9]+/(?:[A-Za-z0-9._~-]{1,64}/[A-Za-z0-9._~-]{1,64}/)?([A-Za-z0-9._~-]{1,100})$`)
+
+// extensionOf returns the extension that a path names by its client id or one of its app ids.
+func (s *Server) extensionOf(path string) (*tenant.Extension, bool) {
+	match := paths.FindStringSubmatch(path)
+	if match == nil {
+		return nil, false
+	}
+	return s.find(match[1])
+}
+
+func (s *Server) find(id string) (*tenant.Extension, bool) {
+	if extension, ok := s.options.Registry().ByClientID(id); ok {
+		return extension, true
+	}
+	return s.options.Registry().ByAppID(id)
+}
+
+// ServeHTTP implements [http.Handler]. It serves a connection until it ends.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	extension, ok := s.extensionOf(r.URL.Path)
+	if !ok {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte(`{"reason":"No such extension found"}`))
+		return
+	}
+	client, known := s.options.Client(r)
+	if !known {
+		client = netip.Prefix{}
+	}
+	if s.isDraining() || !s.strangers.hasRoom(client) {
+		s.counters.refused.Add(1)
+		s.turnAway(r)
+		return
+	}
+	socket, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // any Origin: the credential is in a message
+	if err != nil {
+		return // it has answered
+	}
+	socket.SetReadLimit(strangerMessage)
+	c := newConnection(s, socket, extension, r, client)
+	if !s.add(c) {
+		c.end(websocket.StatusGoingAway, "this process is shutting down")
+		return
+	}
+	defer s.remove(c)
+	defer s.strangers.remove(c)
+	if displaced := s.strangers.add(c, s.options.Now()); displaced != nil {
+		s.work.Go(displaced.makeRoom) // it waits for the client
+	}
+	c.run()
+}
+
+// turnAway leaves an upgrade unanswered and then closes the connection.
+func (s *Server) turnAway(r *http.Request) {
+	if !s.waiting.TryAcquire(1) {
+		panic(http.ErrAbortHandler)
+	}
+	defer s.waiting.Release(1)
+	wait := time.NewTimer(unansweredFor)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-r.Context().Done():
+	}
+	panic(http.ErrAbortHandler)
+}
+
+func (s *Server) isDraining() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.draining
+}
+
+func (s *Server) add(c *connection) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining {
+		return false
+	}
+	s.connections[c] = struct{}{}
+	s.work.Add(1)
+	return true
+}
+
+func (s *Server) remove(c *connection) {
+	s.mu.Lock()
+	delete(s.connections, c)
+	s.mu.Unlock()
+	s.work.Done()
+}
+
+// Drain closes every connection, to reconnect to another process, and accepts no more.
+func (s *Server) Drain() {
+	s.mu.Lock()
+	s.draining = true
+	var all []*connection
+	for c := range s.connections {
+		all = append(all, c)
+	}
+	s.mu.Unlock()
+	for _, c := range all {
+		go c.end(websocket.StatusGoingAway, "this process is shutting down") // each waits for its client
+	}
+}
+
+// Close drains the server and waits until every connection has ended, or ctx is done.
+func (s *Server) Close(ctx context.Context) error {
+	s.Drain()
+	ended := make(chan struct{})
+	go func() { s.work.Wait(); close(ended) }()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// admitGuess reports whether an address may try another credential after refused ones: 20 a minute.
+func (s *Server) admitGuess(client netip.Prefix) bool {
+	limiter := rate.NewLimiter(rate.Every(time.Minute/20), 20)
+	if known, ok, _ := s.guesses.PeekOrAdd(client, limiter); ok {
+		limiter = known
+	}
+	return limiter.Allow()
+}
+
+// NewHandler serves production below / and, where there is one, the sandbox below /sandbox/.
+func NewHandler(servers map[tenant.Environment]*Server) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		box, production := servers[tenant.Sandbox], servers[tenant.Production]
+		switch below, ok := strings.CutPrefix(r.URL.Path, "/sandbox/"); {
+		case ok && box != nil:
+			r.URL.Path = "/" + below
+			box.ServeHTTP(w, r)
+		case production != nil:
+			production.ServeHTTP(w, r)
+		default:
+			box.ServeHTTP(w, r)
+		}
+	})
+}

@@ -1,0 +1,42 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+)
+
+// EraseFunc erases a viewer from all data of an extension, under all ids of the viewer
+// or only the given ones, and returns a report. The actor, if known, is the member of staff
+// that asked for it.
+type EraseFunc func(ctx context.Context, extension, actor string, viewer stream.Viewer, only bool) (report any, err error)
+
+// NewEraseHandler returns the handler of POST /erase on the maintenance listener. It erases a
+// viewer from both environments. It is not a route of the contract.
+func NewEraseHandler(registry func() *tenant.Registry, now func() time.Time, erase EraseFunc, budgets *Budgets) http.Handler {
+	return newMaintenanceRoute(registry, now, budgets, func(ctx context.Context, caller *Caller, body []byte) (any, error) {
+		viewer, only, err := parseViewer(body)
+		if err != nil {
+			return nil, err
+		}
+		return erase(ctx, caller.Extension.ClientID, caller.actor(), viewer, only)
+	})
+}
+
+func parseViewer(body []byte) (viewer stream.Viewer, only bool, err error) {
+	o := decodeObject(body)
+	for _, name := range []string{"userID", "opaqueID"} {
+		if id := o.text(name); id != "" {
+			viewer.IDs = append(viewer.IDs, id)
+		}
+	}
+	viewer.DropData, only = o.boolean("dropData"), o.boolean("only")
+	if o.err == nil && len(viewer.IDs) == 0 {
+		return viewer, only, fault.New(fault.Invalid, "userID and opaqueID are both missing")
+	}
+	return viewer, only, o.err
+}

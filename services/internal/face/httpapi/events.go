@@ -1,0 +1,257 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/budget"
+	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
+	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
+)
+
+// Live accepts subscriptions to events.
+type Live interface {
+	Subscribe(ctx context.Context, s live.Subscription) (*live.Subscriber, error)
+}
+
+const (
+	// heartbeatEvery is the interval of the comments that show an idle client that the
+	// connection works. With each its credential is verified again.
+	heartbeatEvery = 15 * time.Second
+	// eventWriteTimeout limits a write to a client.
+	eventWriteTimeout = 10 * time.Second
+	// maxEventBatch limits the events of one write, in bytes.
+	maxEventBatch = 32 << 10
+)
+
+// eventRoutes is the route of events.
+func eventRoutes() []Route {
+	return []Route{{Method: http.MethodGet, Path: "/events", access: onlookers(), handle: (*API).getEvents, inQuery: true}}
+}
+
+// getEvents sends Server-Sent Events until the client disconnects, its credential
+// expires or the process shuts down.
+func (a *API) getEvents(w http.ResponseWriter, r *apiRequest) error {
+	topics, err := r.caller.pollTopics(r.queryParameters("topic"))
+	if err != nil {
+		return err
+	}
+	subscriber, err := a.config.Live.Subscribe(r.Context(), live.Subscription{
+		Environment: string(r.caller.Environment),
+		Extension:   r.caller.Extension.ClientID,
+		Channel:     r.caller.ChannelID,
+		OpaqueID:    r.caller.OpaqueID,
+		UserID:      r.caller.UserID,
+		Identity:    r.caller.subscriberIdentity(),
+		Staff:       !r.caller.isAudience(),
+		OwnsGlobal:  r.caller.OwnsGlobal(),
+		AllChannels: r.caller.Role == Admin || r.caller.Role == Backend,
+		Overlay:     r.caller.Role == Overlay,
+		Topics:      topics,
+		LastEventID: r.Header.Get("Last-Event-ID"),
+	})
+	if err != nil {
+		return err
+	}
+	setEventHeaders(w.Header())
+	if r.Method == http.MethodHead {
+		subscriber.Close()
+		w.WriteHeader(http.StatusOK)
+		return nil
+	}
+	s := &eventStream{api: a, subscriber: subscriber, credential: strings.Clone(r.credential)}
+	if r.caller.Role == Overlay {
+		s.expires = r.caller.Key.Expires
+		s.err = s.checkCredential() // it may have been revoked before the subscription was in force
+	}
+	if s.out, err = takeConnection(r.x); err == nil {
+		s.lease, r.x.lease = r.x.lease, nil
+		s.gone = awaitEnd(s.out.(net.Conn)) // ends with the connection
+		go s.run()                          // the broker waits for it
+		return nil
+	}
+	w.WriteHeader(http.StatusOK)
+	s.out, s.gone = flushWriter{w, http.NewResponseController(w)}, r.Context().Done()
+	// The server's deadline for requests does not apply to this one. A writer without
+	// deadlines, as in tests, has none to lift.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	s.run()
+	return nil
+}
+
+// eventWriter sends events: the connection itself, where it is this request's alone,
+// or the answer.
+type eventWriter interface {
+	io.Writer
+	SetWriteDeadline(at time.Time) error
+}
+
+// takeConnection takes the connection from the server. That saves its buffers, the
+// goroutine that watches it and the state of the request: most of the cost of a
+// subscriber. It fails where requests share the connection.
+func takeConnection(x *httpExchange) (eventWriter, error) {
+	conn, _, err := http.NewResponseController(x.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, err
+	}
+	x.status = http.StatusOK
+	head := bytes.NewBufferString("HTTP/1.1 200 OK\r\nConnection: close\r\n")
+	_ = x.Header().Write(head) // into a buffer
+	head.WriteString("\r\n")
+	_ = conn.SetWriteDeadline(time.Now().Add(eventWriteTimeout))
+	_, _ = conn.Write(head.Bytes()) // if it fails, the next write does too
+	return conn, nil
+}
+
+// awaitEnd returns a channel that is closed when the client disconnects or sends
+// anything: after this request it has nothing to say.
+func awaitEnd(conn net.Conn) <-chan struct{} {
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		_, _ = conn.Read(make([]byte, 1)) // whatever it returns
+	}()
+	return gone
+}
+
+// subscriberIdentity returns the holder of the caller's quota of subscribers. The
+// backends of an extension, which follow many channels, have none.
+func (c *Caller) subscriberIdentity() string {
+	if c.Role == Backend {
+		return ""
+	}
+	return c.holder().Identity
+}
+
+// flushWriter flushes after every write.
+type flushWriter struct {
+	http.ResponseWriter
+	*http.ResponseController
+}
+
+func (w flushWriter) Write(b []byte) (int, error) {
+	n, err := w.ResponseWriter.Write(b)
+	if err == nil {
+		err = w.Flush()
+	}
+	return n, err
+}
+
+// eventStream sends events to one client.
+type eventStream struct {
+	api        *API
+	subscriber *live.Subscriber
+	credential string
+	expires    int64 // Unix seconds, of an overlay key that expires
+	// err is set when the credential turns out to be no longer valid.
+	err error
+	out eventWriter
+	// gone is closed when the client disconnects.
+	gone <-chan struct{}
+	// lease holds the budget of the request where the stream outlives its handler.
+	lease *budget.Lease[netip.Prefix]
+}
+
+func (s *eventStream) run() {
+	defer s.lease.Release()
+	defer s.subscriber.Close()
+	if c, ok := s.out.(io.Closer); ok {
+		defer c.Close()
+	}
+	if s.send(s.appendGreeting) != nil {
+		return
+	}
+	pulse := time.NewTicker(heartbeatEvery)
+	defer pulse.Stop()
+	expired := s.expiry()
+	for err := error(nil); err == nil; {
+		select {
+		case <-expired:
+			return
+		case e := <-s.subscriber.Events():
+			err = s.send(func(buf []byte) []byte { return s.appendQueued(s.appendEvent(buf, e)) })
+		case <-pulse.C:
+			if err = s.checkCredential(); err == nil {
+				err = s.send(appendHeartbeat)
+			}
+		case <-s.subscriber.Done():
+			if errors.Is(s.subscriber.Err(), live.ErrDraining) {
+				_ = s.send(func(buf []byte) []byte { return appendRetry(s.appendQueued(buf)) }) // the client reconnects in any case
+			}
+			return
+		case <-s.gone:
+			return
+		}
+	}
+}
+
+// expiry returns a channel that receives when an overlay key expires, nil for all other
+// credentials, which the heartbeat checks.
+func (s *eventStream) expiry() <-chan time.Time {
+	if s.expires == 0 {
+		return nil
+	}
+	return time.After(time.Unix(s.expires, 0).Sub(s.api.config.Now()))
+}
+
+// checkCredential returns an error when the credential is no longer valid.
+func (s *eventStream) checkCredential() error {
+	verified, err := s.api.verifier.verifyHeader(s.credential)
+	if err == nil {
+		_, err = s.api.resolveCaller(context.Background(), verified.caller)
+	}
+	return err
+}
+
+func (s *eventStream) appendGreeting(buf []byte) []byte {
+	buf = appendRetry(buf)
+	for _, d := range s.subscriber.Greeting() {
+		buf = s.appendDelivery(buf, d)
+	}
+	return buf
+}
+
+// appendQueued appends the events that are queued.
+func (s *eventStream) appendQueued(buf []byte) []byte {
+	for len(buf) < maxEventBatch {
+		select {
+		case e := <-s.subscriber.Events():
+			buf = s.appendEvent(buf, e)
+		default:
+			return buf
+		}
+	}
+	return buf
+}
+
+func (s *eventStream) appendEvent(buf []byte, e *event.Event) []byte {
+	if d, ok := s.subscriber.Accept(e); ok {
+		buf = s.appendDelivery(buf, d)
+	}
+	return buf
+}
+
+func (s *eventStream) send(fill func([]byte) []byte) error {
+	buf, _ := s.api.buffers.Get().(*[]byte)
+	if buf == nil {
+		buf = new([]byte)
+	}
+	defer s.api.buffers.Put(buf)
+	*buf = fill((*buf)[:0])
+	if s.err != nil {
+		return s.err
+	}
+	_ = s.out.SetWriteDeadline(time.Now().Add(eventWriteTimeout))
+	_, err := s.out.Write(*buf)
+	// Where requests share the connection, a deadline also ends a stream that nothing
+	// is written to.
+	_ = s.out.SetWriteDeadline(time.Time{})
+	return err
+}

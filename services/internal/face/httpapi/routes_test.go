@@ -1,0 +1,54 @@
+package httpapi_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+)
+
+// The document groups the operations by tags. Several tags belong to the service
+// state.
+func TestRoutesOfServices(t *testing.T) {
+	services := map[string]string{
+		"voting":       httpapi.VotingService,
+		"accumulation": httpapi.AccumulationService,
+		"ranking":      httpapi.RankingService,
+		"state":        httpapi.StateService,
+		"config":       httpapi.StateService,
+		"session":      httpapi.StateService,
+		"events":       httpapi.StateService,
+		"games":        httpapi.StateService,
+		"overlays":     httpapi.StateService,
+		"purchases":    httpapi.StateService,
+		"empty":        httpapi.StateService,
+		"sandbox":      httpapi.SandboxService,
+	}
+	documented, served := map[string]string{}, map[string]string{}
+	for _, op := range loadContract(t).operations(t) {
+		for _, tag := range op.Tags {
+			documented[op.name()] += services[tag]
+		}
+	}
+	for _, route := range httpapi.Routes() {
+		served[route.Method+" "+route.Path] = route.Service
+	}
+	if diff := cmp.Diff(documented, served); diff != "" {
+		t.Errorf("documented (-), served (+):\n%s", diff)
+	}
+}
+
+// Proxies tell the services apart by path alone.
+func TestPathsOfServices(t *testing.T) {
+	if diff := cmp.Diff([]string{"/vote", "/vote_logs", "/vote_modifier", "/vote_config", "/votes", "/vote_history", "/poll", "/polls"}, httpapi.Paths(httpapi.VotingService)); diff != "" {
+		t.Errorf("paths of voting (-want +got):\n%s", diff)
+	}
+	services := map[string]string{}
+	for _, route := range httpapi.Routes() {
+		if other, known := services[route.Path]; known && other != route.Service {
+			t.Errorf("%s belongs to %s and to %s", route.Path, other, route.Service)
+		}
+		services[route.Path] = route.Service
+	}
+}

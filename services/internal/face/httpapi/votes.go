@@ -1,0 +1,204 @@
+package httpapi
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/voting"
+)
+
+// votesRoutes returns the route by which a backend votes for many viewers at once.
+func votesRoutes() []Route {
+	return []Route{{Method: http.MethodPost, Path: "/votes", access: adminOrBackend(), handle: (*API).postVotes}}
+}
+
+// submissionBytes approximates what a vote takes beside its bytes in the body, while it is
+// decided.
+const submissionBytes = 256
+
+func (a *API) postVotes(w http.ResponseWriter, r *apiRequest) error {
+	id, err := r.id()
+	if err != nil {
+		return err
+	}
+	keys, err := a.requestKeys(r, id)
+	if err != nil {
+		return err
+	}
+	scope := func() *once.Scope { return a.keyScope(r, id+"\x00vote") }
+	votes, err := decodeSubmissions(r.body, sync.OnceValue(scope))
+	if err != nil {
+		return err
+	}
+	if len(keys) > 0 && slices.ContainsFunc(votes, func(v voting.Submission) bool { return v.Key != nil }) {
+		return fault.New(fault.Invalid, "votes must have no keys beside an Idempotency-Key")
+	}
+	size := submissionBytes * len(votes)
+	if err := r.bodyLeases.forBuffer(size).Take(int64(size)); err != nil {
+		return refusalOf(err, "Too many bytes of request bodies at once")
+	}
+	var refusals []error
+	var after *voting.Statistics
+	err = a.addEntries(r, isGlobal(id), len(votes), func(existing bool) (err error) {
+		refusals, after, err = a.config.Voting.VoteAll(r.Context(), r.caller.poll(id), votes, existing, once.First(keys))
+		if err == nil && existing {
+			err = firstOfKind(refusals, fault.NotFound)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	markReplayed(w, keys)
+	writeJSON(w, http.StatusOK, appendVerdicts(after.AppendJSON(make([]byte, 0, 512+24*len(votes)), nil), votes, refusals))
+	return nil
+}
+
+// firstOfKind returns the first error of a kind, nil where there is none.
+func firstOfKind(all []error, kind fault.Kind) error {
+	for _, err := range all {
+		if err != nil && fault.KindOf(err) == kind {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendVerdicts adds the answer to each of several votes to a JSON object.
+func appendVerdicts(object []byte, votes []voting.Submission, refusals []error) []byte {
+	buf := append(object[:len(object)-1], `,"results":[`...)
+	for i, refusal := range refusals {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		if refusal == nil && votes[i].Key != nil && votes[i].Key.Replayed {
+			buf = append(buf, `{"accepted":true,"replayed":true}`...)
+			continue
+		}
+		if refusal == nil {
+			buf = append(buf, `{"accepted":true}`...)
+			continue
+		}
+		buf = append(buf, `{"accepted":false,"reason":`...)
+		buf = append(append(buf, encodeReason(refusal)...), '}')
+	}
+	return append(buf, "]}"...)
+}
+
+// encodeReason returns the reason of a refusal as JSON.
+func encodeReason(refusal error) []byte {
+	reason := outcomeOf(fault.Internal).fixed
+	if f, ok := errors.AsType[*fault.Error](refusal); ok {
+		reason = f.Reason
+	}
+	encoded, err := json.Marshal(reason)
+	if err != nil {
+		panic(err) // a string always encodes
+	}
+	return encoded
+}
+
+// decodeSubmissions reads the votes in a body. Their keys belong to the scope.
+func decodeSubmissions(body []byte, scope func() *once.Scope) ([]voting.Submission, error) {
+	if !isObject(body) {
+		return nil, errInvalidBody()
+	}
+	var list []byte
+	for name, value := range jsonMembers(body) {
+		if string(name) == `"votes"` {
+			list = value // of several the last
+		}
+	}
+	if len(list) == 0 || list[0] != '[' {
+		return nil, errInvalidBody()
+	}
+	votes := make([]voting.Submission, 0, min(voting.MaxSubmissions, len(list)/typicalSubmission+1))
+	for element := range jsonElements(list) {
+		if len(votes) == voting.MaxSubmissions {
+			return nil, errSubmissions()
+		}
+		vote, err := decodeSubmission(element, scope)
+		if err != nil {
+			return nil, err
+		}
+		votes = append(votes, vote)
+	}
+	if len(votes) == 0 {
+		return nil, errSubmissions()
+	}
+	return votes, nil
+}
+
+// typicalSubmission is the length of a short vote with its comma, for the room that votes take.
+const typicalSubmission = len(`{"user_id":"100200300","value":1},`)
+
+func errSubmissions() error {
+	return fault.Newf(fault.Invalid, "votes must have 1 to %d elements", voting.MaxSubmissions)
+}
+
+// decodeSubmission reads one vote: of the members that it knows the last of a name counts, as
+// everywhere.
+func decodeSubmission(element []byte, scope func() *once.Scope) (voting.Submission, error) {
+	vote, key := voting.Submission{Count: 1, Value: voting.NoValue}, (*string)(nil)
+	if element[0] != '{' {
+		return vote, errInvalidBody()
+	}
+	for name, value := range jsonMembers(element) {
+		ok := true
+		switch string(name) {
+		case `"user_id"`:
+			vote.Voter.UserID, ok = parseText(value)
+		case `"opaque_user_id"`:
+			vote.Voter.OpaqueID, ok = parseText(value)
+		case `"value"`:
+			vote.Value, ok = parseInteger(string(value))
+			vote.Value = keepValue(vote.Value, true)
+		case `"count"`:
+			vote.Count, ok = parseInteger(string(value))
+		case `"key"`:
+			var text string
+			text, ok = parseText(value)
+			key = &text
+		}
+		if !ok {
+			return vote, errInvalidBody()
+		}
+	}
+	vote.Count = cmp.Or(vote.Count, 1)
+	if max(len(vote.Voter.UserID), len(vote.Voter.OpaqueID)) > maxID {
+		return vote, errInvalidBody()
+	}
+	if key == nil {
+		return vote, nil
+	}
+	return withKey(vote, *key, scope)
+}
+
+// withKey returns a vote with the key that its client gave it.
+func withKey(vote voting.Submission, key string, scope func() *once.Scope) (voting.Submission, error) {
+	if !isKey(key) {
+		return vote, errInvalidBody()
+	}
+	said := fmt.Appendf(nil, "%q %q %d %d", vote.Voter.OpaqueID, vote.Voter.UserID, voting.ValueOrZero(vote.Value), vote.Count)
+	vote.Key = scope().NewKey(key, said)
+	return vote, nil
+}
+
+// parseText reads a string of valid JSON.
+func parseText(value []byte) (s string, ok bool) {
+	if value[0] != '"' {
+		return "", false
+	}
+	if bytes.IndexByte(value, '\\') >= 0 {
+		return s, json.Unmarshal(value, &s) == nil
+	}
+	return string(value[1 : len(value)-1]), true
+}

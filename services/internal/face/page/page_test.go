@@ -1,0 +1,82 @@
+package page_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/acclaim-dev/acclaim/services/internal/face/page"
+)
+
+func get(t *testing.T, console bool, method, path string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	page.Handler(console).ServeHTTP(w, r)
+	return w
+}
+
+func TestPages(t *testing.T) {
+	for _, test := range []struct {
+		console      bool
+		method, path string
+		status       int
+		kind         string
+	}{
+		{true, "GET", "/live/", 200, "text/html"},
+		{true, "HEAD", "/live/", 200, "text/html"},
+		{true, "GET", "/live/overlay.js", 200, "text/javascript"},
+		{true, "GET", "/live/overlay.css", 200, "text/css"},
+		{true, "GET", "/live/console.html", 200, "text/html"},
+		{false, "GET", "/live/", 200, "text/html"},
+		{false, "GET", "/live/console.html", 404, ""},
+		{false, "GET", "/live/console.js", 404, ""},
+		{false, "GET", "/live/staff.html", 200, "text/html"},
+		{false, "GET", "/live/style.css", 200, "text/css"},
+		{true, "GET", "/live/nothing", 404, ""},
+		{true, "GET", "/live/../page.go", 404, ""},
+		{true, "POST", "/live/", 405, ""},
+	} {
+		res := get(t, test.console, test.method, test.path)
+		if res.Code != test.status || !strings.HasPrefix(res.Header().Get("Content-Type"), test.kind) {
+			t.Errorf("%s %s, console %t: %d %s", test.method, test.path, test.console, res.Code, res.Header().Get("Content-Type"))
+		}
+		if !strings.Contains(res.Header().Get("Content-Security-Policy"), "default-src 'none'") {
+			t.Errorf("%s may load anything", test.path)
+		}
+	}
+}
+
+// What a browser has is not sent again.
+func TestPagesAreKept(t *testing.T) {
+	tag := get(t, true, "GET", "/live/overlay.js").Header().Get("ETag")
+	if res := get(t, true, "GET", "/live/overlay.js", "If-None-Match", tag); tag == "" || res.Code != http.StatusNotModified {
+		t.Errorf("tag %q is answered %d", tag, res.Code)
+	}
+}
+
+// The pages are made of what is in the program: nothing they name is elsewhere or
+// missing.
+func TestPagesNeedNothingElse(t *testing.T) {
+	names := []string{"", "console.html", "staff.html", "overlay.js", "staff.js", "console.js", "client.js", "cloud.js", "overlay.css", "style.css"}
+	for _, name := range names {
+		res := get(t, true, "GET", "/live/"+name)
+		text := res.Body.Bytes()
+		if res.Code != http.StatusOK {
+			t.Fatalf("%s: %d", name, res.Code)
+		}
+		if elsewhere := regexp.MustCompile(`(https?:)?//[a-z0-9-]+\.[a-z]|@import|url\(`).Find(text); elsewhere != nil {
+			t.Errorf("%s names %q", name, elsewhere)
+		}
+		for _, named := range regexp.MustCompile(`(?:src|href|from) ?=? ?"(?:\./)?([a-z]+\.[a-z]+)"`).FindAllSubmatch(text, -1) {
+			if res := get(t, true, "GET", "/live/"+string(named[1])); res.Code != http.StatusOK {
+				t.Errorf("%s names %s, which is answered %d", name, named[1], res.Code)
+			}
+		}
+	}
+}

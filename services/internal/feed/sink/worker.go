@@ -1,0 +1,165 @@
+package sink
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
+	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+)
+
+// sinkWorker delivers to one sink.
+type sinkWorker struct {
+	m          *Manager
+	name       workerName
+	positions  positionStore
+	owner      string      // of leases
+	initialize *queueLease // of the process that initializes the sink
+	sender     eventSender
+	ctx        context.Context // ends waiting
+	stop       context.CancelFunc
+	logger     *slog.Logger
+	begun      chan struct{} // closed when the sink is initialized
+
+	mu          sync.Mutex
+	initialized bool // positions record what the sink knows
+	queues      map[string]*deliveryQueue
+	pool        queuePool
+	// polls are the classes of polls, as far as they are known.
+	polls map[string]sourceClass
+	// delivered are the heads up to which sources are known to be delivered.
+	delivered map[string]uint64
+	// transitions are the next ones of polls that were read, in Unix seconds.
+	transitions map[string]int64
+	concealed   concealedPolls
+}
+
+func (m *Manager) startWorker(name workerName) *sinkWorker {
+	transport := "pubsub"
+	if name.webhook {
+		transport = "webhook"
+	}
+	w := &sinkWorker{
+		m: m, name: name,
+		positions: positionStore{m.options.Store, key.Name{
+			Kind: Kind, Environment: string(name.environment), Extension: name.extension, Sink: name.sink, Transport: transport,
+		}},
+		owner: rand.Text(), begun: make(chan struct{}),
+		logger: m.options.Logger.With("extension", name.extension, "environment", string(name.environment), "sink", name.sink),
+		queues: map[string]*deliveryQueue{}, pool: queuePool{fresh: newEntryQueue()}, polls: map[string]sourceClass{}, delivered: map[string]uint64{}, transitions: map[string]int64{}, concealed: newConcealedPolls(),
+	}
+	w.initialize = w.newLease(initMarker)
+	w.sender = &pubSubSender{w}
+	if name.webhook {
+		w.sender = &webhookSender{w}
+	}
+	w.ctx, w.stop = context.WithCancel(m.stopping)
+	m.work.Go(w.runSweeps)
+	return w
+}
+
+// findDeclaration returns the sink as the registry declares it now.
+func (w *sinkWorker) findDeclaration() (*tenant.Extension, tenant.Sink, bool) {
+	extension, ok := w.m.registry().ByClientID(w.name.extension)
+	if !ok {
+		return nil, tenant.Sink{}, false
+	}
+	s, ok := extension.Sink(w.name.environment, w.name.sink)
+	return extension, s, ok
+}
+
+var errUndeclared = errors.New("the registry does not declare the sink any more")
+
+// newLease returns the lease of a queue, which this process does not hold yet.
+func (w *sinkWorker) newLease(queue string) *queueLease {
+	return &queueLease{
+		store: w.m.options.Store, clock: w.m.tuning.clock, key: w.positions.leaseKey(queue), owner: w.owner, atFirst: w.m.tuning.leaseFor,
+	}
+}
+
+// transitionsEvery is the interval at which the worker looks for polls that have begun or ended.
+const transitionsEvery = time.Second
+
+// runSweeps sweeps for changes without hints until the worker is stopped. Where a sweep
+// takes long, as with many polls, it sweeps for a tenth of the time and leaves more
+// to hints.
+func (w *sinkWorker) runSweeps() {
+	defer w.stopPool()
+	const long, share = transitionsEvery / 4, 10
+	for next := time.Now(); ; {
+		if now := time.Now(); !now.Before(next) {
+			err := w.sweepStore()
+			if err != nil && w.ctx.Err() == nil {
+				w.m.stats.failures.Add(1)
+				w.logger.Warn("reading a source failed; retrying", "error", err)
+			}
+			every, took := w.m.tuning.sweepEvery, time.Since(now)
+			if err != nil {
+				every = min(transitionsEvery, every)
+			}
+			if took > long {
+				every = max(every, share*took)
+			}
+			next = now.Add(every)
+		}
+		w.enqueueDue()
+		w.checkConcealed()
+		if !pauseFor(w.ctx, min(transitionsEvery, w.m.tuning.sweepEvery)) {
+			return
+		}
+	}
+}
+
+// pauseFor reports false when ctx is done meanwhile.
+func pauseFor(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// enqueueDue enqueues the polls that have just begun or ended.
+func (w *sinkWorker) enqueueDue() {
+	now := w.m.tuning.clock.Now().Unix()
+	var due []string
+	w.mu.Lock()
+	for name, at := range w.transitions {
+		if at <= now {
+			due = append(due, name)
+			delete(w.transitions, name)
+		}
+	}
+	w.mu.Unlock()
+	for _, name := range due {
+		w.enqueueName(name, readAgain)
+	}
+}
+
+// recordDelivered notes how far a source is delivered.
+func (w *sinkWorker) recordDelivered(name string, at position) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.delivered[name] = max(w.delivered[name], at.Head)
+	if _, isPoll := w.polls[name]; isPoll && at.Head > 0 {
+		w.notePoll(name, at.Configured)
+	}
+	w.concealed.note(name, at.Hidden && w.sender.side() == event.Viewers)
+	if next := at.NextTransition(); next != 0 {
+		w.transitions[name] = next
+	}
+}
+
+func (w *sinkWorker) enqueueName(name string, hinted uint64) {
+	if source, ok := event.ParseSource(name); ok {
+		w.enqueue(queueEntry{source, hinted})
+	}
+}

@@ -1,0 +1,154 @@
+// Package app is one process of the program: it opens the listeners and the store,
+// starts the services over it, serves, and drains.
+//
+// A service is one row of [Services]. Everything that concerns all services iterates
+// over the rows: commands, routes, forwarding, metrics, erasure, retention and
+// verification. This package wires the parts together and holds no rule of its own.
+// It may not import a command.
+package app
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/api/tracing"
+	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+)
+
+// Config configures a process. Errors name the flag that sets a field.
+type Config struct {
+	// Listen is the address of the API, AdminListen that of /healthz, /readyz and
+	// /metrics, and MaintenanceListen that of /erase and /debug/pprof; "" is AdminListen.
+	// Port 0 picks one.
+	Listen, AdminListen, MaintenanceListen string
+	// GameListen is the address of GameLink, the protocol of games; "": it is not served,
+	// unless it is the only service, which then has Listen.
+	GameListen string
+	// Games reports that GameLink is served here or by another process.
+	Games bool
+	// TLSCert and TLSKey are the files of the API's certificate and key; "": no TLS.
+	TLSCert, TLSKey string
+	Store           StoreConfig
+	// PeerListen is the address for the other processes that share the database,
+	// PeerAdvertise the one at which they reach it; "" is that of PeerListen.
+	PeerListen, PeerAdvertise string
+	Extensions                string // file of the extension registry
+	// MemoryBudget is the memory of the process in bytes, which its limits follow; 0: 1 GiB.
+	MemoryBudget int64
+	// ConnectionsPerAddress limits the connections of one client address; 0: an eighth of
+	// all, and at most 1,024. TrustedProxies have no limit and name their clients, whose
+	// requests count instead.
+	ConnectionsPerAddress int
+	TrustedProxies        httpapi.TrustedProxies
+	// ShutdownTimeout limits [Process.Close]. For DrainDelay of that time the process
+	// goes on serving, while /readyz fails.
+	ShutdownTimeout, DrainDelay time.Duration
+
+	// SinkAllowPrivate lets sinks have addresses that are not public, and plain http.
+	SinkAllowPrivate bool
+
+	Services []Service
+	Mounts   []Mount // at least one
+	Build    Build
+	Logger   *slog.Logger
+	Tracing  *tracing.Tracing // nil: off
+	Machine  Machine
+}
+
+// Build identifies the program.
+type Build struct {
+	Version, Commit, GoVersion string
+}
+
+// StoreConfig names a store.
+type StoreConfig struct {
+	DataDir    string // folder of the embedded store
+	MongoDBURI string // database that replaces it; "" uses the embedded store
+}
+
+// Mount serves an environment at a base path.
+type Mount struct {
+	Environment tenant.Environment
+	Path        string
+}
+
+// BothMounts returns both environments at their base paths.
+func BothMounts() []Mount {
+	return []Mount{DefaultMount(tenant.Production), DefaultMount(tenant.Sandbox)}
+}
+
+// DefaultMount returns an environment at its base path.
+func DefaultMount(environment tenant.Environment) Mount {
+	if environment == tenant.Sandbox {
+		return Mount{environment, "/sandbox/v1"}
+	}
+	return Mount{environment, "/v1"}
+}
+
+func (c *Config) check() error {
+	switch {
+	case c.MemoryBudget != 0 && c.MemoryBudget < minMemory:
+		return fmt.Errorf("--memory-budget must be at least %d MiB", minMemory>>20)
+	case c.ConnectionsPerAddress < 0:
+		return errors.New("--connections-per-address must not be negative")
+	case c.ShutdownTimeout < 0:
+		return errors.New("--shutdown-timeout must not be negative")
+	case c.DrainDelay < 0:
+		return errors.New("--drain-delay must not be negative")
+	}
+	for _, m := range c.Mounts {
+		if !strings.HasPrefix(m.Path, "/") {
+			return errors.New("--base-path must begin with /")
+		}
+	}
+	return nil
+}
+
+// checkKeys refuses keys that this project has published where clients on other machines
+// could sign tokens with them.
+func (c *Config) checkKeys(registry *tenant.Registry) error {
+	samples := registry.SampleKeys()
+	if len(samples) == 0 {
+		return nil
+	}
+	if flag, address := c.publicListener(); flag != "" {
+		return fmt.Errorf("%s: the key is a published sample, which is refused because %s is %s and not a loopback address", samples[0], flag, address)
+	}
+	return nil
+}
+
+// IsLocal reports whether only clients on this machine reach the listeners.
+func (c *Config) IsLocal() bool {
+	flag, _ := c.publicListener()
+	return flag == ""
+}
+
+// publicListener returns the flag and the address of a listener that other machines reach, and
+// empty texts where there is none.
+func (c *Config) publicListener() (flag, address string) {
+	for _, listener := range [][2]string{
+		{"--listen", c.Listen}, {"--admin-listen", c.AdminListen},
+		{"--maintenance-listen", c.MaintenanceListen}, {"--gamelink-listen", c.GameListen},
+	} {
+		if listener[1] != "" && !isLoopback(listener[1]) {
+			return listener[0], listener[1]
+		}
+	}
+	return "", ""
+}
+
+// isLoopback reports whether only clients on this machine reach an address to listen on.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
+}

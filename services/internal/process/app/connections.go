@@ -1,0 +1,122 @@
+package app
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"runtime"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/budget"
+	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+)
+
+// connectionLimit bounds the connections of a listener, in all and for each address.
+type connectionLimit struct {
+	pool *budget.Pool[netip.Prefix]
+	// perAddress is for the addresses that are no proxy's.
+	perAddress int64
+	proxies    httpapi.TrustedProxies
+	// share names the pool in the log and in the metrics.
+	share string
+	// waitForRoom is the time for which the listener accepts nothing while the pool is used up,
+	// before it closes the connection that it has accepted last; 0: it closes that at once.
+	waitForRoom time.Duration
+}
+
+// limitedListener closes connections over the limit as soon as they are accepted: they
+// take no file descriptor, and clients learn of it at once. (LimitListener of
+// golang.org/x/net/netutil would leave them waiting, and knows no addresses.)
+type limitedListener struct {
+	net.Listener
+	limit connectionLimit
+	// full is called for each connection that is closed because the pool is used up; nil: nothing
+	// is.
+	full func()
+	// freed has an element after a connection was closed.
+	freed chan struct{}
+}
+
+func limitListener(l net.Listener, limit connectionLimit, full func()) limitedListener {
+	return limitedListener{l, limit, full, make(chan struct{}, 1)}
+}
+
+// Accept implements [net.Listener]. The server repeats it after an error such as EMFILE.
+func (l limitedListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		lease := l.limit.leaseFor(conn.RemoteAddr())
+		err = l.take(lease)
+		if err == nil {
+			return &leasedConn{Conn: conn, lease: lease, freed: l.freed}, nil
+		}
+		if l.full != nil && errors.Is(err, budget.ErrFull) {
+			l.full()
+		}
+		_ = conn.Close() // nothing was written
+	}
+}
+
+// take takes the place of one connection, and waits for one as long as the limit says.
+func (l limitedListener) take(lease *budget.Lease[netip.Prefix]) error {
+	err := lease.Take(1)
+	if l.limit.waitForRoom == 0 || !errors.Is(err, budget.ErrFull) {
+		return err
+	}
+	late := time.NewTimer(l.limit.waitForRoom)
+	defer late.Stop()
+	for errors.Is(err, budget.ErrFull) {
+		select {
+		case <-l.freed:
+			err = lease.Take(1)
+		case <-late.C:
+			return err
+		}
+	}
+	return err
+}
+
+func (c connectionLimit) leaseFor(remote net.Addr) *budget.Lease[netip.Prefix] {
+	address, err := netip.ParseAddrPort(remote.String())
+	if err != nil || c.proxies.Includes(address.Addr()) {
+		return c.pool.Lease()
+	}
+	return c.pool.Lease(budget.Claim[netip.Prefix]{Holder: httpapi.ClientNetwork(address.Addr()), Limit: c.perAddress})
+}
+
+// turnBytes limits what a connection reads before others may go first, to a small request.
+const turnBytes = 256
+
+// leasedConn holds its lease until it is closed.
+type leasedConn struct {
+	net.Conn
+	lease *budget.Lease[netip.Prefix]
+	freed chan<- struct{}
+	read  int // bytes since others went first
+}
+
+// Read implements [net.Conn]. The goroutines of a connection of HTTP/2 that has always
+// something to read pass each frame on among themselves, and keep a processor for ten
+// milliseconds at a time unless they give it up.
+func (c *leasedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.read += n; c.read >= turnBytes {
+		c.read = 0
+		runtime.Gosched()
+	}
+	return n, err
+}
+
+// Close implements [net.Conn].
+func (c *leasedConn) Close() error {
+	err := c.Conn.Close()
+	c.lease.Release()
+	select {
+	case c.freed <- struct{}{}:
+	default:
+	}
+	return err
+}

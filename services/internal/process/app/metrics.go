@@ -1,0 +1,227 @@
+package app
+
+import (
+	"github.com/acclaim-dev/acclaim/api/tracing"
+	"github.com/acclaim-dev/acclaim/services/internal/budget"
+	"github.com/acclaim-dev/acclaim/services/internal/cluster/peer"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/face/gamelink"
+	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
+	"github.com/acclaim-dev/acclaim/services/internal/feed/sink"
+	"github.com/acclaim-dev/acclaim/services/internal/quota"
+	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/internal/upkeep/admin"
+)
+
+// registerBuild registers which program runs.
+func registerBuild(m *telemetry.Metrics, build Build) {
+	m.Register("acclaim_build_", func() []telemetry.Sample {
+		return []telemetry.Sample{telemetry.Gauge("info", "1, with the version of the program as labels.", 1).
+			With("version", build.Version).With("commit", build.Commit).With("go_version", build.GoVersion)}
+	})
+}
+
+// registerTracing registers what became of the spans of the process.
+func registerTracing(m *telemetry.Metrics, stats func() tracing.Stats) {
+	const spans = "Spans that ended: exported, refused by the collector or dropped because the queue was full."
+	m.Register("acclaim_tracing_", func() []telemetry.Sample {
+		s := stats()
+		return []telemetry.Sample{
+			telemetry.Gauge("queued_spans", "Spans that wait for the collector.", s.Waiting),
+			telemetry.Gauge("queue_limit", "The most spans that may wait.", s.Limit),
+			telemetry.Counter("spans_total", spans, s.Exported).With("outcome", "exported"),
+			telemetry.Counter("spans_total", spans, s.Failed).With("outcome", "failed"),
+			telemetry.Counter("spans_total", spans, s.Dropped).With("outcome", "dropped"),
+		}
+	})
+}
+
+// registerBudgets registers what requests hold of each budget.
+func registerBudgets(m *telemetry.Metrics, budgets map[string]func() budget.Stats) {
+	const refused = "What was refused because the budget, or the share of one holder, was used up."
+	m.Register("acclaim_budget_", func() (samples []telemetry.Sample) {
+		for name, stats := range budgets {
+			s := stats()
+			for _, sample := range []telemetry.Sample{
+				telemetry.Gauge("used", "What requests hold now.", s.Used),
+				telemetry.Gauge("limit", "The most that requests may hold.", s.Limit),
+				telemetry.Counter("refused_total", refused, s.Full).With("cause", "all"),
+				telemetry.Counter("refused_total", refused, s.OverShare).With("cause", "share"),
+			} {
+				samples = append(samples, sample.With("budget", name))
+			}
+		}
+		return samples
+	})
+}
+
+// registerStreams registers the figures of a domain's stream engine.
+func registerStreams(m *telemetry.Metrics, domain string, stats func() stream.Stats) {
+	const loadSeconds = "Time spent on loads, divided into reading from the store and rebuilding the state."
+	m.Register("acclaim_stream_", func() []telemetry.Sample {
+		s := stats()
+		samples := []telemetry.Sample{
+			telemetry.Gauge("resident_streams", "Streams whose state is in memory.", s.Streams),
+			telemetry.Gauge("resident_bytes", "Bytes of the states in memory.", s.ResidentBytes),
+			telemetry.Gauge("queued_commands", "Commands that wait for a commit.", s.Queued),
+			telemetry.Counter("commits_total", "Chunks applied.", s.Commits),
+			telemetry.Counter("entries_total", "Entries applied.", s.Entries),
+			telemetry.Counter("conflicts_total", "Appends that lost the race for their sequence number.", s.Conflicts),
+			telemetry.Counter("unknown_outcomes_total", "Appends whose outcome stayed unknown.", s.UnknownOutcomes),
+			telemetry.Counter("forwarded_total", "Commands and queries forwarded to the owner of their stream.", s.Forwarded),
+			telemetry.Counter("settled_total", "Forwarded groups whose answer was lost and whose outcome was read from the log.", s.Settled),
+			telemetry.Counter("evictions_total", "Idle streams evicted from memory.", s.Evictions),
+			telemetry.Counter("snapshots_total", "Snapshots written.", s.Snapshots),
+			telemetry.Counter("loads_total", "Streams loaded into memory.", s.Loads),
+			telemetry.Counter("load_seconds_total", loadSeconds, s.LoadRead.Seconds()).With("phase", "read"),
+			telemetry.Counter("load_seconds_total", loadSeconds, s.LoadRebuild.Seconds()).With("phase", "rebuild"),
+		}
+		for i := range samples {
+			samples[i] = samples[i].With("domain", domain)
+		}
+		return samples
+	})
+}
+
+// registerPeers registers how many processes are members, how many of them cannot be
+// reached, the connections that were refused, and the requests between this process and the
+// others.
+func registerPeers(m *telemetry.Metrics, count func() (alive, unreachable int), traffic func() (sent, received peer.Traffic), refused func() uint64) {
+	m.Register("acclaim_peers_", func() []telemetry.Sample {
+		alive, unreachable := count()
+		samples := []telemetry.Sample{
+			telemetry.Gauge("alive", "Processes that share the database, including this one.", alive),
+			telemetry.Gauge("unreachable", "Live processes that this one cannot reach.", unreachable),
+			telemetry.Counter("connections_refused_total", "Connections to the listener for peers closed before their handshake.", refused()),
+		}
+		sent, received := traffic()
+		for direction, t := range map[string]peer.Traffic{"sent": sent, "received": received} {
+			for _, sample := range []telemetry.Sample{
+				telemetry.Gauge("requests_under_way", "Requests between processes without a complete answer.", t.Requests),
+				telemetry.Gauge("request_bytes_under_way", "Bytes of the requests between processes without a complete answer.", t.Bytes),
+				telemetry.Counter("requests_refused_total", "Requests between processes refused at the bound of their connection.", t.Refused),
+			} {
+				samples = append(samples, sample.With("direction", direction))
+			}
+		}
+		return samples
+	})
+}
+
+// registerProxies registers how trusted proxies name their clients.
+func registerProxies(m *telemetry.Metrics, unnamed func() uint64, clients func() int) {
+	m.Register("acclaim_proxy_", func() []telemetry.Sample {
+		return []telemetry.Sample{
+			telemetry.Counter("requests_without_client_total", "Requests of viewers and games from a trusted proxy that named no client.", unnamed()),
+			telemetry.Gauge("clients", "Different clients that trusted proxies named within a minute, an estimate.", clients()),
+		}
+	})
+}
+
+// registerQuotas registers how often quotas were used up, and how often a channel had its share of
+// one that is contended, by kind.
+func registerQuotas(m *telemetry.Metrics, refusals, shareRefusals func() []uint64) {
+	m.Register("acclaim_quota_", func() (samples []telemetry.Sample) {
+		kinds := quota.Kinds()
+		for i, n := range refusals() {
+			samples = append(samples, telemetry.Counter("refusals_total", "Requests refused because a quota was used up.", n).With("quota", kinds[i]))
+		}
+		for i, n := range shareRefusals() {
+			samples = append(samples, telemetry.Counter("share_refusals_total", "Of these, those of a channel or viewer that had its share while others had less.", n).With("quota", kinds[i]))
+		}
+		return samples
+	})
+}
+
+// registerRetention registers the figures of the retention worker.
+func registerRetention(m *telemetry.Metrics, stats func() admin.RetentionStats) {
+	m.Register("acclaim_retention_", func() []telemetry.Sample {
+		s := stats()
+		return []telemetry.Sample{
+			telemetry.Counter("chunks_total", "Chunks truncated.", s.Chunks),
+			telemetry.Counter("bytes_total", "Bytes of the payloads of truncated chunks.", s.Bytes),
+			telemetry.Counter("snapshots_total", "Snapshots deleted.", s.Snapshots),
+		}
+	})
+}
+
+// registerDatabase registers how many commands were sent to the database, by name, and
+// how many wait for a connection, and whether it answers.
+func registerDatabase(m *telemetry.Metrics, counts func() map[string]uint64, waiting func() int64, away func() bool) {
+	m.Register("acclaim_database_", func() []telemetry.Sample {
+		reachable := 1
+		if away() {
+			reachable = 0
+		}
+		samples := []telemetry.Sample{
+			telemetry.Gauge("reachable", "1 while the database answers the readiness probe of this process, else 0.", reachable),
+			telemetry.Gauge("pool_waiters", "Commands that wait for a connection to the database, and chunks that wait for an insert.", waiting()),
+		}
+		for name, n := range counts() {
+			samples = append(samples, telemetry.Counter("commands_total", "Commands sent to the database.", n).With("command", name))
+		}
+		return samples
+	})
+}
+
+// registerEvents registers the figures of the broker of events.
+func registerEvents(m *telemetry.Metrics, stats func() live.Stats) {
+	m.Register("acclaim_events_", func() []telemetry.Sample {
+		s := stats()
+		watched := 0
+		if s.ChangeStreamActive {
+			watched = 1
+		}
+		return []telemetry.Sample{
+			telemetry.Gauge("subscribers", "Connected event subscribers.", s.Subscribers),
+			telemetry.Gauge("sources", "Polls, documents and feeds that are read for subscribers.", s.Sources),
+			telemetry.Gauge("change_stream_active", "1 while a change stream of the database reports what any process writes.", watched),
+			telemetry.Counter("source_reads_total", "Reads of sources.", s.Reads),
+			telemetry.Counter("source_read_failures_total", "Reads of sources that failed and were retried.", s.Failures),
+			telemetry.Counter("published_total", "Events published.", s.Published),
+			telemetry.Counter("delivered_total", "Events delivered, counted for each subscriber.", s.Delivered),
+			telemetry.Counter("slow_subscribers_total", "Subscribers disconnected because they did not keep up.", s.Slow),
+		}
+	})
+}
+
+// registerGames registers the figures of GameLink, of all environments together.
+func registerGames(m *telemetry.Metrics, servers map[tenant.Environment]*gamelink.Server) {
+	m.Register("acclaim_gamelink_", func() []telemetry.Sample {
+		var all gamelink.Stats
+		for _, server := range servers {
+			s := server.Stats()
+			all.Connections, all.Unauthenticated = all.Connections+s.Connections, all.Unauthenticated+s.Unauthenticated
+			all.Requests, all.Pushes = all.Requests+s.Requests, all.Pushes+s.Pushes
+			all.Slow, all.Refused, all.Displaced = all.Slow+s.Slow, all.Refused+s.Refused, all.Displaced+s.Displaced
+		}
+		return []telemetry.Sample{
+			telemetry.Gauge("connections", "Connected games.", all.Connections),
+			telemetry.Gauge("unauthenticated_connections", "Connected games that have not authenticated.", all.Unauthenticated),
+			telemetry.Counter("requests_total", "Messages received from games.", all.Requests),
+			telemetry.Counter("pushes_total", "Updates sent to games.", all.Pushes),
+			telemetry.Counter("slow_connections_total", "Games cut off because they did not read or answer.", all.Slow),
+			telemetry.Counter("displaced_connections_total", "Games that did not authenticate and made room for others.", all.Displaced),
+			telemetry.Counter("refused_connections_total", "Games turned away because there were too many or the process is shutting down.", all.Refused),
+		}
+	})
+}
+
+// registerSinks registers the figures of the deliveries to sinks.
+func registerSinks(m *telemetry.Metrics, stats func() sink.Stats) {
+	m.Register("acclaim_sink_", func() []telemetry.Sample {
+		s := stats()
+		return []telemetry.Sample{
+			telemetry.Gauge("configured", "Sinks that this process serves.", s.Sinks),
+			telemetry.Gauge("queues", "Delivery queues in memory, one for each source of a sink.", s.Queues),
+			telemetry.Gauge("queued_events", "Polls, documents and feeds with events to deliver.", s.Queued),
+			telemetry.Counter("requests_total", "Requests sent to sinks.", s.Requests),
+			telemetry.Counter("rate_limited_total", "Requests that a sink refused because there were too many.", s.RateLimited),
+			telemetry.Counter("events_delivered_total", "Events delivered.", s.Delivered),
+			telemetry.Counter("retries_total", "Events whose delivery failed and is retried.", s.Retries),
+			telemetry.Counter("events_dropped_total", "Events dropped after exhausting retries.", s.Dropped),
+			telemetry.Counter("delivery_failures_total", "Reads and writes of positions and events that failed and were retried.", s.Failures),
+		}
+	})
+}

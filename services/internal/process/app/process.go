@@ -1,0 +1,258 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/acclaim-dev/acclaim/services/internal/budget"
+	"github.com/acclaim-dev/acclaim/services/internal/face/gamelink"
+	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/internal/upkeep/admin"
+)
+
+// Process is one running process of the program.
+type Process struct {
+	config    Config
+	logger    *slog.Logger
+	metrics   *telemetry.Metrics
+	directory *tenant.Directory
+
+	public, admin *httpListener
+	maintenance   *httpListener // nil where the admin listener has its routes
+	gameListener  *httpListener // nil where there is no address of GameLink
+	games         map[tenant.Environment]*gamelink.Server
+	certificate   *serverCertificate
+	failed        chan error // what ended a listener
+	draining      atomic.Bool
+
+	limits      resourceLimits
+	budgets     *httpapi.Budgets
+	proxyWatch  *httpapi.ProxyWatch
+	connections *budget.Pool[netip.Prefix] // of the public listener
+	// gameConnections are those of the listener for games; nil where there is none.
+	gameConnections *budget.Pool[netip.Prefix]
+
+	services  *serviceSet
+	retention *admin.RetentionWorker // nil where nothing is stored
+}
+
+// Open starts a process. It listens before it opens the store: an address that is in
+// use leaves no store behind, and while the process waits for its database /healthz
+// succeeds and /readyz fails.
+func Open(ctx context.Context, config Config) (*Process, error) {
+	if err := config.check(); err != nil {
+		return nil, err
+	}
+	config.Machine = config.Machine.withDefaults()
+	directory, err := tenant.Open(config.Extensions, config.checkKeys)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{
+		config:    config,
+		logger:    config.Logger,
+		metrics:   telemetry.NewMetrics(),
+		directory: directory,
+		failed:    make(chan error, 4),
+		limits:    divideResources(config.MemoryBudget, countDescriptors(), config.ConnectionsPerAddress),
+	}
+	p.warnOfKeys()
+	if p.certificate, err = openCertificate(config.TLSCert, config.TLSKey); err != nil {
+		return nil, err
+	}
+	p.budgets = p.limits.newBudgets()
+	if config.GameListen != "" {
+		p.limits.shareWithGames()
+		p.gameConnections = budget.NewPool[netip.Prefix](p.limits.games)
+	}
+	p.connections = budget.NewPool[netip.Prefix](p.limits.connections)
+	registerBudgets(p.metrics, p.budgetStats())
+	p.proxyWatch = httpapi.NewProxyWatch(config.TrustedProxies, p.logger)
+	registerProxies(p.metrics, p.proxyWatch.Unnamed, p.proxyWatch.Clients)
+	registerBuild(p.metrics, config.Build)
+	if config.Tracing != nil {
+		registerTracing(p.metrics, config.Tracing.Stats)
+	}
+	if err := p.listen(ctx); err != nil {
+		return nil, err
+	}
+	p.limits.log(p.logger)
+	if p.services, err = openServices(ctx, config, p.limits, p.metrics); err != nil {
+		if p.gameListener != nil {
+			err = errors.Join(err, p.gameListener.Close())
+		}
+		return nil, errors.Join(err, p.public.Close(), p.closeAdmin())
+	}
+	if p.services.store != nil {
+		p.retention = admin.NewRetentionWorker(p.services.store, p.services.domains, directory.Registry, p.services.clock, p.logger)
+		registerRetention(p.metrics, p.retention.Stats)
+	}
+	if sinks := p.services.sinks; sinks != nil {
+		sinks.Start(ctx, directory.Registry)
+	}
+	p.games = p.openGames()
+	p.public.setHandler(p.closeWhileDraining(p.publicHandler()))
+	if p.gameListener != nil {
+		p.gameListener.setHandler(gamelink.NewHandler(p.games))
+	}
+	p.setAdminHandlers(p.services.checkHealth, p.checkReady, p.maintenanceHandler())
+	return p, nil
+}
+
+// listen opens the listeners, which answer that the process starts.
+func (p *Process) listen(ctx context.Context) (err error) {
+	starting := errors.New("starting")
+	notReady := httpapi.NewUnavailableHandler(starting)
+	few := connectionLimit{pool: budget.NewPool[netip.Prefix](adminConnections), perAddress: adminConnections, share: "admin_connections"}
+	if p.admin, err = listen(ctx, p.config.Machine, p.config.AdminListen, few, nil, notReady, p.logger, p.failed); err != nil {
+		return fmt.Errorf("--admin-listen: %w", err)
+	}
+	if address := p.config.MaintenanceListen; address != "" {
+		if p.maintenance, err = listen(ctx, p.config.Machine, address, few, nil, notReady, p.logger, p.failed); err != nil {
+			return errors.Join(fmt.Errorf("--maintenance-listen: %w", err), p.closeAdmin())
+		}
+	}
+	p.setAdminHandlers(nil, func(context.Context) error { return starting }, httpapi.NewMaintenanceHandler(nil, nil))
+	public := connectionLimit{pool: p.connections, perAddress: p.limits.perAddress, proxies: p.config.TrustedProxies, share: "connections"}
+	if p.public, err = listen(ctx, p.config.Machine, p.config.Listen, public, p.certificate, notReady, p.logger, p.failed); err != nil {
+		return errors.Join(fmt.Errorf("--listen: %w", err), p.closeAdmin())
+	}
+	if p.config.GameListen == "" {
+		return nil
+	}
+	// Games that do not authenticate soon make room, so that a new one need not be refused.
+	games := connectionLimit{p.gameConnections, p.limits.perAddress, p.config.TrustedProxies, "game_connections", time.Second}
+	if p.gameListener, err = listen(ctx, p.config.Machine, p.config.GameListen, games, p.certificate, notReady, p.logger, p.failed); err != nil {
+		return errors.Join(fmt.Errorf("--gamelink-listen: %w", err), p.public.Close(), p.closeAdmin())
+	}
+	return nil
+}
+
+// setAdminHandlers has the admin listener answer, and maintenance on the listener for it
+// or, where there is none, on the admin listener, too.
+func (p *Process) setAdminHandlers(healthy func() error, ready func(context.Context) error, maintenance http.Handler) {
+	if p.maintenance != nil {
+		p.maintenance.setHandler(maintenance)
+		maintenance = nil
+	}
+	p.admin.setHandler(httpapi.NewAdminHandler(healthy, ready, p.listExhausted, p.metrics.Registry, maintenance))
+}
+
+func (p *Process) closeAdmin() error {
+	if p.maintenance == nil {
+		return p.admin.Close()
+	}
+	return errors.Join(p.maintenance.Close(), p.admin.Close())
+}
+
+// PublicAddress returns the address of the API.
+func (p *Process) PublicAddress() net.Addr { return p.public.address }
+
+// AdminAddress returns the address of the admin listener.
+func (p *Process) AdminAddress() net.Addr { return p.admin.address }
+
+// GameAddress returns the address of GameLink, nil where there is none.
+func (p *Process) GameAddress() net.Addr {
+	switch {
+	case p.gameListener != nil:
+		return p.gameListener.address
+	case p.config.servesGamesAlone():
+		return p.public.address
+	}
+	return nil
+}
+
+// MaintenanceAddress returns the address of the listener for maintenance, nil where there
+// is none.
+func (p *Process) MaintenanceAddress() net.Addr {
+	if p.maintenance == nil {
+		return nil
+	}
+	return p.maintenance.address
+}
+
+// UsesTLS reports whether the API is served with TLS.
+func (p *Process) UsesTLS() bool { return p.certificate != nil }
+
+// Registry returns the extension registry.
+func (p *Process) Registry() *tenant.Registry { return p.directory.Registry() }
+
+func (p *Process) checkReady(ctx context.Context) error {
+	if p.draining.Load() {
+		return errors.New("draining")
+	}
+	return p.services.checkReady(ctx)
+}
+
+// Run serves until ctx is done or a listener fails.
+func (p *Process) Run(ctx context.Context) error {
+	working, stop := context.WithCancel(ctx)
+	var group errgroup.Group
+	group.Go(func() error { return p.directory.Watch(working, p.logReload) })
+	if p.certificate != nil {
+		group.Go(func() error { return p.certificate.watch(working, p.logger) })
+	}
+	if p.retention != nil {
+		group.Go(func() error { p.retention.Run(working); return nil })
+	}
+	if sinks := p.services.sinks; sinks != nil {
+		group.Go(func() error { sinks.Run(working); return nil })
+	}
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-p.failed:
+	}
+	stop()
+	return errors.Join(err, group.Wait())
+}
+
+func (p *Process) logReload(err error) {
+	if err != nil {
+		p.logger.Error("the extension registry was not reloaded; the last good one stays in force", "error", err)
+		return
+	}
+	p.logger.Info("extension registry reloaded")
+	p.warnOfKeys()
+}
+
+// warnOfKeys logs which keys of the registry in force should be replaced.
+func (p *Process) warnOfKeys() {
+	registry := p.directory.Registry()
+	if short := registry.ShortKeys(); len(short) > 0 {
+		p.logger.Warn("keys have less than 32 bytes", "keys", short)
+	}
+	if samples := registry.SampleKeys(); len(samples) > 0 {
+		p.logger.Warn("keys are published samples, which work only while every listener is on loopback", "keys", samples)
+	}
+}
+
+// Close drains: it fails /readyz, leaves the other processes, goes on serving for the
+// drain delay, finishes what was accepted and closes the store. It takes the shutdown
+// timeout at most, whether or not ctx is done.
+func (p *Process) Close(ctx context.Context) error {
+	p.draining.Store(true)
+	p.logger.Info("draining", "timeout", p.config.ShutdownTimeout.String())
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.config.ShutdownTimeout)
+	defer cancel()
+	if err := p.services.leaveMembers(limit); err != nil { // they notice by themselves
+		p.logger.Warn("announcing to the other processes that this one leaves failed", "error", err)
+	}
+	err := p.config.Machine.Clock.Sleep(limit, p.config.DrainDelay)
+	p.services.drain()
+	err = errors.Join(err, p.closeGames(limit), p.public.Shutdown(limit), p.services.close(limit), p.closeAdmin())
+	p.config.Tracing.Close(limit)
+	return err
+}

@@ -1,0 +1,143 @@
+package app
+
+import (
+	"log/slog"
+	"slices"
+	"syscall"
+
+	"github.com/acclaim-dev/acclaim/services/internal/budget"
+	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+)
+
+// resourceLimits divide what the process has among what requests hold.
+type resourceLimits struct {
+	memory               int64 // bytes, of the whole process
+	connections          int64 // of the API
+	games                int64 // connections of the listener for games
+	unauthenticatedGames int64 // connections of games that have not authenticated
+	perAddress           int64 // connections, or requests behind a proxy, of one client address
+	subscribers          int64
+	sources              int64 // that subscribers name
+	bodies               int64 // bytes
+	histories            int64 // bytes
+	resident             int64 // bytes of the states of one domain
+}
+
+const (
+	// defaultMemory is the memory of a process without a memory budget, in bytes.
+	defaultMemory = 1 << 30
+	// minMemory is the least memory budget, in bytes.
+	minMemory = 64 << 20
+	// defaultDescriptors are the open files of a process whose limit is unknown.
+	defaultDescriptors = 1024
+	// reservedDescriptors are for the store's files, the other processes, the sinks and
+	// the admin listener: 500 tables of the embedded store and what else is open.
+	reservedDescriptors = 768
+	// connectionBytes is the memory that a connection may take.
+	connectionBytes = 32 << 10
+	// sourceBytes is the memory for each source that subscribers may name: a source
+	// takes some 5 KiB, and all of them a third of the memory at most.
+	sourceBytes   = 16 << 10
+	maxPerAddress = 1024
+	// adminConnections limits the connections of the admin listener.
+	adminConnections = 64
+	maxSubscribers   = 50_000
+	maxResident      = 512 << 20
+	// residentDomains is the number of domains that keep states in memory.
+	residentDomains = 5
+	maxBodyBudget   = 1 << 30
+	minBodyBudget   = 16 << 20
+)
+
+// divideResources returns the limits for a memory budget in bytes and a number of file
+// descriptors. Each connection has memory for itself, the states of the domains get
+// 40 % of the memory together, bodies a sixteenth, and folded logs an eighth.
+func divideResources(memory, descriptors int64, perAddress int) resourceLimits {
+	if memory <= 0 {
+		memory = defaultMemory
+	}
+	l := resourceLimits{
+		memory:      memory,
+		connections: min(descriptors-min(max(reservedDescriptors, descriptors/8), descriptors/2), memory/connectionBytes),
+		sources:     memory / sourceBytes,
+		bodies:      min(max(memory/16, minBodyBudget), maxBodyBudget),
+		histories:   memory / 8,
+		resident:    min(memory*2/5/residentDomains, maxResident),
+	}
+	l.perAddress = min(max(l.connections/8, 1), maxPerAddress)
+	if perAddress > 0 {
+		l.perAddress = int64(perAddress)
+	}
+	l.unauthenticatedGames = max(l.connections/8, 1)
+	l.subscribers = min(l.connections*9/10, maxSubscribers)
+	return l
+}
+
+// shareWithGames gives the listener for games a half of the connections, so that neither takes
+// those of the other.
+func (l *resourceLimits) shareWithGames() {
+	l.games = l.connections / 2
+	l.connections -= l.games
+}
+
+// countDescriptors returns the number of files that the process may have open.
+func countDescriptors() int64 {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return defaultDescriptors
+	}
+	const most = 1 << 30 // "unlimited" does not fit an int64
+	return int64(min(limit.Cur, most))
+}
+
+// newBudgets returns the budgets of requests. On shared connections there may be more of
+// them than connections.
+func (l resourceLimits) newBudgets() *httpapi.Budgets {
+	return httpapi.NewBudgets(httpapi.BudgetLimits{
+		Requests: 2 * l.connections, PerAddress: l.perAddress, BodyBytes: l.bodies, HistoryBytes: l.histories,
+	})
+}
+
+// quotas returns the quotas of subscribers. Beside production, the sandbox is minor.
+func (l resourceLimits) quotas(environments []tenant.Environment) live.Quotas {
+	q := live.Quotas{Subscribers: l.subscribers, Sources: l.sources}
+	if len(environments) > 1 {
+		q.Minor = string(tenant.Sandbox)
+	}
+	return q
+}
+
+func (l resourceLimits) log(logger *slog.Logger) {
+	logger.Info("limits", "memory_bytes", l.memory, "connections", l.connections, "game_connections", l.games, "unauthenticated_games", l.unauthenticatedGames, "connections_per_address", l.perAddress,
+		"subscribers", l.subscribers, "sources", l.sources, "body_bytes", l.bodies, "history_bytes", l.histories, "resident_bytes_per_domain", l.resident)
+}
+
+// budgetStats returns the figures of all budgets, by name.
+func (p *Process) budgetStats() map[string]func() budget.Stats {
+	stats := map[string]func() budget.Stats{
+		"connections":   p.connections.Stats,
+		"requests":      p.budgets.Requests.Stats,
+		"body_bytes":    p.budgets.Bodies.Stats,
+		"pages":         p.budgets.Pages.Stats,
+		"histories":     p.budgets.Histories.Stats,
+		"history_bytes": p.budgets.HistoryBytes.Stats,
+	}
+	if p.gameConnections != nil {
+		stats["game_connections"] = p.gameConnections.Stats
+	}
+	return stats
+}
+
+// listExhausted returns the names of the budgets that are used up. Clients without a credential can use some up, so
+// none of them makes the process unready.
+func (p *Process) listExhausted() (names []string) {
+	for name, stats := range p.budgetStats() {
+		if s := stats(); s.Used >= s.Limit {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,257 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/acclaim-dev/acclaim/api/tracing"
+	"github.com/acclaim-dev/acclaim/services/internal/cluster/peer"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/batchtrace"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
+	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
+	"github.com/acclaim-dev/acclaim/services/internal/feed/sink"
+	"github.com/acclaim-dev/acclaim/services/internal/quota"
+	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/internal/upkeep/admin"
+	"github.com/acclaim-dev/acclaim/services/match"
+	"github.com/acclaim-dev/acclaim/services/message"
+	"github.com/acclaim-dev/acclaim/services/pairing"
+	"github.com/acclaim-dev/acclaim/services/purchase"
+)
+
+// serviceSet is the services that a process serves, over one store.
+type serviceSet struct {
+	store        backend // nil where no service has streams
+	limits       resourceLimits
+	clock        stream.Clock
+	logger       *slog.Logger
+	metrics      *telemetry.Metrics
+	tracing      *tracing.Tracing
+	environments []tenant.Environment
+	allowPrivate bool // addresses of sinks
+	sinkRequests http.RoundTripper
+	notifier     event.Notifier
+
+	domains   admin.Domains // those that are served
+	documents *document.Service
+	broker    *live.Broker  // nil where no events are served
+	sinks     *sink.Manager // likewise
+
+	// games reports that GameLink is served, and private that what starts serves games alone.
+	games, private bool
+	// gamesAnywhere reports that this process or another one serves GameLink.
+	gamesAnywhere bool
+	pairings      *pairing.Service
+	purchases     *purchase.Service
+	matches       *match.Service
+
+	apis    []func(*httpapi.Config)
+	hidden  []func(*httpapi.Config)       // further ones, of the API that only games use
+	closers []func(context.Context) error // in the order of opening
+}
+
+// openServices opens the store and starts the services over it.
+func openServices(ctx context.Context, config Config, limits resourceLimits, metrics *telemetry.Metrics) (*serviceSet, error) {
+	s := &serviceSet{
+		limits:  limits,
+		clock:   config.Machine.Clock,
+		logger:  config.Logger,
+		metrics: metrics,
+		tracing: config.Tracing,
+		domains: admin.Domains{},
+
+		allowPrivate:  config.SinkAllowPrivate,
+		sinkRequests:  config.Machine.Transport,
+		games:         config.GameListen != "" || config.servesGamesAlone(),
+		gamesAnywhere: config.Games || config.GameListen != "" || config.servesGamesAlone(),
+	}
+	for _, m := range config.Mounts {
+		s.environments = append(s.environments, m.Environment)
+	}
+	var err error
+	if s.store, err = openBackend(ctx, config, metrics); err != nil {
+		return nil, err
+	}
+	if s.store != nil {
+		s.onClose(s.store.close)
+	}
+	s.limitCreation()
+	for _, service := range config.Services {
+		service.start(s)
+	}
+	s.verifyGames()
+	if s.store != nil {
+		if err := s.store.servePeers(ctx, s.engines()); err != nil {
+			return nil, errors.Join(err, s.close(ctx))
+		}
+	}
+	return s, nil
+}
+
+// verifyGames lets a process without documents of its own verify the credentials of games.
+func (s *serviceSet) verifyGames() {
+	if s.store == nil || s.documents != nil {
+		return
+	}
+	pairings := pairing.NewService(s.openDocuments())
+	s.addAPI(func(c *httpapi.Config) { c.Pairing = pairings })
+}
+
+// openDocuments returns a service over the documents of the store.
+func (s *serviceSet) openDocuments() *document.Service {
+	documents := document.NewService(s.store, s.clock, document.Options{
+		Changed: s.notifier.Notify,
+		Busy:    s.engineOptions(message.Kind, false).Busy,
+		Traces:  batchtrace.NewRecorder(s.tracing.Tracer(attribute.String("acclaim.store", "documents")), s.clock.Now, document.ErrConflict),
+	})
+	s.onClose(documents.Close)
+	return documents
+}
+
+// engineOptions returns the options for the engine of a kind of streams.
+func (s *serviceSet) engineOptions(kind string, hinted bool) stream.Options {
+	options := s.store.adaptOptions(kind, stream.Options{
+		Logger: s.logger, MemoryBudget: s.limits.resident, Tracer: s.tracing.Tracer(attribute.String("acclaim.stream", kind)),
+	})
+	if hinted {
+		options.Applied = s.notifier.Notify
+	}
+	return options
+}
+
+// limitCreation gives every API the quotas of this process, and the room on its disk.
+func (s *serviceSet) limitCreation() {
+	processes := func() int { return 1 }
+	if s.store != nil {
+		processes = s.store.processes
+	}
+	ledger := quota.NewLedger(processes)
+	registerQuotas(s.metrics, ledger.Refusals, ledger.ShareRefusals)
+	gauge, _ := s.store.(spaceGauge)
+	s.addAPI(func(c *httpapi.Config) {
+		c.Processes, c.Quotas = processes, ledger
+		if gauge != nil {
+			c.StorageLow = gauge.Low
+		}
+	})
+}
+
+// addEngine registers the engine of a service wherever all engines are needed.
+func (s *serviceSet) addEngine(row Service, engine stream.Admin) {
+	s.domains[row.Kind] = admin.Domain{Admin: engine, Retention: row.Retention}
+	registerStreams(s.metrics, row.Domain, engine.Stats)
+	s.onClose(engine.Close)
+}
+
+// addAPI adds services to every API.
+func (s *serviceSet) addAPI(set func(*httpapi.Config)) {
+	if s.private {
+		s.hidden = append(s.hidden, set)
+		return
+	}
+	s.apis = append(s.apis, set)
+}
+
+func (s *serviceSet) onClose(closer func(context.Context) error) {
+	s.closers = append(s.closers, closer)
+}
+
+// engines returns the engines that answer forwarded requests, by kind of streams.
+func (s *serviceSet) engines() map[string]peer.ServeFunc {
+	engines := map[string]peer.ServeFunc{}
+	for kind, domain := range s.domains {
+		engines[kind] = domain.Serve
+	}
+	return engines
+}
+
+// allDomains returns all domains over the store. Where this process serves a domain, it is
+// its own engine.
+func (s *serviceSet) allDomains() admin.Domains {
+	domains := Domains(s.store)
+	maps.Copy(domains, s.domains)
+	return domains
+}
+
+// erasure returns the erasure service over the whole store.
+func (s *serviceSet) erasure() *admin.ErasureService {
+	domains := s.allDomains()
+	var documents admin.DocumentDeleter = s.store
+	if s.documents != nil {
+		documents = s.documents
+	}
+	return admin.NewErasureService(s.store, domains, documents)
+}
+
+// checkHealth returns an error while the store is broken in a way that restarting the
+// process may repair.
+func (s *serviceSet) checkHealth() error {
+	if s.store == nil {
+		return nil
+	}
+	return s.store.checkHealth()
+}
+
+// checkReady returns an error while the services cannot serve.
+func (s *serviceSet) checkReady(ctx context.Context) error {
+	if s.store == nil {
+		return nil
+	}
+	return s.store.checkReady(ctx)
+}
+
+// leaveMembers makes the other processes, if there are any, forward nothing more to this one.
+// What they sent before is still answered.
+func (s *serviceSet) leaveMembers(ctx context.Context) error {
+	if s.store == nil {
+		return nil
+	}
+	return s.store.leaveMembers(ctx)
+}
+
+// drain asks the subscribers of events to reconnect elsewhere.
+func (s *serviceSet) drain() {
+	if s.broker != nil {
+		s.broker.Drain()
+	}
+}
+
+// close finishes what was accepted and closes the store, the last opened first.
+func (s *serviceSet) close(ctx context.Context) error {
+	var errs []error
+	for _, closer := range slices.Backward(s.closers) {
+		errs = append(errs, closer(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// streamRows returns the rows of all services and of their parts.
+func streamRows() (rows []Service) {
+	for _, service := range Services() {
+		rows = append(append(rows, service), service.parts...)
+	}
+	return rows
+}
+
+// Domains returns the domains of all services over a store, for commands that work on
+// a store that they do not serve.
+func Domains(store stream.Store) admin.Domains {
+	domains := admin.Domains{}
+	for _, service := range streamRows() {
+		if service.Kind != "" {
+			engine := service.newEngine(store, stream.SystemClock(), stream.Options{})
+			domains[service.Kind] = admin.Domain{Admin: engine, Retention: service.Retention}
+		}
+	}
+	return domains
+}

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/acclaim-dev/acclaim/services/internal/process/app"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/internal/upkeep/transfer"
+)
+
+// The formats of an export.
+const (
+	formatJSONL = "jsonl"
+	formatCSV   = "csv"
+)
+
+// exportFlags select what to export and where to write it.
+type exportFlags struct {
+	store       storeFlags
+	scope       transfer.Scope
+	environment string
+	format      string
+	output      string
+}
+
+func newExport() *cobra.Command {
+	var f exportFlags
+	cmd := &cobra.Command{
+		Use:     "export",
+		GroupID: storeGroup,
+		Short:   "Write everything an extension has stored, as JSON Lines or CSV",
+		Long: `Export writes the votes, accumulated entries, rankings and documents of an
+extension, and the list of viewers that share their user id, from either store, with
+little memory.
+
+JSON Lines has one record on each line: a chunk of a log with all its entries, or a
+document. The first line holds the request, the last one counts what was written.
+"acclaim import" stores the same again bit for bit: hash chains, times and entity
+tags included.
+
+CSV is for spreadsheets and cannot be imported. It is a table of one kind with a row
+for each entry: which viewer voted for which value and when, or gave which answer.
+Text that a spreadsheet would take for a formula (it begins with = + - @, a tab or a
+line end) gets an apostrophe before it.
+
+A database may be in use meanwhile: then each log is exported whole up to some chunk,
+and each document at some version. The embedded store must not be in use.
+
+An export names viewers, and holds the salt of their visualization ids: protect it as
+you protect the store. Only its owner can read a file, and it appears only when it is
+complete.
+
+Damaged data ends the export with exit code 1; "acclaim verify" names all of it.`,
+		Example: `  acclaim export --extension sample-extension -o sample.jsonl
+  acclaim export --extension sample-extension | gzip > sample.jsonl.gz
+  gunzip -c sample.jsonl.gz | acclaim import --mongodb-uri mongodb://127.0.0.1:27017/acclaim -
+
+  # Which viewers voted for 3, and when?
+  acclaim export --extension sample-extension --kind votes | jq -r 'select(.record == "chunk") |
+    .id as $id | .at as $at | .entries[] | select(.value == 3) | [$id, ($at / 1000 | todate), .opaque] | @tsv'
+
+  acclaim export --extension sample-extension --kind rankings --format csv -o answers.csv`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f.store.register(cmd.Flags())
+	cmd.Flags().StringVar(&f.scope.Extension, "extension", "", "client id of the extension")
+	cmd.Flags().StringVar(&f.environment, "environment", "", "production or sandbox (default both)")
+	cmd.Flags().StringSliceVar(&f.scope.Kinds, "kind", transfer.Kinds(), "kinds to export, separated by commas")
+	cmd.Flags().StringVar(&f.format, "format", formatJSONL, formatJSONL+" or "+formatCSV)
+	cmd.Flags().StringVarP(&f.output, "output", "o", "-", "file to write; - is the standard output")
+	return cmd
+}
+
+func (f *exportFlags) run(ctx context.Context, out, progress io.Writer) (err error) {
+	if err := f.complete(); err != nil {
+		return err
+	}
+	store, closeStore, err := app.OpenExistingStore(ctx, f.store.config())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore()) }()
+	to, err := openOutput(f.output, out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.discard()) }()
+	bar := newByteBar(progress, -1, "exporting", f.output != "-" || !isTerminal(out))
+	w := io.MultiWriter(to, bar)
+	export := transfer.Export
+	if f.format == formatCSV {
+		export = transfer.ExportCSV
+	}
+	totals, err := export(ctx, store, f.scope, w)
+	if err = errors.Join(bar.Finish(), err, to.keepIf(err == nil)); err != nil {
+		return err
+	}
+	if totals == (transfer.Totals{}) {
+		_, err = fmt.Fprintf(progress, "nothing of that is stored of the extension %s\n", f.scope.Extension)
+		return err
+	}
+	_, err = fmt.Fprintf(progress, "exported %s\n", formatTotals(totals))
+	return err
+}
+
+// complete checks the flags and sets what they leave open.
+func (f *exportFlags) complete() error {
+	var err error
+	if f.scope.Environments, err = chooseEnvironments(f.environment); err != nil {
+		return err
+	}
+	for _, kind := range f.scope.Kinds {
+		if !slices.Contains(transfer.Kinds(), kind) {
+			return fmt.Errorf("--kind: %q is none of %s", kind, strings.Join(transfer.Kinds(), ", "))
+		}
+	}
+	// Always in the same order, each once: equal stores give equal files.
+	asked := f.scope.Kinds
+	f.scope.Kinds = slices.DeleteFunc(transfer.Kinds(), func(kind string) bool { return !slices.Contains(asked, kind) })
+	switch {
+	case f.scope.Extension == "":
+		return errors.New("--extension is missing: the client id of the extension")
+	case len(f.scope.Kinds) == 0:
+		return errors.New("--kind is empty: name what to export")
+	case f.format != formatJSONL && f.format != formatCSV:
+		return fmt.Errorf("--format: %q is neither %s nor %s", f.format, formatJSONL, formatCSV)
+	case f.format == formatCSV && len(f.scope.Kinds) > 1:
+		return fmt.Errorf("CSV holds one kind at a time: add --kind and one of %s", strings.Join(f.scope.Kinds, ", "))
+	}
+	return nil
+}
+
+// chooseEnvironments returns the environment that a flag names, by default both.
+func chooseEnvironments(flag string) ([]string, error) {
+	if flag == "" {
+		return []string{string(tenant.Production), string(tenant.Sandbox)}, nil
+	}
+	environment, err := tenant.ParseEnvironment(flag)
+	return []string{string(environment)}, err
+}
+
+// formatTotals formats how much was exported or read.
+func formatTotals(t transfer.Totals) string {
+	return fmt.Sprintf("streams: %d, chunks: %d, entries: %d, documents: %d", t.Streams, t.Chunks, t.Entries, t.Documents)
+}

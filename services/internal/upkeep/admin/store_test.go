@@ -1,0 +1,71 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/services/accumulation"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/internal/upkeep/admin"
+	"github.com/acclaim-dev/acclaim/services/message"
+	"github.com/acclaim-dev/acclaim/services/ranking"
+	"github.com/acclaim-dev/acclaim/services/roster"
+	"github.com/acclaim-dev/acclaim/services/voting"
+)
+
+// domains are the services over a store, and the same as administration sees them.
+type domains struct {
+	polls     *voting.Service
+	buffers   *accumulation.Service
+	questions *ranking.Service
+	feeds     *message.Service
+	viewers   *roster.Service
+	table     admin.Domains
+}
+
+func newDomains(store stream.Store, clock stream.Clock, options stream.Options) *domains {
+	d := &domains{
+		polls:     voting.NewService(store, clock, options),
+		buffers:   accumulation.NewService(store, clock, options),
+		questions: ranking.NewService(store, clock, options),
+		feeds:     message.NewService(store, clock, options),
+		viewers:   roster.NewService(store, clock, options),
+	}
+	d.table = admin.Domains{
+		voting.Kind:       {Admin: d.polls, Retention: func(r tenant.Retention) time.Duration { return r.Logs }},
+		accumulation.Kind: {Admin: d.buffers, Retention: func(r tenant.Retention) time.Duration { return r.Buffers }},
+		ranking.Kind:      {Admin: d.questions, Retention: func(r tenant.Retention) time.Duration { return r.Rankings }},
+		message.Kind:      {Admin: d.feeds, Retention: func(tenant.Retention) time.Duration { return 24 * time.Hour }},
+		roster.Kind:       {Admin: d.viewers, Retention: func(r tenant.Retention) time.Duration { return r.Logs }},
+	}
+	return d
+}
+
+func (d *domains) close(ctx context.Context) error {
+	var errs []error
+	for _, domain := range d.table {
+		errs = append(errs, domain.Close(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// verify verifies a whole store with engines that know nothing of it yet.
+func verify(t *testing.T, store admin.Store) *admin.Verification {
+	t.Helper()
+	steps, last := 0, 0
+	fresh := newDomains(store, stream.SystemClock(), stream.Options{})
+	v, err := admin.Verify(t.Context(), store, fresh.table, func(of int) { steps, last = steps+1, of }, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if steps != last {
+		t.Errorf("%d steps of %d were reported", steps, last)
+	}
+	if err := fresh.close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	return v
+}
