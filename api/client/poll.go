@@ -44,6 +44,8 @@ type Poll struct {
 	// QuestionChanged is the version that last changed the question: votes from before it are
 	// for another one. 0: none did.
 	QuestionChanged int64 `json:"questionChanged,omitempty"`
+	// VotedVersion is the version under which the caller voted, where it is another one and known.
+	VotedVersion int64 `json:"votedVersion,omitempty"`
 }
 
 // Statistics are a poll's statistics. Fractions keep the service's notation.

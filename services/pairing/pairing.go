@@ -181,7 +181,7 @@ func (o Owner) hash(secret string) string {
 // hashPIN accepts a PIN as it was typed.
 func (o Owner) hashPIN(pin string) string { return o.hash(strings.ToUpper(strings.TrimSpace(pin))) }
 
-// ChannelFamily returns the family of a channel's tokens after so many revocations.
+// channelFamily returns the family of a channel's tokens after so many revocations.
 func channelFamily(epoch uint64) string { return "c" + strconv.FormatUint(epoch, 10) }
 
 func gameFamily(id string) string { return "g" + id }

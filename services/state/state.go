@@ -200,7 +200,7 @@ func wrapRefusal(id string, err error) error {
 	return err
 }
 
-// as returns the caller that a user would be.
+// withUser returns the caller that a user would be.
 func (c Caller) withUser(userID string) Caller {
 	c.UserID = userID
 	return c

@@ -1,54 +1,18 @@
-// Package schedule decides when a poll takes votes and a question takes answers. The
-// package may not import anything of the project.
+// Package schedule names the contract's schedule for the packages that use nothing else of it.
+// The package may not import anything else of the project.
 package schedule
 
-import "time"
+import "github.com/acclaim-dev/acclaim/api/contract"
 
-// Schedule is part of a configuration. Times are Unix seconds, 0 where none is set.
-type Schedule struct {
-	StartsAt int64 `json:"startsAt"`
-	EndsAt   int64 `json:"endsAt"`
-}
+// Schedule is part of a configuration.
+type Schedule = contract.Schedule
 
 // Status is a phase of a schedule.
-type Status string
+type Status = contract.Status
 
-// The three statuses of section 3. They are computed, never stored.
+// The statuses.
 const (
-	Pending Status = "pending"
-	Active  Status = "active"
-	Expired Status = "expired"
+	Pending = contract.Pending
+	Active  = contract.Active
+	Expired = contract.Expired
 )
-
-// Status returns the status at the given time.
-func (s Schedule) Status(now time.Time) Status { return s.StatusAt(now.UnixMilli()) }
-
-// StatusAt returns the status at a time in Unix milliseconds.
-func (s Schedule) StatusAt(milliseconds int64) Status {
-	seconds := milliseconds / 1000
-	switch {
-	case seconds < s.StartsAt:
-		return Pending
-	case s.EndsAt != 0 && seconds >= s.EndsAt:
-		return Expired
-	}
-	return Active
-}
-
-// ResolveEnd makes a negative end, which means now, the given time in Unix milliseconds.
-func (s *Schedule) ResolveEnd(milliseconds int64) {
-	if s.EndsAt < 0 {
-		s.EndsAt = milliseconds / 1000
-	}
-}
-
-// ScheduleProblem returns why the schedule may not be stored, or "".
-func (s Schedule) ScheduleProblem() string {
-	switch {
-	case s.StartsAt < 0:
-		return "startsAt must not be negative"
-	case s.StartsAt != 0 && s.EndsAt != 0 && s.StartsAt > s.EndsAt:
-		return "startsAt must not be after endsAt"
-	}
-	return ""
-}

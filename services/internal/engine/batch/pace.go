@@ -11,10 +11,11 @@ import "time"
 // A Pace is not safe for concurrent use, and has no clock.
 type Pace struct {
 	// Parts is the number of parts of the time that a batch takes. Most limits the batches
-	// under way.
+	// under way, without those that hang.
 	Parts, Most int
 
 	running int
+	hanging int           // of running
 	took    time.Duration // by a batch; 0: not known yet
 	began   time.Time     // the last one
 }
@@ -28,7 +29,7 @@ func (p *Pace) NextWait(now time.Time) (wait time.Duration, ok bool) {
 	switch {
 	case p.running == 0:
 		return 0, true
-	case p.running >= p.Most:
+	case p.running-p.hanging >= p.Most:
 		return 0, false
 	case p.took == 0:
 		p.took = firstTook
@@ -57,6 +58,12 @@ func (p *Pace) End(took time.Duration) {
 		p.took = min(max(took, p.took/2), 2*p.took)
 	}
 }
+
+// Hang notes that a batch under way takes so long that another may have its place.
+func (p *Pace) Hang() { p.hanging++ }
+
+// Unhang notes that a batch that hung has ended, after End.
+func (p *Pace) Unhang() { p.hanging-- }
 
 // Running returns how many batches are under way.
 func (p *Pace) Running() int { return p.running }

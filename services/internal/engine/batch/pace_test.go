@@ -134,3 +134,26 @@ func TestPaceAfterABatchThatHung(t *testing.T) {
 	p.End(-time.Hour) // by a clock that stepped back
 	want(10*time.Millisecond, true)
 }
+
+// A batch that hangs gives its place to another, and takes it back when it ends.
+func TestPaceHang(t *testing.T) {
+	at := time.Unix(1e9, 0)
+	p := batch.Pace{Parts: 1, Most: 1}
+	mayBegin := func(want bool) {
+		t.Helper()
+		if _, ok := p.NextWait(at); ok != want {
+			t.Errorf("another batch may begin: %t, want %t", ok, want)
+		}
+	}
+	p.Begin(at)
+	mayBegin(false)
+	p.Hang()
+	mayBegin(true)
+	p.Begin(at)
+	mayBegin(false)
+	p.End(time.Second)
+	p.Unhang()
+	mayBegin(false)
+	p.End(time.Second)
+	mayBegin(true)
+}

@@ -33,25 +33,25 @@ func newEvaluations(capacity int64) patchEvaluations {
 
 // run returns the body that an edit makes of a document. It waits until the heap
 // which that takes is free, for a heavy patch also until it is its turn, and refuses a patch that alone takes more than all.
-func (v patchEvaluations) run(ctx context.Context, e Edit, before Document) ([]byte, error) {
+func (p patchEvaluations) run(ctx context.Context, e Edit, before Document) ([]byte, error) {
 	weight := e.Change.weight()
 	if weight == 0 {
 		return e.applyTo(before)
 	}
-	if weight > v.capacity {
+	if weight > p.capacity {
 		return nil, fault.New(fault.TooLarge, "The patch has too many members and elements")
 	}
 	if weight >= heavyWeight {
-		if err := v.heavy.Acquire(ctx, 1); err != nil {
+		if err := p.heavy.Acquire(ctx, 1); err != nil {
 			return nil, errTurn(err)
 		}
-		defer v.heavy.Release(1)
+		defer p.heavy.Release(1)
 	}
-	weight = min(weight+decodedWeight(before.Body)+copyFactor*int64(e.limit()), v.capacity)
-	if err := v.free.Acquire(ctx, weight); err != nil {
+	weight = min(weight+decodedWeight(before.Body)+copyFactor*int64(e.limit()), p.capacity)
+	if err := p.free.Acquire(ctx, weight); err != nil {
 		return nil, errTurn(err)
 	}
-	defer v.free.Release(weight)
+	defer p.free.Release(weight)
 	return e.applyTo(before)
 }
 

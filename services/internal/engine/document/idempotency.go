@@ -6,9 +6,9 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 )
 
-// maxKeys limits the keys of a document, which every later version holds, too. The oldest are
-// forgotten.
-const maxKeys = 512
+// usualKeys limits the keys of a document, which every later version holds, too, and mostKeys
+// those that are young. The oldest are forgotten.
+const usualKeys, mostKeys = 512, 4096
 
 // findKey reports whether a document has the key of an edit. The error is [once.ErrReused]
 // where another request had it.
@@ -26,9 +26,22 @@ func findKey(keys []once.Kept, key *once.Key) (known bool, err error) {
 	return known, err
 }
 
-// withKey returns the keys with that of an edit, and without expired ones.
-func withKey(keys []once.Kept, key *once.Key) []once.Kept {
+// withKey returns the keys with that of an edit, and without expired ones and old ones above
+// usualKeys. It fails with [once.ErrFull] where the owner of the key has as many as there is room
+// for others.
+func withKey(keys []once.Kept, key *once.Key) ([]once.Kept, error) {
 	kept := slices.DeleteFunc(slices.Clone(keys), func(k once.Kept) bool { return once.IsExpired(k.At, key.At) })
-	kept = append(kept, once.Kept{Mark: key.Marks[0], At: key.At})
-	return kept[max(0, len(kept)-maxKeys):]
+	for len(kept) >= usualKeys && once.IsOld(kept[0].At, key.At) {
+		kept = kept[1:]
+	}
+	own := 0
+	for _, k := range kept {
+		if k.Owner == key.Marks[0].Owner {
+			own++
+		}
+	}
+	if own >= mostKeys-len(kept) {
+		return nil, once.ErrFull
+	}
+	return append(kept, once.Kept{Mark: key.Marks[0], At: key.At}), nil
 }

@@ -10,14 +10,15 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
-// A document has the newest keys of a day, and each edit with one of them changes nothing.
+// A document has the keys of a minute and the newest of a day, and each edit with one of them
+// changes nothing. A caller has as many as there is room for others.
 func TestKeysOfADocument(t *testing.T) {
 	store := storetest.NewMemory()
 	service := newService(store)
-	begin := time.UnixMilli(1767225600000)
+	begin, caller := time.UnixMilli(1767225600000), "me"
 	send := func(at time.Time, key, body string) (replayed bool, version uint64, err error) {
 		e := edit(t, "k", body)
-		e.Once = once.NewScope([][]byte{[]byte("secret")}, at, "me").NewKey(key, []byte(body))
+		e.Once = once.NewScope([][]byte{[]byte("secret")}, at, caller).NewKey(key, []byte(body))
 		d, err := service.Edit(t.Context(), e)
 		return e.Once.Replayed, d.Version, err
 	}
@@ -26,24 +27,43 @@ func TestKeysOfADocument(t *testing.T) {
 			t.Fatalf("edit %d: %t, version %d, %v", i, replayed, version, err)
 		}
 	}
+	minute := begin.Add(once.KeptAtLeast)
 	for _, kept := range []struct {
+		at   time.Time
 		key  string
 		want bool
-	}{{"599", true}, {"88", true}, {"87", false}} { // the last one takes the place of 88
-		if replayed, _, err := send(begin, kept.key, `{"a":1}`); replayed != kept.want || err != nil {
+	}{
+		{begin, "599", true}, {begin, "0", true}, {minute.Add(-1), "600", false}, {minute.Add(-1), "0", true},
+		{minute, "89", true}, {minute, "601", false}, {minute, "90", true}, {minute, "89", false}, // with 512 keys left
+	} {
+		if replayed, _, err := send(kept.at, kept.key, `{"a":1}`); replayed != kept.want || err != nil {
 			t.Errorf("key %s again: %t, %v, want %t", kept.key, replayed, err, kept.want)
 		}
 	}
-	if _, _, err := send(begin, "599", `{"a":2}`); fault.KindOf(err) != fault.Reused {
+	more := 0
+	for ; more < 5000; more++ {
+		if _, _, err := send(minute, fmt.Sprint("more", more), `{"a":1}`); err != nil {
+			if !once.IsFull(err) {
+				t.Error(err)
+			}
+			break
+		}
+	}
+	caller = "another"
+	if _, _, err := send(minute, "599", `{"a":1}`); err != nil || more < 2000 || more > 2048 {
+		t.Errorf("after %d keys of one caller another has %v", more, err)
+	}
+	caller = "me"
+	if _, _, err := send(minute, "more9", `{"a":2}`); fault.KindOf(err) != fault.Reused {
 		t.Errorf("another edit with a key: %v", err)
 	}
 	if _, err := service.Edit(t.Context(), edit(t, "k", `{"b":1}`)); err != nil { // keeps them
 		t.Fatal(err)
 	}
-	if replayed, _, err := send(begin.Add(once.Lifetime-1), "599", `{"a":1}`); !replayed || err != nil {
+	if replayed, _, err := send(minute.Add(once.Lifetime-1), "more9", `{"a":1}`); !replayed || err != nil {
 		t.Errorf("within a day: %t, %v", replayed, err)
 	}
-	if replayed, _, err := send(begin.Add(once.Lifetime), "599", `{"a":1}`); replayed || err != nil {
+	if replayed, _, err := send(minute.Add(once.Lifetime), "more9", `{"a":1}`); replayed || err != nil {
 		t.Errorf("after a day: %t, %v", replayed, err)
 	}
 	if found, err := store.Get(t.Context(), "k"); err != nil || len(found[0].Keys) != 1 {

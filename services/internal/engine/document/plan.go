@@ -37,14 +37,16 @@ func makePlan(before Document, edits []*editItem, evaluate func(Edit, Document) 
 			version++
 		}
 		edit := item.Value.edit
-		known, err := false, error(nil)
+		known, keys, err := false, p.keys, error(nil)
 		if edit.Once != nil {
-			known, err = findKey(p.keys, edit.Once)
+			if known, err = findKey(keys, edit.Once); err == nil && !known {
+				keys, err = withKey(keys, edit.Once)
+			}
 		}
 		if !known && err == nil {
 			var body []byte
 			if body, err = evaluate(edit, Document{Version: version, Body: p.body}); err == nil {
-				p.applyBody(body, edit)
+				p.applyBody(body, keys, edit)
 			}
 		}
 		p.verdicts[i] = editOutcome{body: p.body, err: err, changes: p.changes}
@@ -52,15 +54,13 @@ func makePlan(before Document, edits []*editItem, evaluate func(Edit, Document) 
 	return p
 }
 
-// applyBody makes body that of the document. An edit with a key, or one that always makes a
+// applyBody makes body and keys those of the document. An edit with a key, or one that always makes a
 // version, makes one whatever it changes.
-func (p *batchPlan) applyBody(body []byte, e Edit) {
-	if e.Once != nil {
-		p.keys = withKey(p.keys, e.Once)
-	} else if !e.Always && bytes.Equal(body, p.body) {
+func (p *batchPlan) applyBody(body []byte, keys []once.Kept, e Edit) {
+	if e.Once == nil && !e.Always && bytes.Equal(body, p.body) {
 		return
 	}
-	p.body = body
+	p.body, p.keys = body, keys
 	p.changes++
 }
 

@@ -19,6 +19,10 @@ const (
 	Roster   = "roster"   // the viewers that share their user id with an extension
 )
 
+// RestoreClaim is the key of the document that names the restore which an empty store was
+// claimed for. It belongs to no extension, and Parse does not read it.
+const RestoreClaim = "restore/claim"
+
 // Scope is the part of an extension that a stream or a document belongs to. A name
 // holds its value between the extension and the fields of the scope.
 type Scope string
@@ -52,7 +56,7 @@ const (
 	PinIndex             Scope = "pairing/pin"      // the channel of a PIN
 	OverlayKeys          Scope = "pairing/overlay"  // those of a channel
 	OpenPurchases        Scope = "purchase/channel" // the ids of those of a channel
-	OpenPurchase         Scope = "purchase/open"    // one that is neither validated nor refunded
+	OpenPurchase         Scope = "purchase/open"    // one, and the lists of their ids
 	PurchaseReceipt      Scope = "purchase/receipt" // one purchase, by the platform's id
 	CoinBalance          Scope = "purchase/coins"   // of one viewer in one channel
 	Matches              Scope = "match/index"      // the ids of those of an extension

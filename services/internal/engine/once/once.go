@@ -20,8 +20,12 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// Lifetime is the time for which a key is kept.
-const Lifetime = 24 * time.Hour
+// Lifetime is the time for which a key is kept, and KeptAtLeast where the room for keys is short:
+// commands are refused before a younger one goes.
+const (
+	Lifetime    = 24 * time.Hour
+	KeptAtLeast = time.Minute
+)
 
 // MaxKey limits a key, in bytes.
 const MaxKey = 128
@@ -56,6 +60,17 @@ func ReadMark(encoded []byte) (m Mark) {
 
 // ErrReused refuses a request whose key another request had.
 var ErrReused error = fault.New(fault.Reused, "The Idempotency-Key was used for another request")
+
+const fullReason = "Too many keys in a short time; nothing was stored"
+
+// ErrFull refuses a request for whose key there is no room; nothing was stored.
+var ErrFull error = fault.New(fault.Unavailable, fullReason)
+
+// IsFull reports whether an error is ErrFull, of this process or another one.
+func IsFull(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	return ok && f.Kind == fault.Unavailable && f.Reason == fullReason
+}
 
 // Key is the key of one request.
 type Key struct {
@@ -166,6 +181,9 @@ func (k Kept) name() string {
 
 // IsExpired reports whether the lifetime of a mark has passed.
 func IsExpired(stored, now int64) bool { return stored <= now-Lifetime.Milliseconds() }
+
+// IsOld reports whether a key may go where room is short.
+func IsOld(stored, now int64) bool { return stored <= now-KeptAtLeast.Milliseconds() }
 
 const keptSize = MarkSize + 8
 

@@ -65,32 +65,32 @@ func newInsertQueue(insertTimeout time.Duration, insert func(context.Context, []
 }
 
 // close cancels all inserts.
-func (a *insertQueue) close() {
-	a.cancel()
-	a.mu.Lock()
-	if a.further != nil {
-		a.further.Stop()
+func (q *insertQueue) close() {
+	q.cancel()
+	q.mu.Lock()
+	if q.further != nil {
+		q.further.Stop()
 	}
-	a.mu.Unlock()
-	a.work.Wait()
+	q.mu.Unlock()
+	q.work.Wait()
 }
 
 // insertRecord inserts a record together with others that wait. A record that has
 // waited too long is not inserted.
-func (a *insertQueue) insertRecord(ctx context.Context, record *chunkRecord) error {
+func (q *insertQueue) insertRecord(ctx context.Context, record *chunkRecord) error {
 	p := &pendingChunk{record: record, done: make(chan struct{})}
-	a.mu.Lock()
-	a.waiting = append(a.waiting, p)
-	a.beginInserts()
-	a.mu.Unlock()
-	timer := time.NewTimer(a.insertTimeout)
+	q.mu.Lock()
+	q.waiting = append(q.waiting, p)
+	q.beginInserts()
+	q.mu.Unlock()
+	timer := time.NewTimer(q.insertTimeout)
 	defer timer.Stop()
 	for {
 		select {
 		case <-p.done:
 			return p.err
 		case <-timer.C:
-			if a.removeWaiting(p) {
+			if q.removeWaiting(p) {
 				return unavailableError(errWaited)
 			}
 		case <-ctx.Done():
@@ -103,95 +103,95 @@ var errWaited = errors.New("waited too long for an insert")
 
 // removeWaiting removes a chunk from the queue and reports whether it was still
 // there.
-func (a *insertQueue) removeWaiting(p *pendingChunk) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	i := slices.Index(a.waiting, p)
+func (q *insertQueue) removeWaiting(p *pendingChunk) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.waiting, p)
 	if i >= 0 {
-		a.waiting = slices.Delete(a.waiting, i, i+1)
+		q.waiting = slices.Delete(q.waiting, i, i+1)
 	}
 	return i >= 0
 }
 
 // expectedWait returns the number of waiting chunks and the expected wait of another.
-func (a *insertQueue) expectedWait(now time.Time) (waiting int, wait time.Duration) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if waiting = len(a.waiting); waiting == 0 {
+func (q *insertQueue) expectedWait(now time.Time) (waiting int, wait time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if waiting = len(q.waiting); waiting == 0 {
 		return 0, 0
 	}
-	took := max(a.took, now.Sub(a.since))
+	took := max(q.took, now.Sub(q.since))
 	return waiting, took * time.Duration(waiting) / (insertsSideBySide * chunksAtOnce)
 }
 
 // beginInserts begins an insert of waiting chunks if one may begin now. The end of an insert
 // calls it, and so does the timer. a.mu is held.
-func (a *insertQueue) beginInserts() {
-	if len(a.waiting) == 0 || a.starting || a.ctx.Err() != nil {
+func (q *insertQueue) beginInserts() {
+	if len(q.waiting) == 0 || q.starting || q.ctx.Err() != nil {
 		return
 	}
 	now := time.Now()
-	switch wait, ok := a.pace.NextWait(now); {
+	switch wait, ok := q.pace.NextWait(now); {
 	case !ok:
 	case wait > 0:
-		a.beginLater(wait)
+		q.beginLater(wait)
 	default:
-		if a.pace.Running() == 0 {
-			a.since = now
+		if q.pace.Running() == 0 {
+			q.since = now
 		}
-		a.starting = true
+		q.starting = true
 		select {
-		case a.next <- struct{}{}:
+		case q.next <- struct{}{}:
 		default:
-			a.work.Go(a.runInserter)
+			q.work.Go(q.runInserter)
 		}
 	}
 }
 
 // runInserter inserts a batch, and those that begin while it waits: the driver needs a stack
 // that each new goroutine would have to grow.
-func (a *insertQueue) runInserter() {
+func (q *insertQueue) runInserter() {
 	for {
-		a.insertBatch()
+		q.insertBatch()
 		select {
-		case <-a.next:
+		case <-q.next:
 		case <-time.After(inserterIdleTimeout):
 			return
-		case <-a.ctx.Done():
+		case <-q.ctx.Done():
 			return
 		}
 	}
 }
 
 // beginLater calls beginInserts after a pause. a.mu is held.
-func (a *insertQueue) beginLater(pause time.Duration) {
-	if a.further != nil {
-		a.further.Reset(pause)
+func (q *insertQueue) beginLater(pause time.Duration) {
+	if q.further != nil {
+		q.further.Reset(pause)
 		return
 	}
-	a.further = time.AfterFunc(pause, func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.beginInserts()
+	q.further = time.AfterFunc(pause, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.beginInserts()
 	})
 }
 
 // takeBatch takes the chunks of the next insert. a.mu is held.
-func (a *insertQueue) takeBatch() (taken []*pendingChunk) {
+func (q *insertQueue) takeBatch() (taken []*pendingChunk) {
 	n := 0
-	for bytes := 0; n < len(a.waiting) && n < chunksAtOnce; n++ {
-		bytes += len(a.waiting[n].record.Payload)
+	for bytes := 0; n < len(q.waiting) && n < chunksAtOnce; n++ {
+		bytes += len(q.waiting[n].record.Payload)
 		if n > 0 && bytes > bytesAtOnce {
 			break
 		}
 	}
-	taken, a.waiting = a.waiting[:n:n], a.waiting[n:]
+	taken, q.waiting = q.waiting[:n:n], q.waiting[n:]
 	return taken
 }
 
 // insertBatch inserts waiting chunks.
-func (a *insertQueue) insertBatch() {
-	taken, began := a.beginBatch()
+func (q *insertQueue) insertBatch() {
+	taken, began := q.beginBatch()
 	if len(taken) == 0 {
 		return
 	}
@@ -199,38 +199,38 @@ func (a *insertQueue) insertBatch() {
 	for i, p := range taken {
 		records[i] = p.record
 	}
-	err := a.insert(a.ctx, records)
+	err := q.insert(q.ctx, records)
 	for i, p := range taken {
 		p.err = insertResult(err, i)
 		close(p.done)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.since = time.Now()
-	a.took = max(a.since.Sub(began), 1)
-	a.pace.End(a.took)
-	a.beginInserts()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.since = time.Now()
+	q.took = max(q.since.Sub(began), 1)
+	q.pace.End(q.took)
+	q.beginInserts()
 }
 
 // beginBatch takes the chunks of an insert that begins, when those have come that come
 // together: the answer to an insert lets many streams go on.
-func (a *insertQueue) beginBatch() (taken []*pendingChunk, now time.Time) {
+func (q *insertQueue) beginBatch() (taken []*pendingChunk, now time.Time) {
 	const tries = 8
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for n, try := 0, 0; try < tries && len(a.waiting) > n; try++ {
-		n = len(a.waiting)
-		a.mu.Unlock()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for n, try := 0, 0; try < tries && len(q.waiting) > n; try++ {
+		n = len(q.waiting)
+		q.mu.Unlock()
 		runtime.Gosched()
-		a.mu.Lock()
+		q.mu.Lock()
 	}
-	a.starting = false
-	if taken = a.takeBatch(); len(taken) == 0 { // they waited too long
+	q.starting = false
+	if taken = q.takeBatch(); len(taken) == 0 { // they waited too long
 		return nil, now
 	}
 	now = time.Now()
-	a.pace.Begin(now)
-	a.beginInserts()
+	q.pace.Begin(now)
+	q.beginInserts()
 	return taken, now
 }
 

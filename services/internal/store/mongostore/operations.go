@@ -16,16 +16,16 @@ type commandCounter struct {
 
 func newCommandCounter() *commandCounter { return &commandCounter{sent: map[string]uint64{}} }
 
-func (o *commandCounter) commandMonitor() *event.CommandMonitor {
+func (c *commandCounter) commandMonitor() *event.CommandMonitor {
 	return &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.sent[e.CommandName]++
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.sent[e.CommandName]++
 	}}
 }
 
-func (o *commandCounter) counts() map[string]uint64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return maps.Clone(o.sent)
+func (c *commandCounter) counts() map[string]uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.sent)
 }

@@ -13,9 +13,10 @@ const childVariable = "PEBBLESTORE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
 	children := map[string]func(dir string) error{
-		"open":     openChild,
-		"readonly": readOnlyChild,
-		"append":   appendChild,
+		"open":       openChild,
+		"readonly":   readOnlyChild,
+		"append":     appendChild,
+		"checkpoint": checkpointChild,
 	}
 	child, ok := children[os.Getenv(childVariable)]
 	if !ok {

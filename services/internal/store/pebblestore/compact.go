@@ -6,15 +6,21 @@ import (
 	"context"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
 // Compact gives the space of what was replaced or deleted back to the disk and
-// leaves no byte of it in any file. With prefixes it does so only for streams and
+// leaves no byte of it in any file, a checkpoint included. With prefixes it does so only for streams and
 // documents whose names begin with one of them. Reads and writes wait for a short
 // time at the end.
 func (s *Store) Compact(ctx context.Context, prefixes ...string) error {
 	s.compacting.Lock()
 	defer s.compacting.Unlock()
+	// It holds the bytes to remove.
+	if err := s.endCheckpoint(fault.New(fault.Conflict, "An erasure removed the checkpoint")); err != nil {
+		return err
+	}
 	if len(prefixes) == 0 {
 		prefixes = []string{""}
 	}

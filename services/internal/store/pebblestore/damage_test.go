@@ -37,15 +37,7 @@ func sample(t *testing.T, closed bool) *vfs.MemFS {
 		t.Fatal(err)
 	}
 	for third := range uint64(3) {
-		first, last := third*sampleLast/3+1, (third+1)*sampleLast/3
-		for i := range sampleStreams {
-			name := fmt.Sprint("stream-", i)
-			appendChunks(t, s, name, first, last)
-			putVersions(t, s, fmt.Sprint("document-", i), first, last)
-			if err := s.SaveSnapshot(t.Context(), name, newSnapshot(name, 1, sampleSnapshot)); err != nil {
-				t.Fatal(err)
-			}
-		}
+		writeSample(t, s, third)
 		switch third {
 		case 0:
 			mustCompact(t, s)
@@ -59,6 +51,20 @@ func sample(t *testing.T, closed bool) *vfs.MemFS {
 		t.Cleanup(func() { mustClose(t, s) })
 	}
 	return disk
+}
+
+// writeSample writes a third of the sample.
+func writeSample(t *testing.T, s *Store, third uint64) {
+	t.Helper()
+	first, last := third*sampleLast/3+1, (third+1)*sampleLast/3
+	for i := range sampleStreams {
+		name := fmt.Sprint("stream-", i)
+		appendChunks(t, s, name, first, last)
+		putVersions(t, s, fmt.Sprint("document-", i), first, last)
+		if err := s.SaveSnapshot(t.Context(), name, newSnapshot(name, 1, sampleSnapshot)); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // checkSample returns how many reads failed, and an error if one gave anything

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -99,9 +100,23 @@ func (p *patientFS) open(open func() (vfs.File, error)) (file vfs.File, err erro
 	return &patientFile{file, p.store}, err
 }
 
-// Create implements [vfs.FS].
+// Create implements [vfs.FS]. A marker names a file that Pebble has just created and has not
+// made durable: after a power failure a file system that keeps names in no order would have
+// the marker and not the file, and the store would not start.
 func (p *patientFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return p.open(func() (vfs.File, error) { return p.FS.Create(name, c) })
+	if file, ok, err := p.createCopy(name, c); ok {
+		return file, err
+	}
+	if strings.HasPrefix(p.PathBase(name), "marker.") {
+		if err := syncDir(p.FS, p.PathDir(name)); err != nil {
+			return nil, err
+		}
+	}
+	file, err := p.open(func() (vfs.File, error) { return p.FS.Create(name, c) })
+	if err == nil && strings.HasPrefix(p.PathBase(name), manifestStart) {
+		file = manifestFile{file, p.store}
+	}
+	return file, err
 }
 
 // ReuseForWrite implements [vfs.FS].
@@ -122,6 +137,20 @@ func (f *patientFile) Write(content []byte) (written int, err error) {
 		return err
 	})
 	return written, err
+}
+
+// manifestFile makes the witness durable with each edit of the manifest: once that is
+// durable, Pebble deletes the logs that it replaces.
+type manifestFile struct {
+	vfs.File
+	store *Store
+}
+
+// Sync implements [vfs.File].
+func (f manifestFile) Sync() error {
+	err := f.File.Sync()
+	_ = f.store.witness.Sync() // a failure loses only the check
+	return err
 }
 
 // guard runs fn and turns a panic into an error. Pebble panics where stored data

@@ -14,15 +14,14 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 )
 
 const (
 	format      = "acclaim3"        // the version of everything that the store holds
 	witnessName = "acclaim.commits" // format, number of commits, checksum; 8 bytes each
 	oldName     = "acclaim.db"      // the file of the version before
-	advice      = "restore it from a backup, or move it away to begin with an empty store"
+	advice      = "nothing was changed: restore a backup into another directory, or move this one away to begin with an empty store; " +
+		"acclaim verify --damaged and acclaim export --damaged show what can still be read"
 )
 
 func open(dir string, c config, create bool) (*Store, error) {
@@ -41,22 +40,32 @@ func open(dir string, c config, create bool) (*Store, error) {
 	if s.lock, err = lockDirectory(dir, c.fs); err != nil {
 		return nil, err
 	}
-	if s.witness, err = c.fs.OpenReadWrite(c.fs.PathJoin(dir, witnessName), vfs.WriteCategoryUnspecified); err != nil {
-		return nil, errors.Join(unusable(dir, err), s.lock.Close())
+	if s.witness, err = openWitness(dir, c.fs); err != nil {
+		return nil, errors.Join(err, s.lock.Close())
 	}
-	if err = s.inspect(); err == nil {
+	err = s.inspect()
+	if err == nil && c.access == readWrite {
+		s.removeLeftovers()
+	}
+	if err == nil || c.access == readDamaged {
 		err = s.openDatabase()
 	}
 	if err != nil {
-		if _, ok := errors.AsType[*os.PathError](err); ok && !errors.Is(err, fs.ErrNotExist) || isShortage(err) {
-			err = unusable(dir, err)
-		} else {
-			err = fmt.Errorf("%s: %w: %s", dir, readError(err), advice)
-		}
-		return nil, errors.Join(err, s.witness.Close(), s.lock.Close())
+		return nil, errors.Join(refuse(dir, err), s.closeFiles())
 	}
-	s.writeWitness()
+	if c.access == readWrite {
+		s.writeWitness()
+		_ = s.witness.Sync()
+	}
 	return s, nil
+}
+
+// refuse returns the error of a directory that does not open.
+func refuse(dir string, err error) error {
+	if _, ok := errors.AsType[*os.PathError](err); ok && !errors.Is(err, fs.ErrNotExist) || isShortage(err) {
+		return unusable(dir, err)
+	}
+	return fmt.Errorf("%s: %w: %s", dir, readError(err), advice)
 }
 
 // checkContent refuses a directory with a store of the version before, and one
@@ -79,9 +88,41 @@ func lockDirectory(dir string, fsys vfs.FS) (*pebble.Lock, error) {
 	case err == nil:
 		return lock, nil
 	case errors.Is(err, syscall.EAGAIN) || err.Error() == "lock held by current process":
-		return nil, fmt.Errorf("%s is in use by another process: stop that one or choose another data directory", dir)
+		return nil, inUse(dir)
 	}
 	return nil, unusable(dir, err)
+}
+
+// openWitness opens the witness and locks it: a directory whose file LOCK was deleted
+// is still in use.
+func openWitness(dir string, fsys vfs.FS) (vfs.File, error) {
+	file, err := fsys.OpenReadWrite(fsys.PathJoin(dir, witnessName), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return nil, unusable(dir, err)
+	}
+	// A file system without such locks still has that of LOCK.
+	if err := flock(file, syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, errors.Join(inUse(dir), file.Close())
+	}
+	return file, nil
+}
+
+func flock(file vfs.File, operation int) error {
+	if file.Fd() == vfs.InvalidFd {
+		return nil // it is in memory
+	}
+	return syscall.Flock(int(file.Fd()), operation)
+}
+
+// closeFiles closes the witness and the lock. A process that another one is starting
+// has a copy of the descriptor for a moment, so closing alone does not unlock.
+func (s *Store) closeFiles() error {
+	_ = flock(s.witness, syscall.LOCK_UN)
+	return errors.Join(s.witness.Close(), s.lock.Close())
+}
+
+func inUse(dir string) error {
+	return fmt.Errorf("%s is %w: stop that one or choose another data directory", dir, ErrInUse)
 }
 
 func unusable(dir string, err error) error {
@@ -97,48 +138,42 @@ func makeDir(fsys vfs.FS, dir string) error {
 	if err := cmp.Or(makeDir(fsys, above), fsys.MkdirAll(dir, 0o700)); err != nil {
 		return err
 	}
-	file, err := fsys.OpenDir(above)
+	return syncDir(fsys, above)
+}
+
+// syncDir makes the names of a directory durable.
+func syncDir(fsys vfs.FS, dir string) error {
+	file, err := fsys.OpenDir(dir)
 	if err != nil {
 		return err
 	}
 	return errors.Join(file.Sync(), file.Close())
 }
 
-// inspect reads how many commits the database holds and changes nothing. It refuses
-// a database that is damaged, lacks commits or is of another version.
-func (s *Store) inspect() error {
-	known, err := s.readWitness()
-	if err != nil {
-		return err
-	}
-	err = guard(func() error {
-		options := s.options(func(reason string) { panic(reason) })
-		options.ReadOnly = true
-		db, err := pebble.Open(s.dir, options)
-		if err != nil {
-			return err
-		}
-		value, err := get(db, commitsKey())
-		if len(value) == 8 {
-			s.commits = binary.BigEndian.Uint64(value)
-		}
-		return errors.Join(err, db.Close())
-	})
-	if errors.Is(err, pebble.ErrDBDoesNotExist) && known == 0 {
-		return nil // it is new
-	}
-	if err == nil && s.commits < known {
-		err = fmt.Errorf("%w: it holds %d commits of %d, the others are lost", stream.ErrDamaged, s.commits, known)
-	}
-	return err
-}
-
 // openDatabase sets db. The caller holds mu, or is the only one that knows the store.
 func (s *Store) openDatabase() error {
 	return guard(func() (err error) {
-		s.db, err = pebble.Open(s.dir, s.options(s.end))
+		options := s.options(s.end)
+		options.ReadOnly = s.config.access != readWrite
+		if s.db, err = pebble.Open(s.dir, options); err != nil && s.config.access == readDamaged {
+			return s.openRest(options, err)
+		}
 		return err
 	})
+}
+
+// openRest opens a database that Pebble does not open whole: without sstables that are
+// missing, or without logs that cannot be read.
+func (s *Store) openRest(options *pebble.Options, whole error) (err error) {
+	options.DisableConsistencyCheck = true
+	if s.db, err = pebble.Open(s.dir, options); err == nil {
+		return nil
+	}
+	options.FS = withoutLogs{s.fs}
+	if s.db, err = pebble.Open(s.dir, options); err == nil {
+		return nil
+	}
+	return whole
 }
 
 // options returns the database's. It calls fatal where it cannot go on.
@@ -170,8 +205,9 @@ func (s *Store) readWitness() (commits uint64, err error) {
 	return binary.BigEndian.Uint64(content[8:]), nil
 }
 
-// writeWitness tells how many commits the database holds. No fsync follows: a power
-// loss may only make the number smaller, and a failure loses only the check.
+// writeWitness stores the number of commits that the database holds. No fsync follows, until
+// Pebble syncs a manifest: a power loss may only make the number smaller, and a failure
+// loses only the check.
 func (s *Store) writeWitness() {
 	content := binary.BigEndian.AppendUint64(append(make([]byte, 0, 24), format...), s.commits)
 	_, _ = s.witness.WriteAt(binary.BigEndian.AppendUint64(content, xxhash.Sum64(content)), 0)

@@ -19,16 +19,18 @@
 //   - A write that was acknowledged is there after a crash, a power loss or any
 //     failure, whole. A write that was refused as fault.Storage is not.
 //   - A read returns what was written, or an error that wraps [stream.ErrDamaged].
-//     Pebble's checksums find changed bytes, but damage near the end of a log looks
-//     like a write that a crash cut off. So each commit counts itself in the
-//     database, and the file acclaim.commits holds that number after the last
-//     commit. A database with a lower number has lost commits and does not open.
-//     After a power loss that file may be behind, until the store has been opened
-//     once.
-//   - A directory with a damaged store stays as it is.
+//     Pebble's checksums find changed bytes, but Pebble takes damage near the end of a
+//     log or a manifest for a write that a crash cut off. So each commit counts itself
+//     in the database, and the witness, the file acclaim.commits, holds that number
+//     after the last commit. A database whose sstables and logs lack one of the commits
+//     up to that number does not open. After a power loss the witness may be behind,
+//     but not by commits that sstables hold, until the store has been opened once.
+//   - A directory with a damaged store stays as it is, and so does one that is read.
+//   - One process uses a directory. It locks the witness, too, for people delete LOCK.
 //   - When disk space or file descriptors run out, the store refuses writes
 //     before Pebble meets the limit, and accepts them again when there are more.
-//   - After Compact no file holds a byte of what was replaced or deleted before.
+//   - After Compact no file holds a byte of what was replaced or deleted before, and
+//     there is no checkpoint from before it.
 //
 // The package knows nothing about the content of chunks and documents, and
 // nothing else of the project imports Pebble.
@@ -77,7 +79,17 @@ type config struct {
 	// measure limits the age of a measurement of the reserve. The store writes far less
 	// than the reserve meanwhile.
 	measure time.Duration
+	access  access
 }
+
+// access limits what a store does with its directory.
+type access int
+
+const (
+	readWrite   access = iota
+	readOnly           // it changes no file
+	readDamaged        // likewise, and it opens what has lost commits
+)
 
 func defaultConfig() config {
 	return config{
@@ -115,7 +127,8 @@ type Store struct {
 	closed  chan struct{}
 	close   sync.Once
 
-	compacting sync.Mutex // one compaction at a time
+	compacting sync.Mutex                 // one compaction at a time, and no checkpoint is made meanwhile
+	checkpoint atomic.Pointer[checkpoint] // nil: there is none
 
 	reserveMu sync.Mutex
 	reserve   reserve
@@ -142,17 +155,37 @@ func OpenOn(disk Disk, dir string) (*Store, error) {
 // nothing, so that a mistyped name is an error and not an empty store.
 func OpenExisting(dir string) (*Store, error) { return open(dir, defaultConfig(), false) }
 
+// OpenToRead is OpenExisting for a store that is only read: no file of the directory
+// changes. Writes fail as fault.Invalid.
+func OpenToRead(dir string) (*Store, error) {
+	c := defaultConfig()
+	c.access = readOnly
+	return open(dir, c, false)
+}
+
+// OpenDamaged is OpenToRead for a store that has lost commits: it holds what can be
+// read, and says nothing of what is missing.
+func OpenDamaged(dir string) (*Store, error) {
+	c := defaultConfig()
+	c.access = readDamaged
+	return open(dir, c, false)
+}
+
 // Close answers the writes that wait, refuses later ones as fault.Unavailable,
 // and closes the database. Reads that have begun finish first.
 func (s *Store) Close() (err error) {
 	s.close.Do(func() {
 		close(s.closed)
+		err = s.endCheckpoint(errClosed())
 		for range cap(s.places) { // until all are answered
 			s.places <- struct{}{}
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		err = errors.Join(s.db.Close(), s.witness.Close(), s.lock.Close())
+		if s.config.access == readWrite {
+			s.removeOperatorFile()
+		}
+		err = errors.Join(err, s.db.Close(), s.closeFiles())
 		s.db = nil
 	})
 	return err

@@ -140,6 +140,9 @@ func (s *Store) work() {
 
 // write commits a batch. Requests that it refuses have their own error.
 func (s *Store) write(items []*batch.Item[request]) error {
+	if s.config.access != readWrite {
+		return fault.Wrap(fault.Invalid, pebble.ErrReadOnly, "the store was opened to read")
+	}
 	if err := s.checkReserve(); err != nil {
 		return err
 	}

@@ -18,11 +18,15 @@ type connectionPair struct {
 // reset ends both connections at once.
 func (c *connectionPair) reset() {
 	for _, conn := range []net.Conn{c.client, c.server} {
-		if tcp, ok := conn.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0) // a reset, not an end: nothing more is delivered
-		}
-		_ = conn.Close()
+		resetConnection(conn)
 	}
+}
+
+func resetConnection(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // a reset, not an end: nothing more is delivered
+	}
+	_ = conn.Close()
 }
 
 // forwardRequests forwards messages of the client, also those read before it closed

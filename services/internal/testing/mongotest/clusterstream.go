@@ -90,38 +90,38 @@ func (c *replicaCommand) nextClusterEvents() bson.D {
 }
 
 // takeEvents looks at the shards and returns the events that all have gone past.
-func (s *clusterCursor) takeEvents(shards []*ReplicaSet) bson.A {
+func (c *clusterCursor) takeEvents(shards []*ReplicaSet) bson.A {
 	past := time.Now().Truncate(configNoOp)
 	for i, shard := range shards {
-		if at := s.lookAt(shard, i); at.Before(past) {
+		if at := c.lookAt(shard, i); at.Before(past) {
 			past = at
 		}
 	}
-	slices.SortStableFunc(s.held, func(a, b clusterEvent) int { return a.at.Compare(b.at) })
+	slices.SortStableFunc(c.held, func(a, b clusterEvent) int { return a.at.Compare(b.at) })
 	found := bson.A{}
-	for ; len(s.held) > 0 && !s.held[0].at.After(past); s.held = s.held[1:] {
-		s.given++
+	for ; len(c.held) > 0 && !c.held[0].at.After(past); c.held = c.held[1:] {
+		c.given++
 		found = append(found, bson.D{
-			{Key: "_id", Value: resumeToken(s.given)},
-			{Key: "documentKey", Value: bson.D{{Key: "_id", Value: s.held[0].id}}},
+			{Key: "_id", Value: resumeToken(c.given)},
+			{Key: "documentKey", Value: bson.D{{Key: "_id", Value: c.held[0].id}}},
 		})
 	}
 	return found
 }
 
 // lookAt notes the events of a shard, and returns the time that it has gone past.
-func (s *clusterCursor) lookAt(shard *ReplicaSet, index int) (past time.Time) {
+func (c *clusterCursor) lookAt(shard *ReplicaSet, index int) (past time.Time) {
 	m := shard.primaryFor(false)
 	if m == nil {
 		return past
 	}
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
-	for ; s.next[index] < m.commit; s.next[index]++ {
-		e := &m.log[s.next[index]]
+	for ; c.next[index] < m.commit; c.next[index]++ {
+		e := &m.log[c.next[index]]
 		for _, w := range e.writes {
-			if w.inserted && s.collections[w.collection] {
-				s.held = append(s.held, clusterEvent{e.made, w.document.Lookup("_id")})
+			if w.inserted && c.collections[w.collection] {
+				c.held = append(c.held, clusterEvent{e.made, w.document.Lookup("_id")})
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/upkeep/transfer"
 )
@@ -45,6 +46,23 @@ func Open(ctx context.Context, storage Storage, name string) (*Backup, error) {
 	}
 	b := &Backup{Name: name, storage: storage}
 	return b, b.checkFiles(ctx)
+}
+
+// NewestBefore returns the name of the newest backup that had begun at a time.
+func NewestBefore(ctx context.Context, storage Storage, at time.Time) (string, error) {
+	names, err := storage.List(ctx)
+	if err != nil {
+		return "", err
+	}
+	limit := at.UTC().Format(nameLayout) // names sort by age
+	later, exact := slices.BinarySearch(names, limit)
+	if exact {
+		later++
+	}
+	if later == 0 {
+		return "", fmt.Errorf("%w: %s has none that had begun at %s", ErrNoBackup, storage, limit)
+	}
+	return names[later-1], nil
 }
 
 // Read calls read with the export of an extension, unpacked.

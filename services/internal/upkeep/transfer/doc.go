@@ -30,8 +30,8 @@
 // Unknown members are ignored: the sum of a chunk covers its content, so an earlier
 // version cannot store less than a later one wrote without noticing.
 //
-// Both read and write in bounded steps. Export keeps the names of the streams of
-// one kind in memory, Import a batch of lines. Neither holds a lock. Data written
+// Both read and write in bounded steps: Import keeps a batch of lines in memory.
+// Neither holds a lock. Data written
 // to the store during an export may be missing: each stream is exported up to some
 // chunk, each document at some version.
 //

@@ -20,6 +20,14 @@ type Source interface {
 	Get(ctx context.Context, keys ...string) ([]document.Document, error)
 }
 
+// Write writes what the store holds of a scope, in a format of [Scope.Complete].
+func Write(ctx context.Context, store Source, scope Scope, format string, w io.Writer) (Totals, error) {
+	if format == CSV {
+		return ExportCSV(ctx, store, scope, w)
+	}
+	return Export(ctx, store, scope, w)
+}
+
 // Export writes what the store holds of a scope as JSON Lines. The error is
 // [stream.ErrDamaged] where that is not sound; then, as after any other, there is
 // no footer.
@@ -74,18 +82,12 @@ func (x *exporter) writeKind(ctx context.Context, kind, prefix string) error {
 	return forStreams(ctx, x.store, prefix, func(name string) error { return x.writeStream(ctx, kind, name) })
 }
 
-// forStreams calls do with the names that begin with prefix. It gathers them first:
-// a database ends a listing that makes no progress for minutes, as would happen
-// while a long stream is read.
+// forStreams calls do with the names that begin with prefix.
 func forStreams(ctx context.Context, store Source, prefix string, do func(name string) error) error {
-	var names []string
 	for name, err := range store.Streams(ctx, prefix) {
 		if err != nil {
 			return err
 		}
-		names = append(names, name)
-	}
-	for _, name := range names {
 		if err := do(name); err != nil {
 			return err
 		}

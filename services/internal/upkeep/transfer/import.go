@@ -51,7 +51,7 @@ func Import(ctx context.Context, r io.Reader, store Target, begin func(context.C
 	return Result{Scope: c.scope, Read: c.totals, Chunks: b.chunks.Load(), Documents: b.documents.Load()}, err
 }
 
-// open begins to read a file.
+// openLines begins to read a file.
 func openLines(r io.Reader) (*lineReader, error) {
 	in := bufio.NewReaderSize(r, 256<<10)
 	begin, err := in.Peek(2)

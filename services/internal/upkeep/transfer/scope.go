@@ -3,10 +3,12 @@ package transfer
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/ranking"
 	"github.com/acclaim-dev/acclaim/services/roster"
 	"github.com/acclaim-dev/acclaim/services/voting"
@@ -29,6 +31,32 @@ type Scope struct {
 	Extension    string   `json:"extension"`    // client id
 	Environments []string `json:"environments"` // in the order of the export
 	Kinds        []string `json:"kinds"`        // likewise
+}
+
+// The formats of an export.
+const (
+	JSONL = "jsonl"
+	CSV   = "csv"
+)
+
+// Complete returns the scope with each kind once and in the order of an export, so that equal
+// stores give equal files, and with all kinds where it names none. The error is of the kind
+// fault.Invalid and begins with the name of what is wrong: kind or format.
+func (s Scope) Complete(format string) (Scope, error) {
+	asked := s.Kinds
+	for _, kind := range asked {
+		if !slices.Contains(Kinds(), kind) {
+			return s, fault.Newf(fault.Invalid, "kind: %q is none of %s", kind, strings.Join(Kinds(), ", "))
+		}
+	}
+	s.Kinds = slices.DeleteFunc(Kinds(), func(kind string) bool { return len(asked) > 0 && !slices.Contains(asked, kind) })
+	switch {
+	case format != JSONL && format != CSV:
+		return s, fault.Newf(fault.Invalid, "format: %q is neither %s nor %s", format, JSONL, CSV)
+	case format == CSV && len(s.Kinds) > 1:
+		return s, fault.Newf(fault.Invalid, "kind: CSV holds one kind at a time; name one of %s", strings.Join(s.Kinds, ", "))
+	}
+	return s, nil
 }
 
 func (s Scope) checkScope() error {

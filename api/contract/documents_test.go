@@ -1,0 +1,151 @@
+package contract_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/acclaim-dev/acclaim/api/contract"
+)
+
+var update = flag.Bool("update", false, "write the limits into the documents")
+
+// pollBounds returns every limit of a poll with a configuration.
+func pollBounds() []contract.Bound {
+	return append((&contract.PollConfig{}).Bounds(), contract.PollIDBound("id", ""))
+}
+
+// limits are those of a schema of OpenAPI or of a CRD.
+type limits struct {
+	Minimum, Maximum, MaxLength, MaxItems int64
+	Items                                 *limits
+	Properties                            map[string]limits
+	Rules                                 []struct{ Rule, Message string } `json:"x-kubernetes-validations"`
+	Free                                  bool                             `json:"x-kubernetes-preserve-unknown-fields"` // schemas cannot measure it
+}
+
+// The schema of a Poll refuses what the service would, and nothing else: its markers are
+// written by hand.
+func TestPollResource(t *testing.T) {
+	var crd struct {
+		Spec struct {
+			Versions []struct {
+				Schema struct{ OpenAPIV3Schema limits }
+			}
+		}
+	}
+	readYAML(t, "../../config/crd/acclaim.dev_polls.yaml", &crd)
+	spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	for _, b := range pollBounds() {
+		got, ok := spec.Properties[b.Member]
+		if !ok {
+			t.Errorf("a Poll has no %s", b.Member)
+		}
+		if got.Free {
+			continue
+		}
+		if got.of(b.Measure) != b.Most || b.Measure == contract.Between && got.Minimum != b.Least {
+			t.Errorf("a Poll does not have the limit %q", b.Reason())
+		}
+		if b.Measure == contract.Bytes || b.Measure == contract.EachBytes {
+			text := fmt.Sprint(got.Rules)
+			if !strings.Contains(text, b.Reason()) || !strings.Contains(text, fmt.Sprintf("size() <= %d", b.Most)) {
+				t.Errorf("no rule of a Poll says %q: %s", b.Reason(), text)
+			}
+		}
+	}
+}
+
+// of returns the maximum that a schema has for what a bound measures.
+func (l limits) of(m contract.Measure) int64 {
+	switch m {
+	case contract.Between, contract.Positive:
+		return l.Maximum
+	case contract.Entries:
+		return l.MaxItems
+	case contract.EachBytes:
+		return l.Items.MaxLength
+	}
+	return l.MaxLength
+}
+
+// The documents repeat the limits in sentences, tables and schemas, where this test writes
+// the numbers.
+func TestDocuments(t *testing.T) {
+	for file, least := range map[string]int{"../openapi.yaml": 20, "../contract.md": 20, "../../operator/docs/poll.md": 5} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, found := string(data), 0
+		for _, b := range pollBounds() {
+			text = writeReason(text, b, &found)
+			text = writeRows(text, b, &found)
+		}
+		if found < least {
+			t.Errorf("%s has only %d places with limits of polls", file, found)
+		}
+		if text == string(data) {
+			continue
+		}
+		if !*update {
+			t.Errorf("%s has other limits: go test ./api/contract -run TestDocuments -update", file)
+		} else if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// writeReason gives each reason of the bound in a text its number.
+func writeReason(text string, b contract.Bound, found *int) string {
+	pattern := regexp.QuoteMeta(fmt.Sprintf(strings.Replace(string(b.Measure), "%d", "%%d", 1), b.Member))
+	pattern = `\b` + strings.Replace(pattern, "%d", `\d+`, 1)
+	return regexp.MustCompile(pattern).ReplaceAllStringFunc(text, func(string) string {
+		*found++
+		return b.Reason()
+	})
+}
+
+// row matches the row of a table, or the lines of a schema, that are about one member.
+var row = regexp.MustCompile("(?m)^\\| `([a-zA-Z]+)` \\|.*$|^ {8}([a-zA-Z]+):(?: \\{.*$|\n(?: {10}.*\n)+)")
+
+// writeRows gives the numbers of a bound their value in the rows about its member.
+func writeRows(text string, b contract.Bound, found *int) string {
+	numbers := numbersOf(b.Measure)
+	return row.ReplaceAllStringFunc(text, func(line string) string {
+		if names := row.FindStringSubmatch(line); names[1]+names[2] != b.Member {
+			return line
+		}
+		*found += len(numbers.FindAllString(line, -1))
+		return numbers.ReplaceAllString(line, "${1}"+strconv.FormatInt(b.Most, 10))
+	})
+}
+
+// numbersOf returns what comes before the maximum of a measure, and the number.
+func numbersOf(m contract.Measure) *regexp.Regexp {
+	return regexp.MustCompile(map[contract.Measure]string{
+		contract.Between:    `(1…|1 to |maximum: )\d+`,
+		contract.Positive:   `$^`,
+		contract.Characters: `(at most )\d+`,
+		contract.Bytes:      `([Aa]t most |maxLength: |\| )\d+`,
+		contract.Entries:    `(\| at most |\| |maxItems: )\d+`,
+		contract.EachBytes:  `([Ee]ach at most |each |maxLength: )\d+`,
+	}[m])
+}
+
+func readYAML(t *testing.T, file string, into any) {
+	t.Helper()
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(source, into); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,124 @@
+package contract
+
+import (
+	"encoding/json"
+	"unicode/utf8"
+)
+
+// Limits of a poll's configuration (section 8), in bytes where they measure text.
+const (
+	MaxPollID          = 64 // characters
+	MaxDistinctOptions = 258
+	MaxTotalVotes      = 1024
+	MaxPrompt          = 256
+	MaxOptions         = 32
+	MaxOption          = 128
+	MaxUserData        = 1024
+)
+
+// Bounds of a vote (section 8).
+const (
+	MinValue = -128
+	MaxValue = 128
+	MaxCount = 30 // copies of a value in one request
+)
+
+// PollConfig is a poll's configuration (section 2.4). Services store it and exports contain
+// it in this encoding: a new member is left out where a configuration does not use it.
+type PollConfig struct {
+	UserIDVoting           bool            `json:"userIDVoting"`
+	DistinctOptionsPerUser int64           `json:"distinctOptionsPerUser"`
+	TotalVotesPerUser      int64           `json:"totalVotesPerUser"`
+	VotesPerOption         int64           `json:"votesPerOption"`
+	Global                 bool            `json:"global"`
+	Disabled               bool            `json:"disabled"`
+	Prompt                 string          `json:"prompt"`
+	Options                []string        `json:"options"`
+	UserData               json.RawMessage `json:"userData"`
+	Schedule
+
+	ResultsVisibility Visibility `json:"resultsVisibility,omitempty"`
+	// ShowCount leaves count visible where the other figures are hidden.
+	ShowCount bool `json:"showCount,omitempty"`
+	// LoggedInOnly refuses the votes of viewers that are not logged in.
+	LoggedInOnly bool `json:"loggedInOnly,omitempty"`
+	// Strict refuses votes for no option, and texts and times that are most likely wrong.
+	Strict bool `json:"strict,omitempty"`
+	// Version rises with each saved configuration of the poll: the Unix milliseconds of
+	// its saving or, within one millisecond, the number after. It is 0 for one that an
+	// earlier release saved, and in requests.
+	Version int64 `json:"version,omitempty"`
+	// QuestionChanged is the version that last changed the question, 0 if none did: votes
+	// from before it are for another one. It does not depend on votes, which may be hidden.
+	QuestionChanged int64 `json:"questionChanged,omitempty"`
+}
+
+// DefaultPollConfig is in force while a poll has none of its own: one vote for each
+// identity, no schedule.
+func DefaultPollConfig() PollConfig {
+	return PollConfig{DistinctOptionsPerUser: 1, TotalVotesPerUser: 1, VotesPerOption: 1}
+}
+
+// PollIDBound bounds the id of a poll with a configuration, in the member of that name.
+func PollIDBound(member, id string) Bound {
+	return Bound{member, Characters, int64(utf8.RuneCountInString(id)), 0, MaxPollID}
+}
+
+// Bounds returns the limits of the members, with the sizes that c has.
+func (c *PollConfig) Bounds() []Bound {
+	return []Bound{
+		{"distinctOptionsPerUser", Between, c.DistinctOptionsPerUser, 1, MaxDistinctOptions},
+		{"totalVotesPerUser", Between, c.TotalVotesPerUser, 1, MaxTotalVotes},
+		{"votesPerOption", Positive, c.VotesPerOption, 1, 0},
+		{"prompt", Bytes, int64(len(c.Prompt)), 0, MaxPrompt},
+		{"options", Entries, int64(len(c.Options)), 0, MaxOptions},
+		{"options", EachBytes, longest(c.Options), 0, MaxOption},
+		{"userData", Bytes, int64(len(c.UserData)), 0, MaxUserData},
+	}
+}
+
+// Visibility decides when viewers see the results of a poll. Staff always does.
+type Visibility string
+
+// The visibilities of section 2.4. The empty one, which is stored, is VisibleAlways.
+const (
+	VisibleAlways     Visibility = "always"
+	VisibleAfterVote  Visibility = "afterVote"
+	VisibleAfterClose Visibility = "afterClose"
+	VisibleToStaff    Visibility = "staff"
+)
+
+// Poll is a configured poll as its viewers see it, without its statistics: the answer
+// to GET /poll and the data of poll_update (section 2.10). Nothing in it depends on votes.
+// The order of its members is part of what sinks store.
+type Poll struct {
+	ID       string          `json:"id"`
+	Prompt   string          `json:"prompt"`
+	Options  []string        `json:"options"`
+	UserData json.RawMessage `json:"userData"`
+
+	Status   Status `json:"status"`
+	Disabled bool   `json:"disabled"`
+	StartsAt int64  `json:"startsAt"`
+	EndsAt   int64  `json:"endsAt"`
+
+	UserIDVoting           bool  `json:"userIDVoting"`
+	LoggedInOnly           bool  `json:"loggedInOnly"`
+	DistinctOptionsPerUser int64 `json:"distinctOptionsPerUser"`
+	TotalVotesPerUser      int64 `json:"totalVotesPerUser"`
+	VotesPerOption         int64 `json:"votesPerOption"`
+	Global                 bool  `json:"global"`
+	Strict                 bool  `json:"strict,omitempty"`
+
+	ResultsVisibility Visibility `json:"resultsVisibility"`
+	ShowCount         bool       `json:"showCount"`
+	// Hidden reports that viewers do not see the results while the poll has this status;
+	// with VisibleAfterVote, viewers that have not voted.
+	Hidden bool `json:"hidden"`
+
+	Version         int64 `json:"version"`
+	QuestionChanged int64 `json:"questionChanged,omitempty"`
+	// VotedVersion is the version under which the caller has voted, where it is known and another
+	// one. Lists and events, which many see, leave it out.
+	VotedVersion int64 `json:"votedVersion,omitempty"`
+}
