@@ -121,7 +121,7 @@ func testPurgeBesidePrograms(t *testing.T, uri string) {
 	polls := voting.NewService(store, stream.SystemClock(), stream.Options{})
 	buffers := accumulation.NewService(store, stream.SystemClock(), stream.Options{})
 	questions := ranking.NewService(store, stream.SystemClock(), stream.Options{AllowEqualTimestamps: true})
-	domains := admin.Domains{voting.Kind: {Admin: polls}, accumulation.Kind: {Admin: buffers}, ranking.Kind: {Admin: questions}}
+	domains := admin.Domains{voting.Kind: {Purger: polls}, accumulation.Kind: {Purger: buffers}, ranking.Kind: {Purger: questions}}
 	purges := admin.NewPurgeService(store, domains, nil, laterClock{}.Now)
 	filter := admin.PurgeFilter{Extension: sampleExtension, Environment: tenant.Production, Prefix: "old", OlderThan: time.Hour}
 

@@ -58,7 +58,7 @@ func TestRetentionWhileVotesArrive(t *testing.T) {
 				return
 			}
 			polls := voting.NewService(store, stream.SystemClock(), stream.Options{})
-			domains := admin.Domains{voting.Kind: {Admin: polls, Retention: func(r tenant.Retention) time.Duration { return r.Logs }}}
+			domains := admin.Domains{voting.Kind: admin.NewDomain(polls.Rewriting(), func(r tenant.Retention) time.Duration { return r.Logs })}
 			worker := admin.NewRetentionWorker(store, domains, func() *tenant.Registry { return parsed }, laterClock{}, slog.New(slog.DiscardHandler))
 			for i := range 5 {
 				if i == 4 {

@@ -293,7 +293,7 @@ func truncateAndPurge(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	polls := voting.NewService(store, stream.SystemClock(), stream.Options{})
-	domains := admin.Domains{voting.Kind: {Admin: polls, Retention: func(tenant.Retention) time.Duration { return time.Hour }}}
+	domains := admin.Domains{voting.Kind: admin.NewDomain(polls.Rewriting(), func(tenant.Retention) time.Duration { return time.Hour })}
 	worker := admin.NewRetentionWorker(store, domains, func() *tenant.Registry { return parsed }, laterClock{}, slog.New(slog.DiscardHandler))
 	if err := worker.RunOnce(t.Context(), true); err != nil || worker.Stats().Chunks == 0 {
 		t.Fatalf("%+v, %v", worker.Stats(), err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
@@ -86,14 +87,14 @@ const (
 
 // Service answers for the buffers of a store.
 type Service struct {
-	stream.Admin
+	rewrite.Service
 	engine *stream.Engine[*chunkIndex, bufferCommand, Submission, readPosition]
 }
 
 // NewService returns a service over store. Close ends it.
 func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
 	engine := stream.New(bufferRules{}, store, clock, options)
-	return &Service{engine, engine}
+	return &Service{rewrite.NewService(engine, store), engine}
 }
 
 // Append adds an entry; it is visible to every read that begins afterwards. There is at most
@@ -225,5 +226,5 @@ func (s *Service) After(ctx context.Context, b Buffer, chunk uint64) (Page, erro
 // Head returns the number of the buffer's last chunk, 0 where there is none.
 func (s *Service) Head(ctx context.Context, b Buffer) (uint64, error) {
 	_, head, err := s.engine.ViewAt(ctx, b.Stream(), bufferCommand{query: true})
-	return head, err
+	return head.Seq, err
 }

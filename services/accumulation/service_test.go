@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
@@ -135,7 +136,7 @@ func TestErase(t *testing.T) {
 			}
 		}
 		before := all(t, s, b)
-		erased, err := s.Erase(t.Context(), "buffer/production/x/b", stream.Viewer{IDs: []string{"U1"}, DropData: drop})
+		erased, err := s.Erase(t.Context(), "buffer/production/x/b", rewrite.Viewer{IDs: []string{"U1"}, DropData: drop})
 		if err != nil || erased.Entries != 2 || len(erased.RelatedIDs) != 1 || erased.RelatedIDs[0] != "7" {
 			t.Errorf("erased %+v, %v", erased, err)
 		}
@@ -225,7 +226,7 @@ func TestClear(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantData(cursor, `{"last":true}`)
-	if _, err := s.Erase(t.Context(), buffer.Stream(), stream.Viewer{IDs: []string{"U1"}, DropData: true}); err != nil {
+	if _, err := s.Erase(t.Context(), buffer.Stream(), rewrite.Viewer{IDs: []string{"U1"}, DropData: true}); err != nil {
 		t.Fatal(err)
 	}
 	wantData(0, `{}`)

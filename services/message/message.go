@@ -23,6 +23,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
@@ -126,7 +127,7 @@ type Page struct {
 
 // Service answers for the feeds of a store.
 type Service struct {
-	stream.Admin
+	rewrite.Service
 	engine *stream.Engine[*recentMessages, feedCommand, Message, Page]
 }
 
@@ -134,7 +135,7 @@ type Service struct {
 func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
 	options.AllowEqualTimestamps = true // only the order matters
 	engine := stream.New(feedRules{}, store, clock, options)
-	return &Service{engine, engine}
+	return &Service{rewrite.NewService(engine, store), engine}
 }
 
 // Publish appends a message to a feed. Once it returns nil, every
@@ -156,7 +157,7 @@ func (s *Service) Announce(ctx context.Context, f Feed, m Message, keys ...*once
 // Since returns the messages with higher numbers than after that are still in memory.
 func (s *Service) Since(ctx context.Context, f Feed, after uint64) (Page, error) {
 	page, head, err := s.engine.ViewAt(ctx, f.Stream(), feedCommand{query: true, after: after})
-	page.Head = head
+	page.Head = head.Seq
 	return page, err
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
@@ -122,7 +123,7 @@ func TestTruncation(t *testing.T) {
 			t.Errorf("%d messages are at hand", len(got))
 		}
 	}
-	if _, err := s.Erase(t.Context(), name, stream.Viewer{IDs: []string{"leaving"}}); err != nil {
+	if _, err := s.Erase(t.Context(), name, rewrite.Viewer{IDs: []string{"leaving"}}); err != nil {
 		t.Error(err)
 	}
 	for chunk, err := range store.Chunks(t.Context(), name, 0) {
@@ -180,7 +181,7 @@ func TestErase(t *testing.T) {
 		publish(t, s, channel(), "", "goal", `{"by":1}`)
 		publish(t, s, channel(), "U5", "hint", `"left"`)
 		publish(t, s, channel(), "U6", "hint", `"right"`)
-		erased, err := s.Erase(t.Context(), channel().Stream(), stream.Viewer{IDs: []string{"U5"}, DropData: drop})
+		erased, err := s.Erase(t.Context(), channel().Stream(), rewrite.Viewer{IDs: []string{"U5"}, DropData: drop})
 		if err != nil || erased.Entries != 1 {
 			t.Errorf("erased %+v, %v, want one entry", erased, err)
 		}
@@ -214,7 +215,7 @@ func TestForward(t *testing.T) {
 	for n := range published {
 		publish(t, s, channel(), "", "tick", fmt.Sprint(n+1))
 	}
-	if _, err := s.Erase(t.Context(), channel().Stream(), stream.Viewer{IDs: []string{"U5"}}); err != nil {
+	if _, err := s.Erase(t.Context(), channel().Stream(), rewrite.Viewer{IDs: []string{"U5"}}); err != nil {
 		t.Fatal(err)
 	}
 	var at message.Place

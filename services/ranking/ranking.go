@@ -13,6 +13,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/schedule"
@@ -110,7 +111,7 @@ const (
 
 // Service answers for the questions of a store.
 type Service struct {
-	stream.Admin
+	rewrite.Service
 	engine *stream.Engine[*answerBoard, questionCommand, answerEntry, commandResult]
 	clock  stream.Clock
 }
@@ -119,7 +120,7 @@ type Service struct {
 func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
 	options.AllowEqualTimestamps = true // times play no part here
 	engine := stream.New(questionRules{}, store, clock, options)
-	return &Service{engine, engine, clock}
+	return &Service{rewrite.NewService(engine, store), engine, clock}
 }
 
 // Submit makes key the current answer of the identity. An answer that is too
@@ -166,7 +167,7 @@ func (s *Service) Board(ctx context.Context, q Question, limit int) (Board, erro
 	if err != nil {
 		return Board{}, err
 	}
-	return Board{answer.top, answer.held, head}, nil
+	return Board{answer.top, answer.held, head.Seq}, nil
 }
 
 // Clear removes every answer, and what staff decided about them; where there is none it does

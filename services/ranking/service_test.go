@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
@@ -165,7 +166,7 @@ func TestVerifyOfModeratedAnswers(t *testing.T) {
 	if got := hidden().Actor; got != (ranking.StaffActor{Role: "broadcaster", ID: "1"}) {
 		t.Errorf("hidden by %+v", got)
 	}
-	_, err = s.Erase(ctx, q.Stream(), stream.Viewer{IDs: []string{"U1", "1"}})
+	_, err = s.Erase(ctx, q.Stream(), rewrite.Viewer{IDs: []string{"U1", "1"}})
 	must(err)
 	verify(nil)
 	if got := hidden().Actor; got.Role != "broadcaster" || got.ID == "1" || got.ID == "" {

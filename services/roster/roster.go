@@ -13,6 +13,7 @@ import (
 	"fmt"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 )
 
@@ -55,7 +56,7 @@ type Page struct {
 
 // Service answers for the rosters of a store.
 type Service struct {
-	stream.Admin
+	rewrite.Service
 	engine *stream.Engine[*viewerList, rosterCommand, rosterEntry, Page]
 }
 
@@ -63,7 +64,7 @@ type Service struct {
 func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
 	options.AllowEqualTimestamps = true // only the order matters
 	engine := stream.New(rosterRules{}, store, clock, options)
-	return &Service{engine, engine}
+	return &Service{rewrite.NewService(engine, store), engine}
 }
 
 // Note records that a viewer shares the user id or, if not shared, does not any more. It is

@@ -3,6 +3,7 @@ package voting
 import (
 	"bytes"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 )
 
@@ -24,8 +25,11 @@ type Answer struct {
 	tally  Tally
 	config *Config // nil: none is saved
 	resets uint64
-	// version is that of the configuration after a change, nil where it is not known.
+	// version is that of the configuration after a change, or under which a voter has voted; nil
+	// where it is not known.
 	version *int64
+	// decided has the time of the decision of a concludeCommand in Unix milliseconds, 0 after others.
+	decided int64
 }
 
 type pollDecision = stream.Decision[Entry, Answer]
@@ -41,10 +45,10 @@ type voteCommand struct {
 
 func (c voteCommand) decideAt(s *State, at int64) (pollDecision, error) {
 	rules, value := s.currentConfig(), ValueOrZero(c.value)
-	if !isWithin(value, minValue, maxValue) {
+	if !isWithin(value, contract.MinValue, contract.MaxValue) {
 		return pollDecision{}, errValueOutOfBounds
 	}
-	if !isWithin(c.times, 1, min(maxCount, rules.TotalVotesPerUser)) {
+	if !isWithin(c.times, 1, min(contract.MaxCount, rules.TotalVotesPerUser)) {
 		return pollDecision{}, errCountOutOfBounds
 	}
 	if !rules.isOpen(at) {

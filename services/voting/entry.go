@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 )
 
@@ -49,6 +50,7 @@ func (e voteEntry) applyTo(s *State, at int64) {
 	s.countBallot(before, -weight)
 	s.countBallot(after, weight)
 	s.voters.table.storeBallot(i, after)
+	s.cast.note(i, len(s.voters.table.records), s.currentVersion())
 	s.decay.addValues(at, int64(e.value)*int64(e.times))
 }
 
@@ -127,8 +129,8 @@ func (pollRules) DecodeEntry(r *wire.Reader) Entry {
 			voter:   readVoter(r),
 			byUser:  r.Bool(),
 			replace: r.Bool(),
-			value:   int16(checkBounds(r, r.Varint(), minValue, maxValue)),
-			times:   uint16(checkBounds(r, int64(r.Uvarint()), 1, maxCount)),
+			value:   int16(checkBounds(r, r.Varint(), contract.MinValue, contract.MaxValue)),
+			times:   uint16(checkBounds(r, int64(r.Uvarint()), 1, contract.MaxCount)),
 		}
 	case kindConfigured:
 		return configEntry{readConfig(r)}

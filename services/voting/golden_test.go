@@ -43,6 +43,7 @@ func TestStoredFormats(t *testing.T) {
 		"entries":  {entries, "3f61788de2a617b3"},
 		"commands": {commands, "ddb40e1b66ca973e"},
 		"change":   {newPoll().AppendCommand(nil, change), "72f180155bb41e90"},
+		"voter":    {newPoll().AppendCommand(nil, voterQuery{Voter{"U1", "1"}}), "2f094d00b35557e5"},
 		"answer":   {newPoll().AppendResult(nil, answer, Answer{}), "972280e2775d0893"},
 		"snapshot": {newPoll().AppendSnapshot(nil, p.state), "cab1b1702135d70e"},
 	} {

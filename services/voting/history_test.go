@@ -49,6 +49,9 @@ func runHistory(t *testing.T, history []byte) {
 		}
 		v := in.voter()
 		m.check(t, p.answer(t, v), v)
+		if got, want := p.state.castVersion(v), m.cast[m.id(v)]; got != want {
+			t.Errorf("%v voted on version %d, want %d", v, got, want)
+		}
 		if t.Failed() {
 			return
 		}
@@ -118,7 +121,7 @@ func answers(s *State) []string {
 	for _, v := range scriptVoters {
 		all = append(all, string(Tally{Statistics: s.Statistics(), Vote: s.latestVote(v)}.AppendJSON(nil)))
 		id, _ := v.identityIn(s.currentConfig().UserIDVoting)
-		all = append(all, string(modifierEntry{id, s.modifiers.get(id)}.appendTo(nil)))
+		all = append(all, string(modifierEntry{id, s.modifiers.get(id)}.appendTo(nil)), fmt.Sprint(s.castVersion(v)))
 	}
 	return all
 }

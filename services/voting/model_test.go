@@ -15,6 +15,7 @@ type model struct {
 	stored    []modelVote
 	accepted  []modelVote // since the last reset
 	last      map[string]int64
+	cast      map[string]int64 // the version of the configuration
 	modifiers map[string]int64
 	touched   bool
 	logged    []LogRecord // but for At
@@ -27,7 +28,7 @@ type modelVote struct {
 }
 
 func newModel() *model {
-	return &model{last: map[string]int64{}, modifiers: map[string]int64{}}
+	return &model{last: map[string]int64{}, cast: map[string]int64{}, modifiers: map[string]int64{}}
 }
 
 func (m *model) rules() Config {
@@ -76,7 +77,7 @@ func (m *model) do(at int64, command Command) string {
 		}
 		m.config, m.touched = &c.config, true
 	case resetCommand:
-		*m = model{last: map[string]int64{}, modifiers: map[string]int64{}, logged: m.logged}
+		*m = model{last: map[string]int64{}, cast: map[string]int64{}, modifiers: map[string]int64{}, logged: m.logged}
 	}
 	return ""
 }
@@ -159,7 +160,7 @@ func (m *model) vote(at int64, c voteCommand) string {
 		return "unacceptable vote"
 	}
 	m.stored = append(others, own...)
-	m.last[id], m.touched = c.value, true
+	m.last[id], m.cast[id], m.touched = c.value, rules.Version, true
 	for range c.times {
 		m.accepted = append(m.accepted, modelVote{id, c.value, at})
 		m.logged = append(m.logged, LogRecord{Identifier: c.voter.UserID, Opaque: c.voter.OpaqueID, Value: c.value, Timestamp: at / 1000})

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 )
@@ -88,7 +89,7 @@ func (EntryCodec) AppendReadable(buf, object []byte) ([]byte, error) {
 	begin := len(buf)
 	switch in.Entry {
 	case readableVote:
-		if !isWithin(in.Value, minValue, maxValue) || !isWithin(in.Count, 1, maxCount) {
+		if !isWithin(in.Value, contract.MinValue, contract.MaxValue) || !isWithin(in.Count, 1, contract.MaxCount) {
 			return nil, errUnacceptable
 		}
 		voter := Voter{OpaqueID: in.Opaque, UserID: in.Identifier}

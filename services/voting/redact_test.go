@@ -85,6 +85,9 @@ func checkRenamed(t *testing.T, p *poll, names map[string]string, fold *State, r
 		if diff := cmp.Diff(string(before.AppendJSON(nil)), string(after.AppendJSON(nil))); diff != "" {
 			t.Errorf("without %v, as %v sees it (-before +after):\n%s", names, v, diff)
 		}
+		if before, after := p.state.castVersion(v), fold.castVersion(renamed(v)); before != after {
+			t.Errorf("without %v %v voted on version %d, before on %d", names, v, after, before)
+		}
 		id, known := v.identityIn(p.state.currentConfig().UserIDVoting)
 		if known && p.state.voteWeight(id) != fold.voteWeight(rename(id)) {
 			t.Errorf("without %v the weight of %s is %d", names, id, fold.voteWeight(rename(id)))

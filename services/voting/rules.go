@@ -3,6 +3,7 @@ package voting
 import (
 	"bytes"
 	"maps"
+	"slices"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 )
@@ -21,6 +22,8 @@ func (pollRules) Apply(s *State, at int64, e Entry) {
 	e.applyTo(s, at)
 }
 
+// Equal leaves out the versions under which votes were cast: a snapshot of an earlier release does
+// not know them.
 func (pollRules) Equal(a, b *State) bool {
 	return a.used == b.used && a.resets == b.resets && a.tally == b.tally && a.decay == b.decay &&
 		(a.config == nil) == (b.config == nil) &&
@@ -35,7 +38,10 @@ func (pollRules) Decide(s *State, at int64, c Command) (pollDecision, error) {
 
 func (pollRules) Answer(s *State, c Command, decided Answer) Answer {
 	answer := c.answerFrom(s)
-	answer.version = decided.version
+	answer.decided = decided.decided
+	if decided.version != nil {
+		answer.version = decided.version
+	}
 	return answer
 }
 
@@ -85,9 +91,12 @@ func (pollRules) Redact(e Entry, rename func(string) string, _ bool) Entry {
 
 func (pollRules) Rename(s *State, rename func(string) string) *State {
 	renamed := &State{config: s.config, tally: s.tally, decay: s.decay, used: s.used, resets: s.resets}
+	renamed.cast.known = slices.Clip(s.cast.known)
 	for i := range s.voters.table.records {
 		id := s.voters.table.identityAt(i)
-		renamed.voters.table.set(rename(id), s.voters.table.get(id))
+		at := renamed.voters.table.locateRecord(rename(id))
+		renamed.voters.table.storeBallot(at, s.voters.table.ballotAt(i))
+		renamed.cast.noteMark(at, len(renamed.voters.table.records), s.cast.markAt(i))
 	}
 	for id, total := range s.modifiers.total {
 		renamed.modifiers.set(rename(id), total)

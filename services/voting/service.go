@@ -4,22 +4,24 @@ import (
 	"context"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 )
 
 // Service answers for the polls of a store.
 type Service struct {
-	stream.Admin
+	rewrite.Service
 	engine *stream.Engine[*State, Command, Entry, Answer]
 	clock  stream.Clock
+	reads  func(stream.Level) bool // reports whether all processes read the commands of a level
 }
 
 // NewService returns a service over store. Close ends it.
 func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
 	options.AllowEqualTimestamps = true // the order of votes is that of the log
 	engine := stream.New(pollRules{}, store, clock, options)
-	return &Service{engine, engine, clock}
+	return &Service{rewrite.NewService(engine, store), engine, clock, options.AllRead}
 }
 
 // Vote submits count copies of value, which may be NoValue, and returns the statistics with them in.
@@ -62,37 +64,16 @@ func (s *Service) Configure(ctx context.Context, p Poll, c Config) error {
 // saved is false when there is none.
 func (s *Service) Config(ctx context.Context, p Poll) (config Config, status schedule.Status, saved bool, err error) {
 	answer, err := s.engine.View(ctx, p.Stream(), configQuery{})
+	config, status, saved = s.readConfig(answer)
+	return config, status, saved, err
+}
+
+func (s *Service) readConfig(a Answer) (config Config, status schedule.Status, saved bool) {
 	config = DefaultConfig()
-	if saved = answer.config != nil; saved {
-		config = *answer.config
+	if saved = a.config != nil; saved {
+		config = *a.config
 	}
-	return config, config.Status(s.clock.Now()), saved, err
-}
-
-// Overview holds the figures that subscribers of a poll receive.
-type Overview struct {
-	*Statistics
-	// Config is the configuration in force, Configured reports whether it is a saved one.
-	Config     Config
-	Configured bool
-	// Resets counts how often the poll was deleted.
-	Resets uint64
-	// Head is the sequence number of the log's last chunk, 0 for a poll that was never
-	// used.
-	Head uint64
-}
-
-// Overview returns the figures that subscribers of the poll receive now.
-func (s *Service) Overview(ctx context.Context, p Poll) (Overview, error) {
-	answer, head, err := s.engine.ViewAt(ctx, p.Stream(), overviewQuery{})
-	if err != nil {
-		return Overview{}, err
-	}
-	o := Overview{Statistics: answer.tally.Statistics, Config: DefaultConfig(), Resets: answer.resets, Head: head}
-	if answer.config != nil {
-		o.Config, o.Configured = *answer.config, true
-	}
-	return o, nil
+	return config, config.Status(s.clock.Now()), saved
 }
 
 func (s *Service) runCommand(ctx context.Context, p Poll, c Command, keys ...*once.Key) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/schedule"
@@ -257,7 +258,7 @@ func TestTruncationFinishedElsewhere(t *testing.T) {
 		}
 		store.off = false
 		second := open(t, store, stream.Options{})
-		if _, err := second.Erase(t.Context(), local.Stream(), stream.Viewer{IDs: []string{"U9"}}); err != nil {
+		if _, err := second.Erase(t.Context(), local.Stream(), rewrite.Viewer{IDs: []string{"U9"}}); err != nil {
 			t.Fatal(err)
 		}
 		report, err := second.Verify(t.Context(), local.Stream())

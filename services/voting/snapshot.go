@@ -2,6 +2,7 @@ package voting
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"math"
 	"runtime"
 	"slices"
@@ -15,7 +16,7 @@ func (s *State) appendSnapshot(buf []byte) []byte {
 	buf = slices.Grow(buf, s.memorySize())
 	var config []byte
 	if s.config != nil {
-		config = s.config.encodeJSON()
+		config = snapshotConfig{*s.config, s.cast.toStored()}.encodeJSON()
 	}
 	buf = wire.AppendBytes(buf, config)
 	buf = binary.AppendUvarint(wire.AppendBool(buf, s.used), s.resets)
@@ -39,13 +40,12 @@ func (pollRules) SnapshotFormat() uint32 { return 2 }
 
 // RestoreSnapshot implements [stream.SnapshotEncoding].
 func (pollRules) RestoreSnapshot(r *wire.Reader) *State {
-	s := &State{}
+	s, config := &State{}, snapshotConfig{}
 	if encoded := r.Bytes(); len(encoded) > 0 {
-		config, err := decodeConfig(encoded)
-		if err != nil {
+		if err := json.Unmarshal(encoded, &config); err != nil {
 			r.Fail(err)
 		}
-		s.config = &config
+		s.config = &config.Config
 	}
 	s.used = r.Bool()
 	s.resets = r.Uvarint()
@@ -63,14 +63,19 @@ func (pollRules) RestoreSnapshot(r *wire.Reader) *State {
 		s.modifiers.set(id, r.Varint())
 	}
 	s.voters.table = restoreTable(r)
+	cast, ok := config.CastVersions.restore(len(s.voters.table.records))
+	if !ok {
+		r.Fail(wire.ErrMalformed)
+	}
+	s.cast = cast
 	return s
 }
 
 // allSums returns every sum, in the order of the snapshot.
-func (t *voteSums) allSums() (sums [3 + slots]*wideInt) {
-	sums[0], sums[1], sums[2] = &t.count, &t.sum, &t.squares
-	for i := range t.specific {
-		sums[3+i] = &t.specific[i]
+func (s *voteSums) allSums() (sums [3 + slots]*wideInt) {
+	sums[0], sums[1], sums[2] = &s.count, &s.sum, &s.squares
+	for i := range s.specific {
+		sums[3+i] = &s.specific[i]
 	}
 	return sums
 }

@@ -124,6 +124,7 @@ func FuzzRestoreSnapshot(f *testing.F) {
 		for _, id := range []string{"Uann", "U1", "new", "newer"} {
 			p.Apply(s, p.at, voteEntry{voter: Voter{OpaqueID: id}, value: 3, times: 1})
 			s.latestVote(Voter{OpaqueID: id})
+			s.castVersion(Voter{OpaqueID: id})
 		}
 		p.Apply(s, p.at, modifierEntry{"Uann", 1})
 		s.Statistics().AppendJSON(nil, nil)

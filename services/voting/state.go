@@ -7,6 +7,7 @@ import "sync/atomic"
 type State struct {
 	config    *Config // nil: none was saved
 	voters    voterBallots
+	cast      castVersions // of the records of voters
 	modifiers modifierSums
 	tally     voteSums
 	decay     decayedSum
@@ -38,6 +39,14 @@ func (s *State) currentConfig() Config {
 		return DefaultConfig()
 	}
 	return *s.config
+}
+
+// currentVersion returns the version of the configuration in force, 0 where there is none.
+func (s *State) currentVersion() int64 {
+	if s.config == nil {
+		return 0
+	}
+	return s.config.Version
 }
 
 // Statistics returns the statistics of the present state, computed once.
@@ -83,13 +92,14 @@ func (s *State) countBallot(b ballot, weight int64) {
 func (s *State) resetAll() {
 	s.config, s.tally, s.decay, s.used = nil, voteSums{}, decayedSum{}, false
 	s.resets++
+	s.cast = castVersions{}
 	s.voters.clear()
 	s.modifiers.clear()
 }
 
 // memorySize returns roughly how many bytes the state keeps resident.
 func (s *State) memorySize() int {
-	return 2048 + s.voters.table.memorySize() + s.modifiers.size
+	return 2048 + s.voters.table.memorySize() + s.cast.memorySize() + s.modifiers.size
 }
 
 // modifierSums holds the sum of the modifiers of each identifier, whether or not

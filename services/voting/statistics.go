@@ -17,12 +17,12 @@ type voteSums struct {
 
 // add counts a value the given number of times with the given weight; both may
 // be negative to take back what was counted.
-func (t *voteSums) add(value, times, weight int64) {
-	t.count.addProduct(times, weight)
-	t.sum.addProduct(times*value, weight)
-	t.squares.addProduct(times*value*value, weight)
+func (s *voteSums) add(value, times, weight int64) {
+	s.count.addProduct(times, weight)
+	s.sum.addProduct(times*value, weight)
+	s.squares.addProduct(times*value*value, weight)
 	if 0 <= value && value < slots {
-		t.specific[value].addProduct(times, weight)
+		s.specific[value].addProduct(times, weight)
 	}
 }
 

@@ -1,19 +1,22 @@
 package voting
 
-import "github.com/acclaim-dev/acclaim/services/internal/schedule"
-
-// Visibility decides when viewers see the results of a poll. Staff always does.
-type Visibility string
-
-// The visibilities of section 2.4. The empty one, which is stored, is VisibleAlways.
-const (
-	VisibleAlways     Visibility = "always"
-	VisibleAfterVote  Visibility = "afterVote"
-	VisibleAfterClose Visibility = "afterClose"
-	VisibleToStaff    Visibility = "staff"
+import (
+	"github.com/acclaim-dev/acclaim/api/contract"
+	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 )
 
-func (v Visibility) isKnown() bool {
+// Visibility decides when viewers see the results of a poll.
+type Visibility = contract.Visibility
+
+// The visibilities.
+const (
+	VisibleAlways     = contract.VisibleAlways
+	VisibleAfterVote  = contract.VisibleAfterVote
+	VisibleAfterClose = contract.VisibleAfterClose
+	VisibleToStaff    = contract.VisibleToStaff
+)
+
+func isKnown(v Visibility) bool {
 	switch v {
 	case "", VisibleAlways, VisibleAfterVote, VisibleAfterClose, VisibleToStaff:
 		return true

@@ -98,15 +98,8 @@ func (v Voter) identityIn(byUser bool) (string, bool) {
 // user id, or its opaque id is that of a viewer who is logged in (section 2.8).
 func (v Voter) isLoggedIn() bool { return v.UserID != "" || strings.HasPrefix(v.OpaqueID, "U") }
 
-// Bounds of a vote (section 8).
-const (
-	minValue = -128
-	maxValue = 128
-	maxCount = 30 // copies of a value in one request
-
-	// maxIdentity is longer than any id the platform issues, in bytes.
-	maxIdentity = 512
-)
+// maxIdentity is longer than any id the platform issues, in bytes.
+const maxIdentity = 512
 
 // Refusals with the contract's reasons (section 7).
 var (

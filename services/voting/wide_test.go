@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"testing"
+
+	"github.com/acclaim-dev/acclaim/api/contract"
 )
 
 // edges holds values whose carries and signs are prone to errors.
@@ -36,7 +38,7 @@ func TestWideAgainstBig(t *testing.T) {
 // TestSumsCannotOverflow adds up the largest contributions there may be: as many
 // voters as a table can hold, each with all votes that a configuration allows.
 func TestSumsCannotOverflow(t *testing.T) {
-	most := new(big.Int).Mul(big.NewInt(maxTotalVotes*maxValue*maxValue), big.NewInt(maxModifier+1))
+	most := new(big.Int).Mul(big.NewInt(contract.MaxTotalVotes*contract.MaxValue*contract.MaxValue), big.NewInt(maxModifier+1))
 	most.Lsh(most, 32)
 	if most.BitLen() > 127 {
 		t.Errorf("%d bits are too many", most.BitLen())
@@ -77,7 +79,7 @@ func TestDeviationAgainstBig(t *testing.T) {
 	for range 5_000 {
 		var sums voteSums
 		for range 1 + random.IntN(6) {
-			value, times := minValue+random.Int64N(maxValue-minValue+1), 1+random.Int64N(maxTotalVotes)
+			value, times := contract.MinValue+random.Int64N(contract.MaxValue-contract.MinValue+1), 1+random.Int64N(contract.MaxTotalVotes)
 			if random.IntN(2) == 0 {
 				value = 0 // counts, and leaves the other sums small
 			}

@@ -20,7 +20,9 @@ const (
 	querySettings
 	queryOverview
 	commandVoteExisting
-	commandChange // of stream.LevelChanges
+	commandChange   // of stream.LevelChanges
+	commandConclude // of stream.LevelConclusions
+	queryVoter      // of stream.LevelCastVersions
 )
 
 func (v Voter) appendTo(buf []byte) []byte {
@@ -101,6 +103,10 @@ func (pollRules) DecodeCommand(r *wire.Reader) Command {
 		return modifyCommand{user: r.Text(), add: r.Varint()}
 	case commandRemove:
 		return resetCommand{}
+	case commandConclude:
+		return concludeCommand{}
+	case queryVoter:
+		return voterQuery{readVoter(r)}
 	case queryStanding:
 		return standingQuery{readVoter(r)}
 	case querySettings:
@@ -127,7 +133,8 @@ const (
 	hasVote
 	hasConfig
 	hasResets
-	hasVersion // only after a change
+	hasVersion // only after a change or a voterQuery
+	hasDecided // only after a conclusion
 )
 
 func (a Answer) appendTo(buf []byte, before Answer) []byte {
@@ -155,6 +162,10 @@ func (a Answer) appendTo(buf []byte, before Answer) []byte {
 		buf[at] |= hasVersion
 		buf = binary.AppendVarint(buf, *a.version)
 	}
+	if a.decided != 0 {
+		buf[at] |= hasDecided
+		buf = binary.AppendVarint(buf, a.decided)
+	}
 	return buf
 }
 
@@ -181,6 +192,9 @@ func (pollRules) DecodeResult(r *wire.Reader, before Answer) (a Answer) {
 	if has&hasVersion != 0 {
 		version := r.Varint()
 		a.version = &version
+	}
+	if has&hasDecided != 0 {
+		a.decided = r.Varint()
 	}
 	return a
 }

@@ -47,8 +47,12 @@ func (e *Engine[S, C, E, R]) readAnswer(p *forwardedGroup[C, R], frame []byte) e
 		if err := e.decodeOutcomes(r, p.call.outcomes); err != nil {
 			return err
 		}
+		at, err := readTime(r)
+		if err != nil {
+			return err
+		}
 		e.lowWatermarks.Add(p.queue.name, head)
-		p.call.head = head
+		p.call.head = Position{head, at}
 		e.options.Applied(p.queue.name, head)
 		p.finishCalls(nil)
 	case groupStale:
@@ -70,32 +74,32 @@ func (e *Engine[S, C, E, R]) readAnswer(p *forwardedGroup[C, R], frame []byte) e
 
 // retry puts the calls of a group back into their queue, or leaves them to their callers
 // after staleAttempts.
-func (p *forwardedGroup[C, R]) retry() {
-	if p.items[0].Value.attempts++; p.items[0].Value.attempts > staleAttempts {
-		p.takeBack()
+func (g *forwardedGroup[C, R]) retry() {
+	if g.items[0].Value.attempts++; g.items[0].Value.attempts > staleAttempts {
+		g.takeBack()
 		return
 	}
-	p.queue.calls.Return(p.items)
+	g.queue.calls.Return(g.items)
 }
 
 // takeBack leaves a group's calls to their callers.
-func (p *forwardedGroup[C, R]) takeBack() {
-	for _, it := range p.items {
+func (g *forwardedGroup[C, R]) takeBack() {
+	for _, it := range g.items {
 		it.Value.here = true
 		it.Finish()
 	}
 }
 
 // finishCalls gives every call of a group its outcomes, or err if that is not nil.
-func (p *forwardedGroup[C, R]) finishCalls(err error) {
-	ofCommands, ofQueries := p.call.outcomes[:len(p.call.commands)], p.call.outcomes[len(p.call.commands):]
-	for _, it := range p.items {
+func (g *forwardedGroup[C, R]) finishCalls(err error) {
+	ofCommands, ofQueries := g.call.outcomes[:len(g.call.commands)], g.call.outcomes[len(g.call.commands):]
+	for _, it := range g.items {
 		c := it.Value.call
 		if c.err = err; err == nil { // else the group may be under way still
 			n := copy(c.outcomes[:len(c.commands)], ofCommands)
 			m := copy(c.outcomes[n:], ofQueries)
 			ofCommands, ofQueries = ofCommands[n:], ofQueries[m:]
-			c.head = p.call.head
+			c.head = g.call.head
 		}
 		it.Finish()
 	}

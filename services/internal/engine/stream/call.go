@@ -15,8 +15,8 @@ type submittedCall[C, R any] struct {
 	outcomes []commandOutcome[R]
 	// err is set when there are no outcomes.
 	err error
-	// head is the sequence number of the last chunk when the outcomes were known.
-	head uint64
+	// head is the last chunk when the outcomes were known.
+	head Position
 	// spans are the commands that have keys, in their order.
 	spans []keyedSpan
 	// resultless is set when only the refusals of the commands are needed.
@@ -91,7 +91,7 @@ func (l *streamLog[S, C, E, R]) completeCall(c *submittedCall[C, R]) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	rules := l.engine.rules
-	c.head = l.head.Seq
+	c.head = l.head.position()
 	for i, command := range c.commands {
 		if c.resultless {
 			break

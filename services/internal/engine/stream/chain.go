@@ -8,7 +8,7 @@ func (h Head) Next(chunk *Chunk, ties bool) (Head, error) {
 	if err := h.checkFollows(chunk, ties); err != nil {
 		return h, err
 	}
-	return chunk.head(), nil
+	return chunk.Head(), nil
 }
 
 // checkFollows makes sure that chunk follows h.

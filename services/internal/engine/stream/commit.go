@@ -67,6 +67,7 @@ func (l *streamLog[S, C, E, R]) decideBatch(at int64) *chunkDraft[S, C, E, R] {
 		}
 		d.addCall(it.Value, i == len(l.taken)-1)
 	}
+	d.addMark()
 	l.header, l.entries = d.header, d.entries
 	return d
 }
@@ -91,11 +92,11 @@ func (l *streamLog[S, C, E, R]) findRecovered(ctx context.Context) error {
 func (l *streamLog[S, C, E, R]) searchGroup(ctx context.Context, g *groupOrigin) error {
 	for chunk, err := range l.engine.store.Chunks(ctx, l.name, g.lowWatermark) {
 		if err != nil {
-			return readError(err)
+			return ReadError(err)
 		}
 		header, _, err := splitPayload(&chunk)
 		if err != nil {
-			return readError(err)
+			return ReadError(err)
 		}
 		if i := slices.IndexFunc(header.groups, func(m storedGroup) bool { return m.id == g.id }); i >= 0 {
 			g.known, g.stored = true, header.groups[i].stored
@@ -209,20 +210,17 @@ func settleBackoff() *backoff.ExponentialBackOff {
 }
 
 // applyChunk folds a durable chunk into the state and makes it the head.
-func (l *streamLog[S, C, E, R]) applyChunk(chunk *Chunk, header chunkHeader, record *controlRecord, entries []E) {
-	rules, head := l.engine.rules, chunk.head()
+func (l *streamLog[S, C, E, R]) applyChunk(chunk *Chunk, header chunkHeader, record *ControlRecord, entries []E) {
+	rules, head := l.engine.rules, chunk.Head()
 	l.mu.Lock()
 	switch {
-	case record.startsAgain():
+	case record.StartsAgain():
 		l.state, l.folds, l.keys = rules.New(), l.folds+1, keyRing{}
-	case record.hasKind(recordTruncating), record.hasKind(recordTruncated):
-		l.keys.dropUntil(record.until)
+	case record.HasKind(RecordTruncating), record.HasKind(RecordTruncated):
+		l.keys.dropUntil(record.Until)
 	}
-	for _, entry := range entries {
-		rules.Apply(l.state, chunk.At, entry)
-	}
+	l.applyEntries(chunk, header.keys, entries)
 	l.head = head
-	l.keys.addKeys(chunk.Seq, chunk.At, header.keys, l.engine.tuning.KeyLimit)
 	l.mu.Unlock()
 	if l.detached {
 		return
@@ -235,9 +233,10 @@ func (l *streamLog[S, C, E, R]) applyChunk(chunk *Chunk, header chunkHeader, rec
 	l.engine.options.Applied(l.name, chunk.Seq)
 }
 
-// measureSize notes how many bytes the stream keeps resident.
+// measureSize notes how many bytes and keys the stream keeps resident.
 func (l *streamLog[S, C, E, R]) measureSize() {
-	l.size.Store(int64(l.engine.rules.Size(l.state) + logOverhead + groupOverhead*len(l.window.order) + l.keys.bytes))
+	l.size.Store(int64(l.engine.rules.Size(l.state) + logOverhead + groupOverhead*len(l.window.order) + l.keys.size()))
+	l.chargeKeys()
 }
 
 const (

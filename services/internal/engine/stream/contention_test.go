@@ -81,7 +81,7 @@ type contest struct {
 
 func (c *contest) run(t *testing.T) {
 	for i := range c.replicas {
-		c.engines = append(c.engines, stream.New(ledgerRules{}, c, stream.SystemClock(), stream.Options{
+		c.engines = append(c.engines, openLedger(c, stream.SystemClock(), stream.Options{
 			Peers: &contestView{c, i},
 		}.Tuned(stream.Tuning{Random: rand.NewPCG(uint64(i), 2)})))
 	}

@@ -2,6 +2,7 @@ package stream_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
@@ -25,6 +26,43 @@ func recorded(t *testing.T) ([]stream.Chunk, stream.Snapshot) {
 		t.Fatalf("no snapshot: %v", err)
 	}
 	return store.appends, snapshot
+}
+
+// A reader of the log gets the chunks before the damage, and then an error.
+func TestDamageIsRefusedNotYielded(t *testing.T) {
+	for name, test := range map[string]struct {
+		damage func(chunks []stream.Chunk) []stream.Chunk
+		after  uint64
+		want   int // chunks before the damage
+	}{
+		"first chunk missing": {func(c []stream.Chunk) []stream.Chunk { return c[1:] }, 0, 0},
+		"next chunk missing":  {func(c []stream.Chunk) []stream.Chunk { return slices.Delete(c, 2, 3) }, 2, 0},
+		"chunk missing":       {func(c []stream.Chunk) []stream.Chunk { return slices.Delete(c, 3, 4) }, 1, 2},
+		"payload changed": {func(c []stream.Chunk) []stream.Chunk {
+			c[2].Payload = append([]byte{99}, c[2].Payload[1:]...)
+			return c
+		}, 0, 3},
+		"a chunk of another log": {func(c []stream.Chunk) []stream.Chunk { c[3].Prev = stream.Digest{1}; return c }, 0, 3},
+		"time runs backwards":    {func(c []stream.Chunk) []stream.Chunk { c[4].At = c[3].At; return c }, 3, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			chunks, _ := recorded(t)
+			engine := newEngine(storetest.NewMemoryOf(test.damage(chunks)...), stream.Options{})
+			defer mustClose(t, engine)
+			got := 0
+			for _, err := range engine.Chunks(t.Context(), testStream, test.after) {
+				if err == nil {
+					got++
+					continue
+				}
+				if !errors.Is(err, stream.ErrDamaged) || fault.KindOf(err) != fault.Storage || got != test.want {
+					t.Errorf("after %d chunks: %v, want damage as a storage failure after %d", got, err, test.want)
+				}
+				return
+			}
+			t.Errorf("%d chunks and no error", got)
+		})
+	}
 }
 
 func TestDamageIsRefusedNotFolded(t *testing.T) {

@@ -66,9 +66,21 @@
 //
 //     Clients do the same with keys (package once). A chunk names the key of each of its
 //     commands that had one, so that a key is durable with the entry that it belongs to,
-//     and no engine decides a command whose key is in a chunk of the last 24 hours. The
-//     keys in memory, and in snapshots, follow from the chunks; erasures and truncations
-//     remove those of the entries that they remove.
+//     and no engine decides a command whose key is in a chunk of the last 60 seconds, nor
+//     of the last 24 hours unless keys come so fast that it has dropped the key. It refuses
+//     commands rather than drop a younger one. Where an entry replaces what its viewer had
+//     done ([KeyHolder]), the last key stands beside that, and is never dropped. The keys
+//     in memory, and in snapshots, follow from the chunks, but for when an engine drops
+//     one; erasures and truncations remove those of the entries that they remove.
+//
+// # Rewriting
+//
+// Three things change what a log has stored: erasures, truncations and purges. Package rewrite
+// takes their steps, on top of this one, and verifies what they have left. This package knows
+// their control records ([ControlRecord]): it reads every log that they have changed or are about
+// to change (refold.go, chunks.go), and makes of a chunk or a state what an erasure makes of it
+// (redact.go). history.go and replay.go are all that rewrite gets of an engine. The commit path
+// needs none of the three and can be read without them: engine.go, log.go, commit.go, draft.go.
 //
 // # Erasure
 //
@@ -91,7 +103,7 @@
 // appended, which holds a digest over all redacted chunks; the control record itself
 // is redacted. A redacted chunk keeps its place, time, groups and number of entries,
 // and the digest it had, to which the next chunk refers. Its id is replaced by a hash,
-// so that the digest cannot confirm a guess at the viewer. [Engine.Verify] proves that
+// so that the digest cannot confirm a guess at the viewer. Verify of package rewrite proves that
 // redacted chunks hold exactly the bytes that the erasures wrote, as the last checksum
 // record attests. No stored data can prove that they agree with the original content.
 // Loading a stream does not check checksum records.
@@ -126,7 +138,8 @@
 //     chunks. So sequence numbers go on, and cursors, positions of sinks and engines that
 //     have slept stay safe.
 //
-// The package knows no domain: [Rules] are handed to it. It has no clock but
-// [Clock] and no goroutine that [Engine.Close] does not wait for. It imports
-// nothing of the project but batch, exactjson, fault, once and wire.
+// The package knows no domain: [Rules] are handed to it. What it
+// stores has times of [Clock] alone; the machine's clock serves the patience of a call that
+// waits for a peer. [Engine.Close] waits for every goroutine. hack/arch/layers.go lists the
+// imports: none is a domain, a store or a face.
 package stream

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
@@ -16,9 +17,15 @@ type chunkDraft[S, C, E, R any] struct {
 
 	decided int // commands
 	header  chunkHeader
-	drafted map[markName]int // the keys of the header
+	drafted map[keyDigest]int // the keys of the header
+	// newKeys counts those of them that need room. While room is short, own counts the keys of
+	// each owner in the draft, and oldKeys those that its chunk will drop.
+	newKeys, oldKeys int
+	own              map[once.Owner]int
 	// keyed is set while commands are decided that have a key.
-	keyed   bool
+	keyed bool
+	// marks is set once a decision needs a chunk of this time, with entries or without.
+	marks   bool
 	entries []E
 	payload []byte // noGroups and the entries
 }
@@ -51,7 +58,7 @@ func (d *chunkDraft[S, C, E, R]) addCall(c *submittedCall[C, R], last bool) {
 func (d *chunkDraft[S, C, E, R]) addGroup(c *submittedCall[C, R], last bool) {
 	stored, known, err := d.findGroup(&c.group)
 	if err != nil {
-		c.err, c.head = err, d.log.head.Seq
+		c.err, c.head = err, d.log.head.position()
 		return
 	}
 	member := storedGroup{c.group.id, newBitmap(len(c.commands))}
@@ -98,6 +105,7 @@ func (d *chunkDraft[S, C, E, R]) decideCommand(command C, o *commandOutcome[R], 
 	rules := d.log.engine.rules
 	decision, err := rules.Decide(d.state, d.at, command)
 	*o = commandOutcome[R]{result: decision.Result, err: err}
+	d.marks = d.marks || err == nil && decision.Reach > d.log.head.At
 	if err != nil || !decision.Store && !(d.keyed && decision.Storable) {
 		return false
 	}
@@ -117,6 +125,15 @@ func (d *chunkDraft[S, C, E, R]) decideCommand(command C, o *commandOutcome[R], 
 // de-duplication window: its commands may be in chunks that the window no longer
 // covers. Nothing was stored for this call.
 var errStaleWatermark = errors.New("stream: the group's low watermark is too low")
+
+// addMark makes a chunk of a draft without entries that has to be one. It names a group without
+// commands, as the chunk of a recovered group does whose commands were all refused: every release
+// reads that.
+func (d *chunkDraft[S, C, E, R]) addMark() {
+	if d.marks && len(d.entries)+len(d.header.groups) == 0 {
+		d.header.groups = []storedGroup{{id: GroupID(d.log.engine.random.newChunkID())}}
+	}
+}
 
 // buildChunk returns the draft as the chunk after head.
 func (d *chunkDraft[S, C, E, R]) buildChunk(head Head) Chunk {

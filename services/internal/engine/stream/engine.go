@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"sync"
 	"sync/atomic"
 
@@ -13,7 +12,6 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/batchtrace"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
-	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
@@ -28,6 +26,11 @@ type Engine[S, C, E, R any] struct {
 	random  *lockedRandom
 	traces  *batchtrace.Recorder
 	stats   engineCounters
+	holder  KeyHolder[S, C, E] // nil: no records hold keys
+
+	// keysUsed are the keys of requests in the rings of resident streams.
+	keysUsed atomic.Int64
+	keyLimit int
 
 	// ctx ends when Close stops waiting; every store call is under it.
 	ctx    context.Context
@@ -62,7 +65,10 @@ func New[S, C, E, R any](rules Rules[S, C, E, R], store Store, clock Clock, opti
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	options = options.withDefaults()
+	holder, _ := rules.(KeyHolder[S, C, E])
 	return &Engine[S, C, E, R]{
+		holder:        holder,
+		keyLimit:      options.tuning.KeyLimit,
 		rules:         rules,
 		store:         store,
 		clock:         clock,
@@ -96,9 +102,15 @@ func (e *Engine[S, C, E, R]) Do(ctx context.Context, name string, command C, key
 // read it, this engine commits it, whichever process owns the stream: that is as exact, and
 // slower where the owner commits too.
 func (e *Engine[S, C, E, R]) DoFrom(ctx context.Context, level Level, name string, command C, keys ...*once.Key) (R, error) {
+	result, _, err := e.DoAtFrom(ctx, level, name, command, keys...)
+	return result, err
+}
+
+// DoAtFrom is DoFrom and returns the last chunk that the state of the answer includes, too.
+func (e *Engine[S, C, E, R]) DoAtFrom(ctx context.Context, level Level, name string, command C, keys ...*once.Key) (R, Position, error) {
 	c := newKeyed[C, R](command, keys)
-	c.here = !e.options.allRead(level)
-	return e.runOne(ctx, name, c)
+	c.here = !e.options.AllRead(level)
+	return e.runAt(ctx, name, c)
 }
 
 // DoAll runs commands on the stream called name as one: in order, and with all their
@@ -106,7 +118,8 @@ func (e *Engine[S, C, E, R]) DoFrom(ctx context.Context, level Level, name strin
 // the answer to a query from a state that includes them. Other errors are those of Do.
 //
 // There may be a key of all commands together or, if that is nil, of each. Where another
-// request had the key of all, the error is of kind fault.Reused.
+// request had the key of all, the error is of kind fault.Reused, and of kind fault.Unavailable
+// where there is no room for it.
 func (e *Engine[S, C, E, R]) DoAll(ctx context.Context, name string, commands []C, query C, whole *once.Key, each []*once.Key) (refusals []error, answer R, err error) {
 	c := newBatch[C, R](commands, query)
 	c.setKeys(whole, each)
@@ -118,7 +131,7 @@ func (e *Engine[S, C, E, R]) DoAll(ctx context.Context, name string, commands []
 		refusals[i] = o.err
 	}
 	c.markReplayed()
-	if whole != nil && fault.KindOf(refusals[0]) == fault.Reused {
+	if whole != nil && isRefusedKey(refusals[0]) {
 		return nil, answer, refusals[0]
 	}
 	return refusals, c.outcomes[len(commands)].result, nil
@@ -131,12 +144,14 @@ func (e *Engine[S, C, E, R]) View(ctx context.Context, name string, query C) (R,
 	return result, err
 }
 
-// ViewAt is View and returns the sequence number of the last chunk that the
-// state includes, too.
-func (e *Engine[S, C, E, R]) ViewAt(ctx context.Context, name string, query C) (result R, head uint64, err error) {
-	c := newQuery[C, R](query)
+// ViewAt is View and returns the last chunk that the state includes, too.
+func (e *Engine[S, C, E, R]) ViewAt(ctx context.Context, name string, query C) (R, Position, error) {
+	return e.runAt(ctx, name, newQuery[C, R](query))
+}
+
+func (e *Engine[S, C, E, R]) runAt(ctx context.Context, name string, c *submittedCall[C, R]) (result R, head Position, err error) {
 	if result, err = e.runOne(ctx, name, c); err != nil {
-		return result, 0, err // the call may be under way still
+		return result, Position{}, err // the call may be under way still
 	}
 	return result, c.head, nil
 }
@@ -180,90 +195,23 @@ func (e *Engine[S, C, E, R]) beginLocally(name string, c *submittedCall[C, R], f
 }
 
 // finish waits for the outcomes of a call, and returns why there are none.
-func (r localCall[S, C, E, R]) finish(ctx context.Context) error {
-	if r.err != nil {
-		return r.err
+func (c localCall[S, C, E, R]) finish(ctx context.Context) error {
+	if c.err != nil {
+		return c.err
 	}
-	defer r.log.engine.releaseLog(r.log)
-	if r.item != nil {
-		if err := r.log.awaitCall(ctx, r.item); err != nil {
+	defer c.log.engine.releaseLog(c.log)
+	if c.item != nil {
+		if err := c.log.awaitCall(ctx, c.item); err != nil {
 			return err
 		}
 	}
-	r.log.completeCall(r.call)
-	return r.call.err
+	c.log.completeCall(c.call)
+	return c.call.err
 }
 
-// Chunks yields the chunks of a stream after the given sequence number, at
-// least up to every command acknowledged before the call.
-func (e *Engine[S, C, E, R]) Chunks(ctx context.Context, name string, after uint64) iter.Seq2[Chunk, error] {
-	return func(yield func(Chunk, error) bool) {
-		if err := e.beginCall(); err != nil {
-			yield(Chunk{}, err)
-			return
-		}
-		e.work.Done() // Close does not wait for a slow reader
-		for chunk, err := range e.skipTombstones(ctx, name, after) {
-			if err != nil {
-				err = readError(err)
-			}
-			if !yield(chunk, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// Entries yields the entries of a chunk in order.
-func (e *Engine[S, C, E, R]) Entries(chunk *Chunk) iter.Seq2[E, error] {
-	return func(yield func(E, error) bool) {
-		_, encoded, err := splitPayload(chunk)
-		if err != nil {
-			var none E
-			yield(none, err)
-			return
-		}
-		e.decodeEntries(chunk, encoded)(yield)
-	}
-}
-
-// unpackChunk returns what a chunk holds: its header, and a control record or entries, which it
-// appends to the given ones.
-func (e *Engine[S, C, E, R]) unpackChunk(chunk *Chunk, entries []E) (chunkHeader, *controlRecord, []E, error) {
-	header, encoded, err := splitPayload(chunk)
-	if err != nil {
-		return header, nil, nil, err
-	}
-	for entry, err := range e.decodeEntries(chunk, encoded) {
-		if err != nil {
-			return header, nil, nil, err
-		}
-		entries = append(entries, entry)
-	}
-	record, err := controlRecordIn(chunk, encoded)
-	return header, record, entries, err
-}
-
-// decodeEntries yields the entries of a chunk, whose encoding is given.
-func (e *Engine[S, C, E, R]) decodeEntries(chunk *Chunk, encoded []byte) iter.Seq2[E, error] {
-	return func(yield func(E, error) bool) {
-		r := wire.NewReader(encoded)
-		for n := range chunk.Count {
-			entry := e.rules.DecodeEntry(r)
-			if err := r.Err(); err != nil {
-				yield(entry, fmt.Errorf("%w: %s chunk %d entry %d: %w", ErrDamaged, chunk.Stream, chunk.Seq, n, err))
-				return
-			}
-			if !yield(entry, nil) {
-				return
-			}
-		}
-	}
-}
-
-// readError classifies a failed read: fault.Unavailable, which the caller may retry,
+// ReadError classifies a failed read: fault.Unavailable, which the caller may retry,
 // or else fault.Storage.
-func readError(err error) error {
+func ReadError(err error) error {
 	kind := fault.Storage
 	if fault.KindOf(err) == fault.Unavailable {
 		kind = fault.Unavailable
@@ -296,7 +244,7 @@ func (e *Engine[S, C, E, R]) acquireLog(name string, recovery bool) (*streamLog[
 	}
 	l, ok := e.resident.Get(name)
 	if !ok {
-		l = &streamLog[S, C, E, R]{engine: e, name: name}
+		l = &streamLog[S, C, E, R]{engine: e, name: name, resident: true}
 		e.resident.Add(name, l)
 	}
 	l.pins++
@@ -349,6 +297,7 @@ func (e *Engine[S, C, E, R]) evictIdle() {
 		}
 		e.resident.Remove(name)
 		e.bytes -= l.charged
+		e.keysUsed.Add(-int64(l.chargedKeys))
 		e.stats.evictions.Add(1)
 	}
 }

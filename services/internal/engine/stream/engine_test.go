@@ -59,7 +59,7 @@ func newSlow(delay time.Duration) *slowStore {
 }
 
 func newEngine(store stream.Store, options stream.Options) *ledgerEngine {
-	return stream.New(ledgerRules{}, store, stream.SystemClock(), options)
+	return openLedger(store, stream.SystemClock(), options)
 }
 
 func mustClose(t *testing.T, e *ledgerEngine) {
@@ -279,7 +279,7 @@ func TestTimesRiseWhileTheClockStepsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newSlow(0)
 		clock := &skewedClock{}
-		engine := stream.New(ledgerRules{}, store, clock, stream.Options{})
+		engine := openLedger(store, clock, stream.Options{})
 		begin := clock.Now()
 		for id := range uint64(20) {
 			if id == 10 {

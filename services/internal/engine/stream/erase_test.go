@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
@@ -28,9 +29,9 @@ func posted(t *testing.T) *storetest.Memory {
 	return store
 }
 
-func erase(t *testing.T, e *ledgerEngine, ids ...string) stream.Erasure {
+func erase(t *testing.T, e *ledgerEngine, ids ...string) rewrite.Erasure {
 	t.Helper()
-	erased, err := e.Erase(t.Context(), testStream, stream.Viewer{IDs: ids})
+	erased, err := e.Erase(t.Context(), testStream, rewrite.Viewer{IDs: ids})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,7 @@ func given(t *testing.T, e *ledgerEngine, who string) int64 {
 	return given
 }
 
-func verify(t *testing.T, store stream.Store) (stream.Report, error) {
+func verify(t *testing.T, store stream.Store) (rewrite.Report, error) {
 	t.Helper()
 	engine := newEngine(store, stream.Options{})
 	defer mustClose(t, engine)
@@ -63,7 +64,7 @@ func TestEraseForgetsOneViewerInEveryEngine(t *testing.T) {
 				t.Fatal("the engines do not know the stream")
 			}
 		}
-		want := stream.Erasure{Chunks: 2, Entries: 2}
+		want := rewrite.Erasure{Chunks: 2, Entries: 2}
 		if diff := cmp.Diff(want, erase(t, owner, "viewer-1")); diff != "" {
 			t.Errorf("erased (-want +got):\n%s", diff)
 		}
@@ -81,10 +82,10 @@ func TestEraseForgetsOneViewerInEveryEngine(t *testing.T) {
 		if _, err := owner.Do(t.Context(), testStream, post{id: 9, amount: viewerLimit, who: "viewer-1"}); err != nil {
 			t.Errorf("the viewer came back: %v", err)
 		}
-		if diff := cmp.Diff(stream.Erasure{Chunks: 1, Entries: 1}, erase(t, other, "viewer-1", "viewer-9")); diff != "" {
+		if diff := cmp.Diff(rewrite.Erasure{Chunks: 1, Entries: 1}, erase(t, other, "viewer-1", "viewer-9")); diff != "" {
 			t.Errorf("erased the second time (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(stream.Erasure{}, erase(t, owner, "viewer-1")); diff != "" {
+		if diff := cmp.Diff(rewrite.Erasure{}, erase(t, owner, "viewer-1")); diff != "" {
 			t.Errorf("erased the third time (-want +got):\n%s", diff)
 		}
 		if report, err := verify(t, store); err != nil || report.Redacted != 5 || sum(t, other) != 20 {
@@ -137,7 +138,7 @@ func TestEraseIsCutOff(t *testing.T) {
 		before := sum(t, resident)
 		broken := &ailing{Memory: store, left: i / 2, applies: i%2 == 1}
 		engine := newEngine(broken, stream.Options{})
-		_, err := engine.Erase(t.Context(), testStream, stream.Viewer{IDs: []string{"viewer-1", "viewer-2"}})
+		_, err := engine.Erase(t.Context(), testStream, rewrite.Viewer{IDs: []string{"viewer-1", "viewer-2"}})
 		if broken.left >= 0 {
 			if err != nil {
 				t.Fatalf("step %d: %v", i, err)
@@ -155,7 +156,7 @@ func TestEraseIsCutOff(t *testing.T) {
 				t.Errorf("step %d: the sum is %d, of it %d and %d", i, total, first, third)
 			}
 		}
-		if _, err := verify(t, store); err != nil && !errors.Is(err, stream.ErrUnfinished) {
+		if _, err := verify(t, store); err != nil && !errors.Is(err, rewrite.ErrUnfinished) {
 			t.Errorf("step %d: cut off: %v", i, err)
 		}
 		erase(t, fresh, []string{"viewer-1", "viewer-2"}[i%2], "viewer-3")
@@ -328,7 +329,7 @@ func TestEraseTogether(t *testing.T) {
 	for i := range 8 {
 		go func() {
 			engine := newEngine(store, stream.Options{})
-			_, err := engine.Erase(t.Context(), testStream, stream.Viewer{IDs: []string{viewers[1+i%3]}})
+			_, err := engine.Erase(t.Context(), testStream, rewrite.Viewer{IDs: []string{viewers[1+i%3]}})
 			for n := range uint64(10) {
 				_, e := engine.Do(t.Context(), testStream, post{id: 100*uint64(i+1) + n, amount: 0, who: fmt.Sprint("other-", i)})
 				err = errors.Join(err, e)

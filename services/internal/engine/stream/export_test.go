@@ -16,9 +16,9 @@ func ErasedIDs(chunk *Chunk) (ids []string) {
 	if err != nil {
 		return nil
 	}
-	if record, err := controlRecordIn(chunk, encoded); err == nil && record.hasKind(recordErasing) {
-		for _, n := range record.names {
-			ids = append(ids, n.id)
+	if record, err := controlRecordIn(chunk, encoded); err == nil && record.HasKind(RecordErasing) {
+		for _, n := range record.Names {
+			ids = append(ids, n.ID)
 		}
 	}
 	return ids

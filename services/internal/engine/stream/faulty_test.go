@@ -27,39 +27,39 @@ type network struct {
 }
 
 // roll draws a delay and which of n faults befalls a call, -1 for none.
-func (w *network) roll(n int) (delay time.Duration, kind int, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.dead {
+func (net *network) roll(n int) (delay time.Duration, kind int, err error) {
+	net.mu.Lock()
+	defer net.mu.Unlock()
+	if net.dead {
 		return 0, 0, errNetwork
 	}
-	delay = time.Duration(w.rng.Int64N(int64(3 * time.Millisecond)))
-	if w.rng.Float64() >= w.faults {
+	delay = time.Duration(net.rng.Int64N(int64(3 * time.Millisecond)))
+	if net.rng.Float64() >= net.faults {
 		return delay, -1, nil
 	}
-	return delay, w.rng.IntN(n), nil
+	return delay, net.rng.IntN(n), nil
 }
 
-func (w *network) kill() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.dead = true
+func (net *network) kill() {
+	net.mu.Lock()
+	defer net.mu.Unlock()
+	net.dead = true
 }
 
-func (w *network) heal() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.faults = 0
+func (net *network) heal() {
+	net.mu.Lock()
+	defer net.mu.Unlock()
+	net.faults = 0
 }
 
-func (w *network) alive() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return !w.dead
+func (net *network) alive() bool {
+	net.mu.Lock()
+	defer net.mu.Unlock()
+	return !net.dead
 }
 
-func (w *network) Append(ctx context.Context, chunk stream.Chunk) error {
-	delay, kind, err := w.roll(5)
+func (net *network) Append(ctx context.Context, chunk stream.Chunk) error {
+	delay, kind, err := net.roll(5)
 	if err != nil {
 		return err
 	}
@@ -70,32 +70,32 @@ func (w *network) Append(ctx context.Context, chunk stream.Chunk) error {
 	case 1: // the store refuses
 		return fault.New(fault.Storage, "disk full")
 	case 2: // the request arrives long after its sender gave up on it
-		w.late.Go(func() {
+		net.late.Go(func() {
 			time.Sleep(20 * delay)
-			_ = w.Store.Append(context.Background(), chunk)
+			_ = net.Store.Append(context.Background(), chunk)
 		})
 		return errNetwork
 	case 3: // the request is delivered twice, the second answer arrives
-		_ = w.Store.Append(ctx, chunk)
-		return w.Store.Append(ctx, chunk)
+		_ = net.Store.Append(ctx, chunk)
+		return net.Store.Append(ctx, chunk)
 	}
-	err = w.Store.Append(context.WithoutCancel(ctx), chunk)
+	err = net.Store.Append(context.WithoutCancel(ctx), chunk)
 	time.Sleep(delay / 2)
-	if kind == 4 || !w.alive() { // the answer is lost
+	if kind == 4 || !net.alive() { // the answer is lost
 		return errNetwork
 	}
 	return err
 }
 
-func (w *network) Chunks(ctx context.Context, name string, after uint64) iter.Seq2[stream.Chunk, error] {
+func (net *network) Chunks(ctx context.Context, name string, after uint64) iter.Seq2[stream.Chunk, error] {
 	return func(yield func(stream.Chunk, error) bool) {
-		delay, kind, err := w.roll(2)
+		delay, kind, err := net.roll(2)
 		time.Sleep(delay)
 		if err != nil || kind == 0 {
 			yield(stream.Chunk{}, errNetwork)
 			return
 		}
-		for chunk, err := range w.Store.Chunks(ctx, name, after) {
+		for chunk, err := range net.Store.Chunks(ctx, name, after) {
 			if !yield(chunk, err) {
 				return
 			}
@@ -107,8 +107,8 @@ func (w *network) Chunks(ctx context.Context, name string, after uint64) iter.Se
 	}
 }
 
-func (w *network) Replace(ctx context.Context, chunk stream.Chunk, expect stream.Digest) error {
-	delay, kind, err := w.roll(3)
+func (net *network) Replace(ctx context.Context, chunk stream.Chunk, expect stream.Digest) error {
+	delay, kind, err := net.roll(3)
 	if err != nil {
 		return err
 	}
@@ -117,44 +117,44 @@ func (w *network) Replace(ctx context.Context, chunk stream.Chunk, expect stream
 	case 0: // the request is lost
 		return errNetwork
 	case 1: // the request arrives long after its sender gave up on it
-		w.late.Go(func() {
+		net.late.Go(func() {
 			time.Sleep(20 * delay)
-			_ = w.Store.Replace(context.Background(), chunk, expect)
+			_ = net.Store.Replace(context.Background(), chunk, expect)
 		})
 		return errNetwork
 	}
-	err = w.Store.Replace(context.WithoutCancel(ctx), chunk, expect)
-	if kind == 2 || !w.alive() { // the answer is lost
+	err = net.Store.Replace(context.WithoutCancel(ctx), chunk, expect)
+	if kind == 2 || !net.alive() { // the answer is lost
 		return errNetwork
 	}
 	return err
 }
 
-func (w *network) DeleteSnapshot(ctx context.Context, name string) error {
-	delay, kind, err := w.roll(1)
+func (net *network) DeleteSnapshot(ctx context.Context, name string) error {
+	delay, kind, err := net.roll(1)
 	time.Sleep(delay)
 	if err != nil || kind == 0 {
 		return errNetwork
 	}
-	return w.Store.DeleteSnapshot(ctx, name)
+	return net.Store.DeleteSnapshot(ctx, name)
 }
 
-func (w *network) SaveSnapshot(ctx context.Context, name string, snapshot stream.Snapshot) error {
-	delay, kind, err := w.roll(1)
+func (net *network) SaveSnapshot(ctx context.Context, name string, snapshot stream.Snapshot) error {
+	delay, kind, err := net.roll(1)
 	time.Sleep(delay)
 	if err != nil || kind == 0 {
 		return errNetwork
 	}
-	return w.Store.SaveSnapshot(ctx, name, snapshot)
+	return net.Store.SaveSnapshot(ctx, name, snapshot)
 }
 
-func (w *network) LoadSnapshot(ctx context.Context, name string) (stream.Snapshot, bool, error) {
-	delay, kind, err := w.roll(1)
+func (net *network) LoadSnapshot(ctx context.Context, name string) (stream.Snapshot, bool, error) {
+	delay, kind, err := net.roll(1)
 	time.Sleep(delay)
 	if err != nil || kind == 0 {
 		return stream.Snapshot{}, false, errNetwork
 	}
-	return w.Store.LoadSnapshot(ctx, name)
+	return net.Store.LoadSnapshot(ctx, name)
 }
 
 // skewedClock is a machine's clock: off by some time, and stepping.

@@ -20,19 +20,18 @@ type Span struct {
 // span. Fold calls newShow before each attempt: an erasure or a truncation meanwhile
 // makes it begin again. It reflects every command acknowledged before the call.
 func (e *Engine[S, C, E, R]) Fold(ctx context.Context, name string, newShow func() func(Span, S) bool) (span Span, last S, err error) {
-	if err := e.beginCall(); err != nil {
+	if err := e.CheckOpen(); err != nil {
 		return Span{}, last, err
 	}
-	e.work.Done() // Close does not wait for a slow reader
 	var records []placedRecord
 	for {
 		l := &streamLog[S, C, E, R]{engine: e, name: name, state: e.rules.New(), detached: true}
 		before := len(records)
 		span, records, err = l.foldShowing(ctx, records, newShow())
 		switch {
-		case errors.Is(err, errTruncated):
+		case errors.Is(err, ErrTruncated):
 		case err != nil:
-			return span, last, readError(err)
+			return span, last, ReadError(err)
 		case len(records) == before:
 			return span, l.state, nil
 		}
@@ -41,7 +40,7 @@ func (e *Engine[S, C, E, R]) Fold(ctx context.Context, name string, newShow func
 
 // foldShowing is foldAll for a reader that is shown each state.
 func (l *streamLog[S, C, E, R]) foldShowing(ctx context.Context, records []placedRecord, show func(Span, S) bool) (span Span, all []placedRecord, err error) {
-	for chunk, err := range l.engine.presentChunks(ctx, l.name, 0) {
+	for chunk, err := range PresentChunks(ctx, l.engine.store, l.name, 0) {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -57,7 +56,7 @@ func (l *streamLog[S, C, E, R]) foldShowing(ctx context.Context, records []place
 		if err != nil {
 			return span, records, err
 		}
-		if n.replacesIDs() && (len(records) == 0 || chunk.Seq > records[len(records)-1].seq) {
+		if n.ReplacesIDs() && (len(records) == 0 || chunk.Seq > records[len(records)-1].seq) {
 			records = append(records, placedRecord{chunk.Seq, n})
 		}
 		span = Span{Since: l.head.At, Truncated: isCheckpoint}

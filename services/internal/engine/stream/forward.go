@@ -12,16 +12,16 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 )
 
-// peerQueue holds the calls to forward to one peer. Few requests with the calls of many
-// streams are under way at a time ([batch.Pace]): a request costs more than the calls in it.
-// Of a stream one group is under way at a time, so that what comes meanwhile is in the next,
-// and a stream that is slow holds one request only.
+// peerQueue holds the calls to forward to one peer. A request costs more than the calls in
+// it, so few requests are under way at a time ([batch.Pace]), each with the calls of many
+// streams. A stream has one group of calls under way. Calls that arrive meanwhile are in its
+// next group, and a slow stream holds one request.
 //
-// However many streams hang, a call of another one waits for countedFor at most until a
-// request takes it: the pace limits the requests that were answered as soon as usual, and a
-// request that takes longer does not count. Those that do not count are bounded too: each
-// holds a stream that no other request holds, and the calls in them count in
-// internalLimits.QueueLimit. The peer bounds their bytes; what it refuses runs here.
+// Slow streams do not block others: a request that has taken countedFor hangs and gives its
+// place to another, so a call of another stream waits for countedFor at most. The requests
+// that hang are bounded, too: each holds a stream that no other request holds, and
+// internalLimits.QueueLimit bounds the calls in them. The peer bounds their bytes, and this
+// process runs what the peer refuses.
 type peerQueue[C, R any] struct {
 	peer   Peer
 	pushed atomic.Uint64 // calls
@@ -85,17 +85,17 @@ func (e *Engine[S, C, E, R]) peerQueue(peer Peer) *peerQueue[C, R] {
 }
 
 // push adds a call, and returns the queue of its stream.
-func (l *peerQueue[C, R]) push(name string, it *batch.Item[*forwardedCall[C, R]]) *streamQueue[C, R] {
-	l.pushed.Add(1)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	q, ok := l.streams[name]
+func (p *peerQueue[C, R]) push(name string, it *batch.Item[*forwardedCall[C, R]]) *streamQueue[C, R] {
+	p.pushed.Add(1)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q, ok := p.streams[name]
 	if !ok {
 		q = &streamQueue[C, R]{name: name}
-		l.streams[name] = q
+		p.streams[name] = q
 	}
 	if q.calls.Push(it) {
-		l.ready = append(l.ready, q)
+		p.ready = append(p.ready, q)
 	}
 	return q
 }
@@ -137,16 +137,17 @@ func (e *Engine[S, C, E, R]) beginLater(l *peerQueue[C, R], waits *bool, wait ti
 
 // nextWait returns how long the next request waits for the pace, or false and for how long the
 // oldest one counts. l.mu is held.
-func (l *peerQueue[C, R]) nextWait(now time.Time) (wait time.Duration, ok bool) {
+func (p *peerQueue[C, R]) nextWait(now time.Time) (wait time.Duration, ok bool) {
 	for {
-		if wait, ok = l.pace.NextWait(now); ok || len(l.counted) == 0 {
+		if wait, ok = p.pace.NextWait(now); ok || len(p.counted) == 0 {
 			return wait, ok
 		}
-		oldest := l.counted[0]
+		oldest := p.counted[0]
 		if wait = countedFor - now.Sub(oldest.began); wait > 0 {
 			return min(wait, countedFor), false // the clock may have stepped back
 		}
-		l.counted, l.pace.Most = l.counted[1:], l.pace.Most+1
+		p.counted = p.counted[1:]
+		p.pace.Hang()
 		oldest.hangs = true
 	}
 }
@@ -204,10 +205,10 @@ func (e *Engine[S, C, E, R]) endRequest(s *sentRequest[C, R], err error) {
 }
 
 // gather yields to callers that are about to push, like [batch.Queue.Gather].
-func (l *peerQueue[C, R]) gather() {
+func (p *peerQueue[C, R]) gather() {
 	const tries = 8
-	for n, try := uint64(0), 0; try < tries && l.pushed.Load() > n; try++ {
-		n = l.pushed.Load()
+	for n, try := uint64(0), 0; try < tries && p.pushed.Load() > n; try++ {
+		n = p.pushed.Load()
 		runtime.Gosched()
 	}
 }
@@ -275,14 +276,14 @@ func (s *sentRequest[C, R]) endGroups(groups []*forwardedGroup[C, R], took time.
 }
 
 // endCounting ends a request for the pace. l.mu is held.
-func (l *peerQueue[C, R]) endCounting(s *sentRequest[C, R], took time.Duration) {
-	l.pace.End(took)
+func (p *peerQueue[C, R]) endCounting(s *sentRequest[C, R], took time.Duration) {
+	p.pace.End(took)
 	if s.hangs {
-		l.pace.Most--
+		p.pace.Unhang()
 		return
 	}
-	i := slices.Index(l.counted, s)
-	l.counted = slices.Delete(l.counted, i, i+1)
+	i := slices.Index(p.counted, s)
+	p.counted = slices.Delete(p.counted, i, i+1)
 }
 
 // dropIdle drops the queue to a peer that has nothing to do. A call that has it already

@@ -13,17 +13,17 @@ func TestStoredFormats(t *testing.T) {
 		t.Errorf("the encoding of groups is %q, want %q", groups, want)
 	}
 	for kind, want := range map[byte]string{
-		recordErasing:    "\x00\x01\x01\x02U1\berased-1\x00\x01x",
-		recordErased:     "\x00\x02\x01\x02U1\berased-1\x00\x01x",
-		recordChecksum:   "\x00\x03\x01" + zeros(30) + "\x02",
-		recordTruncating: "\x00\x04" + zeros(6) + "\x01,",
-		recordTruncated:  "\x00\x05" + zeros(6) + "\x01,",
-		recordCheckpoint: "\x00\x06" + zeros(7) + "\x01" + zeros(7) + "\x02\x03" + zeros(31) + zeros(3) + "\x04s",
-		recordTombstone:  "\x00\x07",
+		RecordErasing:    "\x00\x01\x01\x02U1\berased-1\x00\x01x",
+		RecordErased:     "\x00\x02\x01\x02U1\berased-1\x00\x01x",
+		RecordChecksum:   "\x00\x03\x01" + zeros(30) + "\x02",
+		RecordTruncating: "\x00\x04" + zeros(6) + "\x01,",
+		RecordTruncated:  "\x00\x05" + zeros(6) + "\x01,",
+		RecordCheckpoint: "\x00\x06" + zeros(7) + "\x01" + zeros(7) + "\x02\x03" + zeros(31) + zeros(3) + "\x04s",
+		RecordTombstone:  "\x00\x07",
 	} {
-		n := &controlRecord{
-			kind: kind, names: []idReplacement{{"U1", "erased-1"}, {"", "x"}}, drop: true, until: 300, checksum: Digest{0: 1, 31: 2},
-			checkpoint: Snapshot{Head: Head{Seq: 1, At: 2, Sum: Digest{0: 3}}, Format: 4, State: []byte("s")},
+		n := &ControlRecord{
+			Kind: kind, Names: []IDReplacement{{"U1", "erased-1"}, {"", "x"}}, Drop: true, Until: 300, Checksum: Digest{0: 1, 31: 2},
+			Checkpoint: Snapshot{Head: Head{Seq: 1, At: 2, Sum: Digest{0: 3}}, Format: 4, State: []byte("s")},
 		}
 		if got := string(n.encodePayload()); got != want {
 			t.Errorf("the encoding of a record of kind %d is %q, want %q", kind, got, want)

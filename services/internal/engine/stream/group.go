@@ -103,20 +103,20 @@ type placedGroup struct {
 }
 
 // resetTo empties the window, which then covers only chunks after lowWatermark.
-func (m *dedupWindow) resetTo(lowWatermark uint64) { *m = dedupWindow{lowWatermark: lowWatermark} }
+func (w *dedupWindow) resetTo(lowWatermark uint64) { *w = dedupWindow{lowWatermark: lowWatermark} }
 
 // addGroups adds the groups of a chunk and drops the oldest above limit.
-func (m *dedupWindow) addGroups(seq uint64, groups []storedGroup, limit int) {
+func (w *dedupWindow) addGroups(seq uint64, groups []storedGroup, limit int) {
 	for _, g := range groups {
-		if m.stored == nil {
-			m.stored = map[GroupID]commandBitmap{}
+		if w.stored == nil {
+			w.stored = map[GroupID]commandBitmap{}
 		}
-		m.stored[g.id] = slices.Clone(g.stored) // not to keep the whole chunk
-		m.order = append(m.order, placedGroup{g.id, seq})
+		w.stored[g.id] = slices.Clone(g.stored) // not to keep the whole chunk
+		w.order = append(w.order, placedGroup{g.id, seq})
 	}
-	for len(m.order) > limit {
-		m.lowWatermark = m.order[0].seq
-		delete(m.stored, m.order[0].id)
-		m.order = m.order[1:]
+	for len(w.order) > limit {
+		w.lowWatermark = w.order[0].seq
+		delete(w.stored, w.order[0].id)
+		w.order = w.order[1:]
 	}
 }

@@ -65,154 +65,6 @@ func keysWithout(keys []storedKey, drop func(entry int) bool) []storedKey {
 	return slices.DeleteFunc(slices.Clone(keys), func(k storedKey) bool { return k.entries == 1 && drop(k.first) })
 }
 
-// markName is the part of a mark by which a key is found.
-type markName struct {
-	owner once.Owner
-	key   [8]byte
-}
-
-func nameOf(m once.Mark) markName { return markName{m.Owner, m.Key} }
-
-// keyRing holds the keys of a stream, the oldest first, which is never gone. It follows from the chunks alone:
-// each key leaves it 24 hours after its chunk, or when the ring is full. Then an owner of
-// more than a sixteenth of the ring loses its own oldest key, and else all the oldest.
-type keyRing struct {
-	keys  []ringKey
-	base  uint64 // the number of keys[0]
-	names map[markName]uint64
-	own   map[once.Owner]ownKeys
-	bytes int
-}
-
-type ringKey struct {
-	storedKey
-	seq  uint64 // of its chunk
-	at   int64
-	next uint64 // the number of the owner's next key
-	gone bool
-}
-
-// ownKeys are the numbers of an owner's keys.
-type ownKeys struct {
-	count          int
-	oldest, newest uint64
-}
-
-const (
-	ringShare   = 16  // the part of the ring from which an owner makes room for itself
-	ringKeySize = 192 // of a key in memory, roughly, in bytes
-)
-
-// addKeys adds the keys of a chunk, and drops the oldest above limit and those that expired.
-func (r *keyRing) addKeys(seq uint64, at int64, keys []storedKey, limit int) {
-	for len(r.keys) > 0 && once.IsExpired(r.keys[0].at, at) {
-		r.removeKey(r.base)
-	}
-	for _, k := range keys {
-		r.addKey(ringKey{storedKey: k, seq: seq, at: at})
-		if len(r.names) <= limit {
-			continue
-		}
-		victim := r.own[k.mark.Owner]
-		if victim.count <= limit/ringShare {
-			victim.oldest = r.base
-		}
-		r.removeKey(victim.oldest)
-	}
-	if len(r.keys) > 2*max(len(r.names), limit/ringShare) {
-		r.compactKeys()
-	}
-}
-
-func (r *keyRing) addKey(k ringKey) {
-	if r.names == nil {
-		r.names, r.own = map[markName]uint64{}, map[once.Owner]ownKeys{}
-	}
-	n, name := r.base+uint64(len(r.keys)), nameOf(k.mark)
-	if _, known := r.names[name]; known {
-		return // a process without keys, of an older version, may have let it in again
-	}
-	own, ok := r.own[k.mark.Owner]
-	if ok {
-		r.keys[own.newest-r.base].next = n
-	} else {
-		own.oldest = n
-	}
-	own.count, own.newest = own.count+1, n
-	r.own[k.mark.Owner], r.names[name] = own, n
-	r.keys = append(r.keys, k)
-	r.bytes += ringKeySize + len(k.accepted)
-}
-
-// removeKey forgets a key, which is the oldest of its owner.
-func (r *keyRing) removeKey(n uint64) {
-	k := &r.keys[n-r.base]
-	k.gone = true
-	delete(r.names, nameOf(k.mark))
-	r.bytes -= ringKeySize + len(k.accepted)
-	own := r.own[k.mark.Owner]
-	own.count, own.oldest = own.count-1, k.next
-	if r.own[k.mark.Owner] = own; own.count == 0 {
-		delete(r.own, k.mark.Owner)
-	}
-	for len(r.keys) > 0 && r.keys[0].gone {
-		r.keys, r.base = r.keys[1:], r.base+1
-	}
-}
-
-// dropUntil forgets the keys of the chunks up to a sequence number, which are truncated.
-func (r *keyRing) dropUntil(seq uint64) {
-	for len(r.keys) > 0 && r.keys[0].seq <= seq {
-		r.removeKey(r.base)
-	}
-}
-
-// compactKeys gives the room of forgotten keys back.
-func (r *keyRing) compactKeys() {
-	fresh := keyRing{}
-	for _, k := range r.keys {
-		if !k.gone {
-			fresh.addKey(ringKey{storedKey: k.storedKey, seq: k.seq, at: k.at})
-		}
-	}
-	*r = fresh
-}
-
-// findKey returns a key that is not expired.
-func (r *keyRing) findKey(m once.Mark, at int64) (storedKey, bool) {
-	n, ok := r.names[nameOf(m)]
-	if !ok {
-		return storedKey{}, false
-	}
-	k := r.keys[n-r.base]
-	return k.storedKey, !once.IsExpired(k.at, at)
-}
-
-// encodeSnapshot returns the encoding of the keys: their number, and of each its chunk, time,
-// mark and bitmap.
-func (r *keyRing) encodeSnapshot() []byte {
-	buf := binary.AppendUvarint(nil, uint64(len(r.names)))
-	for i := range r.keys {
-		if k := &r.keys[i]; !k.gone {
-			buf = wire.AppendBytes(k.mark.AppendTo(binary.AppendVarint(binary.AppendUvarint(buf, k.seq), k.at)), k.accepted)
-		}
-	}
-	return buf
-}
-
-func restoreKeys(r *wire.Reader) (ring keyRing) {
-	for range r.Count(once.MarkSize + 3) {
-		seq, at := r.Uvarint(), r.Varint()
-		ring.addKey(ringKey{storedKey: storedKey{mark: once.ReadMark(r.Take(once.MarkSize)), accepted: readAccepted(r)}, seq: seq, at: at})
-	}
-	return ring
-}
-
-// equal reports whether two rings hold the same keys.
-func (r *keyRing) equal(o *keyRing) bool {
-	return string(r.encodeSnapshot()) == string(o.encodeSnapshot())
-}
-
 // decideCommands decides the commands of a call in order, those of a key together.
 func (d *chunkDraft[S, C, E, R]) decideCommands(c *submittedCall[C, R], decide func(i int)) {
 	spans := c.spans
@@ -231,7 +83,12 @@ func (d *chunkDraft[S, C, E, R]) decideCommands(c *submittedCall[C, R], decide f
 // that had it.
 func (d *chunkDraft[S, C, E, R]) decideSpan(c *submittedCall[C, R], span keyedSpan, decide func(i int)) {
 	outcomes := c.outcomes[span.first : span.first+span.count]
-	switch before, known, err := d.findKey(span.key); {
+	places, replaces := d.keyPlaces(c.commands[span.first : span.first+span.count])
+	before, known, err := d.findKey(span.key, places)
+	if err == nil && !known && !(replaces && !d.log.keys.held.at(places[0]).isYoung(d.at)) {
+		err = d.takeRoom(span.key)
+	}
+	switch {
 	case err != nil:
 		for i := range outcomes {
 			outcomes[i] = commandOutcome[R]{err: err}
@@ -241,23 +98,28 @@ func (d *chunkDraft[S, C, E, R]) decideSpan(c *submittedCall[C, R], span keyedSp
 			outcomes[i] = d.repeatOutcome(c.commands[span.first+i], before.hasAccepted(i))
 		}
 	default:
-		first, accepted, all := len(d.entries), newBitmap(span.count), true
-		for i := range outcomes {
-			d.keyed = true
-			decide(span.first + i)
-			d.keyed = false
-			if outcomes[i].err != nil {
-				all = false
-				continue
-			}
-			accepted.set(i)
+		d.decideKeyed(span, outcomes, decide)
+	}
+}
+
+// decideKeyed decides the commands of a key, and notes it if one of them has an entry.
+func (d *chunkDraft[S, C, E, R]) decideKeyed(span keyedSpan, outcomes []commandOutcome[R], decide func(i int)) {
+	first, accepted, all := len(d.entries), newBitmap(span.count), true
+	for i := range outcomes {
+		d.keyed = true
+		decide(span.first + i)
+		d.keyed = false
+		if outcomes[i].err != nil {
+			all = false
+			continue
 		}
-		if all {
-			accepted = nil
-		}
-		if entries := len(d.entries) - first; entries > 0 {
-			d.addKey(storedKey{span.key.Marks[0], first, entries, accepted})
-		}
+		accepted.set(i)
+	}
+	if all {
+		accepted = nil
+	}
+	if entries := len(d.entries) - first; entries > 0 {
+		d.addKey(storedKey{span.key.Marks[0], first, entries, accepted})
 	}
 }
 
@@ -270,13 +132,20 @@ func (d *chunkDraft[S, C, E, R]) repeatOutcome(command C, accepted bool) command
 }
 
 // findKey looks for a key in the log and in the draft.
-func (d *chunkDraft[S, C, E, R]) findKey(key *once.Key) (before storedKey, known bool, err error) {
+func (d *chunkDraft[S, C, E, R]) findKey(key *once.Key, places [2]int) (before storedKey, known bool, err error) {
 	_, known, err = key.Find(func(m once.Mark) (request [8]byte, ok bool) {
-		if i, ok := d.drafted[nameOf(m)]; ok {
+		if i, ok := d.drafted[m.Key]; ok {
 			before = d.header.keys[i]
 			return before.mark.Request, true
 		}
-		before, ok = d.log.keys.findKey(m, d.at)
+		for _, place := range places {
+			if request, ok := d.log.keys.held.find(place, m, d.at); ok {
+				return request, true
+			}
+		}
+		if before, ok = d.log.keys.findKey(m, d.at); ok && sameRequest(before.mark, m) {
+			return m.Request, true
+		}
 		return before.mark.Request, ok
 	})
 	return before, known, err
@@ -284,9 +153,9 @@ func (d *chunkDraft[S, C, E, R]) findKey(key *once.Key) (before storedKey, known
 
 func (d *chunkDraft[S, C, E, R]) addKey(k storedKey) {
 	if d.drafted == nil {
-		d.drafted = map[markName]int{}
+		d.drafted = map[keyDigest]int{}
 	}
-	d.drafted[nameOf(k.mark)] = len(d.header.keys)
+	d.drafted[k.mark.Key] = len(d.header.keys)
 	d.header.keys = append(d.header.keys, k)
 }
 
@@ -338,4 +207,10 @@ func (c *submittedCall[C, R]) setKeys(whole *once.Key, each []*once.Key) {
 			c.spans = append(c.spans, keyedSpan{i, 1, key})
 		}
 	}
+}
+
+// isRefusedKey reports whether commands were refused because of their key.
+func isRefusedKey(err error) bool {
+	kind := fault.KindOf(err)
+	return err != nil && (kind == fault.Reused || kind == fault.Unavailable)
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -151,4 +152,13 @@ func (ledgerRules) Equal(a, b *ledger) bool {
 	return a.sum == b.sum && a.entries == b.entries && maps.Equal(a.given, b.given)
 }
 
-type ledgerEngine = stream.Engine[*ledger, post, post, int64]
+// ledgerEngine is an engine and what rewrites its streams.
+type ledgerEngine struct {
+	*stream.Engine[*ledger, post, post, int64]
+	*rewrite.Rewriter
+}
+
+func openLedger(store stream.Store, clock stream.Clock, options stream.Options) *ledgerEngine {
+	engine := stream.New(ledgerRules{}, store, clock, options)
+	return &ledgerEngine{engine, rewrite.New(engine, store)}
+}

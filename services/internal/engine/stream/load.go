@@ -20,11 +20,11 @@ func (l *streamLog[S, C, E, R]) ensureLoaded(ctx context.Context) error {
 	}
 	timer := l.startTimer()
 	if err := l.restoreSnapshot(ctx, timer); err != nil {
-		return readError(err)
+		return ReadError(err)
 	}
 	l.tail.Store(0)
 	if _, err := l.followChunks(ctx, ChunkID{}, toTheEnd, timer); err != nil {
-		return readError(err)
+		return ReadError(err)
 	}
 	l.measureSize()
 	l.loaded.Store(true)
@@ -97,7 +97,7 @@ const toTheEnd = math.MaxUint64
 func (l *streamLog[S, C, E, R]) catchUp(ctx context.Context, own ChunkID, last uint64) (found bool, err error) {
 	found, err = l.followChunks(ctx, own, last, nil)
 	if err != nil {
-		return found, readError(err)
+		return found, ReadError(err)
 	}
 	return found, nil
 }
@@ -118,7 +118,7 @@ func (l *streamLog[S, C, E, R]) followChunks(ctx context.Context, own ChunkID, l
 		if timer == nil && !mine {
 			l.contendedCommits = commitsPaced
 		}
-		if record.replacesIDs() || record.isTruncated() {
+		if record.ReplacesIDs() || record.isTruncated() {
 			again, err := l.refoldAll(ctx, own)
 			return found || again, err
 		}
@@ -133,7 +133,7 @@ func (l *streamLog[S, C, E, R]) followChunks(ctx context.Context, own ChunkID, l
 }
 
 // readNext returns what a chunk holds that follows the head.
-func (l *streamLog[S, C, E, R]) readNext(chunk *Chunk, entries []E) (chunkHeader, *controlRecord, []E, error) {
+func (l *streamLog[S, C, E, R]) readNext(chunk *Chunk, entries []E) (chunkHeader, *ControlRecord, []E, error) {
 	if err := l.checkNext(chunk); err != nil {
 		return chunkHeader{}, nil, nil, err
 	}

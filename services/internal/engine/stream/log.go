@@ -19,6 +19,8 @@ type streamLog[S, C, E, R any] struct {
 	// detached reports that only a reader of the past folds this log: it is counted and
 	// announced nowhere.
 	detached bool
+	// resident reports that the log is one of the engine's: its keys take room there.
+	resident bool
 	queue    batch.Queue[*submittedCall[C, R]]
 
 	// Under engine.mu: callers that keep the log resident, and the bytes it was
@@ -49,6 +51,7 @@ type streamLog[S, C, E, R any] struct {
 	entries          []E
 	header           chunkHeader // of the chunk being committed
 	window           dedupWindow
+	chargedKeys      int // last counted in the engine; it may be evicted only while there is no worker
 	contendedCommits int // commits to pace because another engine appends too
 	trace            *batchtrace.Batch
 	loadStep         batchtrace.Step // the last load, until a batch was taken

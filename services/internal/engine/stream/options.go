@@ -28,6 +28,9 @@ type Options struct {
 	// MemoryBudget limits the bytes of state that stay resident, 512 MiB when 0.
 	// Streams in use are not evicted, however large they are.
 	MemoryBudget int64
+	// KeyBudget is the room for keys of requests in bytes, KeySize for each, a half of the
+	// MemoryBudget when 0. Where it is full, commands with keys are refused; see once.KeptAtLeast.
+	KeyBudget int64
 	// Busy, if set, is called before a batch needs the store. Its error, which has
 	// kind fault.Unavailable, is returned to the callers. An append whose outcome is
 	// unknown is settled whatever Busy returns.
@@ -69,31 +72,32 @@ type internalLimits struct {
 	// The default covers about a second of the busiest stream. Older groups are sent
 	// again by their senders, or looked up in the log.
 	GroupMemory int
-	// KeyLimit limits the keys of requests in a resident stream. The oldest are forgotten.
+	// KeyLimit goes before KeyBudget of the options, in keys.
 	KeyLimit int
 	// Random gives chunk ids and jitter; a securely seeded generator when nil. The
 	// engine uses it from one goroutine at a time.
 	Random rand.Source
 }
 
-func (t internalLimits) withDefaults() internalLimits {
-	setDefault(&t.QueueLimit, 16_384)
-	setDefault(&t.BatchLimit, 1_024)
-	setDefault(&t.PayloadLimit, 1<<20)
-	setDefault(&t.SettleTimeout, 15*time.Second)
-	setDefault(&t.ConflictLimit, 300)
-	setDefault(&t.GroupMemory, 1_024)
-	setDefault(&t.KeyLimit, 65_536)
-	return t
+func (l internalLimits) withDefaults() internalLimits {
+	setDefault(&l.QueueLimit, 16_384)
+	setDefault(&l.BatchLimit, 1_024)
+	setDefault(&l.PayloadLimit, 1<<20)
+	setDefault(&l.SettleTimeout, 15*time.Second)
+	setDefault(&l.ConflictLimit, 300)
+	setDefault(&l.GroupMemory, 1_024)
+	return l
 }
 
-// allRead reports whether every process that may get a command reads those of a level.
-func (o Options) allRead(level Level) bool { return o.PeersRead == nil || o.PeersRead(level) }
+// AllRead reports whether every live process over the store reads the commands of a level.
+func (o Options) AllRead(level Level) bool { return o.PeersRead == nil || o.PeersRead(level) }
 
 func (o Options) withDefaults() Options {
 	setDefault(&o.SnapshotTail, 256<<10)
 	setDefault(&o.MemoryBudget, 512<<20)
 	setDefault(&o.tuning.MemoryBudget, o.MemoryBudget)
+	setDefault(&o.KeyBudget, o.MemoryBudget/2)
+	setDefault(&o.tuning.KeyLimit, int(o.KeyBudget/KeySize))
 	if o.Busy == nil {
 		o.Busy = func() error { return nil }
 	}

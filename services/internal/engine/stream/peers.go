@@ -13,8 +13,14 @@ type Level int
 const (
 	// LevelChanges adds changes of a part of a configuration.
 	LevelChanges Level = 1
+	// LevelConclusions adds the command that concludes a poll whose end has passed.
+	LevelConclusions Level = 2
+	// LevelAccounts adds accounts of coins that decide alone what their buyers have open.
+	LevelAccounts Level = 3
+	// LevelCastVersions adds the query for the version of a configuration that a voter voted on.
+	LevelCastVersions Level = 4
 	// CurrentLevel names the commands that this release reads.
-	CurrentLevel = LevelChanges
+	CurrentLevel = LevelCastVersions
 )
 
 // Peers are the other processes that serve the same streams. They know the owner

@@ -7,11 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
-func purge(t *testing.T, e *ledgerEngine, before time.Time, dryRun bool) stream.PurgeResult {
+func purge(t *testing.T, e *ledgerEngine, before time.Time, dryRun bool) rewrite.PurgeResult {
 	t.Helper()
 	purged, err := e.Purge(t.Context(), testStream, before, dryRun)
 	if err != nil {

@@ -3,13 +3,14 @@ package stream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 )
 
 // placedRecord is a control record and its sequence number.
 type placedRecord struct {
 	seq uint64
-	*controlRecord
+	*ControlRecord
 }
 
 // refoldAll makes the state the fold of the log from its beginning, because a control
@@ -24,7 +25,7 @@ func (l *streamLog[S, C, E, R]) refoldAll(ctx context.Context, own ChunkID) (fou
 		fresh := &streamLog[S, C, E, R]{engine: l.engine, name: l.name, state: l.engine.rules.New()}
 		found, records, err = fresh.foldAll(ctx, own, records)
 		switch {
-		case errors.Is(err, errTruncated):
+		case errors.Is(err, ErrTruncated):
 		case err != nil:
 			return false, err
 		case len(records) == before:
@@ -38,7 +39,7 @@ func (l *streamLog[S, C, E, R]) refoldAll(ctx context.Context, own ChunkID) (fou
 // follow. When it finds others it reads on only to collect them all: the entries
 // folded until then have ids that those records replace.
 func (l *streamLog[S, C, E, R]) foldAll(ctx context.Context, own ChunkID, records []placedRecord) (found bool, all []placedRecord, err error) {
-	for chunk, err := range l.engine.presentChunks(ctx, l.name, 0) {
+	for chunk, err := range PresentChunks(ctx, l.engine.store, l.name, 0) {
 		if err != nil {
 			return false, records, err
 		}
@@ -47,7 +48,7 @@ func (l *streamLog[S, C, E, R]) foldAll(ctx context.Context, own ChunkID, record
 			return false, records, err
 		}
 		found = found || own != ChunkID{} && chunk.writtenBy(own)
-		if n.replacesIDs() && (len(records) == 0 || chunk.Seq > records[len(records)-1].seq) {
+		if n.ReplacesIDs() && (len(records) == 0 || chunk.Seq > records[len(records)-1].seq) {
 			records = append(records, placedRecord{chunk.Seq, n})
 		}
 	}
@@ -58,8 +59,8 @@ func (l *streamLog[S, C, E, R]) foldAll(ctx context.Context, own ChunkID, record
 // it. A finished erasure has already changed the chunk.
 func (e *Engine[S, C, E, R]) renameEntry(entry E, seq uint64, records []placedRecord) E {
 	for _, n := range records {
-		if n.seq > seq && n.hasKind(recordErasing) && e.concernsEntry(n.controlRecord, entry) {
-			entry = e.rules.Redact(entry, n.replaceID, n.drop)
+		if n.seq > seq && n.HasKind(RecordErasing) && e.concernsEntry(n.ControlRecord, entry) {
+			entry = e.rules.Redact(entry, n.replaceID, n.Drop)
 		}
 	}
 	return entry
@@ -68,8 +69,8 @@ func (e *Engine[S, C, E, R]) renameEntry(entry E, seq uint64, records []placedRe
 // keysAfter returns the keys of a chunk as the control records after the chunk have it.
 func (e *Engine[S, C, E, R]) keysAfter(keys []storedKey, entries []E, seq uint64, records []placedRecord) []storedKey {
 	for _, n := range records {
-		if len(keys) > 0 && n.seq > seq && n.hasKind(recordErasing) {
-			keys = keysWithout(keys, func(i int) bool { return i < len(entries) && e.concernsEntry(n.controlRecord, entries[i]) })
+		if len(keys) > 0 && n.seq > seq && n.HasKind(RecordErasing) {
+			keys = keysWithout(keys, func(i int) bool { return i < len(entries) && e.concernsEntry(n.ControlRecord, entries[i]) })
 		}
 	}
 	return keys
@@ -77,8 +78,8 @@ func (e *Engine[S, C, E, R]) keysAfter(keys []storedKey, entries []E, seq uint64
 
 // concernsEntry reports whether an entry is one of the viewer that a control record
 // names.
-func (e *Engine[S, C, E, R]) concernsEntry(n *controlRecord, entry E) bool {
-	return slices.ContainsFunc(e.rules.Identities(entry), n.concernsID)
+func (e *Engine[S, C, E, R]) concernsEntry(n *ControlRecord, entry E) bool {
+	return slices.ContainsFunc(e.rules.Identities(entry), n.ConcernsID)
 }
 
 // replaceBy takes over the state of a fresh log. A snapshot of it is due, whatever the
@@ -90,4 +91,54 @@ func (l *streamLog[S, C, E, R]) replaceBy(fresh *streamLog[S, C, E, R]) {
 	l.window = fresh.window
 	l.measureSize()
 	l.tail.Store(max(int64(l.engine.options.SnapshotTail), l.size.Load()))
+}
+
+// ErrTruncated reports a truncation that emptied chunks while they were being read.
+var ErrTruncated = errors.New("stream: chunks were truncated while they were read")
+
+// foldNext applies the next chunk to a state that no reader sees, given the known
+// control records that follow. The error is ErrTruncated if its entries are gone.
+func (l *streamLog[S, C, E, R]) foldNext(chunk *Chunk, records []placedRecord) (*ControlRecord, error) {
+	header, n, entries, err := l.readNext(chunk, nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case n.HasKind(RecordTombstone):
+		return nil, ErrTruncated
+	case n.HasKind(RecordCheckpoint):
+		return n, l.startFrom(n, records)
+	}
+	header.keys = l.engine.keysAfter(header.keys, entries, chunk.Seq, records)
+	for i := range entries {
+		entries[i] = l.engine.renameEntry(entries[i], chunk.Seq, records)
+	}
+	l.applyChunk(chunk, header, n, entries)
+	return n, nil
+}
+
+// startFrom makes the state that of a checkpoint.
+func (l *streamLog[S, C, E, R]) startFrom(n *ControlRecord, records []placedRecord) error {
+	state, err := l.engine.restoreCheckpoint(n)
+	if err != nil {
+		return err
+	}
+	for _, later := range records {
+		if later.HasKind(RecordErasing) && later.seq > n.Checkpoint.Head.Seq {
+			state = l.engine.rules.Rename(state, later.replaceID)
+		}
+	}
+	l.state, l.head, l.keys = state, n.Checkpoint.Head, keyRing{}
+	l.window.resetTo(l.head.Seq)
+	return nil
+}
+
+func (e *Engine[S, C, E, R]) restoreCheckpoint(n *ControlRecord) (state S, err error) {
+	if n.Checkpoint.Format != e.rules.SnapshotFormat() {
+		return state, fmt.Errorf("%w: a truncated log begins with a state in format %d, this is %d",
+			ErrDamaged, n.Checkpoint.Format, e.rules.SnapshotFormat())
+	}
+	if state, err = e.restoreState(slices.Clone(n.Checkpoint.State)); err != nil {
+		return state, fmt.Errorf("%w: the state with which a truncated log begins: %w", ErrDamaged, err)
+	}
+	return state, nil
 }

@@ -73,6 +73,11 @@ type Decision[E, R any] struct {
 	// Storable is set if Entry may be stored though it changes nothing: a command that has
 	// a key is recognised by it later.
 	Storable bool
+	// Reach, if not 0, is a time in Unix milliseconds, no later than that of the decision, that
+	// a durable chunk has reached when the command is answered. Where none has, an empty chunk
+	// is appended: every later command is then decided at that time or after it, whichever
+	// engine decides it and whatever its clock says.
+	Reach int64
 	// Result is passed to Answer once the entry is durable.
 	Result R
 }

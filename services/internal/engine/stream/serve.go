@@ -123,9 +123,9 @@ func (e *Engine[S, C, E, R]) appendAnswer(buf []byte, group int, c *submittedCal
 func (e *Engine[S, C, E, R]) answerGroup(c *submittedCall[C, R], err error) []byte {
 	switch {
 	case err == nil:
-		return e.encodeOutcomes(answerHeader(groupDone, c.head), c.outcomes)
+		return binary.AppendVarint(e.encodeOutcomes(answerHeader(groupDone, c.head.Seq), c.outcomes), c.head.At)
 	case errors.Is(err, errStaleWatermark):
-		return answerHeader(groupStale, c.head)
+		return answerHeader(groupStale, c.head.Seq)
 	case errors.Is(err, errClosed):
 		return answerHeader(groupClosed, 0)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
-	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
@@ -34,11 +34,11 @@ type ledgerOutput struct {
 	repeated bool
 }
 
-func (in ledgerInput) viewer() stream.Viewer {
+func (in ledgerInput) viewer() rewrite.Viewer {
 	if in.post.who == "" {
-		return stream.Viewer{}
+		return rewrite.Viewer{}
 	}
-	return stream.Viewer{IDs: []string{in.post.who}}
+	return rewrite.Viewer{IDs: []string{in.post.who}}
 }
 
 func (in ledgerInput) do(ctx context.Context, engine *ledgerEngine) (out ledgerOutput) {

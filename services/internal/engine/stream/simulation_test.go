@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
@@ -167,7 +168,7 @@ func (w *world) boot(rng *rand.Rand, clock *skewedClock) *node {
 	if w.placed() {
 		options.Peers = &view{world: w, node: n, rng: rand.New(rand.NewPCG(rng.Uint64(), 2)), faults: net.faults}
 	}
-	n.engine = stream.New(ledgerRules{}, net, clock, options)
+	n.engine = openLedger(net, clock, options)
 	return n
 }
 
@@ -295,10 +296,10 @@ func (w *world) repeat(in ledgerInput, before ledgerOutput, rng *rand.Rand) ledg
 // eraseAll erases every viewer, and so finishes what was cut off. Afterwards nothing
 // that is stored names one, and all of it is sound.
 func (w *world) eraseAll(t *testing.T) {
-	engine := stream.New(ledgerRules{}, w.store, stream.SystemClock(), stream.Options{AllowEqualTimestamps: w.ties()})
+	engine := openLedger(w.store, stream.SystemClock(), stream.Options{AllowEqualTimestamps: w.ties()})
 	for i := range simStreams {
 		name := fmt.Sprintf("ledger/%d", i)
-		if _, err := engine.Erase(t.Context(), name, stream.Viewer{IDs: viewers[1:]}); err != nil {
+		if _, err := engine.Erase(t.Context(), name, rewrite.Viewer{IDs: viewers[1:]}); err != nil {
 			t.Fatal(err)
 		}
 		report, err := engine.Verify(t.Context(), name)
@@ -337,7 +338,7 @@ func wantErased(t *testing.T, store stream.Store, name string, ids ...string) {
 // checkLog compares the results that clients got with the log.
 func (w *world) checkLog(t *testing.T) {
 	times := map[uint64]int{} // each command is in the log
-	engine := stream.New(ledgerRules{}, w.store, stream.SystemClock(), stream.Options{AllowEqualTimestamps: w.ties()})
+	engine := openLedger(w.store, stream.SystemClock(), stream.Options{AllowEqualTimestamps: w.ties()})
 	for i := range simStreams {
 		name := fmt.Sprintf("ledger/%d", i)
 		fold, order := ledgerRules{}.New(), newLinearization()

@@ -55,7 +55,12 @@ func (l *streamLog[S, C, E, R]) copyState() (snapshot Snapshot, covered int64, f
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	snapshot = Snapshot{Head: l.head, Format: rules.SnapshotFormat()}
-	if len(l.keys.names) > 0 {
+	switch {
+	case len(l.keys.names)+len(l.keys.held.keys) == 0:
+	case l.engine.holder != nil:
+		snapshot.Format |= withHeldKeys
+		snapshot.State = l.keys.held.appendSnapshot(l.keys.encodeSnapshot())
+	default:
 		snapshot.Format |= withKeys
 		snapshot.State = l.keys.encodeSnapshot()
 	}
@@ -65,18 +70,27 @@ func (l *streamLog[S, C, E, R]) copyState() (snapshot Snapshot, covered int64, f
 
 // withKeys is a bit in the format of a snapshot whose state follows keys. Versions without
 // keys ignore such a snapshot and read the log.
-const withKeys = 1 << 16
+//
+// withHeldKeys is the bit of one whose state follows keys and those held beside records. Versions
+// without such keys ignore it likewise. They would not find a key that was held.
+const (
+	withKeys     = 1 << 16
+	withHeldKeys = 1 << 17
+)
 
 // isReadable reports whether a snapshot is in the present format.
 func (e *Engine[S, C, E, R]) isReadable(s *Snapshot) bool {
-	return s.Format&^withKeys == e.rules.SnapshotFormat()
+	return s.Format&^(withKeys|withHeldKeys) == e.rules.SnapshotFormat()
 }
 
 // restoreSnapshot returns the state and the keys of a snapshot, which may keep parts of it.
 func (e *Engine[S, C, E, R]) restoreSnapshot(s *Snapshot) (state S, keys keyRing, err error) {
 	r := wire.NewReader(s.State)
-	if s.Format&withKeys != 0 {
+	if s.Format&(withKeys|withHeldKeys) != 0 {
 		keys = restoreKeys(r)
+	}
+	if s.Format&withHeldKeys != 0 {
+		keys.held = restoreHeldKeys(r)
 	}
 	if err := r.Err(); err != nil {
 		return state, keys, err

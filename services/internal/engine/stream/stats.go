@@ -21,11 +21,12 @@ type Stats struct {
 	Loads           uint64
 	LoadRead        time.Duration // of the loads, time spent in the store
 	LoadRebuild     time.Duration // of the loads, time spent folding
+	Keys            KeyStats
 }
 
 type engineCounters struct {
-	commits, entries, conflicts, unsettled, evictions, snapshots, loads, forwarded, recovered atomic.Uint64
-	loadRead, loadRebuild                                                                     atomic.Int64
+	commits, entries, conflicts, unsettled, evictions, snapshots, loads, forwarded, recovered, keysFull, keysOverShare atomic.Uint64
+	loadRead, loadRebuild                                                                                              atomic.Int64
 }
 
 // Stats returns the engine's figures.
@@ -48,5 +49,9 @@ func (e *Engine[S, C, E, R]) Stats() Stats {
 		Loads:           e.stats.loads.Load(),
 		LoadRead:        time.Duration(e.stats.loadRead.Load()),
 		LoadRebuild:     time.Duration(e.stats.loadRebuild.Load()),
+		Keys: KeyStats{
+			Used: e.keysUsed.Load(), Limit: int64(e.keyLimit),
+			Full: e.stats.keysFull.Load(), OverShare: e.stats.keysOverShare.Load(),
+		},
 	}
 }

@@ -60,19 +60,21 @@ type Chunk struct {
 // Link returns the digest by which the chunk after refers to this one: that of
 // the chunk as it was appended.
 func (c *Chunk) Link() Digest {
-	if c.isRedacted() {
+	if c.IsRedacted() {
 		return c.Original
 	}
 	return c.Sum()
 }
 
-func (c *Chunk) head() Head { return Head{Seq: c.Seq, At: c.At, Sum: c.Link()} }
+// Head returns the head of a log that ends with the chunk.
+func (c *Chunk) Head() Head { return Head{Seq: c.Seq, At: c.At, Sum: c.Link()} }
 
-func (c *Chunk) isRedacted() bool { return c.Original != Digest{} }
+// IsRedacted reports whether the chunk is no longer as it was appended.
+func (c *Chunk) IsRedacted() bool { return c.Original != Digest{} }
 
-// by reports whether the chunk is that of the attempt with the given id.
+// writtenBy reports whether the chunk is that of the attempt with the given id.
 func (c *Chunk) writtenBy(id ChunkID) bool {
-	if c.isRedacted() {
+	if c.IsRedacted() {
 		id = id.hashed()
 	}
 	return c.ID == id
@@ -80,7 +82,7 @@ func (c *Chunk) writtenBy(id ChunkID) bool {
 
 // redactedTo returns the chunk with another payload instead of its own.
 func (c Chunk) redactedTo(payload []byte) Chunk {
-	if !c.isRedacted() {
+	if !c.IsRedacted() {
 		c.Original, c.ID = c.Sum(), c.ID.hashed()
 	}
 	c.Payload = payload
@@ -98,7 +100,7 @@ func (c *Chunk) Sum() Digest {
 	header = append(header, c.ID[:]...)
 	header = append(header, c.Prev[:]...)
 	header = binary.BigEndian.AppendUint64(header, uint64(c.Count))
-	if c.isRedacted() {
+	if c.IsRedacted() {
 		header = append(header, c.Original[:]...)
 	}
 	h := sha256.New()
@@ -115,6 +117,16 @@ type Head struct {
 	Seq uint64
 	At  int64
 	Sum Digest // the chunk's Link
+}
+
+func (h Head) position() Position { return Position{h.Seq, h.At} }
+
+// Position is the place of a chunk in its stream, zero in an empty stream.
+type Position struct {
+	Seq uint64
+	// At is the time of the chunk in Unix milliseconds. No later chunk has an earlier one. It is
+	// 0 where a process of an earlier release has answered, which does not tell it.
+	At int64
 }
 
 // Snapshot is a state and the head it was taken at. It only shortens a cold

@@ -59,9 +59,9 @@ func (l *streamLog[S, C, E, R]) recordBatch(calls []*batchtrace.Call) {
 }
 
 // sampledSpans yields the spans of the calls of a group that are sampled.
-func (p *forwardedGroup[C, R]) sampledSpans() iter.Seq[trace.Span] {
+func (g *forwardedGroup[C, R]) sampledSpans() iter.Seq[trace.Span] {
 	return func(yield func(trace.Span) bool) {
-		for _, it := range p.items {
+		for _, it := range g.items {
 			if span := it.Value.span; span != nil && !yield(span) {
 				return
 			}
@@ -70,8 +70,8 @@ func (p *forwardedGroup[C, R]) sampledSpans() iter.Seq[trace.Span] {
 }
 
 // traces returns the traces of a group that this process runs itself.
-func (p *forwardedGroup[C, R]) traces() (traces *batchtrace.Call) {
-	for span := range p.sampledSpans() {
+func (g *forwardedGroup[C, R]) traces() (traces *batchtrace.Call) {
+	for span := range g.sampledSpans() {
 		traces = traces.Join(span.SpanContext())
 	}
 	return traces

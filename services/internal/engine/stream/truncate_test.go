@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
@@ -19,7 +20,7 @@ func after(t *testing.T, store stream.Store, seq uint64) time.Time {
 	return time.UnixMilli(chunksOf(t, store)[seq-1].At + 1)
 }
 
-func truncate(t *testing.T, e *ledgerEngine, before time.Time) stream.Truncation {
+func truncate(t *testing.T, e *ledgerEngine, before time.Time) rewrite.Truncation {
 	t.Helper()
 	truncated, err := e.Truncate(t.Context(), testStream, before)
 	if err != nil {
@@ -50,7 +51,7 @@ func TestTruncationRemovesEntriesAndLeavesTheState(t *testing.T) {
 		if got := truncate(t, first, cutoff); got.Chunks != 4 || got.Bytes == 0 {
 			t.Errorf("truncated %+v, want 4 chunks", got)
 		}
-		if diff := cmp.Diff(stream.Truncation{}, truncate(t, first, cutoff)); diff != "" {
+		if diff := cmp.Diff(rewrite.Truncation{}, truncate(t, first, cutoff)); diff != "" {
 			t.Errorf("truncated again (-want +got):\n%s", diff)
 		}
 		for i, chunk := range chunksOf(t, store)[:4] {
@@ -59,7 +60,7 @@ func TestTruncationRemovesEntriesAndLeavesTheState(t *testing.T) {
 			}
 		}
 		report, err := verify(t, store)
-		if want := (stream.Report{Chunks: 5, Entries: 2, Bytes: report.Bytes, Redacted: 1, Truncated: 4, Snapshot: true}); err != nil || report != want {
+		if want := (rewrite.Report{Chunks: 5, Entries: 2, Bytes: report.Bytes, Redacted: 1, Truncated: 4, Snapshot: true}); err != nil || report != want {
 			t.Errorf("verify: %+v, %v, want %+v", report, err, want)
 		}
 		if err := store.DeleteSnapshot(t.Context(), testStream); err != nil {
@@ -193,7 +194,7 @@ func truncateCutOff(t *testing.T, earlier uint64, writes int) {
 		fresh := newEngine(store, stream.Options{})
 		wantTotals(t, resident)
 		wantTotals(t, fresh)
-		if _, err := verify(t, store); err != nil && !errors.Is(err, stream.ErrUnfinished) {
+		if _, err := verify(t, store); err != nil && !errors.Is(err, rewrite.ErrUnfinished) {
 			t.Errorf("step %d: cut off: %v", i, err)
 		}
 		if i%4 < 2 {
@@ -225,7 +226,7 @@ func TestEraseFromATruncatedStream(t *testing.T) {
 			t.Fatal(err)
 		}
 		broken := newEngine(&ailing{Memory: store, left: i / 2, applies: i%2 == 1}, stream.Options{})
-		_, err := broken.Erase(t.Context(), testStream, stream.Viewer{IDs: []string{"viewer-1"}})
+		_, err := broken.Erase(t.Context(), testStream, rewrite.Viewer{IDs: []string{"viewer-1"}})
 		if i == 11 && err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
@@ -48,7 +49,7 @@ func TestPausedProcessMeetsALaterTruncation(t *testing.T) {
 			return err
 		},
 		"an erasure": func(e *ledgerEngine, _ *storetest.Memory) error {
-			_, err := e.Erase(t.Context(), testStream, stream.Viewer{IDs: []string{"viewer-1"}})
+			_, err := e.Erase(t.Context(), testStream, rewrite.Viewer{IDs: []string{"viewer-1"}})
 			return err
 		},
 	} {

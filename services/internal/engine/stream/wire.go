@@ -12,10 +12,11 @@ import (
 // statuses:
 //
 //	request = { size name id low watermark commands queries keys }
-//	part    = { group size status head { kind result | kind reason } }
+//	part    = { group size status head { kind result | kind reason } time }
 //
-// where size counts the bytes of the rest, and group is the place of a group in the request. A
-// request is decoded as a whole before any of it runs.
+// where size counts the bytes of the rest, and group is the place of a group in the request. The
+// time is that of head; earlier releases neither send nor read it. A request is decoded as a
+// whole before any of it runs.
 
 // What an engine states about a group as a whole.
 const (
@@ -87,6 +88,14 @@ func (e *Engine[S, C, E, R]) encodeOutcomes(buf []byte, outcomes []commandOutcom
 		before = o.result
 	}
 	return buf
+}
+
+// readTime returns the time behind the outcomes, 0 where there is none.
+func readTime(r *wire.Reader) (at int64, err error) {
+	if len(r.Rest()) > 0 {
+		at = r.Varint()
+	}
+	return at, r.Err()
 }
 
 func (e *Engine[S, C, E, R]) decodeOutcomes(r *wire.Reader, outcomes []commandOutcome[R]) error {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
@@ -13,7 +13,7 @@ import (
 // EraseFunc erases a viewer from all data of an extension, under all ids of the viewer
 // or only the given ones, and returns a report. The actor, if known, is the member of staff
 // that asked for it.
-type EraseFunc func(ctx context.Context, extension, actor string, viewer stream.Viewer, only bool) (report any, err error)
+type EraseFunc func(ctx context.Context, extension, actor string, viewer rewrite.Viewer, only bool) (report any, err error)
 
 // NewEraseHandler returns the handler of POST /erase on the maintenance listener. It erases a
 // viewer from both environments. It is not a route of the contract.
@@ -27,7 +27,7 @@ func NewEraseHandler(registry func() *tenant.Registry, now func() time.Time, era
 	})
 }
 
-func parseViewer(body []byte) (viewer stream.Viewer, only bool, err error) {
+func parseViewer(body []byte) (viewer rewrite.Viewer, only bool, err error) {
 	o := decodeObject(body)
 	for _, name := range []string{"userID", "opaqueID"} {
 		if id := o.text(name); id != "" {

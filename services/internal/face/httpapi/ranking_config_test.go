@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/ranking"
 )
@@ -197,7 +197,7 @@ func TestRankConfigOutlivesTheLog(t *testing.T) {
 	if got, err := questions.Truncate(t.Context(), q.Stream(), time.Now().Add(time.Hour)); err != nil || got.Chunks == 0 {
 		t.Fatal(got, err)
 	}
-	if _, err := questions.Erase(t.Context(), q.Stream(), stream.Viewer{IDs: []string{"U90"}}); err != nil {
+	if _, err := questions.Erase(t.Context(), q.Stream(), rewrite.Viewer{IDs: []string{"U90"}}); err != nil {
 		t.Fatal(err)
 	}
 	if after := read(); after != before {

@@ -46,7 +46,8 @@ func (k Knowledge) NextTransition() int64 {
 	return 0
 }
 
-// IsDue reports whether a transition of a poll has passed and the audience does not know.
+// IsDue reports whether a transition of a poll has passed and the audience does not know. A poll
+// whose end has passed is due until its log says that it is closed.
 func (k Knowledge) IsDue(now time.Time) bool {
 	at := k.NextTransition()
 	return at != 0 && at <= now.Unix()
@@ -71,6 +72,9 @@ type Change struct {
 	// Missed reports that messages are missing between the knowledge and the steps. The
 	// first step is a resync event then.
 	Missed bool
+	// Wait is the time after which a poll should be read again whose end has passed and that is
+	// not closed.
+	Wait time.Duration
 }
 
 // More reports whether there are further changes after the steps.

@@ -67,6 +67,7 @@ func TestDiffPoll(t *testing.T) {
 		known         Knowledge
 		resets, votes int
 		endsAt        int64
+		open          bool // the log has not passed the end
 		want          []string
 		ended         int64
 	}{
@@ -79,6 +80,8 @@ func TestDiffPoll(t *testing.T) {
 		"the deletion is known":        {known: Knowledge{Resets: 1, Stats: resetStats}, resets: 1, want: []string{"vote_update:p 0"}},
 		"it ends later":                {endsAt: 1001},
 		"it has ended, without votes":  {endsAt: 1000, want: []string{"vote_update:p 0"}, ended: 1000},
+		"its end is not in the log":    {endsAt: 1000, open: true},
+		"its owner still takes votes":  {known: known(Knowledge{}, 1), votes: 2, endsAt: 1000, open: true, want: []string{"vote_update:p 2"}},
 		"the end is known":             {known: Knowledge{EndsAt: 999, Ended: 999}, endsAt: 999, ended: 999},
 		"it has ended at another time": {known: Knowledge{EndsAt: 900, Ended: 900}, endsAt: 999, want: []string{"vote_update:p 0"}, ended: 999},
 		"deleted after the end":        {known: Knowledge{EndsAt: 999, Ended: 999}, resets: 1, endsAt: 999, want: []string{"vote_delete:p", "vote_update:p 0"}, ended: 999},
@@ -86,6 +89,7 @@ func TestDiffPoll(t *testing.T) {
 		"the other clock is ahead":     {known: Knowledge{EndsAt: 1001, Ended: 1001}, endsAt: 1001, ended: 1001},
 	} {
 		read := voting.Overview{Statistics: stats[test.votes], Config: voting.Config{Schedule: schedule.Schedule{EndsAt: test.endsAt}}, Resets: uint64(test.resets), Head: 7}
+		read.Closed = test.endsAt != 0 && test.endsAt <= now.Unix() && !test.open
 		c := DiffPoll(source, test.known, read, now, Staff)
 		want := known(Knowledge{Head: 7, Resets: uint64(test.resets), EndsAt: test.endsAt, Ended: test.ended}, test.votes)
 		if got := names(t, c); !slices.Equal(got, test.want) || c.Final != want || c.More() {
@@ -221,8 +225,9 @@ func (m *pollModel) write(action byte, n int) {
 	case 1:
 		m.read.Statistics = m.stats[n%len(m.stats)]
 	case 2:
+		starts := m.now + int64(n%7) - 4
 		m.read.Config = voting.Config{
-			Schedule: schedule.Schedule{StartsAt: m.now + int64(n%7) - 4, EndsAt: m.now + int64(n%5) - 2}, Version: int64(m.read.Head),
+			Schedule: schedule.Schedule{StartsAt: starts, EndsAt: max(starts, m.now+int64(n%5)-2)}, Version: int64(m.read.Head),
 			ResultsVisibility: []voting.Visibility{"", voting.VisibleAfterClose, voting.VisibleToStaff}[n%3],
 		}
 		m.read.Configured = true
@@ -230,6 +235,15 @@ func (m *pollModel) write(action byte, n int) {
 		m.read.Resets++
 		m.read.Statistics, m.read.Config, m.read.Configured = m.stats[0], voting.Config{}, false
 	}
+	m.read.Closed = m.read.Closed && action < 2
+	if n%3 > 0 { // else the clock of this writer is behind
+		m.conclude()
+	}
+}
+
+// conclude has the log reach the present.
+func (m *pollModel) conclude() {
+	m.read.Closed = m.read.Closed || m.read.Config.Status(time.Unix(m.now, 0)) == schedule.Expired
 }
 
 // receive delivers at most some steps of the change, as a sink that is interrupted.
@@ -267,6 +281,7 @@ func (m *pollModel) finish() {
 	if m.read.Statistics == nil {
 		return
 	}
+	m.conclude()
 	for range 3 {
 		m.receive(2)
 	}

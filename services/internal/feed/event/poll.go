@@ -20,7 +20,7 @@ const resetStats = "deleted"
 // DiffPoll compares what a side of an audience knows of a poll with what it may see of a
 // read of it at a time. The latest configuration and the latest statistics win. A deletion
 // has an event of its own, before the others; so has the end of the poll, with or without
-// votes.
+// votes, once no vote can come any more.
 func DiffPoll(s Source, known Knowledge, read voting.Overview, now time.Time, side Sight) Change {
 	status := statusAfter(known, read, now)
 	if side == Viewers {
@@ -47,13 +47,14 @@ func DiffPoll(s Source, known Knowledge, read voting.Overview, now time.Time, si
 	if len(steps) > 0 {
 		steps[len(steps)-1].After = final
 	}
-	return Change{Steps: steps, Final: final}
+	return Change{Steps: steps, Final: final, Wait: read.Wait}
 }
 
-// statusAfter returns the status of a poll at a time. A status that the audience knows is
-// not taken back without another configuration: another process's clock may be ahead.
+// statusAfter returns the status of a poll at a time: expired once its log says so. A status
+// that the audience knows is not taken back without another configuration: another process's
+// clock may be ahead.
 func statusAfter(known Knowledge, read voting.Overview, now time.Time) schedule.Status {
-	status, end := read.Config.Status(now), read.Config.EndsAt
+	status, end := read.Status(now), read.Config.EndsAt
 	same := known.Resets == read.Resets && known.Config == configDigest(read)
 	switch {
 	case end != 0 && known.Ended == end, same && known.Status == schedule.Expired:

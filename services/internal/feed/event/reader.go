@@ -35,9 +35,9 @@ type QuestionReader interface {
 	Board(ctx context.Context, q ranking.Question, limit int) (ranking.Board, error)
 }
 
-// PollReader are read for their statistics.
+// PollReader are read for their statistics, and have polls closed whose end has passed.
 type PollReader interface {
-	Overview(ctx context.Context, p voting.Poll) (voting.Overview, error)
+	Conclude(ctx context.Context, p voting.Poll, now time.Time) (voting.Overview, error)
 }
 
 // DocumentReader are read for their versions.
@@ -153,7 +153,7 @@ func (r *Reader) read(ctx context.Context, s Source, known Knowledge, hinted uin
 	if last := x.last; hinted > 0 && last != nil && now.Sub(last.at).Abs() < sharePeriod && last.coversHint(s.Kind, known, hinted) {
 		return last, nil
 	}
-	found, err := r.loadSource(ctx, s, known)
+	found, err := r.loadSource(ctx, s, known, now)
 	if err != nil {
 		return nil, err
 	}
@@ -162,8 +162,8 @@ func (r *Reader) read(ctx context.Context, s Source, known Knowledge, hinted uin
 }
 
 // coversHint reports whether a read may serve a user with some knowledge and a hint.
-func (f *sourceRead) coversHint(kind SourceKind, known Knowledge, hinted uint64) bool {
-	return f.head >= max(hinted, known.Head) && (kind != Feed || f.after <= known.Message) && (kind != Buffer || f.after == known.Head)
+func (r *sourceRead) coversHint(kind SourceKind, known Knowledge, hinted uint64) bool {
+	return r.head >= max(hinted, known.Head) && (kind != Feed || r.after <= known.Message) && (kind != Buffer || r.after == known.Head)
 }
 
 // sharedOf returns the last read of a source, and forgets reads that are too old.
@@ -184,10 +184,10 @@ func (r *Reader) sharedOf(name string, now time.Time) *sharedRead {
 }
 
 // loadSource reads a source.
-func (r *Reader) loadSource(ctx context.Context, s Source, known Knowledge) (*sourceRead, error) {
+func (r *Reader) loadSource(ctx context.Context, s Source, known Knowledge, now time.Time) (*sourceRead, error) {
 	switch s.Kind {
 	case Poll:
-		o, err := r.stores.Polls.Overview(ctx, s.votingPoll())
+		o, err := r.stores.Polls.Conclude(ctx, s.votingPoll(), now)
 		return &sourceRead{head: o.Head, poll: o}, err
 	case Document:
 		found, err := r.stores.Documents.Get(ctx, s.Name)

@@ -39,9 +39,9 @@ type counted struct {
 	reads atomic.Int64
 }
 
-func (c *counted) Overview(ctx context.Context, p voting.Poll) (voting.Overview, error) {
+func (c *counted) Conclude(ctx context.Context, p voting.Poll, now time.Time) (voting.Overview, error) {
 	c.reads.Add(1)
-	return c.PollReader.Overview(ctx, p)
+	return c.PollReader.Conclude(ctx, p, now)
 }
 
 // received counts what another system received.

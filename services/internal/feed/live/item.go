@@ -16,6 +16,8 @@ type itemRefresher struct {
 	started bool
 	known   event.Knowledge // of the subscribers
 	viewers event.Knowledge // of those that are no staff
+	// published has the time of the last events of a poll.
+	published time.Time
 }
 
 // newItem returns a source whose changes are those after its first refresh.
@@ -52,7 +54,7 @@ func (i *itemRefresher) refresh(ctx context.Context, hinted uint64) (sourceUpdat
 			return sourceUpdate{}, err
 		}
 		i.started = true
-		return i.adoptKnowledge(known, viewers.Final, now), nil
+		return i.adoptKnowledge(known, viewers.Final, now, dueEvery), nil
 	}
 	change, err := i.broker.options.Reader.Changes(ctx, i.source, i.known, hinted, now, event.Staff)
 	if err != nil {
@@ -61,12 +63,19 @@ func (i *itemRefresher) refresh(ctx context.Context, hinted uint64) (sourceUpdat
 	if i.source.Kind != event.Poll {
 		return i.newUpdate(change, now), nil
 	}
+	if change.Wait > 0 && now.Sub(i.published).Abs() < i.broker.tuning.pollEvery {
+		// It was read to find whether it is closed, and its next update is not due.
+		change = event.Change{Final: i.known, Wait: change.Wait}
+	}
 	viewers, err := i.viewersChange(ctx, i.known, change, now)
 	if err != nil {
 		return sourceUpdate{}, err
 	}
-	u := i.adoptKnowledge(change.Final, viewers.Final, now)
+	u := i.adoptKnowledge(change.Final, viewers.Final, now, change.Wait)
 	u.events = event.JoinSides(withoutRepeats(change.Steps), withoutRepeats(viewers.Steps))
+	if len(u.events) > 0 {
+		i.published = now
+	}
 	return u, nil
 }
 
@@ -93,7 +102,7 @@ func (i *itemRefresher) newUpdate(change event.Change, now time.Time) sourceUpda
 	if limited = limited || i.source.Kind == event.Buffer && change.More(); limited {
 		known = steps[len(steps)-1].After
 	}
-	u := i.adoptKnowledge(known, known, now)
+	u := i.adoptKnowledge(known, known, now, 0)
 	for _, step := range steps {
 		u.events = append(u.events, step.Event)
 		if i.source.Kind == event.Buffer {
@@ -110,16 +119,23 @@ func (i *itemRefresher) newUpdate(change event.Change, now time.Time) sourceUpda
 // to receive them: fewer than they may be behind.
 const messagesAtOnce = 32
 
+// dueEvery is the pause before a second read of a poll that was not closed at the first one
+// though its end had passed.
+const dueEvery = 100 * time.Millisecond
+
 // adoptKnowledge returns an update without events that leads to some knowledge of both
-// sides.
-func (i *itemRefresher) adoptKnowledge(known, viewers event.Knowledge, now time.Time) sourceUpdate {
+// sides. wait is the time until the next read of a poll that is due.
+func (i *itemRefresher) adoptKnowledge(known, viewers event.Knowledge, now time.Time, wait time.Duration) sourceUpdate {
 	i.known, i.viewers = known, viewers
 	u := sourceUpdate{head: known.Head, message: known.Message, configured: known.Configured, hides: known.Hidden}
 	if i.source.Kind == event.Buffer {
 		u.message = known.Head
 	}
-	if at := known.NextTransition(); at > now.Unix() {
+	switch at := known.NextTransition(); {
+	case at > now.Unix():
 		u.again = time.Unix(min(at, farAway), 0)
+	case at != 0:
+		u.again = now.Add(wait)
 	}
 	return u
 }

@@ -2,13 +2,9 @@ package live
 
 import (
 	"cmp"
-	"errors"
+	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-	"golang.org/x/time/rate"
-
-	"github.com/acclaim-dev/acclaim/services/internal/budget"
-	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
 )
 
 // Quotas limit what subscribers hold of a broker. An extension may have three quarters
@@ -22,11 +18,11 @@ type Quotas struct {
 	// Minor is an environment that may have an eighth of each, because anyone gets its
 	// tokens; empty: none.
 	Minor string
+	// Ledger counts new sources; nil stands for one of this broker's own. Watch notes who is
+	// refused; nil: nothing does.
+	Ledger *limit.Ledger
+	Watch  *limit.Watch
 }
-
-// Holder is an identity of an extension, the games of one of its channels, a whole extension or,
-// where names are empty, an environment.
-type Holder struct{ Environment, Extension, Identity, Channel string }
 
 const (
 	// identitySubscribers limits the subscribers of one identity.
@@ -39,110 +35,98 @@ const (
 	// channelSources and channelSourcesPerSecond limit likewise what all games of a channel create.
 	channelSources          = 1024
 	channelSourcesPerSecond = 32
-	// limitedIdentities is the number of identities and channels whose rate is known. The least
-	// recently used is dropped.
-	limitedIdentities = 1 << 14
 )
 
 // quotaPools count what the subscribers of a broker hold.
 type quotaPools struct {
-	minor       string
-	subscribers *budget.Pool[Holder]
-	sources     *budget.Pool[Holder]
-	created     *lru.Cache[Holder, *rate.Limiter]
+	minor                string
+	subscribers, sources *limit.Pool[limit.Holder]
+	ledger               *limit.Ledger
 }
 
 func newQuotaPools(q Quotas) *quotaPools {
-	created, err := lru.New[Holder, *rate.Limiter](limitedIdentities)
-	if err != nil {
-		panic(err) // only a size below one is refused
+	if q.Ledger == nil {
+		q.Ledger = limit.NewLedger(func() int { return 1 }, q.Watch)
 	}
 	return &quotaPools{
 		minor:       q.Minor,
-		subscribers: budget.NewPool[Holder](cmp.Or(q.Subscribers, 50_000)),
-		sources:     budget.NewPool[Holder](cmp.Or(q.Sources, 1<<16)),
-		created:     created,
+		subscribers: limit.NewPool[limit.Holder]("subscribers", cmp.Or(q.Subscribers, 50_000), q.Watch),
+		sources:     limit.NewPool[limit.Holder]("sources", cmp.Or(q.Sources, 1<<16), q.Watch),
+		ledger:      q.Ledger,
 	}
 }
 
-// sharesOf returns the claims of an extension, and of a minor environment, in a pool.
-func (q *quotaPools) sharesOf(s Subscription, pool *budget.Pool[Holder]) []budget.Claim[Holder] {
-	claims := []budget.Claim[Holder]{{Holder: Holder{Environment: s.Environment, Extension: s.Extension}, Limit: max(pool.Limit()*3/4, 1)}}
+// sharesOf returns the shares of a subscription in a pool: of its extension, of a minor
+// environment, and of the games of its channel.
+func (q *quotaPools) sharesOf(s Subscription, pool *limit.Pool[limit.Holder]) []limit.Share[limit.Holder] {
+	shares := []limit.Share[limit.Holder]{{
+		Holder: limit.Holder{Environment: s.Environment, Extension: s.Extension}, Scope: limit.Extension, Limit: max(pool.Limit()*3/4, 1),
+	}}
 	if s.Environment == q.minor {
-		claims = append(claims, budget.Claim[Holder]{Holder: Holder{Environment: s.Environment}, Limit: max(pool.Limit()/8, 1)})
+		shares = append(shares, limit.Share[limit.Holder]{
+			Holder: limit.Holder{Environment: s.Environment}, Scope: limit.Sandboxes, Limit: max(pool.Limit()/8, 1),
+		})
 	}
-	return claims
+	if s.Identity == "" && s.ChannelShare {
+		shares = append(shares, limit.Share[limit.Holder]{Holder: s.holder(), Scope: limit.Channel, Limit: max(pool.Limit()/8, 1)})
+	}
+	return shares
 }
 
 // holder returns the identity or, without one, the channel that holds what the subscription costs.
-func (s Subscription) holder() Holder {
-	h := Holder{Environment: s.Environment, Extension: s.Extension, Identity: s.Identity}
+func (s Subscription) holder() limit.Holder {
+	h := limit.Holder{Environment: s.Environment, Extension: s.Extension, Identity: s.Identity}
 	if s.Identity == "" {
 		h.Channel = s.Channel
 	}
 	return h
 }
 
+func (s Subscription) who() limit.Caller {
+	return limit.Caller{Environment: s.Environment, Extension: s.Extension, Channel: s.Channel}
+}
+
 // takeSubscriber returns a lease of one subscriber.
-func (q *quotaPools) takeSubscriber(s Subscription) (*budget.Lease[Holder], error) {
-	claims := q.sharesOf(s, q.subscribers)
-	switch {
-	case s.Identity != "":
-		claims = append(claims, budget.Claim[Holder]{Holder: s.holder(), Limit: identitySubscribers})
-	case s.ChannelShare:
-		claims = append(claims, budget.Claim[Holder]{Holder: s.holder(), Limit: max(q.subscribers.Limit()/8, 1)})
+func (q *quotaPools) takeSubscriber(s Subscription) (*limit.Lease[limit.Holder], error) {
+	shares := q.sharesOf(s, q.subscribers)
+	if s.Identity != "" {
+		shares = append(shares, limit.Share[limit.Holder]{Holder: s.holder(), Scope: limit.Identity, Limit: identitySubscribers})
 	}
-	lease := q.subscribers.Lease(claims...)
-	return lease, refuseOver(lease.Take(1), "Too many subscribers of this viewer or extension at once")
+	lease := q.subscribers.Lease(s.who(), shares...)
+	return lease, limit.Fault(lease.Take(1), "Too many subscribers of this viewer or extension at once")
 }
 
 // sourceQuota bounds the sources that a subscriber creates.
 type sourceQuota struct {
-	pool    *budget.Pool[Holder]
-	claims  []budget.Claim[Holder]
-	limiter *rate.Limiter // nil where the rate is unlimited
+	pools  *quotaPools
+	who    limit.Caller
+	shares []limit.Share[limit.Holder]
+	claim  limit.Claim // on the rate of new ones, which may be unlimited
 }
 
 func (q *quotaPools) sourceQuotaOf(s Subscription) *sourceQuota {
-	quota := &sourceQuota{pool: q.sources, claims: q.sharesOf(s, q.sources)}
-	var limiter *rate.Limiter
+	holder := s.holder()
+	claim := limit.Claim{
+		Kind: limit.Topics, Amount: 1, Scope: limit.Identity,
+		Holder: holder.Environment + "\x00" + holder.Extension + "\x00" + holder.Identity + "\x00" + holder.Channel,
+	}
 	switch {
 	case s.Identity != "":
-		limiter = rate.NewLimiter(identitySourcesPerSecond, identitySources)
+		claim.Rate = limit.Rate{PerSecond: identitySourcesPerSecond, Burst: identitySources}
 	case s.ChannelShare:
-		limiter = rate.NewLimiter(channelSourcesPerSecond, channelSources)
-		quota.claims = append(quota.claims, budget.Claim[Holder]{Holder: s.holder(), Limit: max(q.sources.Limit()/8, 1)})
-	default:
-		return quota
+		claim.Scope, claim.Rate = limit.Channel, limit.Rate{PerSecond: channelSourcesPerSecond, Burst: channelSources}
 	}
-	holder := s.holder()
-	if known, ok, _ := q.created.PeekOrAdd(holder, limiter); ok {
-		limiter = known
-		q.created.Get(holder) // it is used
-	}
-	quota.limiter = limiter
-	return quota
+	return &sourceQuota{pools: q, who: s.who(), shares: q.sharesOf(s, q.sources), claim: claim}
 }
 
 // takeSource returns a lease of one source. A nil quota limits nothing.
-func (q *sourceQuota) takeSource() (*budget.Lease[Holder], error) {
+func (q *sourceQuota) takeSource() (*limit.Lease[limit.Holder], error) {
 	if q == nil {
 		return nil, nil //nolint:nilnil // no lease releases nothing
 	}
-	if q.limiter != nil && !q.limiter.Allow() {
-		return nil, fault.New(fault.RateLimited, "Too many different topics in a short time")
+	if err := q.pools.ledger.Take(time.Now(), q.who, q.claim); err != nil {
+		return nil, limit.Fault(err, "Too many different topics in a short time")
 	}
-	lease := q.pool.Lease(q.claims...)
-	return lease, refuseOver(lease.Take(1), "Too many different topics of this extension at once")
-}
-
-// refuseOver turns the refusal of a quota into a fault.
-func refuseOver(err error, reason string) error {
-	if err == nil {
-		return nil
-	}
-	if _, share := errors.AsType[*budget.ShareError](err); share {
-		return fault.Wrap(fault.RateLimited, err, reason)
-	}
-	return fault.Wrap(fault.Unavailable, err, reason)
+	lease := q.pools.sources.Lease(q.who, q.shares...)
+	return lease, limit.Fault(lease.Take(1), "Too many different topics of this extension at once")
 }

@@ -95,7 +95,7 @@ func (s *Subscriber) loadBacklog(ctx context.Context, last Cursor) (lost bool, e
 			lost = true
 			continue
 		case from.number >= joined: // the other process was ahead
-			s.cursor.messages[i] = from
+			s.cursor.messages[i], s.before.messages[i] = from, from
 			continue
 		}
 		source := f.refresher.(*itemRefresher).source
@@ -140,7 +140,7 @@ const missedPages = 64
 func (s *Subscriber) loadEntries(ctx context.Context, i int, from uint64) (lost bool, err error) {
 	joined, source := s.cursor.chunks[i], s.buffers[i].refresher.(*itemRefresher).source
 	if from >= joined { // the other process was ahead
-		s.cursor.chunks[i] = from
+		s.cursor.chunks[i], s.before.chunks[i] = from, from
 		return false, nil
 	}
 	s.before.chunks[i] = from

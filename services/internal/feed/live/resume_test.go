@@ -13,9 +13,9 @@ import (
 )
 
 // again returns a subscription that resumes from the client's last event.
-func (e *client) again() Subscription {
+func (c *client) again() Subscription {
 	s := subscription()
-	s.LastEventID = e.last
+	s.LastEventID = c.last
 	return s
 }
 
@@ -259,5 +259,37 @@ func TestResumeAfterManyWhispers(t *testing.T) {
 		if !slices.Contains(got, "broadcast important 1") {
 			t.Errorf("received %q", got)
 		}
+	})
+}
+
+// The resync event with which a process answers a client that knows more than it does has an id
+// that is not older than the client's: from there no message and no entry comes again.
+func TestResyncIsNotOlderThanTheClient(t *testing.T) {
+	in(t, func(t *testing.T) {
+		store := storetest.NewMemory()
+		ahead := start(t, store, false)
+		behind := start(t, store, false, func(_ *Options, t *tuning) { t.tailEvery = time.Minute })
+		topics := staffSubscription(true, "*", "accumulate:b")
+		waiting, e := behind.subscribe(topics), ahead.subscribe(topics) // so that behind follows all, as it is now
+		ahead.publish(message.Feed{Channel: "1"}, "", "tick", "0")
+		ahead.accumulate("1", 0)
+		pass(time.Second)
+		got := e.entries() // two streams have no order between them
+		slices.Sort(got)
+		if want := []string{"1:0", "broadcast tick 0"}; !slices.Equal(got, want) {
+			t.Fatalf("received %q, want %q", got, want)
+		}
+		e.Close()
+		again := topics
+		again.LastEventID = e.last
+		resync := behind.subscribe(again).queued[0]
+		if resync.Event == nil || resync.Event.Name != "resync" {
+			t.Fatalf("the first event is %+v", resync.Event)
+		}
+		again.LastEventID = resync.ID.String() // the connection breaks just after it
+		back := ahead.subscribe(again)
+		pass(time.Second)
+		back.wantEntries("broadcast resync {}")
+		waiting.received()
 	})
 }

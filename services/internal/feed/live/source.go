@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/budget"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
 )
 
 // trackedSource is something that subscribers follow. At most one goroutine, its worker,
@@ -19,8 +19,8 @@ type trackedSource struct {
 	kind      event.SourceKind // 0: all polls of an audience
 	every     time.Duration    // the least time between two refreshes
 	refresher sourceRefresher
-	lease     *budget.Lease[Holder] // nil where no quota holds
-	group     *pollGroup            // the group that found the poll; nil: a subscriber named it
+	lease     *limit.Lease[limit.Holder] // nil where no quota holds
+	group     *pollGroup                 // the group that found the poll; nil: a subscriber named it
 	// primed is closed after the first refresh, with primeErr if that failed. Changes
 	// are those since.
 	primed   chan struct{}
@@ -71,6 +71,15 @@ type sourceUpdate struct {
 	again time.Time // when the source changes without a write; zero: never
 }
 
+// limitPause returns a pause that ends no later than when a poll changes without a write: votes
+// just before its end do not put that off.
+func (s *trackedSource) limitPause(d time.Duration, again time.Time) time.Duration {
+	if s.kind != event.Poll || again.IsZero() {
+		return d
+	}
+	return min(d, time.Until(again))
+}
+
 // resumption is a subscriber that reconnected and missed the events after one, up to
 // the one after which it joined.
 type resumption struct {
@@ -103,7 +112,7 @@ func (s *trackedSource) runFirst() {
 	s.recordRefresh(u)
 	close(s.primed)
 	// A poll that was new has been published just now.
-	if len(u.events) > 0 && !s.pause(s.every) || s.stopWorking() {
+	if len(u.events) > 0 && !s.pause(s.limitPause(s.every, u.again)) || s.stopWorking() {
 		return
 	}
 	s.runRefreshes()
@@ -140,7 +149,7 @@ func (s *trackedSource) runRefreshes() {
 			s.broker.stats.refreshes.Add(1)
 			s.broker.publishUpdate(s, u, resuming)
 			s.recordRefresh(u)
-			if u.hides {
+			if wait = s.limitPause(wait, u.again); u.hides {
 				wait = 0 // the tick is enough
 			}
 		} else {

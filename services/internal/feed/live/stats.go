@@ -1,10 +1,6 @@
 package live
 
-import (
-	"sync/atomic"
-
-	"github.com/acclaim-dev/acclaim/services/internal/budget"
-)
+import "sync/atomic"
 
 // Stats are the figures of a broker.
 type Stats struct {
@@ -18,8 +14,6 @@ type Stats struct {
 	Published, Delivered uint64
 	// Slow counts subscribers that were disconnected because they did not keep up.
 	Slow uint64
-	// SubscriberQuota and SourceQuota are the figures of the quotas.
-	SubscriberQuota, SourceQuota budget.Stats
 }
 
 type brokerCounters struct {
@@ -38,7 +32,6 @@ func (b *Broker) Stats() Stats {
 		Subscribers: subscribers, Sources: sources, ChangeStreamActive: b.watched.Load(),
 		Reads: b.stats.refreshes.Load(), Failures: b.stats.failures.Load(),
 		Published: b.stats.events.Load(), Delivered: b.stats.delivered.Load(),
-		Slow:            b.stats.slow.Load(),
-		SubscriberQuota: b.quotas.subscribers.Stats(), SourceQuota: b.quotas.sources.Stats(),
+		Slow: b.stats.slow.Load(),
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/acclaim-dev/acclaim/services/internal/budget"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
 )
 
 // Subscription is a client's wish for events.
@@ -55,7 +55,7 @@ type Subscriber struct {
 
 	ownsGlobal bool
 
-	lease   *budget.Lease[Holder]
+	lease   *limit.Lease[limit.Holder]
 	quota   *sourceQuota
 	sources []*trackedSource
 	feeds   [3]*trackedSource // as in a cursor; nil: not followed

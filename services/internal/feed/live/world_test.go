@@ -81,12 +81,12 @@ func start(t *testing.T, store *storetest.Memory, alone bool, change ...func(*Op
 	return p
 }
 
-// Overview implements [event.PollReader].
-func (p *process) Overview(ctx context.Context, poll voting.Poll) (voting.Overview, error) {
+// Conclude implements [event.PollReader].
+func (p *process) Conclude(ctx context.Context, poll voting.Poll, now time.Time) (voting.Overview, error) {
 	if p.down.Load() {
 		return voting.Overview{}, fault.Wrap(fault.Unavailable, errors.New("down"), "down")
 	}
-	o, err := p.votes.Overview(ctx, poll)
+	o, err := p.votes.Conclude(ctx, poll, now)
 	if p.hinting && err == nil {
 		p.notifier.Notify(poll.Stream(), o.Head)
 	}

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
+	"golang.org/x/sync/errgroup"
 )
 
 // concealedPolls are the polls whose results a sink's audience does not see. A vote in one
@@ -49,32 +49,56 @@ func (w *sinkWorker) checkConcealed() {
 	due := w.concealed.due
 	w.concealed.due = map[string]queueEntry{}
 	w.mu.Unlock()
+	err := w.readBeside(due, func(e queueEntry) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.enqueueSorted(e)
+	}, func(e queueEntry) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.concealed.postpone(e)
+	})
+	w.noteFailure(err, "reading a poll with hidden results failed; retrying")
+}
+
+// readBeside reads sources beside their queues, with the heads that they have reached, several at
+// once. It calls changed with each that has something to deliver, failed with each that cannot be
+// read, and returns the first error.
+func (w *sinkWorker) readBeside(due map[string]queueEntry, changed, failed func(queueEntry)) error {
 	if len(due) == 0 {
-		return
+		return nil
 	}
 	names := slices.Sorted(maps.Keys(due))
 	known, err := w.positions.loadPositions(w.ctx, names...)
-	for i, name := range names {
-		e := due[name]
-		var change event.Change
-		if err == nil {
-			change, err = w.m.options.Reader.Changes(w.ctx, e.source, known[i].Knowledge, e.hinted, w.m.tuning.clock.Now(), w.sender.side())
+	if err != nil {
+		for _, e := range due {
+			failed(e)
 		}
-		switch {
-		case err != nil:
-			w.mu.Lock()
-			w.concealed.postpone(e)
-			w.mu.Unlock()
-		case len(change.Steps) > 0:
-			w.mu.Lock()
-			w.enqueueSorted(queueEntry{e.source, readAgain})
-			w.mu.Unlock()
-		default:
-			w.recordDelivered(name, position{Knowledge: change.Final})
-		}
+		return err
 	}
+	var group errgroup.Group
+	group.SetLimit(w.m.tuning.atOnce)
+	for i, name := range names {
+		group.Go(func() error {
+			e := due[name]
+			change, err := w.m.options.Reader.Changes(w.ctx, e.source, known[i].Knowledge, e.hinted, w.m.tuning.clock.Now(), w.sender.side())
+			switch {
+			case err != nil:
+				failed(e)
+			case len(change.Steps) > 0:
+				changed(queueEntry{e.source, readAgain})
+			default:
+				w.recordDelivered(name, position{Knowledge: change.Final})
+			}
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+func (w *sinkWorker) noteFailure(err error, what string) {
 	if err != nil && w.ctx.Err() == nil {
 		w.m.stats.failures.Add(1)
-		w.logger.Warn("reading a poll with hidden results failed; retrying", "error", err)
+		w.logger.Warn(what, "error", err)
 	}
 }

@@ -75,7 +75,8 @@ func TestRateLimit(t *testing.T) {
 			random, moods := rand.New(rand.NewPCG(seed, 0)), rand.New(rand.NewPCG(seed, 1))
 			var mu sync.Mutex
 			options, calm := ofServer(nil), false
-			options.Pipes = sinktest.NewPipes()
+			pipes := sinktest.NewPipes()
+			options.Listener = pipes
 			options.Mood = func(sinktest.Request) sinktest.ServerMood {
 				mu.Lock()
 				defer mu.Unlock()
@@ -85,7 +86,7 @@ func TestRateLimit(t *testing.T) {
 				return anyMood[moods.IntN(len(anyMood))]
 			}
 			to, store := sinktest.Start(t, options), storetest.NewMemory()
-			transport := options.Pipes.Transport()
+			transport := pipes.Transport()
 			t.Cleanup(transport.CloseIdleConnections)
 			life := func(n int) *process {
 				registry := strings.Replace(platform, "pubsub: {}", fmt.Sprintf("pubsub: {url: %q}", to.PubSubURL(fmt.Sprint(n))), 1)

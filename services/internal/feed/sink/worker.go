@@ -60,6 +60,7 @@ func (m *Manager) startWorker(name workerName) *sinkWorker {
 	}
 	w.ctx, w.stop = context.WithCancel(m.stopping)
 	m.work.Go(w.runSweeps)
+	m.work.Go(w.runTransitions)
 	return w
 }
 
@@ -82,15 +83,21 @@ func (w *sinkWorker) newLease(queue string) *queueLease {
 	}
 }
 
-// transitionsEvery is the interval at which the worker looks for polls that have begun or ended.
-const transitionsEvery = time.Second
+const (
+	// checkEvery is the interval at which the worker looks at concealed polls, and whether a sweep
+	// is due.
+	checkEvery = time.Second
+	// transitionsEvery is the interval at which it looks for polls that have begun or ended, and
+	// reads those again whose end has passed and that are not closed.
+	transitionsEvery = time.Second / 4
+)
 
 // runSweeps sweeps for changes without hints until the worker is stopped. Where a sweep
 // takes long, as with many polls, it sweeps for a tenth of the time and leaves more
 // to hints.
 func (w *sinkWorker) runSweeps() {
 	defer w.stopPool()
-	const long, share = transitionsEvery / 4, 10
+	const long, share = checkEvery / 4, 10
 	for next := time.Now(); ; {
 		if now := time.Now(); !now.Before(next) {
 			err := w.sweepStore()
@@ -100,18 +107,24 @@ func (w *sinkWorker) runSweeps() {
 			}
 			every, took := w.m.tuning.sweepEvery, time.Since(now)
 			if err != nil {
-				every = min(transitionsEvery, every)
+				every = min(checkEvery, every)
 			}
 			if took > long {
 				every = max(every, share*took)
 			}
 			next = now.Add(every)
 		}
-		w.enqueueDue()
 		w.checkConcealed()
-		if !pauseFor(w.ctx, min(transitionsEvery, w.m.tuning.sweepEvery)) {
+		if !pauseFor(w.ctx, min(checkEvery, w.m.tuning.sweepEvery)) {
 			return
 		}
+	}
+}
+
+// runTransitions looks for polls that have begun or ended until the worker is stopped.
+func (w *sinkWorker) runTransitions() {
+	for pauseFor(w.ctx, transitionsEvery) {
+		w.checkDue()
 	}
 }
 
@@ -127,21 +140,35 @@ func pauseFor(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// enqueueDue enqueues the polls that have just begun or ended.
-func (w *sinkWorker) enqueueDue() {
+// checkDue reads the polls that have just begun or ended, and enqueues those with something to
+// deliver. A poll whose end has passed has nothing as long as its owner takes votes: it is read
+// beside its queue, which others need meanwhile.
+func (w *sinkWorker) checkDue() {
+	at, due := w.takeDue()
+	err := w.readBeside(due, w.enqueue, func(e queueEntry) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.transitions[e.source.Name] = at[e.source.Name]
+	})
+	w.noteFailure(err, "reading a poll that begins or ends failed; retrying")
+}
+
+// takeDue returns the polls whose transitions have passed, and these.
+func (w *sinkWorker) takeDue() (at map[string]int64, due map[string]queueEntry) {
 	now := w.m.tuning.clock.Now().Unix()
-	var due []string
+	at, due = map[string]int64{}, map[string]queueEntry{}
 	w.mu.Lock()
-	for name, at := range w.transitions {
-		if at <= now {
-			due = append(due, name)
-			delete(w.transitions, name)
+	defer w.mu.Unlock()
+	for name, next := range w.transitions {
+		if next > now {
+			continue
 		}
+		if source, ok := event.ParseSource(name); ok {
+			at[name], due[name] = next, queueEntry{source, readAgain}
+		}
+		delete(w.transitions, name)
 	}
-	w.mu.Unlock()
-	for _, name := range due {
-		w.enqueueName(name, readAgain)
-	}
+	return at, due
 }
 
 // recordDelivered notes how far a source is delivered.

@@ -215,9 +215,9 @@ type process struct {
 	hinting  bool         // reads are hints, as those of another process's polls are
 }
 
-// Overview implements [event.PollReader].
-func (p *process) Overview(ctx context.Context, poll voting.Poll) (voting.Overview, error) {
-	o, err := p.votes.Overview(ctx, poll)
+// Conclude implements [event.PollReader].
+func (p *process) Conclude(ctx context.Context, poll voting.Poll, now time.Time) (voting.Overview, error) {
+	o, err := p.votes.Conclude(ctx, poll, now)
 	p.reads.Add(1)
 	if p.hinting && err == nil {
 		p.notifier.Notify(poll.Stream(), o.Head)

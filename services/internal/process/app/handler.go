@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/face/gamelink"
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/face/page"
@@ -105,7 +105,7 @@ func (p *Process) purgeHandler() http.Handler {
 // eraseHandler erases viewers from the store.
 func (p *Process) eraseHandler() http.Handler {
 	erasure := p.services.erasure()
-	return httpapi.NewEraseHandler(p.directory.Registry, p.services.clock.Now, func(ctx context.Context, extension, actor string, viewer stream.Viewer, only bool) (any, error) {
+	return httpapi.NewEraseHandler(p.directory.Registry, p.services.clock.Now, func(ctx context.Context, extension, actor string, viewer rewrite.Viewer, only bool) (any, error) {
 		p.logger.Info("erasing a viewer", "extension", extension, "actor", actor)
 		report, err := erasure.Erase(ctx, extension, admin.Target{Viewer: viewer, Only: only}, func(int) {})
 		if err != nil {

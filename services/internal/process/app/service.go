@@ -1,6 +1,7 @@
 package app
 
 import (
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
@@ -37,7 +38,7 @@ type Service struct {
 	// hinted makes every commit notify the subscribers of events.
 	hinted bool
 	// newEngine returns the engine of the streams over a store.
-	newEngine func(stream.Store, stream.Clock, stream.Options) stream.Admin
+	newEngine func(stream.Store, stream.Clock, stream.Options) engine
 	// start adds the service to those that the process serves.
 	start func(*serviceSet)
 }
@@ -110,12 +111,18 @@ func withParts(row Service, parts ...Service) Service {
 
 // withEngine completes the row of a service that has streams. serve starts what the
 // service needs besides its engine and returns how an API gets it.
-func withEngine[E stream.Admin](
+// engine is the service of a domain to the process that runs it.
+type engine interface {
+	stream.Runner
+	Rewriting() *rewrite.Rewriter
+}
+
+func withEngine[E engine](
 	row Service,
 	newEngine func(stream.Store, stream.Clock, stream.Options) E,
 	serve func(*serviceSet, E) func(*httpapi.Config),
 ) Service {
-	row.newEngine = func(store stream.Store, clock stream.Clock, options stream.Options) stream.Admin {
+	row.newEngine = func(store stream.Store, clock stream.Clock, options stream.Options) engine {
 		return newEngine(store, clock, options)
 	}
 	row.start = func(s *serviceSet) {

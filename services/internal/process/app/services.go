@@ -42,7 +42,8 @@ type serviceSet struct {
 	sinkRequests http.RoundTripper
 	notifier     event.Notifier
 
-	domains   admin.Domains // those that are served
+	domains   admin.Domains     // those that are served
+	running   map[string]engine // their engines, by the kind of their streams
 	documents *document.Service
 	broker    *live.Broker  // nil where no events are served
 	sinks     *sink.Manager // likewise
@@ -69,6 +70,7 @@ func openServices(ctx context.Context, config Config, limits resourceLimits, met
 		metrics: metrics,
 		tracing: config.Tracing,
 		domains: admin.Domains{},
+		running: map[string]engine{},
 
 		allowPrivate:  config.SinkAllowPrivate,
 		sinkRequests:  config.Machine.Transport,
@@ -147,8 +149,16 @@ func (s *serviceSet) limitCreation() {
 }
 
 // addEngine registers the engine of a service wherever all engines are needed.
-func (s *serviceSet) addEngine(row Service, engine stream.Admin) {
-	s.domains[row.Kind] = admin.Domain{Admin: engine, Retention: row.Retention}
+// accountsRead returns a function that reports whether all processes over the store read the
+// accounts of coins of this version.
+func (s *serviceSet) accountsRead() func() bool {
+	read := s.engineOptions(message.Kind, false).PeersRead
+	return func() bool { return read == nil || read(stream.LevelAccounts) }
+}
+
+func (s *serviceSet) addEngine(row Service, engine engine) {
+	s.running[row.Kind] = engine
+	s.domains[row.Kind] = admin.NewDomain(engine.Rewriting(), row.Retention)
 	registerStreams(s.metrics, row.Domain, engine.Stats)
 	s.onClose(engine.Close)
 }
@@ -169,8 +179,8 @@ func (s *serviceSet) onClose(closer func(context.Context) error) {
 // engines returns the engines that answer forwarded requests, by kind of streams.
 func (s *serviceSet) engines() map[string]peer.ServeFunc {
 	engines := map[string]peer.ServeFunc{}
-	for kind, domain := range s.domains {
-		engines[kind] = domain.Serve
+	for kind, engine := range s.running {
+		engines[kind] = engine.Serve
 	}
 	return engines
 }
@@ -250,7 +260,7 @@ func Domains(store stream.Store) admin.Domains {
 	for _, service := range streamRows() {
 		if service.Kind != "" {
 			engine := service.newEngine(store, stream.SystemClock(), stream.Options{})
-			domains[service.Kind] = admin.Domain{Admin: engine, Retention: service.Retention}
+			domains[service.Kind] = admin.NewDomain(engine.Rewriting(), service.Retention)
 		}
 	}
 	return domains

@@ -2,7 +2,6 @@ package app
 
 import (
 	"github.com/acclaim-dev/acclaim/services/accumulation"
-	"github.com/acclaim-dev/acclaim/services/internal/budget"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
@@ -34,10 +33,6 @@ func startState(s *serviceSet, messages *message.Service) func(*httpapi.Config) 
 	})
 	s.onClose(s.broker.Close)
 	registerEvents(s.metrics, s.broker.Stats)
-	registerBudgets(s.metrics, map[string]func() budget.Stats{
-		"subscribers": func() budget.Stats { return s.broker.Stats().SubscriberQuota },
-		"sources":     func() budget.Stats { return s.broker.Stats().SourceQuota },
-	})
 	s.sinks = newSinks(s, reader)
 	s.onClose(s.sinks.Close)
 	registerSinks(s.metrics, s.sinks.Stats)
@@ -51,8 +46,8 @@ func startState(s *serviceSet, messages *message.Service) func(*httpapi.Config) 
 
 // readEngine returns the engine of a kind of streams that events read. Where the process
 // does not serve them, their owners answer.
-func readEngine[E stream.Admin](s *serviceSet, kind string, newEngine func(stream.Store, stream.Clock, stream.Options) E) E {
-	if served, ok := s.domains[kind].Admin.(E); ok {
+func readEngine[E engine](s *serviceSet, kind string, newEngine func(stream.Store, stream.Clock, stream.Options) E) E {
+	if served, ok := s.running[kind].(E); ok {
 		return served
 	}
 	engine := newEngine(s.store, s.clock, s.engineOptions(kind, true))

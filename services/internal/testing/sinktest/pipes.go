@@ -15,7 +15,7 @@ type PipeNetwork struct {
 	close  func()
 }
 
-// NewPipes returns pipes for [Options.PipeNetwork].
+// NewPipes returns pipes for [Options.Listener].
 func NewPipes() *PipeNetwork {
 	p := &PipeNetwork{conns: make(chan net.Conn), closed: make(chan struct{})}
 	p.close = sync.OnceFunc(func() { close(p.closed) })

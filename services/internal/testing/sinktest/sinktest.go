@@ -9,6 +9,7 @@ package sinktest
 import (
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -24,8 +25,9 @@ type Options struct {
 	Prefix string
 	// Secret signs webhooks, Key publications.
 	Secret, Key string
-	// Pipes, if set, connect to the server instead of the network.
-	Pipes *PipeNetwork
+	// Listener, if set, accepts connections in place of one of the machine's network, such as
+	// [PipeNetwork].
+	Listener net.Listener
 	// Mood chooses the reaction to a request; nil accepts all.
 	Mood func(Request) ServerMood
 }
@@ -76,9 +78,9 @@ func Start(t testing.TB, options Options) *Server {
 	}
 	s.changed = sync.NewCond(&s.mu)
 	s.server = httptest.NewUnstartedServer(http.HandlerFunc(s.serveRequest))
-	if options.Pipes != nil {
+	if options.Listener != nil {
 		_ = s.server.Listener.Close() // it has no connection yet
-		s.server.Listener = options.Pipes
+		s.server.Listener = options.Listener
 	}
 	s.server.Start()
 	t.Cleanup(func() { close(s.ended); s.server.Close() })

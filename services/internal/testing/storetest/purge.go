@@ -5,16 +5,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 )
 
 // sumEngine is an engine whose streams add numbers up.
-type sumEngine = stream.Engine[*int64, int64, int64, int64]
+type sumEngine struct {
+	*stream.Engine[*int64, int64, int64, int64]
+	*rewrite.Rewriter
+}
 
 // newSum returns an engine that keeps a snapshot of all that it has read.
 func newSum(s stream.Store) *sumEngine {
-	return stream.New(sumRules{}, s, stream.SystemClock(), stream.Options{SnapshotTail: 1})
+	engine := stream.New(sumRules{}, s, stream.SystemClock(), stream.Options{SnapshotTail: 1})
+	return &sumEngine{engine, rewrite.New(engine, s)}
 }
 
 // sumRules are the rules of a domain without refusals, viewers and requests to peers. A

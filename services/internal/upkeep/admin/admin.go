@@ -15,6 +15,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
@@ -31,9 +32,41 @@ type Store interface {
 
 // Domain maintains the streams of one kind.
 type Domain struct {
-	stream.Admin
+	Eraser
+	Truncater
+	Purger
+	Verifier
 	// Retention returns how long entries stay in the logs; 0 keeps them.
 	Retention func(tenant.Retention) time.Duration
+}
+
+// NewDomain returns the domain whose streams a rewriter rewrites.
+func NewDomain(r *rewrite.Rewriter, retention func(tenant.Retention) time.Duration) Domain {
+	return Domain{Eraser: r, Truncater: r, Purger: r, Verifier: r, Retention: retention}
+}
+
+// Eraser erases viewers. [rewrite.Rewriter] describes the methods, as those of the
+// interfaces below.
+type Eraser interface {
+	RelatedIDs(ctx context.Context, name string, ids []string) ([]string, error)
+	Erase(ctx context.Context, name string, viewer rewrite.Viewer) (rewrite.Erasure, error)
+}
+
+// Truncater removes what is older than the retention period.
+type Truncater interface {
+	NeedsTruncation(ctx context.Context, name string, before time.Time) (bool, error)
+	Truncate(ctx context.Context, name string, before time.Time) (rewrite.Truncation, error)
+	DropSnapshot(ctx context.Context, name string, before time.Time) (bool, error)
+}
+
+// Purger empties streams.
+type Purger interface {
+	Purge(ctx context.Context, name string, before time.Time, dryRun bool) (rewrite.PurgeResult, error)
+}
+
+// Verifier verifies streams.
+type Verifier interface {
+	Verify(ctx context.Context, name string) (rewrite.Report, error)
 }
 
 // Domains are all domains by the kind of their streams, which is the first element of

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/purchase"
@@ -33,7 +34,7 @@ func NewErasureService(store Store, domains Domains, documents DocumentDeleter) 
 
 // Target is the viewer to erase.
 type Target struct {
-	stream.Viewer
+	rewrite.Viewer
 	// Only erases the given ids and does not search for other ids of the viewer.
 	Only bool
 }
@@ -109,7 +110,7 @@ func (e *ErasureService) eraseFrom(ctx context.Context, r *ErasureReport, s *vie
 		return err
 	}
 	steps.expect(len(s.streams) + len(s.documents))
-	viewer := stream.Viewer{IDs: s.ids, DropData: s.dropData}
+	viewer := rewrite.Viewer{IDs: s.ids, DropData: s.dropData}
 	for _, name := range s.streams {
 		if err := e.eraseStream(ctx, r, name, viewer); err != nil {
 			return err
@@ -139,7 +140,7 @@ func (r *ErasureReport) searched(name string) *ErasedKind {
 	return r.Kinds[kind]
 }
 
-func (e *ErasureService) eraseStream(ctx context.Context, r *ErasureReport, name string, viewer stream.Viewer) error {
+func (e *ErasureService) eraseStream(ctx context.Context, r *ErasureReport, name string, viewer rewrite.Viewer) error {
 	figures := r.searched(name)
 	done, err := e.domains[key.KindOf(name)].Erase(ctx, name, viewer)
 	if errors.Is(err, stream.ErrDamaged) {
@@ -154,7 +155,7 @@ func (e *ErasureService) eraseStream(ctx context.Context, r *ErasureReport, name
 	return err
 }
 
-func (e *ErasureService) eraseDocument(ctx context.Context, r *ErasureReport, name string, viewer stream.Viewer) error {
+func (e *ErasureService) eraseDocument(ctx context.Context, r *ErasureReport, name string, viewer rewrite.Viewer) error {
 	figures := r.searched(name)
 	belongs := state.BelongsTo(name, viewer.IDs)
 	if !belongs {

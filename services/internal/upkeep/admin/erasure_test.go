@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
@@ -69,7 +70,7 @@ func (l *linkedStore) known(buffers ...string) (ids []string) {
 }
 
 func (l *linkedStore) erase(only bool, ids ...string) (*admin.ErasureReport, error) {
-	target := admin.Target{Viewer: stream.Viewer{IDs: ids}, Only: only}
+	target := admin.Target{Viewer: rewrite.Viewer{IDs: ids}, Only: only}
 	return admin.NewErasureService(l.store, l.d.table, l.store).Erase(l.Context(), extension, target, func(int) {})
 }
 
@@ -131,15 +132,15 @@ func TestLinksThatCannotBeOneViewers(t *testing.T) {
 
 // failingAt fails to erase from one stream.
 type failingAt struct {
-	stream.Admin
+	admin.Eraser
 	name string
 }
 
-func (f *failingAt) Erase(ctx context.Context, name string, viewer stream.Viewer) (stream.Erasure, error) {
+func (f *failingAt) Erase(ctx context.Context, name string, viewer rewrite.Viewer) (rewrite.Erasure, error) {
 	if strings.HasSuffix(name, f.name) {
-		return stream.Erasure{}, fault.New(fault.Unavailable, "gone")
+		return rewrite.Erasure{}, fault.New(fault.Unavailable, "gone")
 	}
-	return f.Admin.Erase(ctx, name, viewer)
+	return f.Eraser.Erase(ctx, name, viewer)
 }
 
 // An interrupted erasure is finished by one that is given any of the ids, even where
@@ -152,8 +153,8 @@ func TestErasureWithLinksIsCutOff(t *testing.T) {
 		l.submit("production", "c", "42", "")
 		l.submit("production", "c", "7", "Useven")
 		failing := maps.Clone(l.d.table)
-		failing[accumulation.Kind] = admin.Domain{Admin: &failingAt{l.d.buffers, "/b"}}
-		target := admin.Target{Viewer: stream.Viewer{IDs: []string{"42"}}}
+		failing[accumulation.Kind] = admin.Domain{Eraser: &failingAt{l.d.buffers, "/b"}}
+		target := admin.Target{Viewer: rewrite.Viewer{IDs: []string{"42"}}}
 		e := admin.NewErasureService(l.store, failing, l.store)
 		if _, err := e.Erase(t.Context(), extension, target, func(int) {}); fault.KindOf(err) != fault.Unavailable {
 			t.Fatalf("it went on: %v", err)

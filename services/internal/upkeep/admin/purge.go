@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
@@ -150,7 +151,7 @@ func (p *PurgeService) purgeStream(ctx context.Context, r *PurgeReport, filter *
 }
 
 // addFound counts a stream that is purged, or would be.
-func (r *PurgeReport) addFound(figures *PurgedKind, name string, found stream.PurgeResult) {
+func (r *PurgeReport) addFound(figures *PurgedKind, name string, found rewrite.PurgeResult) {
 	figures.Found, figures.Entries, figures.Bytes = figures.Found+1, figures.Entries+found.Entries, figures.Bytes+found.Bytes
 	if len(r.Names) < maxPurgeNames {
 		r.Names = append(r.Names, readableName(name))

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
@@ -50,10 +51,16 @@ func (c *stepClock) Sleep(ctx context.Context, d time.Duration) error {
 type aged struct {
 	*testing.T
 	clock    *stepClock
-	store    *storetest.Memory
+	store    agedStore
 	registry func() *tenant.Registry
 	d        *domains
 	worker   *admin.RetentionWorker
+}
+
+// agedStore is a store that an export can be imported into.
+type agedStore interface {
+	admin.Store
+	transfer.Target
 }
 
 func newAged(t *testing.T, registry string) *aged {
@@ -225,7 +232,7 @@ func TestRetentionIsExported(t *testing.T) {
 	a.use(3, 5)
 	a.must(a.worker.RunOnce(t.Context(), true))
 	e := admin.NewErasureService(a.store, a.d.table, a.store)
-	_, err := e.Erase(t.Context(), agedExtension(0), admin.Target{Viewer: stream.Viewer{IDs: []string{"viewer-1", "viewer-4"}}}, func(int) {})
+	_, err := e.Erase(t.Context(), agedExtension(0), admin.Target{Viewer: rewrite.Viewer{IDs: []string{"viewer-1", "viewer-4"}}}, func(int) {})
 	a.must(err)
 	before, file := a.figures(), a.export()
 	if strings.Contains(file, "viewer-1") || strings.Contains(file, "viewer-4") || !strings.Contains(file, "viewer-3") {
@@ -302,8 +309,8 @@ func TestRetentionRuns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	polls := a.d.table[voting.Kind]
-	counted := &cancelling{Admin: polls.Admin, left: 3, cancel: cancel}
-	polls.Admin = counted
+	counted := &cancelling{Truncater: polls.Truncater, left: 3, cancel: cancel}
+	polls.Truncater = counted
 	a.workerOf(admin.Domains{voting.Kind: polls}).Run(ctx)
 	if votes, _ := a.kept(0, 0); votes != "" || counted.left != 0 {
 		t.Errorf("the log is of %q, %d checks were left", votes, counted.left)
@@ -312,7 +319,7 @@ func TestRetentionRuns(t *testing.T) {
 
 // cancelling cancels a context when a number of checks is used up.
 type cancelling struct {
-	stream.Admin
+	admin.Truncater
 	left   int
 	cancel func()
 }
@@ -321,5 +328,5 @@ func (c *cancelling) NeedsTruncation(ctx context.Context, name string, before ti
 	if c.left--; c.left == 0 {
 		c.cancel()
 	}
-	return c.Admin.NeedsTruncation(ctx, name, before)
+	return c.Truncater.NeedsTruncation(ctx, name, before)
 }

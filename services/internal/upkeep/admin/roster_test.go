@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 	"github.com/acclaim-dev/acclaim/services/internal/upkeep/admin"
@@ -75,7 +76,7 @@ extensions:
 	a.wantSound()
 	erase := admin.NewErasureService(a.store, a.d.table, a.store)
 	for _, id := range []string{"10001", "40004"} { // of the checkpoint, of the log
-		r, err := erase.Erase(t.Context(), agedExtension(0), admin.Target{Viewer: stream.Viewer{IDs: []string{id}}}, func(int) {})
+		r, err := erase.Erase(t.Context(), agedExtension(0), admin.Target{Viewer: rewrite.Viewer{IDs: []string{id}}}, func(int) {})
 		if err != nil || r.Kinds[roster.Kind] == nil || r.Kinds[roster.Kind].Found != 1 || a.names(0, id) {
 			t.Errorf("%s: %+v, %v, still named: %t", id, r.Kinds[roster.Kind], err, a.names(0, id))
 		}

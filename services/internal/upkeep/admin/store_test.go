@@ -35,19 +35,19 @@ func newDomains(store stream.Store, clock stream.Clock, options stream.Options) 
 		viewers:   roster.NewService(store, clock, options),
 	}
 	d.table = admin.Domains{
-		voting.Kind:       {Admin: d.polls, Retention: func(r tenant.Retention) time.Duration { return r.Logs }},
-		accumulation.Kind: {Admin: d.buffers, Retention: func(r tenant.Retention) time.Duration { return r.Buffers }},
-		ranking.Kind:      {Admin: d.questions, Retention: func(r tenant.Retention) time.Duration { return r.Rankings }},
-		message.Kind:      {Admin: d.feeds, Retention: func(tenant.Retention) time.Duration { return 24 * time.Hour }},
-		roster.Kind:       {Admin: d.viewers, Retention: func(r tenant.Retention) time.Duration { return r.Logs }},
+		voting.Kind:       admin.NewDomain(d.polls.Rewriting(), func(r tenant.Retention) time.Duration { return r.Logs }),
+		accumulation.Kind: admin.NewDomain(d.buffers.Rewriting(), func(r tenant.Retention) time.Duration { return r.Buffers }),
+		ranking.Kind:      admin.NewDomain(d.questions.Rewriting(), func(r tenant.Retention) time.Duration { return r.Rankings }),
+		message.Kind:      admin.NewDomain(d.feeds.Rewriting(), func(tenant.Retention) time.Duration { return 24 * time.Hour }),
+		roster.Kind:       admin.NewDomain(d.viewers.Rewriting(), func(r tenant.Retention) time.Duration { return r.Logs }),
 	}
 	return d
 }
 
 func (d *domains) close(ctx context.Context) error {
 	var errs []error
-	for _, domain := range d.table {
-		errs = append(errs, domain.Close(ctx))
+	for _, service := range []stream.Runner{d.polls, d.buffers, d.questions, d.feeds, d.viewers} {
+		errs = append(errs, service.Close(ctx))
 	}
 	return errors.Join(errs...)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/sink"
@@ -91,7 +92,7 @@ func (v *storeVerifier) addProblem(name string, err error) {
 
 // classifyError records damage and unfinished work as problems and returns other errors.
 func (v *storeVerifier) classifyError(name string, err error) error {
-	if errors.Is(err, stream.ErrDamaged) || errors.Is(err, stream.ErrUnfinished) {
+	if errors.Is(err, stream.ErrDamaged) || errors.Is(err, rewrite.ErrUnfinished) {
 		v.addProblem(name, err)
 		return nil
 	}

@@ -1,0 +1,53 @@
+// Package rewrite changes what streams have stored: it erases viewers, truncates and
+// purges logs, and verifies that they hold what that has left. The package comment of
+// stream has the invariants.
+//
+// It knows no domain and no commands: an engine reads, redacts and folds chunks for it
+// ([Log]), appends its control records, and goes on committing meanwhile. The engine
+// reads what this package writes and does not import it. Everything that a rewriting
+// under way knows comes from the log, so that any process may go on with it.
+package rewrite
+
+import (
+	"context"
+
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+)
+
+// Log is an engine of streams to what rewrites them. [stream.Engine] implements it and
+// describes the methods.
+type Log interface {
+	CheckOpen() error
+	ReadNext(head stream.Head, chunk *stream.Chunk, each func(ids []string)) (*stream.ControlRecord, error)
+	RedactChunk(chunk *stream.Chunk, erasing *stream.ControlRecord) (redacted *stream.Chunk, entries uint64, err error)
+	AppendRecord(ctx context.Context, name string, head stream.Head, record *stream.ControlRecord) error
+	Replay(name string) stream.Replay
+	Refresh(ctx context.Context, name string) error
+}
+
+// Rewriter rewrites the streams of an engine.
+type Rewriter struct {
+	log   Log
+	store stream.Store
+}
+
+// New returns a rewriter of the streams of an engine over a store.
+func New(log Log, store stream.Store) *Rewriter { return &Rewriter{log, store} }
+
+// Service is the part of the service of a domain that knows no domain: its engine to
+// the process that runs it, and what rewrites its streams.
+type Service struct {
+	stream.Runner
+	*Rewriter
+}
+
+// NewService returns the part of a service whose engine is over a store.
+func NewService(engine interface {
+	stream.Runner
+	Log
+}, store stream.Store) Service {
+	return Service{engine, New(engine, store)}
+}
+
+// Rewriting returns what rewrites the streams of the service.
+func (s Service) Rewriting() *Rewriter { return s.Rewriter }
