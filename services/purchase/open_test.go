@@ -23,7 +23,7 @@ const (
 // newStoredShop returns a shop and its documents.
 func newStoredShop(t *testing.T) (shop, *document.Service) {
 	documents := document.NewService(storetest.NewMemory(), hasty{}, document.Options{})
-	return shop{t, purchase.NewService(documents)}, documents
+	return shop{t, purchase.NewService(documents, nil)}, documents
 }
 
 // bitsOf returns a transaction of a bit of a buyer.
@@ -165,35 +165,52 @@ func TestBitsOfOneBuyer(t *testing.T) {
 	s.mustRecord(bits("256", 1))
 }
 
+// stored is the name of a document of the channel.
+func stored(scope key.Scope, id string) string {
+	return key.Name{Kind: key.Document, Environment: "production", Extension: "ext", Scope: scope, Channel: "77", ID: id}.String()
+}
+
+// put stores a document as another version does.
+func put(t *testing.T, documents *document.Service, name string, value any) {
+	t.Helper()
+	body, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change, err := document.Replace(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := documents.Edit(t.Context(), document.Edit{Key: name, Change: change}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // The pages of a channel have an end. Nothing is lost there either.
 func TestFullPages(t *testing.T) {
 	s, documents := newStoredShop(t)
 	ids := make([]string, 256)
 	for n := range ids {
 		ids[n] = fmt.Sprint("x", n)
-	}
-	full, err := json.Marshal(map[string][]string{"ids": ids})
-	if err != nil {
-		t.Fatal(err)
-	}
-	change, err := document.Replace(full)
-	if err != nil {
-		t.Fatal(err)
+		put(t, documents, stored(key.OpenPurchase, ids[n]), purchase.Transaction{MuxyID: ids[n], SKU: "spoons", UserID: "6", Currency: purchase.Bits, Additional: json.RawMessage("{}")})
 	}
 	for n := range 64 {
-		name := key.Name{Kind: key.Document, Environment: "production", Extension: "ext", Scope: key.OpenPurchases, Channel: "77"}
+		name := stored(key.OpenPurchases, "")
 		if n > 0 {
-			name.Scope, name.ID = key.OpenPurchase, fmt.Sprint("page-", n)
+			name = stored(key.OpenPurchase, fmt.Sprint("page-", n))
 		}
-		if _, err := documents.Edit(t.Context(), document.Edit{Key: name.String(), Change: change}); err != nil {
+		put(t, documents, name, map[string][]string{"ids": ids})
+	}
+	_, _, err := s.Record(t.Context(), channel, bits("tx", 1))
+	s.refused(err, ofChannelText)
+	s.has(0)
+	for _, id := range ids { // erased with their buyer
+		if err := documents.Delete(t.Context(), stored(key.OpenPurchase, id)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, _, err = s.Record(t.Context(), channel, bits("tx", 1))
-	s.refused(err, ofChannelText)
-	s.has(0)
-	s.isOpen("*") // none of these exists, so a game's read makes room
 	s.mustRecord(bits("tx", 1))
+	s.has(1)
 	s.isOpen("*", "spoons")
 }
 
@@ -258,18 +275,8 @@ func TestUnverifiedNames(t *testing.T) {
 	}
 	s.mustRecord(bits("unnamed", 1))
 	open := s.isOpen("*", "spoons", "spoons")
-	earlier, err := json.Marshal(purchase.Transaction{MuxyID: open[0].MuxyID, SKU: "spoons", Username: "xQc", Additional: json.RawMessage("{}")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	change, err := document.Replace(earlier)
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := key.Name{Kind: key.Document, Environment: "production", Extension: "ext", Scope: key.OpenPurchase, Channel: "77", ID: open[0].MuxyID}
-	if _, err := documents.Edit(t.Context(), document.Edit{Key: name.String(), Change: change}); err != nil {
-		t.Fatal(err)
-	}
+	put(t, documents, stored(key.OpenPurchase, open[0].MuxyID),
+		purchase.Transaction{MuxyID: open[0].MuxyID, SKU: "spoons", UserID: "5", Username: "xQc", Additional: json.RawMessage("{}")})
 	for n, want := range []string{`{"username_unverified":true}`, `{}`} {
 		if got := string(s.isOpen("*", "spoons", "spoons")[n].Additional); got != want {
 			t.Errorf("%d has %s", n, got)

@@ -2,7 +2,18 @@
 // platform's bits, the coins that a viewer gets for them, and what coins buy.
 //
 // A transaction stays open until a game validates or refunds it; none is dropped. What would
-// be too many is refused. The balance, the receipt and the open transaction change in one step.
+// be too many is refused. What always holds, whatever of a request is lost, and on stores
+// without transactions:
+//
+//   - The coins that a viewer was granted are the balance, the cost of the open purchases for
+//     coins, and that of the validated ones.
+//   - A transaction is closed once.
+//   - A repetition with its key buys nothing, and a receipt gives coins once.
+//
+// The account of a buyer has the coins and the ids of the open transactions, and it alone
+// decides: each of these changes is one write of one document. A transaction is stored and
+// listed before it is opened, and taken off after it is closed, so what a request leaves
+// behind on a list is not open. A reader that finds it there finishes or removes it.
 //
 // The package may not know HTTP or a database, has no clock of its own and imports no other
 // domain. It verifies no receipt.
@@ -14,6 +25,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
@@ -58,17 +70,18 @@ func (c Channel) name(scope key.Scope, id string) string {
 }
 
 // Service answers for the purchases of a store.
-type Service struct{ documents *document.Service }
+type Service struct {
+	documents *document.Service
+	peersRead func() bool
+}
 
-// NewService returns a service over documents, which its owner closes.
-func NewService(documents *document.Service) *Service { return &Service{documents} }
-
-// balance is the document of a viewer's coins.
-type balance struct {
-	Coins int64 `json:"coins"`
-	// Open has the ids of the viewer's open transactions. The version before this one drops
-	// it, and closes transactions without a change of it.
-	Open []string `json:"open,omitempty"`
+// NewService returns a service over documents, which its owner closes. peersRead reports
+// whether all processes over the store read the accounts of this version; nil is true.
+func NewService(documents *document.Service, peersRead func() bool) *Service {
+	if peersRead == nil {
+		peersRead = func() bool { return true }
+	}
+	return &Service{documents, peersRead}
 }
 
 // compute returns an edit of a document of the type T.
@@ -76,53 +89,21 @@ func compute[T any](name string, change func(*T) error) document.Edit {
 	return document.Edit{Key: name, Change: document.ComputeRecord(change)}
 }
 
-// charge returns the edit that changes the coins of the buyer of a transaction, which never
-// fall below 0, and counts it as open.
-func (c Channel) charge(t Transaction, by int64, after *int64) document.Edit {
-	return compute(c.name(key.CoinBalance, t.UserID), func(b *balance) error {
-		if b.Coins += by; b.Coins < 0 {
-			return fault.New(fault.Invalid, "Not enough coins")
-		}
-		if len(b.Open) >= maxOpenOfBuyer(t.Currency) {
-			return errBuyerFull
-		}
-		b.Open = append(b.Open, t.MuxyID)
-		*after = b.Coins
-		return nil
-	})
-}
+// turns limits how often an account goes from one version to another under a request.
+const turns = 3
 
-// settle returns the edit that gives the buyer of a transaction coins back, and counts it as
-// open no more.
-func (c Channel) settle(t Transaction, coins int64) document.Edit {
-	return compute(c.name(key.CoinBalance, t.UserID), func(b *balance) error {
-		b.Coins += coins
-		b.Open = slices.DeleteFunc(b.Open, func(id string) bool { return id == t.MuxyID })
-		return nil
-	})
-}
-
-// Record records a transaction of bits, which gives its buyer as many coins, and returns it
-// with its own id. It is new unless a transaction with that id was recorded before; then
-// nothing changes. Where too many are open it is fault.RateLimited.
-func (s *Service) Record(ctx context.Context, c Channel, t Transaction) (recorded Transaction, isNew bool, err error) {
-	t.MuxyID, t.Currency = rand.Text(), Bits
-	t = t.marked()
-	var coins int64
-	receipt := compute(c.name(key.PurchaseReceipt, t.ID), func(r *map[string]int64) error {
-		*r = map[string]int64{"at": t.Timestamp}
-		return nil
-	})
-	receipt.Match = new(uint64)
-	edits := []document.Edit{receipt}
-	if t.UserID != "" {
-		edits = append(edits, c.charge(t, int64(t.Cost), &coins))
+// either does what an account of this version asks for or, where it is of an earlier one and
+// stays so, the other.
+func either(own, early func() error) (err error) {
+	for range turns {
+		if err = own(); errors.Is(err, errEarly) {
+			err = early()
+		}
+		if !errors.Is(err, errDecides) {
+			return err
+		}
 	}
-	err = s.add(ctx, c, t, edits...)
-	if fault.KindOf(err) == fault.Mismatch {
-		return t, false, nil
-	}
-	return t, err == nil, withoutIndex(err)
+	return fault.Wrap(fault.Unavailable, err, "The account is being changed too often")
 }
 
 // marked returns a transaction that says that its buyer's name is unverified.
@@ -156,35 +137,109 @@ type Receipt struct {
 
 // Spend buys a product for coins. A repetition of an order buys nothing. Where too many
 // transactions are open it is fault.RateLimited, and takes no coins.
-func (s *Service) Spend(ctx context.Context, c Channel, o Order, now time.Time) (Receipt, error) {
+func (s *Service) Spend(ctx context.Context, c Channel, o Order, now time.Time) (r Receipt, err error) {
 	if o.Refusal != nil && o.Once == nil {
-		return Receipt{}, o.Refusal
+		return r, o.Refusal
 	}
 	t := o.Transaction
 	t.MuxyID, t.Currency, t.Timestamp = rand.Text(), Coins, now.UnixMilli()
 	if o.Once != nil {
-		t.MuxyID = o.Once.Name()
+		// The name finds it when the order is repeated, the rest tells the attempts apart.
+		t.MuxyID = o.Once.Name() + "-" + t.MuxyID
 	}
 	t.ID = t.MuxyID
-	r := Receipt{Transaction: t, Open: true}
-	pay := c.charge(t, -int64(t.Cost), &r.Balance)
-	if o.Refusal != nil {
-		pay.Change = document.Compute(func([]byte) ([]byte, error) { return nil, o.Refusal })
-	}
-	pay.Once, pay.OnceForAll = o.Once, true
-	err := withoutIndex(s.add(ctx, c, t, pay))
+	err = either(
+		func() error { r, err = s.spend(ctx, c, t, o); return err },
+		func() error { r, err = s.spendEarly(ctx, c, t, o); return err })
 	if err != nil || o.Once == nil || !o.Once.Replayed {
 		return r, err
 	}
 	return s.repeat(ctx, c, t.UserID, o.Once.Name())
 }
 
+// errAsked ends a change that only asks whether it would be refused.
+var errAsked = fault.New(fault.Conflict, "Nothing was asked to be stored")
+
+// spend lists a transaction and then takes the coins, which opens it.
+func (s *Service) spend(ctx context.Context, c Channel, t Transaction, o Order) (Receipt, error) {
+	var balance, voids int64
+	var held []string
+	pay := func(a *account) error {
+		if o.Refusal != nil {
+			return o.Refusal
+		}
+		held = slices.Clone(a.Open)
+		err := a.open(t)
+		balance = a.Coins.now
+		return err
+	}
+	err := s.whereRoom(ctx, c, t, func() error {
+		return s.change(ctx, c, t.buyer(), o.Once, func(a *account) error {
+			if err := pay(a); err != nil {
+				return err
+			}
+			voids = a.Voids
+			return errAsked
+		})
+	})
+	if !errors.Is(err, errAsked) {
+		return Receipt{}, err // nil where the order is repeated
+	}
+	on, err := s.enter(ctx, c, t, held)
+	if err == nil {
+		err = s.change(ctx, c, t.buyer(), o.Once, func(a *account) error {
+			if a.Voids-voids > maxVoid { // the account no longer has all
+				return errTooLate
+			}
+			return pay(a)
+		})
+	}
+	replayed := err == nil && o.Once != nil && o.Once.Replayed
+	if replayed || err != nil && fault.KindOf(err) != fault.Uncertain {
+		_ = s.unlist(ctx, c, on, nil, t.MuxyID) // else a sweep does it
+	}
+	if err != nil {
+		return Receipt{}, err
+	}
+	return Receipt{Transaction: t, Balance: balance, Open: true}, nil
+}
+
+// enter lists a transaction, and those of the ids that its buyer has open and no page names.
+func (s *Service) enter(ctx context.Context, c Channel, t Transaction, held []string) (on string, err error) {
+	pages, on, err := s.list(ctx, c, t)
+	if err == nil {
+		err = s.relist(ctx, c, pages, held)
+	}
+	return on, err
+}
+
+// whereRoom opens a transaction, and again where its buyer has fewer open than it seemed.
+func (s *Service) whereRoom(ctx context.Context, c Channel, t Transaction, open func() error) error {
+	err := open()
+	if errors.Is(err, errBuyerFull) {
+		var a account
+		if a, err = s.readAccount(ctx, c, t.buyer()); err == nil {
+			err = s.forget(ctx, c, t.buyer(), a.Open)
+		}
+		if err == nil {
+			err = open()
+		}
+	}
+	return err
+}
+
 // repeat returns the receipt of an order that was stored before.
-func (s *Service) repeat(ctx context.Context, c Channel, userID, id string) (r Receipt, err error) {
-	if r.Balance, err = s.Balance(ctx, c, userID); err != nil {
+func (s *Service) repeat(ctx context.Context, c Channel, userID, name string) (r Receipt, err error) {
+	a, err := s.readAccount(ctx, c, userID)
+	if err != nil {
 		return r, err
 	}
-	t, _, err := s.find(ctx, c, id)
+	r.Balance = a.Coins.now
+	at := slices.IndexFunc(a.Open, func(id string) bool { return strings.HasPrefix(id, name) })
+	if at < 0 {
+		return r, nil
+	}
+	t, _, err := s.find(ctx, c, a.Open[at])
 	if fault.KindOf(err) == fault.NotFound {
 		return r, nil
 	}
@@ -194,8 +249,8 @@ func (s *Service) repeat(ctx context.Context, c Channel, userID, id string) (r R
 
 // Balance returns the coins of a viewer in a channel.
 func (s *Service) Balance(ctx context.Context, c Channel, userID string) (int64, error) {
-	b, err := document.ReadRecord[balance](ctx, s.documents, c.name(key.CoinBalance, userID))
-	return b.Coins, err
+	a, err := s.readAccount(ctx, c, userID)
+	return a.Coins.now, err
 }
 
 // Open returns the open transactions of a product, or of all where sku is "*": the oldest
@@ -205,13 +260,14 @@ func (s *Service) Open(ctx context.Context, c Channel, sku string) (shown []Tran
 	if err != nil {
 		return nil, err
 	}
-	for page := range pages {
-		open, err := s.openOf(ctx, c, page, pages[page])
+	for _, p := range pages {
+		open, err := s.openOf(ctx, c, p)
 		if err != nil {
 			return nil, err
 		}
 		for _, t := range open {
-			if sku == "*" || t.SKU == sku {
+			twice := slices.ContainsFunc(shown, func(other Transaction) bool { return other.MuxyID == t.MuxyID })
+			if !twice && (sku == "*" || t.SKU == sku) {
 				shown = append(shown, t)
 			}
 			if len(shown) == shownOpen {
@@ -224,21 +280,21 @@ func (s *Service) Open(ctx context.Context, c Channel, sku string) (shown []Tran
 
 // Validate closes an open transaction. Another id is fault.NotFound.
 func (s *Service) Validate(ctx context.Context, c Channel, id string) error {
-	t, page, err := s.find(ctx, c, id)
+	t, p, err := s.find(ctx, c, id)
 	if err != nil {
 		return err
 	}
-	return s.finish(ctx, c, page, t, 0)
+	return s.finish(ctx, c, p, t, 0)
 }
 
 // Refund closes the newest open transaction of a buyer with that id or, where id is empty,
 // for that product, and gives its coins back. Bits cannot be returned.
 func (s *Service) Refund(ctx context.Context, c Channel, userID, id, sku string) error {
-	find := func() (Transaction, int, error) { return s.find(ctx, c, id) }
+	find := func() (Transaction, page, error) { return s.find(ctx, c, id) }
 	if id == "" {
-		find = func() (Transaction, int, error) { return s.findNewest(ctx, c, userID, sku) }
+		find = func() (Transaction, page, error) { return s.findNewest(ctx, c, userID, sku) }
 	}
-	t, page, err := find()
+	t, p, err := find()
 	switch {
 	case err != nil:
 		return err
@@ -247,27 +303,25 @@ func (s *Service) Refund(ctx context.Context, c Channel, userID, id, sku string)
 	case t.Currency == Bits:
 		return fault.New(fault.Invalid, "Bits cannot be returned")
 	}
-	return s.finish(ctx, c, page, t, int64(t.Cost))
+	return s.finish(ctx, c, p, t, int64(t.Cost))
 }
 
-// finish removes an open transaction from its page and gives its buyer coins back.
-func (s *Service) finish(ctx context.Context, c Channel, page int, t Transaction, coins int64) error {
-	edits := []document.Edit{compute(c.page(page), func(open *openIDs) error {
-		at := slices.Index(open.IDs, t.MuxyID)
-		if at < 0 {
-			return errNoTransaction()
+// finish closes an open transaction and gives its buyer coins back.
+func (s *Service) finish(ctx context.Context, c Channel, p page, t Transaction, coins int64) error {
+	return either(func() error {
+		err := s.change(ctx, c, t.buyer(), nil, func(a *account) error {
+			if !slices.Contains(a.Open, t.MuxyID) {
+				return errNoTransaction()
+			}
+			a.forget(t.MuxyID)
+			a.Coins.now += coins
+			return nil
+		})
+		if err == nil {
+			_ = s.unlist(ctx, c, p.name, nil, t.MuxyID) // it is closed: else the next reader or a sweep does it
 		}
-		open.IDs = slices.Delete(open.IDs, at, at+1)
-		return nil
-	})}
-	if t.UserID != "" {
-		edits = append(edits, c.settle(t, coins))
-	}
-	err := withoutIndex(s.documents.EditAll(ctx, edits))
-	if err == nil {
-		err = s.documents.Delete(ctx, c.name(key.OpenPurchase, t.MuxyID))
-	}
-	return err
+		return err
+	}, func() error { return s.closeEarly(ctx, c, p, t, coins) })
 }
 
 // withoutIndex returns the refusal of one of several edits.

@@ -38,7 +38,7 @@ type shop struct {
 }
 
 func newShop(t *testing.T) shop {
-	return shop{t, purchase.NewService(document.NewService(storetest.NewMemory(), hasty{}, document.Options{}))}
+	return shop{t, purchase.NewService(document.NewService(storetest.NewMemory(), hasty{}, document.Options{}), nil)}
 }
 
 func bits(id string, cost int32) purchase.Transaction {
@@ -243,7 +243,7 @@ func (u unreliable) Put(ctx context.Context, writes ...document.Write) error {
 func TestBlindRepeaters(t *testing.T) {
 	const orders, processes = 9, 3
 	memory := storetest.NewMemory()
-	reliable := shop{t, purchase.NewService(document.NewService(memory, hasty{}, document.Options{}))}
+	reliable := shop{t, purchase.NewService(document.NewService(memory, hasty{}, document.Options{}), nil)}
 	if _, _, err := reliable.Record(t.Context(), channel, bits("tx", 10*orders+5)); err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestBlindRepeaters(t *testing.T) {
 	var all sync.WaitGroup
 	var fresh atomic.Int32
 	for range processes {
-		s := purchase.NewService(document.NewService(unreliable{memory}, hasty{}, document.Options{}))
+		s := purchase.NewService(document.NewService(unreliable{memory}, hasty{}, document.Options{}), nil)
 		for n := range orders {
 			all.Go(func() {
 				for range 3 { // however often it is answered

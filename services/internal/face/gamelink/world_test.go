@@ -126,7 +126,7 @@ func newWorld(t *testing.T) *world {
 		Reader:   event.NewReader(event.Stores{Polls: votes, Documents: documents, Messages: messages}),
 		Notifier: notifier, Streams: store.Streams,
 	})
-	pairings, purchases := pairing.NewService(documents), purchase.NewService(documents)
+	pairings, purchases := pairing.NewService(documents), purchase.NewService(documents, func() bool { return true })
 	logger := slog.New(slog.DiscardHandler)
 	w.outage = down
 	api := httpapi.New(httpapi.Config{

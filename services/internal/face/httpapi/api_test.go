@@ -118,7 +118,7 @@ func newAPI(t testing.TB, change ...func(*httpapi.Config)) *api {
 		Roster:       viewers,
 		Pairing:      pairing.NewService(documents),
 		GameLink:     true,
-		Purchases:    purchase.NewService(documents),
+		Purchases:    purchase.NewService(documents, func() bool { return true }),
 	}
 	box := production
 	box.Environment = tenant.Sandbox

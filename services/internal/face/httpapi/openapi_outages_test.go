@@ -144,7 +144,7 @@ func over(t *testing.T, store memory) (change func(*httpapi.Config), drain func(
 	return func(c *httpapi.Config) {
 		c.Voting, c.Accumulation, c.Ranking, c.State = votes, buffers, questions, states
 		c.Live, c.Messages, c.Roster = hub, messages, viewers
-		c.Pairing, c.Purchases = pairing.NewService(documents), purchase.NewService(documents)
+		c.Pairing, c.Purchases = pairing.NewService(documents), purchase.NewService(documents, func() bool { return true })
 		c.PollLister = func(_ context.Context, prefix, _ string) iter.Seq2[string, error] {
 			return func(yield func(string, error) bool) { yield(prefix+"lunch", nil) }
 		}

@@ -37,7 +37,7 @@ func startState(s *serviceSet, messages *message.Service) func(*httpapi.Config) 
 	s.onClose(s.sinks.Close)
 	registerSinks(s.metrics, s.sinks.Stats)
 	states := state.NewService(s.documents)
-	s.pairings, s.purchases, s.matches = pairing.NewService(s.documents), purchase.NewService(s.documents), match.NewService(s.documents)
+	s.pairings, s.purchases, s.matches = pairing.NewService(s.documents), purchase.NewService(s.documents, s.accountsRead()), match.NewService(s.documents)
 	return func(c *httpapi.Config) {
 		c.State, c.Messages, c.Live = states, messages, s.broker
 		c.Pairing, c.Purchases, c.GameLink = s.pairings, s.purchases, s.gamesAnywhere
