@@ -139,6 +139,14 @@ func runCommand(t *testing.T, input io.Reader, args ...string) (out, problem str
 	return stdout.String(), stderr.String(), status
 }
 
+// runCommandTo is runCommand with progress and errors written to stderr as they come.
+func runCommandTo(t *testing.T, stderr io.Writer, args ...string) (out string, status int) {
+	t.Helper()
+	var stdout bytes.Buffer
+	status = cli.Execute(t.Context(), args, nil, &stdout, stderr)
+	return stdout.String(), status
+}
+
 // sign returns an Authorization header of the sample extension.
 func sign(t *testing.T, role, opaque string) string {
 	t.Helper()

@@ -152,17 +152,22 @@ const (
 const quickly = time.Millisecond
 
 func startElections(t *testing.T, seed uint64, flags ...string) *elections {
-	e := &elections{t: t, rng: rand.New(rand.NewPCG(seed, 13)), began: time.Now(), faults: map[electionFault]int{}}
+	e, uris := newElections(t, seed)
+	e.fleet = startFleet(t, uris, len(uris), append(flags, "--shutdown-timeout", "3m")...)
+	return e
+}
+
+// newElections starts the replica set, and returns a URI for each program.
+func newElections(t *testing.T, seed uint64) (e *elections, uris []string) {
+	e = &elections{t: t, rng: rand.New(rand.NewPCG(seed, 13)), began: time.Now(), faults: map[electionFault]int{}}
 	e.set = mongotest.StartReplicaSet(t, 3, mongotest.ReplicaTiming{
 		Heartbeat: 100 * time.Millisecond, ElectionTimeout: 500 * time.Millisecond, OneWay: quickly, Acknowledge: quickly,
 	})
-	var uris []string
 	for range 3 {
 		e.networks = append(e.networks, e.set.NewClient())
 		uris = append(uris, e.networks[len(uris)].URI())
 	}
-	e.fleet = startFleet(t, uris, len(uris), append(flags, "--shutdown-timeout", "3m")...)
-	return e
+	return e, uris
 }
 
 // disturb injects one, two or three faults, each while those before it last, and heals all.
@@ -176,6 +181,12 @@ func (e *elections) disturb() {
 	}
 	e.wait(300, 800)
 	e.rounds++
+	e.heal()
+	programs.Wait()
+}
+
+// heal ends the faults of the replica set and of the networks.
+func (e *elections) heal() {
 	e.set.Heal()
 	e.set.SetAcknowledge(quickly)
 	for _, network := range e.networks {
@@ -183,7 +194,6 @@ func (e *elections) disturb() {
 			network.CutOff(i, false)
 		}
 	}
-	programs.Wait()
 }
 
 // wait waits for a random time, in milliseconds.

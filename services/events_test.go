@@ -195,12 +195,12 @@ type receivedState struct {
 }
 
 // ask reads the number of votes and the state.
-func (h *receivedState) ask(t *testing.T) (count int, state map[string]int) {
+func (r *receivedState) ask(t *testing.T) (count int, state map[string]int) {
 	t.Helper()
 	var tally struct{ Count int }
 	for path, into := range map[string]any{"/vote": &tally, "/channel_state": &state} {
 		for n := 0; !t.Failed(); n++ {
-			if fate, _ := send(h.follower.fleet.any(n), http.MethodGet, path, h.follower.header, "", into); fate == stored {
+			if fate, _ := send(r.follower.fleet.any(n), http.MethodGet, path, r.follower.header, "", into); fate == stored {
 				break
 			}
 		}
@@ -208,48 +208,48 @@ func (h *receivedState) ask(t *testing.T) (count int, state map[string]int) {
 	return tally.Count, state
 }
 
-func (h *receivedState) take(t *testing.T, e receivedEvent) {
+func (r *receivedState) take(t *testing.T, e receivedEvent) {
 	t.Helper()
 	var err error
 	switch e.Event {
 	case "tick":
 		var n int
 		err = json.Unmarshal(e.Data, &n)
-		if n <= h.last {
-			t.Errorf("message %d is received after %d", n, h.last)
+		if n <= r.last {
+			t.Errorf("message %d is received after %d", n, r.last)
 		}
-		h.ticks[n]++
-		h.last = n
+		r.ticks[n]++
+		r.last = n
 	case "vote_update:default":
 		var update struct{ Stats struct{ Count int } }
 		err = json.Unmarshal(e.Data, &update)
-		if update.Stats.Count < h.told {
-			t.Errorf("%d votes are told of after %d", update.Stats.Count, h.told)
+		if update.Stats.Count < r.told {
+			t.Errorf("an update has %d votes after one with %d", update.Stats.Count, r.told)
 		}
-		h.told, h.count = update.Stats.Count, update.Stats.Count
+		r.told, r.count = update.Stats.Count, update.Stats.Count
 	case "channel_state_update":
-		h.state = nil
-		err = json.Unmarshal(e.Data, &h.state)
+		r.state = nil
+		err = json.Unmarshal(e.Data, &r.state)
 	case "resync":
-		h.resyncs++
-		h.count, h.state = h.ask(t)
+		r.resyncs++
+		r.count, r.state = r.ask(t)
 	}
 	if err != nil {
 		t.Errorf("%s %s: %v", e.Event, e.Data, err)
 	}
 }
 
-func (h *receivedState) check(t *testing.T, fates []fate) {
+func (r *receivedState) check(t *testing.T, fates []fate) {
 	t.Helper()
 	count := map[fate]int{}
 	for n, f := range fates {
 		count[f]++
-		if f == stored && h.ticks[n] != 1 || f == refused && h.ticks[n] != 0 || h.ticks[n] > 1 {
-			t.Errorf("message %d, fate %d, is received %d times", n, f, h.ticks[n])
+		if f == stored && r.ticks[n] != 1 || f == refused && r.ticks[n] != 0 || r.ticks[n] > 1 {
+			t.Errorf("message %d, fate %d, is received %d times", n, f, r.ticks[n])
 		}
 	}
 	t.Logf("%d messages were stored, %d refused, %d of unknown fate; %d were delivered, with %d resyncs",
-		count[stored], count[refused], count[unknown], len(h.ticks), h.resyncs)
+		count[stored], count[refused], count[unknown], len(r.ticks), r.resyncs)
 }
 
 // Each service has a process of its own. The process of the state service publishes

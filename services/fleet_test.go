@@ -18,6 +18,8 @@ type fleet struct {
 	uris   []string // one for each program, or one for all
 	flags  []string
 	binary string // of the programs that start from now on; empty: this one
+	// link returns further flags of the program that starts in a place; nil for none.
+	link func(place int) []string
 
 	mu       sync.Mutex
 	replicas []*process
@@ -39,16 +41,24 @@ var databases = map[string]func(t *testing.T) string{
 
 func startFleet(t *testing.T, uris []string, size int, flags ...string) *fleet {
 	f := &fleet{t: t, uris: uris, flags: flags, replicas: make([]*process, size)}
+	f.start()
+	return f
+}
+
+// start starts a program in each place.
+func (f *fleet) start() {
 	var starts sync.WaitGroup
 	for i := range f.replicas {
 		starts.Go(func() { f.replicas[i] = f.boot(i) })
 	}
 	starts.Wait()
-	return f
 }
 
 func (f *fleet) boot(i int) *process {
 	p := newProgram(f.t, f.t.TempDir(), "serve", append([]string{"--mongodb-uri", f.uris[i%len(f.uris)]}, f.flags...)...)
+	if f.link != nil {
+		p.cmd.Args = append(p.cmd.Args, f.link(i)...)
+	}
 	if f.binary != "" {
 		p.cmd.Path = f.binary
 	}
@@ -95,6 +105,18 @@ func (f *fleet) kill(i int) {
 func (f *fleet) replace(i int) {
 	old := f.any(i)
 	f.put(i, f.boot(i))
+	f.drain(old)
+}
+
+// remove lets a replica drain, and leaves its place empty.
+func (f *fleet) remove(i int) {
+	old := f.any(i)
+	f.put(i, nil)
+	f.drain(old)
+}
+
+// drain tells a replica to end, and waits until it has.
+func (f *fleet) drain(old *process) {
 	if err := old.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		f.t.Error(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/acclaim-dev/acclaim/hack/overlay"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/mongotest"
 )
 
 // previousProgram is the environment variable that has the path of the program of the
@@ -34,6 +35,9 @@ func TestMixedVersions(t *testing.T) {
 			t.Run("commands", func(t *testing.T) { (&mixedVersions{other: binary, wire: version.wire}).testCommands(t) })
 			t.Run("changes", func(t *testing.T) { (&mixedVersions{other: binary}).testChanges(t) })
 			t.Run("events", func(t *testing.T) { (&mixedVersions{other: binary}).testEvents(t) })
+			if version.wire == ownWire {
+				t.Run("faults", func(t *testing.T) { testMixedFaults(t, binary) })
+			}
 		})
 	}
 }
@@ -50,6 +54,23 @@ func (m *mixedVersions) start(t *testing.T) (steps int) {
 	const size = 3
 	m.fleet = startFleet(t, []string{databases["replica set"](t)}, size, "--drain-delay", "500ms", "--shutdown-timeout", "3m", "--log-level", "warn")
 	return 2 * size
+}
+
+// testMixedFaults checks a history over programs of both versions, which are upgraded, go back and
+// are upgraded again, while they, the links between them and the replica set are disturbed. Coins
+// do not go back: the earlier version refuses accounts of this one.
+func testMixedFaults(t *testing.T, other string) {
+	mongotest.RunSeeds(t, func(t *testing.T, seed uint64) {
+		w := startHistoryWorld(t, seed, other)
+		w.versions = true
+		w.run(func(round int) {
+			if w.fleet.binary = ""; round/len(w.uris) == 1 {
+				w.closeShop()
+				w.fleet.binary = other
+			}
+			w.fleet.replace(round % len(w.uris))
+		})
+	})
 }
 
 // Commands stay exact, and hardly any is refused.
@@ -147,7 +168,7 @@ const ownWire, previousWire, nextWire = "3", "3", "4"
 func buildNextWire(t *testing.T) (binary string) {
 	t.Helper()
 	const is, next = `wireVersion = "` + ownWire + `"`, `wireVersion = "` + nextWire + `"`
-	source, err := filepath.Abs(filepath.Join("internal", "peer", "link.go"))
+	source, err := filepath.Abs(filepath.Join("internal", "cluster", "peer", "link.go"))
 	if err != nil {
 		t.Fatal(err)
 	}

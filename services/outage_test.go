@@ -3,7 +3,10 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
@@ -87,21 +90,31 @@ func startWaiting(t *testing.T, uri string) *process {
 	go func() { _, _ = io.Copy(io.Discard, log) }() // ends with the process
 	wantReady(t, p, http.StatusServiceUnavailable)
 	wantStatus(t, p.admin+"/healthz", http.StatusOK)
+	if got := metric(t, p, "acclaim_database_reachable"); got != 0 {
+		t.Errorf("acclaim_database_reachable is %d before the first contact", got)
+	}
 	wantStatus(t, "http://"+public+"/v1/vote", http.StatusServiceUnavailable)
 	return p
 }
 
-// freeAddress returns an address without a listener.
+// freeAddress returns an address without a listener. Its port is below those that systems give
+// to connections and to listeners without one, so that none takes it before it is used.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		address := fmt.Sprint("127.0.0.1:", 16_000+rand.IntN(16_000))
+		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := listener.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return address
 	}
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return listener.Addr().String()
 }
 
 // A database that stops answering while it executes a request leaves an unknown

@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
+
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
@@ -40,10 +42,13 @@ func TestRights(t *testing.T) {
 // No operation is without a row, and no row without an operation.
 func TestRightsAreComplete(t *testing.T) {
 	table := loadRights(t)
-	served := map[string][]string{"gamelink": gamelink.Operations(), "admin": httpapi.OperatorRoutes(), "events": eventNames(t), "pages": pageNames(t)}
+	served := map[string][]string{
+		"gamelink": gamelink.Operations(), "admin": httpapi.OperatorRoutes(), "events": eventNames(t), "pages": pageNames(t),
+		"pushes": pushNames(t), "peer": peerMessageNames(t),
+	}
 	for _, route := range httpapi.Routes() {
 		face := "http"
-		if route.Service == httpapi.SandboxService {
+		if route.Service == operation.SandboxService {
 			face = "sandbox"
 		}
 		served[face] = append(served[face], route.Method+" "+route.Path)
@@ -65,7 +70,7 @@ func TestRightsAreComplete(t *testing.T) {
 // pageNames returns the requests of the pages and their files.
 func pageNames(t *testing.T) (names []string) {
 	t.Helper()
-	files, err := os.ReadDir(filepath.Join("internal", "page", "static"))
+	files, err := os.ReadDir(filepath.Join("internal", "face", "page", "static"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +84,7 @@ func pageNames(t *testing.T) (names []string) {
 // tells games by messages.
 func eventNames(t *testing.T) (names []string) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("internal", "event", "*.go"))
+	files, err := filepath.Glob(filepath.Join("internal", "feed", "event", "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +100,7 @@ func eventNames(t *testing.T) (names []string) {
 			return true
 		})
 	}
-	return append(names, httpapi.DatastreamMessage, httpapi.PurchaseMessage)
+	return append(names, operation.DatastreamMessage, operation.PurchaseMessage)
 }
 
 // eventName matches a string that is the name of an event.

@@ -152,7 +152,7 @@ func TestDatabaseSlowForManyPolls(t *testing.T) {
 }
 
 // metric returns the value of a metric of the program.
-func metric(t *testing.T, p *process, name string) (value int) {
+func metric(t *testing.T, p *process, name string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.admin+"/metrics", nil)
 	if err != nil {
@@ -167,11 +167,12 @@ func metric(t *testing.T, p *process, name string) (value int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	value := 0.0 // large ones have an exponent
 	_, after, _ := strings.Cut(string(text), "\n"+name+" ")
 	if _, err := fmt.Sscan(after, &value); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	return value
+	return int(value)
 }
 
 // crowd sends many requests of one identity over few connections.

@@ -365,3 +365,65 @@ func TestExportOfKindsInAnyOrder(t *testing.T) {
 		t.Errorf("the export is\n%s", want)
 	}
 }
+
+// requestExport asks a program for an export of its extension.
+func requestExport(t *testing.T, p *process, role, query string) (status int, body string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.admin+"/export?"+query, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", sign(t, role, ""))
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(content)
+}
+
+// A running program gives a backend the file that the command writes of its extension.
+func TestExportRoute(t *testing.T) {
+	t.Parallel()
+	t.Run("embedded", func(t *testing.T) {
+		dir := t.TempDir()
+		testExportRoute(t, dir, "--data-dir", dir)
+	})
+	for name, start := range databases {
+		t.Run(name, func(t *testing.T) { testExportRoute(t, t.TempDir(), "--mongodb-uri", start(t)) })
+	}
+}
+
+func testExportRoute(t *testing.T, dir string, store ...string) {
+	p := startProgram(t, dir, "serve", store...)
+	use(t, p)
+	queries := map[string][]string{
+		"":                                  nil,
+		"kind=documents,votes":              {"--kind", "votes,documents"},
+		"format=csv&kind=votes":             {"--format", "csv", "--kind", "votes"},
+		"environment=sandbox&kind=rankings": {"--environment", "sandbox", "--kind", "rankings"},
+	}
+	got := map[string]string{}
+	for query := range queries {
+		status, body := requestExport(t, p, "backend", query)
+		if status != http.StatusOK {
+			t.Errorf("%q: %d %s", query, status, body)
+		}
+		got[query] = body
+	}
+	for query, says := range map[string]string{"kind=messages": "none of votes", "format=xml": "neither jsonl nor csv", "format=csv": "CSV holds one"} {
+		if status, body := requestExport(t, p, "backend", query); status != http.StatusBadRequest || !strings.Contains(body, says) {
+			t.Errorf("%q: %d %s", query, status, body)
+		}
+	}
+	p.end(t)
+	for query, flags := range queries {
+		if diff := cmp.Diff(mustExport(t, append(flags, store...)...), got[query]); diff != "" {
+			t.Errorf("%q (-command +route):\n%s", query, diff)
+		}
+	}
+}

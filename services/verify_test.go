@@ -181,11 +181,9 @@ func putPosition(t *testing.T, s *pebblestore.Store, subject, body string) error
 
 func TestVerifyOfWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	used, empty := t.TempDir(), t.TempDir()
-	startProgram(t, used, "serve")
+	empty := t.TempDir()
 	missing := filepath.Join(empty, "nowhere")
 	for name, flags := range map[string][]string{
-		"in use":   {"--data-dir", used},
 		"missing":  {"--data-dir", missing},
 		"no store": {"--data-dir", empty},
 		"flag":     {"--nonsense"},

@@ -17,16 +17,22 @@ import (
 // link, as configured. Its tracestate and its baggage are ignored: they may be long, and may
 // name a viewer.
 func (t *Tracing) AcceptRequest(r *http.Request, began time.Time) (context.Context, trace.Span) {
+	ctx, parent := r.Context(), t.parentOf(r)
+	if !parent.IsValid() {
+		return t.AcceptCall(ctx, r.Method, began)
+	}
 	options := append(make([]trace.SpanStartOption, 0, 4), trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(began))
-	ctx := r.Context()
-	if parent := t.parentOf(r); !parent.IsValid() {
-		options = append(options, trace.WithNewRoot())
-	} else if t.parents == continueParents {
+	if t.parents == continueParents {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
 	} else {
 		options = append(options, trace.WithNewRoot(), trace.WithLinks(trace.Link{SpanContext: parent}))
 	}
 	return t.tracer.Start(ctx, knownMethod(r.Method), options...)
+}
+
+// AcceptCall starts the span of a call that no trace of its client is known of.
+func (t *Tracing) AcceptCall(ctx context.Context, method string, began time.Time) (context.Context, trace.Span) {
+	return t.tracer.Start(ctx, knownMethod(method), trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(began), trace.WithNewRoot())
 }
 
 // parentOf returns the span that a request names as its parent.
@@ -39,11 +45,11 @@ func (t *Tracing) parentOf(r *http.Request) trace.SpanContext {
 }
 
 // EndRequest names the span of a request by the template of its route, and ends it.
-func EndRequest(span trace.Span, r *http.Request, route string, status int, attributes ...attribute.KeyValue) {
+func EndRequest(span trace.Span, method, route string, status int, attributes ...attribute.KeyValue) {
 	if !span.IsRecording() {
 		return
 	}
-	method := knownMethod(r.Method)
+	method = knownMethod(method)
 	span.SetName(method + " " + route)
 	span.SetAttributes(
 		attribute.String("http.request.method", method),

@@ -18,6 +18,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/internal/store/pebblestore"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
@@ -94,7 +95,7 @@ func (s *Server) Start(ctx context.Context) (err error) {
 	}
 	s.domain = voting.NewService(s.store, clock{stream.SystemClock(), s.now}, stream.Options{Exclusive: true})
 	logger := slog.New(slog.DiscardHandler)
-	api := httpapi.New(httpapi.Config{
+	api := httpapi.New(operation.NewService(operation.Config{
 		Environment: tenant.Production,
 		Registry:    s.registry.Load,
 		Now:         s.now,
@@ -102,7 +103,7 @@ func (s *Server) Start(ctx context.Context) (err error) {
 		Metrics:     telemetry.NewMetrics(),
 		Voting:      s.domain,
 		PollLister:  s.store.StreamsAfter,
-	})
+	}), nil, nil)
 	s.http = httpapi.NewServer(httpapi.NewHandler(httpapi.Mount{API: api, Prefixes: []string{"/v1"}}), logger)
 	go func() { _ = s.http.Serve(listener) }() // Stop ends it
 	return nil

@@ -167,7 +167,7 @@ func (b *registryBuilder) addSettings(extension *Extension, block extensionBlock
 	if len(block.Secrets)+len(block.Sandbox.Secrets) == 0 {
 		report("secrets", "is empty")
 	}
-	production := settings{origins: newOrigins(defaultOrigins(extension.ClientID)), limits: defaultLimits()}
+	production := settings{origins: newOrigins(defaultOrigins(extension.ClientID)), limits: DefaultLimits()}
 	production = block.productionBlock().overrideSettings(production, block.OwnerUserID, report)
 	b.addKeys(extension, Production, block.Secrets, "secrets", report)
 	sandbox := block.Sandbox.overrideSettings(production, block.OwnerUserID, report.at("sandbox"))

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/quota"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
 )
 
 // Limits bound what an extension may do in one environment. The zero Limits are
@@ -14,9 +14,9 @@ type Limits struct {
 	// TokenLife limits how long a token may still be valid; 30 days by default.
 	TokenLife time.Duration
 	// IdentityRate limits the requests of one identity of the extension.
-	IdentityRate Rate
+	IdentityRate limit.Rate
 	// ExtensionRate limits the requests of all its identities together.
-	ExtensionRate Rate
+	ExtensionRate limit.Rate
 	// DocumentBytes is the largest state or configuration document, after the
 	// write; 64 KiB by default.
 	DocumentBytes int
@@ -29,52 +29,44 @@ type Limits struct {
 	AccumulationEntryBytes int
 	// MessageRate limits the messages to one channel and, separately, to the whole
 	// extension: 10 a second and 100 at once by default.
-	MessageRate Rate
+	MessageRate limit.Rate
 
 	// The quotas below limit viewers, and in the sandbox all callers.
 
 	// IdentityStreams and ExtensionStreams limit the polls, buffers and questions that
 	// viewers bring into being: 1,000 an hour for one identity and 100,000 a day for all of
 	// the extension by default.
-	IdentityStreams, ExtensionStreams quota.Quota
+	IdentityStreams, ExtensionStreams limit.Rate
 	// IdentityBytes and ExtensionBytes limit what viewers send to be stored: 64 MiB a day for
 	// one identity and 64 GiB a day for all of the extension by default.
-	IdentityBytes, ExtensionBytes quota.Quota
+	IdentityBytes, ExtensionBytes limit.Rate
 	// ExtensionDocuments limits the documents of state that viewers bring into being: a million
 	// a day for all of the extension by default.
-	ExtensionDocuments quota.Quota
+	ExtensionDocuments limit.Rate
 	// IdentityWhispers limits the messages that one identity sends to itself: 1,000 an hour
 	// by default.
-	IdentityWhispers quota.Quota
+	IdentityWhispers limit.Rate
 }
 
-// Rate is a token bucket. The zero Rate does not limit.
-type Rate struct {
-	// PerSecond limits the requests a second in the long run.
-	PerSecond float64
-	// Burst limits the requests at once; it is at least 1.
-	Burst int
-}
-
-// Limited reports whether the rate limits anything.
-func (r Rate) Limited() bool { return r.PerSecond > 0 }
-
-func defaultLimits() Limits {
+// DefaultLimits returns the limits of an extension whose registry sets none.
+func DefaultLimits() Limits {
 	return Limits{
 		TokenLife:              720 * time.Hour,
 		DocumentBytes:          64 << 10,
 		BodyBytes:              256 << 10,
 		AdminMapBytes:          4 << 20,
 		AccumulationEntryBytes: 64 << 10,
-		MessageRate:            Rate{PerSecond: 10, Burst: 100},
-		IdentityStreams:        quota.Quota{Amount: 1_000, Period: time.Hour},
-		ExtensionStreams:       quota.Quota{Amount: 100_000, Period: 24 * time.Hour},
-		IdentityBytes:          quota.Quota{Amount: 64 << 20, Period: 24 * time.Hour},
-		ExtensionBytes:         quota.Quota{Amount: 64 << 30, Period: 24 * time.Hour},
-		ExtensionDocuments:     quota.Quota{Amount: 1_000_000, Period: 24 * time.Hour},
-		IdentityWhispers:       quota.Quota{Amount: 1_000, Period: time.Hour},
+		MessageRate:            limit.Rate{PerSecond: 10, Burst: 100},
+		IdentityStreams:        limit.Per(1_000, time.Hour),
+		ExtensionStreams:       limit.Per(100_000, day),
+		IdentityBytes:          limit.Per(64<<20, day),
+		ExtensionBytes:         limit.Per(64<<30, day),
+		ExtensionDocuments:     limit.Per(1_000_000, day),
+		IdentityWhispers:       limit.Per(1_000, time.Hour),
 	}
 }
+
+const day = 24 * time.Hour
 
 // The largest limits that the stores and the memory of a replica are sized for.
 const (
@@ -121,12 +113,12 @@ func (b limitsBlock) overrideLimits(base Limits, report reportFunc) Limits {
 	b.IdentityRate.setRate(&base.IdentityRate, report.at("identityRate"))
 	b.ExtensionRate.setRate(&base.ExtensionRate, report.at("extensionRate"))
 	b.MessageRate.setRate(&base.MessageRate, report.at("messageRate"))
-	setQuota(&base.IdentityStreams, b.IdentityStreamsPerHour, report.at("identityStreamsPerHour"))
-	setQuota(&base.ExtensionStreams, b.ExtensionStreamsPerDay, report.at("extensionStreamsPerDay"))
-	setQuota(&base.IdentityBytes, b.IdentityBytesPerDay, report.at("identityBytesPerDay"))
-	setQuota(&base.ExtensionBytes, b.ExtensionBytesPerDay, report.at("extensionBytesPerDay"))
-	setQuota(&base.ExtensionDocuments, b.ExtensionDocumentsPerDay, report.at("extensionDocumentsPerDay"))
-	setQuota(&base.IdentityWhispers, b.IdentityWhispersPerHour, report.at("identityWhispersPerHour"))
+	setQuota(&base.IdentityStreams, b.IdentityStreamsPerHour, time.Hour, report.at("identityStreamsPerHour"))
+	setQuota(&base.ExtensionStreams, b.ExtensionStreamsPerDay, day, report.at("extensionStreamsPerDay"))
+	setQuota(&base.IdentityBytes, b.IdentityBytesPerDay, day, report.at("identityBytesPerDay"))
+	setQuota(&base.ExtensionBytes, b.ExtensionBytesPerDay, day, report.at("extensionBytesPerDay"))
+	setQuota(&base.ExtensionDocuments, b.ExtensionDocumentsPerDay, day, report.at("extensionDocumentsPerDay"))
+	setQuota(&base.IdentityWhispers, b.IdentityWhispersPerHour, time.Hour, report.at("identityWhispersPerHour"))
 	setBytes(&base.DocumentBytes, b.DocumentBytes, maxStoredBytes, report.at("documentBytes"))
 	setBytes(&base.BodyBytes, b.BodyBytes, maxBodyBytes, report.at("bodyBytes"))
 	setBytes(&base.AdminMapBytes, b.AdminMapBytes, maxBodyBytes, report.at("adminMapBytes"))
@@ -134,15 +126,15 @@ func (b limitsBlock) overrideLimits(base Limits, report reportFunc) Limits {
 	return base
 }
 
-// setQuota sets the amount of a quota; 0 turns it off.
-func setQuota(q *quota.Quota, amount *int64, report reportFunc) {
+// setQuota sets a quota to an amount in a period; 0 turns it off.
+func setQuota(r *limit.Rate, amount *int64, period time.Duration, report reportFunc) {
 	if amount == nil {
 		return
 	}
 	if *amount < 0 || *amount > maxQuota {
 		report("", "must be between 0 and %d", int64(maxQuota))
 	}
-	q.Amount = *amount
+	*r = limit.Per(*amount, period)
 }
 
 func setBytes(limit *int, value *int, most int, report reportFunc) {
@@ -155,7 +147,7 @@ func setBytes(limit *int, value *int, most int, report reportFunc) {
 	*limit = *value
 }
 
-func (b *rateBlock) setRate(rate *Rate, report reportFunc) {
+func (b *rateBlock) setRate(rate *limit.Rate, report reportFunc) {
 	if b == nil {
 		return
 	}
@@ -166,15 +158,15 @@ func (b *rateBlock) setRate(rate *Rate, report reportFunc) {
 	*rate = parsed
 }
 
-func (b *rateBlock) parseRate() (Rate, error) {
+func (b *rateBlock) parseRate() (limit.Rate, error) {
 	if b.PerSecond < 0 || b.PerSecond > math.MaxInt32 {
-		return Rate{}, errors.New("perSecond must not be negative or above 2147483647")
+		return limit.Rate{}, errors.New("perSecond must not be negative or above 2147483647")
 	}
 	if b.Burst == nil {
-		return Rate{PerSecond: b.PerSecond, Burst: max(1, int(math.Ceil(b.PerSecond)))}, nil
+		return limit.Rate{PerSecond: b.PerSecond, Burst: max(1, int64(math.Ceil(b.PerSecond)))}, nil
 	}
 	if *b.Burst < 1 {
-		return Rate{}, errors.New("burst must be at least 1")
+		return limit.Rate{}, errors.New("burst must be at least 1")
 	}
-	return Rate{PerSecond: b.PerSecond, Burst: *b.Burst}, nil
+	return limit.Rate{PerSecond: b.PerSecond, Burst: int64(*b.Burst)}, nil
 }

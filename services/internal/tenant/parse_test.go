@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/acclaim-dev/acclaim/services/internal/quota"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
@@ -128,26 +128,26 @@ extensions:
 `)
 	one, two := extension(t, registry, "one"), extension(t, registry, "two")
 	production := tenant.Limits{
-		IdentityRate:           tenant.Rate{PerSecond: 1, Burst: 7},
-		ExtensionRate:          tenant.Rate{PerSecond: 2.5, Burst: 3},
+		IdentityRate:           limit.Rate{PerSecond: 1, Burst: 7},
+		ExtensionRate:          limit.Rate{PerSecond: 2.5, Burst: 3},
 		TokenLife:              240 * time.Hour,
 		DocumentBytes:          1000,
 		BodyBytes:              256 << 10,
 		AdminMapBytes:          4 << 20,
 		AccumulationEntryBytes: 64 << 10,
-		MessageRate:            tenant.Rate{PerSecond: 10, Burst: 100},
-		IdentityStreams:        quota.Quota{Amount: 5, Period: time.Hour},
-		ExtensionStreams:       quota.Quota{Amount: 100_000, Period: 24 * time.Hour},
-		IdentityBytes:          quota.Quota{Amount: 64 << 20, Period: 24 * time.Hour},
-		ExtensionBytes:         quota.Quota{Amount: 64 << 30, Period: 24 * time.Hour},
-		ExtensionDocuments:     quota.Quota{Amount: 1_000_000, Period: 24 * time.Hour},
-		IdentityWhispers:       quota.Quota{Amount: 1_000, Period: time.Hour},
+		MessageRate:            limit.Rate{PerSecond: 10, Burst: 100},
+		IdentityStreams:        limit.Per(5, time.Hour),
+		ExtensionStreams:       limit.Per(100_000, 24*time.Hour),
+		IdentityBytes:          limit.Per(64<<20, 24*time.Hour),
+		ExtensionBytes:         limit.Per(64<<30, 24*time.Hour),
+		ExtensionDocuments:     limit.Per(1_000_000, 24*time.Hour),
+		IdentityWhispers:       limit.Per(1_000, time.Hour),
 	}
 	sandbox := production
 	sandbox.BodyBytes = 2000
-	sandbox.IdentityBytes.Amount, sandbox.IdentityWhispers.Amount = 0, 7
-	sandbox.MessageRate = tenant.Rate{PerSecond: 1, Burst: 2}
-	sandbox.ExtensionRate = tenant.Rate{Burst: 1}
+	sandbox.IdentityBytes, sandbox.IdentityWhispers = limit.Rate{}, limit.Per(7, time.Hour)
+	sandbox.MessageRate = limit.Rate{PerSecond: 1, Burst: 2}
+	sandbox.ExtensionRate = limit.Rate{Burst: 1}
 	if diff := cmp.Diff(production, one.Limits(tenant.Production)); diff != "" {
 		t.Errorf("production limits (-want +got):\n%s", diff)
 	}

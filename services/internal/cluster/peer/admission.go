@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"sync/atomic"
 
-	"github.com/acclaim-dev/acclaim/services/internal/budget"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
 )
 
 // Limits of the connections that have not shown a member's certificate. The addresses of
@@ -24,7 +24,7 @@ const (
 // file descriptor and no key exchange.
 type admittingListener struct {
 	net.Listener
-	members, others *budget.Pool[netip.Prefix]
+	members, others *limit.Pool[netip.Prefix]
 	// countMembers returns how many members are at an address.
 	countMembers func(netip.Addr) int
 	refused      *atomic.Uint64
@@ -33,7 +33,7 @@ type admittingListener struct {
 func newAdmittingListener(listener net.Listener, countMembers func(netip.Addr) int, refused *atomic.Uint64) admittingListener {
 	return admittingListener{
 		Listener: listener, countMembers: countMembers, refused: refused,
-		members: budget.NewPool[netip.Prefix](math.MaxInt64), others: budget.NewPool[netip.Prefix](allOtherConnections),
+		members: limit.NewPool[netip.Prefix]("peer_connections", math.MaxInt64, nil), others: limit.NewPool[netip.Prefix]("peer_connections", allOtherConnections, nil),
 	}
 }
 
@@ -53,21 +53,21 @@ func (l admittingListener) Accept() (net.Conn, error) {
 	}
 }
 
-func (l admittingListener) leaseFor(remote net.Addr) *budget.Lease[netip.Prefix] {
+func (l admittingListener) leaseFor(remote net.Addr) *limit.Lease[netip.Prefix] {
 	address, ok := hostOf(remote.String())
 	if !ok {
-		return l.others.Lease()
+		return l.others.Lease(limit.Caller{})
 	}
 	bits := address.BitLen()
 	if members := l.countMembers(address); members > 0 {
-		return l.members.Lease(budget.Claim[netip.Prefix]{
-			Holder: netip.PrefixFrom(address, bits), Limit: memberConnections + connectionsPerMember*int64(members),
+		return l.members.Lease(limit.Caller{}, limit.Share[netip.Prefix]{
+			Scope: limit.Address, Holder: netip.PrefixFrom(address, bits), Limit: memberConnections + connectionsPerMember*int64(members),
 		})
 	}
 	if address.Is6() {
 		bits = 64
 	}
-	return l.others.Lease(budget.Claim[netip.Prefix]{Holder: netip.PrefixFrom(address, bits).Masked(), Limit: otherConnections})
+	return l.others.Lease(limit.Caller{}, limit.Share[netip.Prefix]{Scope: limit.Address, Holder: netip.PrefixFrom(address, bits).Masked(), Limit: otherConnections})
 }
 
 // hostOf returns the address of a host:port. ok is false where that has a name.
@@ -79,7 +79,7 @@ func hostOf(hostPort string) (address netip.Addr, ok bool) {
 // admittedConn holds its lease until it is closed or a member has it.
 type admittedConn struct {
 	net.Conn
-	lease *budget.Lease[netip.Prefix]
+	lease *limit.Lease[netip.Prefix]
 }
 
 // Close implements [net.Conn].

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
+
 	"github.com/coder/websocket"
 
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
@@ -34,6 +36,11 @@ type authentication struct {
 	Refresh string `json:"refresh"`
 	Name    string `json:"twitch_name"`
 	ID      string `json:"twitch_id"`
+}
+
+// identifyCaller returns the caller of an Authorization header.
+func (c *connection) identifyCaller(header string) (*operation.Caller, error) {
+	return c.server.options.Operations.Identify(c.ctx, header, httpapi.NamesRemoteClient(c.request.Header))
 }
 
 func (c *connection) owner() pairing.Owner {
@@ -152,7 +159,7 @@ func (c *connection) authenticate(r *gameRequest) (any, error) {
 
 // identify returns the identity of the first credential that is not empty, its caller, and a
 // refresh token.
-func (c *connection) identify(pin, refresh, token string) (next *identity, caller *httpapi.Caller, grant pairing.Grant, err error) {
+func (c *connection) identify(pin, refresh, token string) (next *identity, caller *operation.Caller, grant pairing.Grant, err error) {
 	now := c.server.options.Now()
 	switch {
 	case pin != "":
@@ -169,7 +176,7 @@ func (c *connection) identify(pin, refresh, token string) (next *identity, calle
 	}
 	next = &identity{channel: grant.Channel, server: grant.Server, pairing: pairing.Token{Family: grant.Family, Game: grant.Game}, key: grant.Key, issued: now}
 	if next.jwt, err = c.issue(grant.Channel, next.pairing, next.key); err == nil {
-		caller, err = c.server.options.Identify(c.ctx, c.extension.ClientID+" "+next.jwt, c.request.Header)
+		caller, err = c.identifyCaller(c.extension.ClientID + " " + next.jwt)
 	}
 	return next, caller, grant, err
 }
@@ -183,8 +190,8 @@ func (c *connection) failAuthentication(err error) error {
 }
 
 // authenticateToken returns the identity of a JWT of staff, and its caller.
-func (c *connection) authenticateToken(token string) (*identity, *httpapi.Caller, pairing.Grant, error) {
-	caller, err := c.server.options.Identify(c.ctx, c.extension.ClientID+" "+token, c.request.Header)
+func (c *connection) authenticateToken(token string) (*identity, *operation.Caller, pairing.Grant, error) {
+	caller, err := c.identifyCaller(c.extension.ClientID + " " + token)
 	switch {
 	case fault.KindOf(err) == fault.Unauthenticated:
 		return nil, nil, pairing.Grant{}, fault.New(fault.Invalid, "The JWT is invalid or has expired")
@@ -235,7 +242,7 @@ func (c *connection) setExpiry(at time.Time) {
 }
 
 // adopt puts an identity in force.
-func (c *connection) adopt(next *identity, caller *httpapi.Caller) error {
+func (c *connection) adopt(next *identity, caller *operation.Caller) error {
 	next.ownsGlobal = caller.OwnsGlobal()
 	if next.pairing.Family != "" && c.expiry != nil {
 		c.expiry.Stop()
@@ -273,7 +280,7 @@ func (c *connection) countFailure(credential bool) {
 	} else {
 		c.refused++
 	}
-	admitted := !credential || !c.client.IsValid() || c.server.admitGuess(c.client)
+	admitted := !credential || !c.client.IsValid() || c.server.admitGuess(c.extension.ClientID, c.client)
 	if c.failures < maxFailures && c.refused < maxRefused && admitted {
 		return
 	}
@@ -298,8 +305,8 @@ func (c *connection) recheck() {
 	}
 	header, err := c.credential()
 	if err == nil {
-		var caller *httpapi.Caller
-		if caller, err = c.server.options.Identify(c.ctx, header, c.request.Header); err == nil && !caller.IsStaff() {
+		var caller *operation.Caller
+		if caller, err = c.identifyCaller(header); err == nil && !caller.IsStaff() {
 			err = fault.New(fault.Unauthenticated, "the role is no game's")
 		}
 	}

@@ -1,7 +1,6 @@
 package gamelink_test
 
 import (
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -29,11 +28,11 @@ func TestReconfigureKeepsWhatStaffChanges(t *testing.T) {
 			g, target, data := prepare(w)
 			staff := w.tokenIn("77", "broadcaster", "5")
 			var once sync.Once
-			w.intercept(func(api http.Handler, rw http.ResponseWriter, r *http.Request) {
-				if r.Method != http.MethodGet && strings.HasSuffix(r.URL.Path, "/vote_config") {
+			w.intercept(func(name string, call func() error) error {
+				if name == "Change" {
 					once.Do(func() { w.ok(staff, "PATCH", "/vote_config", `{"id":"p","config":{"resultsVisibility":"staff"}}`) })
 				}
-				api.ServeHTTP(rw, r)
+				return call()
 			})
 			g.must("reconfigure", target, data+`{"disabled":true,"totalVotesPerUser":2}}`)
 			g.must("reconfigure", target, data+`{"disabled":false}}`)

@@ -7,9 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
+
 	"github.com/coder/websocket"
 
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
@@ -30,9 +31,9 @@ type connection struct {
 	once   sync.Once
 
 	// For the goroutine that reads.
-	failures      int             // refused credentials
-	refused       int             // other requests that were refused before authentication
-	caller        *httpapi.Caller // of the identity; nil before authentication
+	failures      int               // refused credentials
+	refused       int               // other requests that were refused before authentication
+	caller        *operation.Caller // of the identity; nil before authentication
 	subscriptions map[topicKey]feed
 	watch         *subscription // of the pairing
 	expiry        *time.Timer

@@ -1,6 +1,7 @@
 package gamelink
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -115,33 +116,43 @@ func validateDrop(_ *connection, r *gameRequest) (any, error) {
 }
 
 // newEvent returns the event that a request to broadcast describes.
-func (d *gameData) newEvent() (map[string]any, error) {
-	body := map[string]any{"event": d.required("topic")}
+func (d *gameData) newEvent() (gameEvent, error) {
+	e := gameEvent{name: d.required("topic")}
 	for _, name := range []string{"message", "data"} { // data wins
 		if d.has(name) {
-			body["data"] = d.raw(name, '{')
+			e.data = d.raw(name, '{')
 		}
 	}
-	if body["data"] == nil {
+	if e.data == nil {
 		d.fail("data")
 	}
-	return body, d.err
+	return e, d.err
 }
+
+// gameEvent is an event that a game sends to viewers.
+type gameEvent struct {
+	name string
+	data json.RawMessage
+}
+
+// maxViewerID is the longest id of a viewer, in bytes.
+const maxViewerID = 256
 
 // broadcast sends an event to all viewers, or to those with the given ids.
 func (c *connection) broadcast(r *gameRequest) (any, error) {
 	ids := r.data.texts("ids")
-	body, err := r.data.newEvent()
+	event, err := r.data.newEvent()
 	if err != nil {
 		return nil, err
 	}
 	if len(ids) == 0 {
-		_, err := c.call(c.ctx, http.MethodPost, "/broadcast", body)
-		return done{true}, err
+		return done{true}, c.sendEvent(c.ctx, event, "")
 	}
 	for _, id := range ids {
-		body["target"] = "whisper-" + id
-		if _, err := c.call(c.ctx, http.MethodPost, "/broadcast", body); err != nil {
+		if id == "" || len(id) > maxViewerID {
+			return nil, fault.New(fault.Invalid, "Invalid target")
+		}
+		if err := c.sendEvent(c.ctx, event, id); err != nil {
 			return nil, err
 		}
 	}

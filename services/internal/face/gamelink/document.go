@@ -3,11 +3,12 @@ package gamelink
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
+	"github.com/acclaim-dev/acclaim/services/state"
 )
 
 // stateAnswer is the data of answers about a state document.
@@ -16,57 +17,83 @@ type stateAnswer struct {
 	State json.RawMessage `json:"state"`
 }
 
-// statePath returns the route of the document that a request names: by state_id or, in the
-// older form, by its target.
-func (r *gameRequest) statePath(member string) (id, path string, err error) {
+// stateID returns the document that a request names: by state_id or, in the older form, by its
+// target.
+func (r *gameRequest) stateID(member string) (id string, scope state.Scope, err error) {
 	if id = r.target; id == "state" {
 		id = r.data.text(member)
 	}
 	switch id {
-	case "channel", "extension":
-		return id, "/" + id + "_state", r.data.err
+	case "channel":
+		return id, state.Channel, r.data.err
+	case "extension":
+		return id, state.Extension, r.data.err
 	}
-	return "", "", fault.Newf(fault.Invalid, "%s must be channel or extension", member)
+	return "", scope, fault.Newf(fault.Invalid, "%s must be channel or extension", member)
+}
+
+// readDocument returns a document by a name of its operation, such as state.channel.
+func (c *connection) readDocument(name string, scope state.Scope) (body json.RawMessage, err error) {
+	err = c.ask(c.ctx, name+".read", nil, func(ctx context.Context, call *operation.Call) error {
+		found, err := c.server.options.Operations.ReadDocuments(ctx, call, scope)
+		if err == nil {
+			body = operation.BodyOf(found[0])
+		}
+		return err
+	})
+	return body, err
+}
+
+// writeDocument replaces a document by an object, or patches it by an array.
+func (c *connection) writeDocument(name string, scope state.Scope, body json.RawMessage) error {
+	asked, parse := name+".replace", document.Replace
+	if body[0] == '[' {
+		asked, parse = name+".change", document.GamePatch
+	}
+	return c.ask(c.ctx, asked, body, func(ctx context.Context, call *operation.Call) error {
+		change, err := parse(body)
+		if err == nil {
+			_, err = c.server.options.Operations.WriteDocument(ctx, call, scope, change, nil)
+		}
+		return err
+	})
 }
 
 func (c *connection) getState(r *gameRequest) (any, error) {
-	_, path, err := r.statePath("state_id")
+	id, scope, err := r.stateID("state_id")
 	if err != nil {
 		return nil, err
 	}
-	return c.readState(path)
-}
-
-func (c *connection) readState(path string) (any, error) {
-	body, err := c.call(c.ctx, http.MethodGet, path, nil)
+	body, err := c.readDocument("state."+id, scope)
 	return stateAnswer{true, body}, err
 }
 
 func (c *connection) setState(r *gameRequest) (any, error) {
-	return c.writeState(r, http.MethodPost, '{')
+	return c.writeState(r, '{')
 }
 
 func (c *connection) patchState(r *gameRequest) (any, error) {
-	return c.writeState(r, http.MethodPatch, '[')
+	return c.writeState(r, '[')
 }
 
-func (c *connection) writeState(r *gameRequest, method string, first byte) (any, error) {
-	_, path, err := r.statePath("state_id")
+func (c *connection) writeState(r *gameRequest, first byte) (any, error) {
+	id, scope, err := r.stateID("state_id")
 	body := r.data.raw("state", first)
 	if err == nil {
 		err = r.data.err
 	}
 	if err == nil {
-		_, err = c.call(httpapi.WithGamePatch(c.ctx), method, path, body)
+		err = c.writeDocument("state."+id, scope, body)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return c.readState(path)
+	after, err := c.readDocument("state."+id, scope)
+	return stateAnswer{true, after}, err
 }
 
 func (c *connection) subscribeState(r *gameRequest) (any, error) {
-	id, _, err := r.statePath("topic_id")
+	id, _, err := r.stateID("topic_id")
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +104,7 @@ func (c *connection) subscribeState(r *gameRequest) (any, error) {
 }
 
 func (c *connection) unsubscribeState(r *gameRequest) (any, error) {
-	id, _, err := r.statePath("topic_id")
+	id, _, err := r.stateID("topic_id")
 	c.unsubscribe(topicKey{"state", id})
 	return done{true}, err
 }
@@ -90,35 +117,47 @@ type configAnswer struct {
 }
 
 func (c *connection) getConfig(r *gameRequest) (any, error) {
-	path := ""
 	id := r.data.text("config_id")
 	switch id {
-	case "channel", "extension":
-		path = "/config/" + id
+	case "channel":
+		body, err := c.readDocument("config.channel", state.ChannelConfig)
+		return configAnswer{Config: body, ID: id}, err
+	case "extension":
+		body, err := c.readDocument("config.extension", state.ExtensionConfig)
+		return configAnswer{Config: body, ID: id}, err
 	case "combined":
-		path = "/config"
-	default:
-		return nil, fault.New(fault.Invalid, "config_id must be channel, extension or combined")
+		body, err := c.readConfigs()
+		return configAnswer{Config: body, ID: id}, err
 	}
-	body, err := c.call(c.ctx, http.MethodGet, path, nil)
-	return configAnswer{Config: body, ID: id}, err
+	return nil, fault.New(fault.Invalid, "config_id must be channel, extension or combined")
+}
+
+// readConfigs returns both configurations as they are at one moment.
+func (c *connection) readConfigs() (body json.RawMessage, err error) {
+	err = c.ask(c.ctx, "config.read", nil, func(ctx context.Context, call *operation.Call) error {
+		found, err := c.server.options.Operations.ReadDocuments(ctx, call, state.ChannelConfig, state.ExtensionConfig)
+		if err == nil {
+			body, err = encode(map[string]json.RawMessage{"channel": operation.BodyOf(found[0]), "extension": operation.BodyOf(found[1])})
+		}
+		return err
+	})
+	return body, err
 }
 
 func (c *connection) setConfig(r *gameRequest) (any, error) {
-	return c.writeConfig(r, http.MethodPost, '{')
+	return c.writeConfig(r, '{')
 }
 
 func (c *connection) patchConfig(r *gameRequest) (any, error) {
-	return c.writeConfig(r, http.MethodPatch, '[')
+	return c.writeConfig(r, '[')
 }
 
-func (c *connection) writeConfig(r *gameRequest, method string, first byte) (any, error) {
+func (c *connection) writeConfig(r *gameRequest, first byte) (any, error) {
 	body := r.data.raw("config", first)
 	if r.data.err != nil {
 		return nil, r.data.err
 	}
-	_, err := c.call(httpapi.WithGamePatch(c.ctx), method, "/config/channel", body)
-	return done{true}, err
+	return done{true}, c.writeDocument("config.channel", state.ChannelConfig, body)
 }
 
 // configTopic returns the configuration that a subscription names.

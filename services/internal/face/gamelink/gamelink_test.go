@@ -16,6 +16,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
@@ -393,11 +394,9 @@ func TestTopicsThatOverlap(t *testing.T) {
 		g.must("subscribe", "poll", fmt.Sprintf(`{"topic_id":"%s*"}`, id[:i]))
 	}
 	var reads atomic.Int64
-	w.intercept(func(api http.Handler, rw http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet && r.URL.Path == "/v1/vote" {
-			reads.Add(1)
-		}
-		api.ServeHTTP(rw, r)
+	w.intercept(func(_ string, call func() error) error {
+		reads.Add(1)
+		return call()
 	})
 	w.ok(w.token("broadcaster", "77"), "POST", "/vote_config", fmt.Sprintf(`{"id":%q,"config":{"options":["a","b"]}}`, id))
 	const votes = 3
@@ -428,11 +427,12 @@ func TestPollThatEndsWhileItIsCreated(t *testing.T) {
 	w := newWorld(t)
 	g, _ := w.paired()
 	g.must("subscribe", "poll", `{"topic_id":"p"}`)
-	w.intercept(func(api http.Handler, rw http.ResponseWriter, r *http.Request) {
-		api.ServeHTTP(rw, r)
-		for r.Method == http.MethodPost && !strings.Contains(w.ok(w.token("viewer", "5"), "GET", "/poll?id=p", ""), `"expired"`) {
+	w.intercept(func(name string, call func() error) error {
+		err := call()
+		for name == "Change" && !strings.Contains(w.ok(w.token("viewer", "5"), "GET", "/poll?id=p", ""), `"expired"`) {
 			runtime.Gosched()
 		}
+		return err
 	})
 	g.must("create", "poll", `{"poll_id":"p","prompt":"","options":["a"],"config":{"endsIn":1}}`)
 	g.wantPush("expired")
@@ -445,12 +445,11 @@ func TestPushAfterFailedReads(t *testing.T) {
 	g.must("subscribe", "poll", `{"topic_id":"p"}`)
 	g.must("create", "poll", `{"poll_id":"p","prompt":"","options":["a"]}`)
 	var failures atomic.Int64
-	w.intercept(func(api http.Handler, rw http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/vote") && failures.Add(1) <= 4 {
-			http.Error(rw, `{"reason":"there is no primary"}`, http.StatusServiceUnavailable)
-			return
+	w.intercept(func(name string, call func() error) error {
+		if name == "Conclude" && failures.Add(1) <= 4 {
+			return fault.New(fault.Unavailable, "there is no primary")
 		}
-		api.ServeHTTP(rw, r)
+		return call()
 	})
 	g.must("reconfigure", "poll", `{"poll_id":"p","config":{"endsAt":-1}}`)
 	g.wantPush("expired")
@@ -478,11 +477,11 @@ func TestVotesOfANewPoll(t *testing.T) {
 	g, _ := w.paired()
 	g.must("subscribe", "poll", `{"topic_id":"*"}`)
 	var once sync.Once
-	w.intercept(func(api http.Handler, rw http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/vote") {
+	w.intercept(func(name string, call func() error) error {
+		if name == "Conclude" {
 			once.Do(func() { w.ok(w.token("viewer", "5"), "POST", "/vote?id=p", `{"value":0}`) })
 		}
-		api.ServeHTTP(rw, r)
+		return call()
 	})
 	w.ok(w.token("broadcaster", "77"), "POST", "/vote_config", `{"id":"p","config":{"options":["a"]}}`)
 	g.wantPush("active")

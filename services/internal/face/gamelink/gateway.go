@@ -1,14 +1,13 @@
 package gamelink
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
 
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/state"
 )
 
 // patchOperation is an operation of a patch of the channel's state, on which the values of the
@@ -24,8 +23,7 @@ func (c *connection) patchChannel(operations ...patchOperation) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.call(httpapi.WithGamePatch(c.ctx), http.MethodPatch, "/channel_state", json.RawMessage(body))
-	return err
+	return c.writeDocument("state.channel", state.Channel, body)
 }
 
 // maxLogo limits the logo of a game, a data URL, in bytes.
@@ -139,17 +137,17 @@ func (c *connection) setActionState(r *gameRequest) (any, error) {
 }
 
 func (c *connection) findAction(id string) (int, gatewayAction, error) {
-	body, err := c.call(c.ctx, http.MethodGet, "/channel_state", nil)
+	body, err := c.readDocument("state.channel", state.Channel)
 	if err != nil {
 		return 0, gatewayAction{}, err
 	}
-	var state struct {
+	var channel struct {
 		Game struct{ Actions []gatewayAction }
 	}
-	_ = json.NewDecoder(bytes.NewReader(body)).Decode(&state) // others may write something else there
-	at := slices.IndexFunc(state.Game.Actions, func(a gatewayAction) bool { return a.ID == id })
+	_ = json.Unmarshal(body, &channel) // others may write something else there
+	at := slices.IndexFunc(channel.Game.Actions, func(a gatewayAction) bool { return a.ID == id })
 	if at < 0 {
 		return 0, gatewayAction{}, refuse(http.StatusNotFound, "No such action")
 	}
-	return at, state.Game.Actions[at], nil
+	return at, channel.Game.Actions[at], nil
 }

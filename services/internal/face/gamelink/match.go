@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
@@ -95,7 +94,7 @@ func (c *connection) removeChannels(r *gameRequest) (any, error) {
 
 func (c *connection) broadcastMatch(r *gameRequest) (any, error) {
 	name := c.matchOf(r, "match_id")
-	body, err := r.data.newEvent()
+	event, err := r.data.newEvent()
 	if err != nil {
 		return nil, err
 	}
@@ -104,16 +103,14 @@ func (c *connection) broadcastMatch(r *gameRequest) (any, error) {
 		return nil, err
 	}
 	return done{true}, eachChannel(c.ctx, m.Channels, func(ctx context.Context, _ string) error {
-		_, err := c.call(ctx, http.MethodPost, "/broadcast", body)
-		return err
+		return c.sendEvent(ctx, event, "")
 	})
 }
 
 // configureChannels stores the configuration of a poll in channels.
 func (c *connection) configureChannels(channels []string, id string, config json.RawMessage) error {
 	return eachChannel(c.ctx, channels, func(ctx context.Context, _ string) error {
-		_, err := c.call(ctx, http.MethodPost, "/vote_config", map[string]any{"id": id, "config": config})
-		return err
+		return c.replacePoll(ctx, id, config)
 	})
 }
 
@@ -192,9 +189,9 @@ func (c *connection) changeMatchPoll(name match.Name, m match.Match, id string, 
 		return err
 	}
 	err = eachChannel(c.ctx, m.Channels, func(ctx context.Context, _ string) error {
-		_, err := c.call(ctx, http.MethodPatch, "/vote_config", map[string]any{"id": id, "config": json.RawMessage(patch)})
+		err := c.patchPoll(ctx, id, patch)
 		if isStatus(err, http.StatusNotFound) { // the staff of the channel has deleted it
-			_, err = c.call(ctx, http.MethodPost, "/vote_config", map[string]any{"id": id, "config": whole.Config})
+			err = c.replacePoll(ctx, id, whole.Config)
 		}
 		return err
 	})
@@ -256,8 +253,7 @@ func (c *connection) deleteMatchPoll(r *gameRequest) (any, error) {
 		return nil, err
 	}
 	return done{true}, eachChannel(c.ctx, m.Channels, func(ctx context.Context, _ string) error {
-		_, err := c.call(ctx, http.MethodDelete, "/vote?id="+url.QueryEscape(id), nil)
-		return err
+		return c.resetPoll(ctx, id)
 	})
 }
 

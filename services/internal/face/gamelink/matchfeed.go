@@ -17,9 +17,9 @@ import (
 // feed sees which channels and polls a match has.
 const matchInterval = time.Second
 
-// storedAfter is the time after which all votes before the end of a poll are stored. A feed
-// looks at the schedule so much later, so that the last figures are final.
-const storedAfter = 300 * time.Millisecond
+// endingEvery is the interval at which a feed looks at a poll whose end has passed, until no vote
+// can come any more in any channel.
+const endingEvery = 100 * time.Millisecond
 
 // channelPoll names the poll of one channel.
 type channelPoll struct{ poll, channel string }
@@ -32,6 +32,7 @@ type matchFeed struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	ended  chan struct{}
+	hurry  chan struct{} // 1: the poll of a channel has expired
 
 	// For the goroutine.
 	members map[string]*subscription // by channel
@@ -47,17 +48,19 @@ type matchPoll struct {
 	round    string
 	channels map[string]pollBody // the last that was read
 	changed  bool                // since the last push
+	pushed   time.Time           // the last push
+	asked    time.Time           // when all channels that may have more votes were last to be read after the end; zero before it
 	expired  bool                // that was pushed, or was so from the beginning
 }
 
 // openMatchFeed returns a feed of what changes from now on.
 func (c *connection) openMatchFeed(name match.Name) (feed, error) {
 	f := &matchFeed{
-		c: c, name: name, ended: make(chan struct{}),
+		c: c, name: name, ended: make(chan struct{}), hurry: make(chan struct{}, 1),
 		members: map[string]*subscription{}, polls: map[string]*matchPoll{}, stale: map[channelPoll]bool{},
 	}
 	f.ctx, f.cancel = context.WithCancel(c.ctx)
-	now := c.server.options.Now().Add(-storedAfter)
+	now := c.server.options.Now()
 	m, err := f.refresh(now)
 	if err != nil {
 		f.cancel()
@@ -65,9 +68,9 @@ func (c *connection) openMatchFeed(name match.Name) (feed, error) {
 		return nil, err
 	}
 	for id, poll := range f.polls {
-		poll.changed, poll.expired = false, matchStatus(m.Polls[id], now) == "expired"
+		poll.changed, poll.expired = false, f.statusOf(m, id, now) == "expired"
 	}
-	go f.run()
+	go f.run(m)
 	return f, nil
 }
 
@@ -76,30 +79,84 @@ func (f *matchFeed) close() {
 	<-f.ended
 }
 
-func (f *matchFeed) run() {
+// run pushes until the feed is closed. m is the match as it is.
+func (f *matchFeed) run(m match.Match) {
 	defer close(f.ended)
 	defer f.closeMembers()
 	failed := false
-	for {
-		timer := time.NewTimer(matchInterval)
-		select {
-		case <-timer.C:
-		case <-f.ctx.Done():
-			timer.Stop()
-			return
-		}
-		now := f.c.server.options.Now().Add(-storedAfter) // one moment: what expires then was read since
-		m, err := f.refresh(now)
+	for f.pause(f.untilNext(m)) {
+		now := f.c.server.options.Now() // one moment: what expires then was read since
+		read, err := f.refresh(now)
 		if err != nil && !failed && f.ctx.Err() == nil {
 			f.c.server.options.Logger.Warn("a match cannot be read", "extension", f.c.extension.ClientID, "match", f.name.ID, "error", err)
 		}
 		if failed = err != nil; failed {
 			continue // what is stale remains so
 		}
+		m = read
 		for _, id := range slices.Sorted(maps.Keys(f.polls)) {
-			f.push(id, matchStatus(m.Polls[id], now))
+			f.push(id, f.statusOf(m, id, now), now)
 		}
 	}
+}
+
+// pause waits, for a moment only when the poll of a channel expires. It reports false when the feed
+// is closed.
+func (f *matchFeed) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-f.hurry:
+		timer.Reset(min(d, endingEvery))
+		select {
+		case <-timer.C:
+		case <-f.ctx.Done():
+		}
+	case <-f.ctx.Done():
+	}
+	return f.ctx.Err() == nil
+}
+
+// untilNext returns the time until the next look at a match: an interval, or until the next end
+// of a poll.
+func (f *matchFeed) untilNext(m match.Match) time.Duration {
+	wait, now := matchInterval, f.c.server.options.Now()
+	for id, known := range f.polls {
+		ends := m.Polls[id].Ends
+		switch {
+		case ends == 0 || known.expired:
+		case now.Unix() >= ends:
+			wait = min(wait, endingEvery)
+		default:
+			wait = min(wait, time.Unix(ends, 0).Sub(now))
+		}
+	}
+	return wait
+}
+
+// statusOf returns the status of a poll of the match that the client is to know: it expires once
+// no vote can come any more in any channel.
+func (f *matchFeed) statusOf(m match.Match, id string, now time.Time) string {
+	status := matchStatus(m.Polls[id], now)
+	if status == "expired" && !f.polls[id].isFinal(m.Polls[id].Ends, m.Channels) {
+		return "active"
+	}
+	return status
+}
+
+// isFinal reports whether the numbers of all channels are final.
+func (p *matchPoll) isFinal(ends int64, channels []string) bool {
+	return !p.asked.IsZero() && !slices.ContainsFunc(channels, func(channel string) bool {
+		body, known := p.channels[channel]
+		return !known || body.mayChange(ends)
+	})
+}
+
+// mayChange reports whether votes can come that count in a match whose poll has the given end. The
+// poll of a channel that staff has deleted, or given a later end, counts as it is then.
+func (b pollBody) mayChange(ends int64) bool {
+	return b.Poll.Status != "expired" && b.ends != 0 && b.ends <= ends
 }
 
 // refresh reads the match, follows its channels and reads what has changed in them. A match
@@ -131,7 +188,7 @@ func (f *matchFeed) readStale() error {
 	var mu sync.Mutex
 	return eachChannel(f.ctx, slices.Collect(maps.Keys(byChannel)), func(ctx context.Context, channel string) error {
 		for _, id := range byChannel[channel] {
-			body, _, err := f.c.readPoll(ctx, id)
+			body, _, err := f.c.readLogged(ctx, id)
 			if err != nil {
 				f.markStale(channel, byChannel[channel]...)
 				return err
@@ -163,8 +220,8 @@ func (f *matchFeed) markStale(channel string, polls ...string) {
 	}
 }
 
-// notePolls takes the polls of the match. All of a new one, and of one that expires now, is
-// to be read.
+// notePolls takes the polls of the match. All of a new one, and of one whose end has passed, is
+// to be read; of the latter, again what may change still, if no event comes.
 func (f *matchFeed) notePolls(m match.Match, now time.Time) {
 	maps.DeleteFunc(f.polls, func(id string, p *matchPoll) bool { return m.Polls[id].Round != p.round })
 	for id, poll := range m.Polls {
@@ -173,12 +230,19 @@ func (f *matchFeed) notePolls(m match.Match, now time.Time) {
 		if known == nil {
 			known = &matchPoll{round: poll.Round, channels: map[string]pollBody{}}
 			f.polls[id] = known
-		} else if !expired || known.expired {
-			known.expired = known.expired && expired
+		} else if !expired {
+			known.expired, known.asked = false, time.Time{}
+			continue
+		} else if known.expired || now.Sub(known.asked).Abs() < matchInterval {
 			continue
 		}
 		for channel := range f.members {
-			f.markStale(channel, id)
+			if known.asked.IsZero() || known.channels[channel].mayChange(poll.Ends) {
+				f.markStale(channel, id)
+			}
+		}
+		if expired {
+			known.asked = now
 		}
 	}
 }
@@ -205,6 +269,9 @@ func (f *matchFeed) followChannels(m match.Match) error {
 		member, err := f.c.follow(f.ctx, channel, topics, func(_ context.Context, e *event.Event) error {
 			if id, ok := event.PollID(e.Name); ok {
 				f.markStale(channel, id)
+				if announcedStatus(e) == "expired" {
+					f.signalEnd()
+				}
 			}
 			return nil
 		})
@@ -215,6 +282,14 @@ func (f *matchFeed) followChannels(m match.Match) error {
 		f.markStale(channel, slices.Collect(maps.Keys(f.polls))...)
 	}
 	return nil
+}
+
+// signalEnd has the feed look at the match soon.
+func (f *matchFeed) signalEnd() {
+	select {
+	case f.hurry <- struct{}{}:
+	default:
+	}
 }
 
 // forgetOthers drops the channels that the match no longer has.
@@ -242,11 +317,11 @@ func (f *matchFeed) closeMembers() {
 	clear(f.members)
 }
 
-// push pushes a poll whose votes have changed, or which has expired.
-func (f *matchFeed) push(id, status string) {
+// push pushes a poll whose votes have changed, at most once in an interval, or which has expired.
+func (f *matchFeed) push(id, status string, now time.Time) {
 	p := f.polls[id]
 	expires := status == "expired" && !p.expired
-	if p.expired || !expires && !p.changed {
+	if p.expired || !expires && (!p.changed || now.Sub(p.pushed).Abs() < matchInterval) {
 		return
 	}
 	body := matchBody{TopicID: f.name.ID, MatchID: f.name.ID, PollID: id, Status: status, Results: map[string]matchNumbers{}}
@@ -255,7 +330,7 @@ func (f *matchFeed) push(id, status string) {
 	for channel, b := range p.channels {
 		body.Results[channel] = matchNumbers{b.Results, b.Stddev, b.Mean, b.Sum, b.Count, status}
 	}
-	p.changed, p.expired = false, expires
+	p.changed, p.expired, p.pushed = false, expires, now
 	if body.Overall.Count != 0 || expires {
 		f.c.push("match_poll", body)
 	}

@@ -5,15 +5,15 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/match"
 )
 
@@ -27,6 +27,8 @@ type pollBody struct {
 	Sum     json.Number     `json:"sum"`
 	Stddev  json.Number     `json:"stddev"`
 	Count   int64           `json:"count"`
+
+	ends int64 // in Unix seconds, 0 where the poll has no end
 }
 
 type pollDescription struct {
@@ -46,8 +48,8 @@ func configMembers() []string {
 // pollID returns the poll that a request names.
 func (d *gameData) pollID() (string, error) {
 	id := d.required("poll_id")
-	if d.err == nil && (utf8.RuneCountInString(id) > 64 || strings.Contains(id, ".")) {
-		return "", fault.New(fault.Invalid, "poll_id must have 1 to 64 characters without .")
+	if d.err == nil && (contract.PollIDBound("poll_id", id).IsBroken() || strings.Contains(id, ".")) {
+		return "", fault.Newf(fault.Invalid, "poll_id must have 1 to %d characters without .", contract.MaxPollID)
 	}
 	return id, d.err
 }
@@ -81,7 +83,11 @@ func (c *connection) createPoll(r *gameRequest) (any, error) {
 	}
 	c.polls.Lock()
 	defer c.polls.Unlock()
-	if err := c.configure(id, config); err != nil {
+	encoded, err := encode(config)
+	if err == nil {
+		err = c.replacePoll(c.ctx, id, encoded)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if c.followsPoll(id) {
@@ -113,11 +119,6 @@ func (d *gameData) newPoll(now time.Time) (id string, config map[string]any, err
 	return id, config, d.err
 }
 
-func (c *connection) configure(id string, config map[string]any) error {
-	_, err := c.call(c.ctx, http.MethodPost, "/vote_config", map[string]any{"id": id, "config": config})
-	return err
-}
-
 func (c *connection) reconfigurePoll(r *gameRequest) (any, error) {
 	id, err := r.data.pollID()
 	if err != nil {
@@ -133,7 +134,11 @@ func (c *connection) reconfigurePoll(r *gameRequest) (any, error) {
 	if err := noneNull(changes); err != nil {
 		return nil, err
 	}
-	_, err = c.call(c.ctx, http.MethodPatch, "/vote_config", map[string]any{"id": id, "config": changes})
+	patch, err := encode(changes)
+	if err != nil {
+		return nil, err
+	}
+	err = c.patchPoll(c.ctx, id, patch)
 	if isStatus(err, http.StatusNotFound) {
 		err = refuse(http.StatusNotFound, "No such poll")
 	}
@@ -159,58 +164,12 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// readPoll returns a poll; found is false for one that was never configured and has no votes.
-func (c *connection) readPoll(ctx context.Context, id string) (body pollBody, found bool, err error) {
-	query := "?id=" + url.QueryEscape(id)
-	body = pollBody{TopicID: id, Poll: pollDescription{ID: id, Options: []string{}, Status: "active"}}
-	stored, err := c.call(ctx, http.MethodGet, "/poll"+query, nil)
-	if err == nil {
-		found = true
-		var view struct {
-			Prompt, Status string
-			Options        []string
-			Disabled       bool
-			UserData       json.RawMessage
-		}
-		if err := json.Unmarshal(stored, &view); err != nil {
-			return body, false, err
-		}
-		body.Poll.Prompt, body.Poll.Status, body.Poll.Disabled = view.Prompt, view.Status, view.Disabled
-		if view.Options != nil {
-			body.Poll.Options = view.Options
-		}
-		if string(view.UserData) != "null" {
-			body.Poll.UserData = view.UserData
-		}
-	} else if !isStatus(err, http.StatusNotFound) {
-		return body, false, err
-	}
-	numbers, err := c.call(ctx, http.MethodGet, "/vote"+query, nil)
-	if err != nil {
-		return body, false, err
-	}
-	var statistics struct {
-		Specific          []int64
-		Mean, Sum, Stddev json.Number
-		Count             int64
-		Decay             struct {
-			Nudged float64 `json:"last_nudged"`
-		}
-	}
-	if err := json.Unmarshal(numbers, &statistics); err != nil {
-		return body, false, err
-	}
-	body.Results, body.Mean, body.Sum, body.Stddev = statistics.Specific, statistics.Mean, statistics.Sum, statistics.Stddev
-	body.Count = statistics.Count
-	return body, found || statistics.Count > 0 || statistics.Decay.Nudged > 0, nil
-}
-
 func (c *connection) getPoll(r *gameRequest) (any, error) {
 	id, err := r.data.pollID()
 	if err != nil {
 		return nil, err
 	}
-	body, found, err := c.readPoll(c.ctx, id)
+	body, found, err := c.readPoll(c.ctx, id, false)
 	if err == nil && !found {
 		err = refuse(http.StatusNotFound, "No such poll")
 	}
@@ -222,8 +181,7 @@ func (c *connection) deletePoll(r *gameRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.call(c.ctx, http.MethodDelete, "/vote?id="+url.QueryEscape(id), nil)
-	return done{true}, err
+	return done{true}, c.resetPoll(c.ctx, id)
 }
 
 // maxKnownPolls limits the polls that a connection knows; the rest is read again.
@@ -289,7 +247,7 @@ func (c *connection) subscribePoll(r *gameRequest) (any, error) {
 		return done{true}, c.noteAllPolls()
 	}
 	if _, known := c.polls.known[id]; !known {
-		body, found, err := c.readPoll(c.ctx, id)
+		body, found, err := c.readLogged(c.ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -301,25 +259,22 @@ func (c *connection) subscribePoll(r *gameRequest) (any, error) {
 	return done{true}, nil
 }
 
+// notedPolls is the number of polls whose status is noted when a client subscribes to all.
+const notedPolls = 1000
+
 // noteAllPolls notes the status of the channel's polls, so that what they are now causes no
 // push.
 func (c *connection) noteAllPolls() error {
-	listed, err := c.call(c.ctx, http.MethodGet, "/polls?limit=1000", nil)
-	if err != nil {
+	return c.ask(c.ctx, "poll.list", nil, func(ctx context.Context, call *operation.Call) error {
+		listing := operation.PollListing{Channel: c.identity.channel, Limit: notedPolls, Concluded: true}
+		_, err := c.server.options.Operations.ListPolls(ctx, call, listing, func(poll *operation.ListedPoll) error {
+			if _, known := c.polls.known[poll.ID]; !known {
+				c.polls.know(poll.ID, string(poll.Status), "")
+			}
+			return nil
+		})
 		return err
-	}
-	var list struct {
-		Polls []struct{ ID, Status string }
-	}
-	if err := json.Unmarshal(listed, &list); err != nil {
-		return err
-	}
-	for _, poll := range list.Polls {
-		if _, known := c.polls.known[poll.ID]; !known {
-			c.polls.know(poll.ID, poll.Status, "")
-		}
-	}
-	return nil
+	})
 }
 
 func (c *connection) unsubscribePoll(r *gameRequest) (any, error) {

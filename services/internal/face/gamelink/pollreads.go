@@ -2,7 +2,12 @@ package gamelink
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
+
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
+	"github.com/acclaim-dev/acclaim/services/internal/schedule"
+	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
 // pollKey names what games that may see the same of a poll share.
@@ -75,12 +80,62 @@ func (r *pollRead) wait(ctx context.Context) *pollRead {
 	}
 }
 
-// readPollShared is readPoll, together with the other games that may see the same. Where the game
+// readPollShared is readLogged, together with the other games that may see the same. Where the game
 // that reads fails, perhaps because of its own credential, the others read for themselves.
 func (c *connection) readPollShared(ctx context.Context, key pollKey) (pollBody, bool, error) {
-	shared, mine := c.server.reads.do(ctx, key, func() (pollBody, bool, error) { return c.readPoll(ctx, key.id) })
+	shared, mine := c.server.reads.do(ctx, key, func() (pollBody, bool, error) { return c.readLogged(ctx, key.id) })
 	if shared.err != nil && !mine && ctx.Err() == nil {
-		return c.readPoll(ctx, key.id)
+		return c.readLogged(ctx, key.id)
 	}
 	return shared.body, shared.found, shared.err
+}
+
+// readLogged is readPoll for pushes: the status is expired once no vote can come any more, so that
+// the numbers of an expired poll are final.
+func (c *connection) readLogged(ctx context.Context, id string) (body pollBody, found bool, err error) {
+	return c.readPoll(ctx, id, true)
+}
+
+// readPoll returns a poll as it is at one moment; found is false for one that was never configured
+// and has no votes. concluded is that of [operation.Service.ReadOverview].
+func (c *connection) readPoll(ctx context.Context, id string, concluded bool) (body pollBody, found bool, err error) {
+	body = pollBody{TopicID: id, Poll: pollDescription{ID: id, Options: []string{}, Status: string(schedule.Active)}}
+	err = c.ask(ctx, "poll.read", nil, func(ctx context.Context, call *operation.Call) error {
+		read, status, err := c.server.options.Operations.ReadOverview(ctx, call, id, concluded)
+		if err != nil {
+			return err
+		}
+		if read.Configured {
+			body.describe(read.Config, status)
+		}
+		if err := body.setNumbers(read.Statistics); err != nil {
+			return err
+		}
+		found = read.Configured || body.Count > 0 || read.Decay().LastNudged > 0
+		return nil
+	})
+	return body, found, err
+}
+
+func (b *pollBody) describe(config voting.Config, status schedule.Status) {
+	b.ends = config.EndsAt
+	b.Poll.Prompt, b.Poll.Status, b.Poll.Disabled = config.Prompt, string(status), config.Disabled
+	if config.Options != nil {
+		b.Poll.Options = config.Options
+	}
+	if string(config.UserData) != "null" {
+		b.Poll.UserData = config.UserData
+	}
+}
+
+// setNumbers sets the figures, as the answer to GET /vote has them.
+func (b *pollBody) setNumbers(s *voting.Statistics) error {
+	var shown struct {
+		Specific          []int64
+		Mean, Sum, Stddev json.Number
+		Count             int64
+	}
+	err := json.Unmarshal(s.AppendJSON(nil, nil), &shown)
+	b.Results, b.Mean, b.Sum, b.Stddev, b.Count = shown.Specific, shown.Mean, shown.Sum, shown.Stddev, shown.Count
+	return err
 }

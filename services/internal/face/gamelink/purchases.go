@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/purchase"
 )
 
@@ -27,9 +27,9 @@ func (c *connection) subscribePurchases(r *gameRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return done{true}, c.subscribe(topicKey{"purchase", sku}, []string{httpapi.PurchaseMessage}, func(_ context.Context, e *event.Event) error {
+	return done{true}, c.subscribe(topicKey{"purchase", sku}, []string{operation.PurchaseMessage}, func(_ context.Context, e *event.Event) error {
 		var t purchase.Transaction
-		if e.Name == httpapi.PurchaseMessage && json.Unmarshal(e.Data, &t) == nil && (sku == "*" || t.SKU == sku) {
+		if e.Name == operation.PurchaseMessage && json.Unmarshal(e.Data, &t) == nil && (sku == "*" || t.SKU == sku) {
 			c.push("twitchPurchaseBits", t)
 		}
 		return nil

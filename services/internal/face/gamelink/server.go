@@ -1,12 +1,11 @@
 // Package gamelink speaks GameLink, the protocol of games: JSON messages over a WebSocket.
 //
-//	upgrade ─▶ connection ─▶ request ─▶ the same route as over HTTP ─▶ answer
+//	upgrade ─▶ connection ─▶ request ─▶ operation ─▶ answer
 //	                └── subscriptions ◀── live.Broker ──▶ pushes
 //
-// A request means what the corresponding request over HTTP means: the connection translates
-// it and has the API of the same process answer it, with the credential of the connection.
-// So rules, limits, quotas, logs and durability are the same. The requests of one connection
-// are answered in their order.
+// A request asks for the operation that the corresponding request over HTTP asks for, with the
+// credential of the connection. So rules, limits, quotas, logs and durability are the same. The
+// requests of one connection are answered in their order.
 //
 // The package knows no store and keeps nothing that a reconnect would miss.
 package gamelink
@@ -23,13 +22,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/coder/websocket"
-	lru "github.com/hashicorp/golang-lru/v2"
-	"golang.org/x/sync/semaphore"
-	"golang.org/x/time/rate"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+	"github.com/coder/websocket"
+	"golang.org/x/sync/semaphore"
+
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/match"
 	"github.com/acclaim-dev/acclaim/services/pairing"
@@ -76,19 +75,19 @@ type Options struct {
 	Registry func() *tenant.Registry
 	Now      func() time.Time
 	Logger   *slog.Logger
-	// API serves the routes of the environment below Base.
-	API       http.Handler
-	Base      string
-	Live      Live
-	Pairing   Pairing
-	Purchases Purchases
-	Matches   Matches
-	// Identify returns the caller of an Authorization header, as the API would.
-	Identify func(ctx context.Context, header string, upgrade http.Header) (*httpapi.Caller, error)
+	// Operations answer the requests of games.
+	Operations *operation.Service
+	Live       Live
+	Pairing    Pairing
+	Purchases  Purchases
+	Matches    Matches
 	// Budgets bound the bytes of messages, together with the bodies of requests.
-	Budgets *httpapi.Budgets
+	Budgets *operation.Budgets
 	// Unauthenticated limits the connections that have not authenticated, 1,024 when 0.
 	Unauthenticated int
+	// Ledger counts refused credentials of addresses. Watch notes who is refused.
+	Ledger *limit.Ledger
+	Watch  *limit.Watch
 	// Client returns the address of a request's client; ok is false where it is unknown.
 	Client func(r *http.Request) (client netip.Prefix, ok bool)
 }
@@ -106,8 +105,6 @@ const (
 	maxPending = 4 << 20
 	// maxSubscriptions limits those of one connection.
 	maxSubscriptions = 128
-	// limitedAddresses is the number of addresses whose refused credentials are counted.
-	limitedAddresses = 1 << 14
 )
 
 // Intervals.
@@ -128,7 +125,6 @@ type Server struct {
 	strangers *strangerTable
 	waiting   *semaphore.Weighted // places of connections that are turned away
 	leaving   *semaphore.Weighted // places of those that make room and send a reason
-	guesses   *lru.Cache[netip.Prefix, *rate.Limiter]
 	reads     *pollReads
 	counters  serverCounters
 
@@ -152,12 +148,11 @@ type Stats struct {
 
 // New returns a server. Close ends it.
 func New(options Options) *Server {
-	guesses, err := lru.New[netip.Prefix, *rate.Limiter](limitedAddresses)
-	if err != nil {
-		panic(err) // only a size below one is refused
+	if options.Ledger == nil {
+		options.Ledger = limit.NewLedger(func() int { return 1 }, options.Watch)
 	}
 	return &Server{
-		options: options, guesses: guesses, handlers: handlers(),
+		options: options, handlers: handlers(),
 		reads:       newPollReads(),
 		strangers:   newStrangerTable(cmp.Or(options.Unauthenticated, 1024)),
 		waiting:     semaphore.NewWeighted(turnedAway),
@@ -208,8 +203,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !known {
 		client = netip.Prefix{}
 	}
-	if s.isDraining() || !s.strangers.hasRoom(client) {
+	draining := s.isDraining()
+	if draining || !s.strangers.hasRoom(client) {
 		s.counters.refused.Add(1)
+		if !draining {
+			s.options.Watch.Note(unauthenticatedGames, limit.Address, s.who(extension.ClientID))
+		}
 		s.turnAway(r)
 		return
 	}
@@ -226,6 +225,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.remove(c)
 	defer s.strangers.remove(c)
 	if displaced := s.strangers.add(c, s.options.Now()); displaced != nil {
+		s.options.Watch.Note(unauthenticatedGames, limit.Everyone, s.who(displaced.extension.ClientID))
 		s.work.Go(displaced.makeRoom) // it waits for the client
 	}
 	c.run()
@@ -297,13 +297,19 @@ func (s *Server) Close(ctx context.Context) error {
 	}
 }
 
-// admitGuess reports whether an address may try another credential after refused ones: 20 a minute.
-func (s *Server) admitGuess(client netip.Prefix) bool {
-	limiter := rate.NewLimiter(rate.Every(time.Minute/20), 20)
-	if known, ok, _ := s.guesses.PeekOrAdd(client, limiter); ok {
-		limiter = known
-	}
-	return limiter.Allow()
+// guessesOfAddress is the rate of credentials that an address may try after refused ones.
+func guessesOfAddress() limit.Rate { return limit.Per(20, time.Minute) }
+
+// admitGuess reports whether an address may try another credential after refused ones.
+func (s *Server) admitGuess(extension string, client netip.Prefix) bool {
+	return s.options.Ledger.Take(s.options.Now(), s.who(extension), limit.Claim{
+		Kind: limit.Guesses, Holder: string(s.options.Environment) + "\x00" + client.String(), Scope: limit.Address, Rate: guessesOfAddress(), Amount: 1,
+	}) == nil
+}
+
+// who names a client of an extension where it is refused.
+func (s *Server) who(extension string) limit.Caller {
+	return limit.Caller{Environment: string(s.options.Environment), Extension: extension}
 }
 
 // NewHandler serves production below / and, where there is one, the sandbox below /sandbox/.

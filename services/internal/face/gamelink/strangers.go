@@ -9,6 +9,9 @@ import (
 // maxStrangers limits the connections of one address that are not authenticated.
 const maxStrangers = 16
 
+// unauthenticatedGames names the limit of connections that are not authenticated.
+const unauthenticatedGames = "unauthenticated_games"
+
 // strangerTable holds the connections that are not authenticated. They cost no credential, so
 // their number has a limit for each address and one in all. Where the places are full, a new
 // connection takes that of another one, so that a game finds room without a refusal.

@@ -7,10 +7,11 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
+
 	"github.com/cenkalti/backoff/v5"
 	"github.com/coder/websocket"
 
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
@@ -163,8 +164,8 @@ func (c *connection) subscribeDatastream(r *gameRequest) (any, error) {
 	if r.data.text("topic_id"); r.data.err != nil {
 		return nil, r.data.err
 	}
-	return done{true}, c.subscribe(topicKey{"datastream", ""}, []string{httpapi.DatastreamMessage}, func(_ context.Context, e *event.Event) error {
-		if e.Name == httpapi.DatastreamMessage {
+	return done{true}, c.subscribe(topicKey{"datastream", ""}, []string{operation.DatastreamMessage}, func(_ context.Context, e *event.Event) error {
+		if e.Name == operation.DatastreamMessage {
 			c.push("datastream", map[string]any{"events": []datastreamEvent{{e.Data, c.server.options.Now().Unix()}}})
 		}
 		return nil

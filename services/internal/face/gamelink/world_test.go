@@ -15,9 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
+
 	"github.com/coder/websocket"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/face/gamelink"
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
@@ -60,17 +63,46 @@ type world struct {
 	outage *outage // of the pairings
 }
 
-// interceptor serves a request in place of the API.
-type interceptor func(api http.Handler, w http.ResponseWriter, r *http.Request)
+// interceptor runs a call of package voting for a game: of the name Change, Overview or Conclude.
+type interceptor func(name string, call func() error) error
 
 func (w *world) intercept(i interceptor) { w.calls.Store(&i) }
 
-func (w *world) serveGame(rw http.ResponseWriter, r *http.Request) {
-	if i := w.calls.Load(); i != nil {
-		(*i)(w.api, rw, r)
-		return
+// interceptedVoting is package voting as games reach it.
+type interceptedVoting struct {
+	*voting.Service
+	world *world
+}
+
+func (v interceptedVoting) intercept(name string, call func() error) error {
+	if i := v.world.calls.Load(); i != nil {
+		return (*i)(name, call)
 	}
-	w.api.ServeHTTP(rw, r)
+	return call()
+}
+
+func (v interceptedVoting) Change(ctx context.Context, p voting.Poll, c voting.Change, keys ...*once.Key) (version int64, known bool, err error) {
+	err = v.intercept("Change", func() (err error) {
+		version, known, err = v.Service.Change(ctx, p, c, keys...)
+		return err
+	})
+	return version, known, err
+}
+
+func (v interceptedVoting) Overview(ctx context.Context, p voting.Poll) (read voting.Overview, err error) {
+	err = v.intercept("Overview", func() (err error) {
+		read, err = v.Service.Overview(ctx, p)
+		return err
+	})
+	return read, err
+}
+
+func (v interceptedVoting) Conclude(ctx context.Context, p voting.Poll, now time.Time) (read voting.Overview, err error) {
+	err = v.intercept("Conclude", func() (err error) {
+		read, err = v.Service.Conclude(ctx, p, now)
+		return err
+	})
+	return read, err
 }
 
 // outage is a store of documents whose reads fail a while.
@@ -107,7 +139,10 @@ type discard struct{}
 
 func (discard) Observe(string, string, int, time.Duration, string) {}
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T) *world { return newWorldOver(t, storetest.NewMemory(), nil) }
+
+// newWorldOver returns a world over a store whose polls another process owns, unless that is nil.
+func newWorldOver(t *testing.T, store *storetest.Memory, owner stream.Peers) *world {
 	t.Parallel() // most of the time goes by in waiting for a clock
 	registry, err := tenant.Parse([]byte(registryFile))
 	if err != nil {
@@ -116,9 +151,10 @@ func newWorld(t *testing.T) *world {
 	w := &world{T: t}
 	w.registry.Store(registry)
 	load := w.registry.Load
-	store, clock, notifier := storetest.NewMemory(), stream.SystemClock(), &event.Notifier{}
+	clock, notifier := stream.SystemClock(), &event.Notifier{}
 	options := stream.Options{Exclusive: true, Applied: notifier.Notify}
-	votes, messages := voting.NewService(store, clock, options), message.NewService(store, clock, options)
+	ofPolls := stream.Options{Exclusive: owner == nil, Applied: notifier.Notify, Peers: owner}
+	votes, messages := voting.NewService(store, clock, ofPolls), message.NewService(store, clock, options)
 	documents := document.NewService(store, clock, document.Options{Changed: options.Applied})
 	down := &outage{Store: store}
 	records := document.NewService(down, clock, document.Options{Changed: options.Applied})
@@ -126,18 +162,20 @@ func newWorld(t *testing.T) *world {
 		Reader:   event.NewReader(event.Stores{Polls: votes, Documents: documents, Messages: messages}),
 		Notifier: notifier, Streams: store.Streams,
 	})
-	pairings, purchases := pairing.NewService(documents), purchase.NewService(documents, func() bool { return true })
+	pairings, purchases := pairing.NewService(documents), purchase.NewService(documents, nil)
 	logger := slog.New(slog.DiscardHandler)
 	w.outage = down
-	api := httpapi.New(httpapi.Config{
+	config := operation.Config{
 		Environment: tenant.Production, Registry: load, Now: time.Now, Logger: logger, Metrics: discard{},
 		Voting: votes, PollLister: store.StreamsAfter, State: state.NewService(documents), Live: hub, Messages: messages,
 		Pairing: pairings, Purchases: purchases, GameLink: true,
-	})
+	}
+	api := httpapi.New(operation.NewService(config), nil, nil)
+	config.Voting, config.Budgets = interceptedVoting{votes, w}, operation.NewBudgets(operation.BudgetLimits{Requests: 1 << 16, PerAddress: 1 << 16, BodyBytes: 64 << 20, HistoryBytes: 64 << 20})
 	w.api = httpapi.NewHandler(httpapi.Mount{Prefixes: []string{"/v1"}, API: api})
 	w.games = gamelink.New(gamelink.Options{
-		Environment: tenant.Production, Registry: load, Now: time.Now, Logger: logger, API: http.HandlerFunc(w.serveGame), Base: "/v1",
-		Live: hub, Identify: api.Identify, Budgets: httpapi.NewBudgets(httpapi.BudgetLimits{BodyBytes: 64 << 20}), Pairing: pairing.NewService(records), Purchases: purchases, Matches: match.NewService(documents),
+		Environment: tenant.Production, Registry: load, Now: time.Now, Logger: logger, Operations: operation.NewService(config),
+		Live: hub, Budgets: config.Budgets, Pairing: pairing.NewService(records), Purchases: purchases, Matches: match.NewService(documents),
 		Client: func(*http.Request) (netip.Prefix, bool) { return netip.MustParsePrefix("192.0.2.1/32"), true },
 	})
 	server := httptest.NewServer(gamelink.NewHandler(map[tenant.Environment]*gamelink.Server{tenant.Production: w.games}))

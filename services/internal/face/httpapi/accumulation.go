@@ -2,77 +2,32 @@ package httpapi
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"iter"
 	"net/http"
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/acclaim-dev/acclaim/services/accumulation"
-	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 )
 
-// Accumulation is the part of package accumulation that its routes use.
-type Accumulation interface {
-	Append(ctx context.Context, b accumulation.Buffer, s accumulation.Submission, keys ...*once.Key) error
-	AppendExisting(ctx context.Context, b accumulation.Buffer, s accumulation.Submission, keys ...*once.Key) error
-	Clear(ctx context.Context, b accumulation.Buffer) error
-	Entries(ctx context.Context, b accumulation.Buffer, start int64, channel *string) iter.Seq2[accumulation.Entry, error]
-}
-
-// accumulationRoutes returns the routes of section 4.2.
-func accumulationRoutes() []Route {
-	return []Route{
-		{Method: http.MethodPost, Path: "/accumulate", access: anyone(), handle: (*API).postAccumulate},
-		{Method: http.MethodGet, Path: "/accumulate", access: staff(), handle: (*API).getAccumulate, compress: true},
-		{Method: http.MethodDelete, Path: "/accumulate", access: adminOrBackend(), handle: (*API).deleteAccumulate},
-	}
-}
-
-func (r *apiRequest) buffer() (accumulation.Buffer, error) {
-	id, err := r.id()
-	return accumulation.Buffer{
-		Environment: string(r.caller.Environment),
-		Extension:   r.caller.Extension.ClientID,
-		Name:        id,
-	}, err
-}
-
 func (a *API) postAccumulate(w http.ResponseWriter, r *apiRequest) error {
-	limit := r.caller.Limits().AccumulationEntryBytes
-	data, err := compactObject(r.body)
-	if max(len(data), len(r.body)) > limit && (err != nil || len(data) > limit) {
+	limit := r.Caller.Limits().AccumulationEntryBytes
+	data, err := compactObject(r.Sent)
+	if max(len(data), len(r.Sent)) > limit && (err != nil || len(data) > limit) {
 		return fault.Newf(fault.TooLarge, "The entry is larger than %d bytes", limit)
 	}
 	if err == nil {
-		err = checkStored(data)
+		err = operation.CheckStored(data)
 	}
 	if err != nil {
 		return err
 	}
-	buffer, err := r.buffer()
+	id, err := r.anyID()
 	if err != nil {
 		return err
 	}
-	keys, err := a.requestKeys(r, buffer.Name)
-	if err != nil {
-		return err
-	}
-	submission := accumulation.Submission{
-		ChannelID: r.caller.ChannelID,
-		OpaqueID:  r.caller.OpaqueID,
-		UserID:    r.caller.UserID,
-		Data:      data,
-	}
-	// Every buffer belongs to the extension; "global" means nothing in its name.
-	return writeDoneOnce(w, keys, a.addEntry(r, false, func(existing bool) error {
-		if existing {
-			return a.config.Accumulation.AppendExisting(r.Context(), buffer, submission, keys...)
-		}
-		return a.config.Accumulation.Append(r.Context(), buffer, submission, keys...)
-	}))
+	return writeDone(w, a.AppendEntry(r.Context(), &r.Call, id, data))
 }
 
 // compactObject returns a JSON object without insignificant white space.
@@ -86,7 +41,7 @@ func compactObject(body []byte) (json.RawMessage, error) {
 }
 
 func (a *API) getAccumulate(w http.ResponseWriter, r *apiRequest) error {
-	buffer, err := r.buffer()
+	id, err := r.anyID()
 	if err != nil {
 		return err
 	}
@@ -94,12 +49,8 @@ func (a *API) getAccumulate(w http.ResponseWriter, r *apiRequest) error {
 	if err != nil {
 		return err
 	}
-	var channel *string
-	if r.caller.Role == Broadcaster {
-		channel = &r.caller.ChannelID
-	}
 	list, latest := newListWriter(w, r, "data"), int64(0)
-	for entry, err := range a.config.Accumulation.Entries(r.Context(), buffer, start, channel) {
+	for entry, err := range a.ReadEntries(r.Context(), &r.Call, id, start) {
 		if err != nil {
 			return err
 		}
@@ -111,13 +62,12 @@ func (a *API) getAccumulate(w http.ResponseWriter, r *apiRequest) error {
 	return list.end(`,"latest":` + strconv.FormatInt(latest, 10))
 }
 
-// deleteAccumulate removes the entries of all channels, and so is not for broadcasters.
 func (a *API) deleteAccumulate(w http.ResponseWriter, r *apiRequest) error {
-	buffer, err := r.buffer()
+	id, err := r.anyID()
 	if err != nil {
 		return err
 	}
-	return writeDone(w, a.config.Accumulation.Clear(r.Context(), buffer))
+	return writeDone(w, a.ClearBuffer(r.Context(), &r.Call, id))
 }
 
 // startParameter returns the exclusive lower bound in Unix milliseconds.

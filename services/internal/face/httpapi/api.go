@@ -4,125 +4,52 @@
 //	observe ─▶ route (404, 405) ─▶ cross-origin headers ─▶ credential (401)
 //	        ─▶ role (403) ─▶ rate (429) ─▶ body (413) ─▶ handler (400 …)
 //
-// Handlers decode, call one method of a domain and encode; they return errors,
-// and one place writes them. Identity is a parameter, never taken from a
-// context below this package. No rule of a domain lives here.
+// Handlers decode, ask for one operation and encode; they return errors, and one place writes them.
+// Identity is a parameter, never taken from a context below this package. Neither a rule of a domain
+// nor a limit lives here.
 package httpapi
 
 import (
-	"log/slog"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
-	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 
 	"github.com/gorilla/mux"
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/klauspost/compress/gzhttp"
 
-	"github.com/acclaim-dev/acclaim/api/tracing"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/quota"
-	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
-
-// Config configures an API. Services that are nil are not served.
-type Config struct {
-	Environment tenant.Environment
-	// Registry returns the extensions as they are now.
-	Registry     func() *tenant.Registry
-	Now          func() time.Time
-	Logger       *slog.Logger
-	Metrics      Metrics
-	Tracing      *tracing.Tracing // nil: off
-	Voting       Voting
-	PollLister   PollLister // the routes that show polls need it and Voting
-	Accumulation Accumulation
-	Ranking      Ranking
-	State        State
-	Live         Live
-	Messages     Messages
-	Sandbox      Sandbox
-	Pairing      Pairing   // without it, no credential of a game is valid
-	GameLink     bool      // games are served, here or by another process
-	Roster       Roster    // nil: viewers are not noted
-	Purchases    Purchases // its routes need State and Messages, too
-	// Budgets bound what requests hold; nil uses defaults that no other API shares.
-	Budgets *Budgets
-	// Proxies are trusted to name their clients.
-	Proxies TrustedProxies
-	// ProxyWatch notes how they do so, for all APIs of a process; nil for none.
-	ProxyWatch *ProxyWatch
-
-	// Processes returns the number of live processes that share the store, this one
-	// included; nil where it is alone.
-	Processes func() int
-	// StorageLow reports whether the disk has so little room left that viewers' writes are
-	// refused; nil where the store does not know.
-	StorageLow func() bool
-	// Quotas counts what callers bring into being; nil stands for a ledger of this API's own.
-	Quotas *quota.Ledger
-}
-
-// Metrics observes finished requests. traceID is that of a sampled request, else "".
-type Metrics interface {
-	Observe(route, method string, status int, took time.Duration, traceID string)
-}
 
 // API serves one environment.
 type API struct {
-	config   Config
-	verifier *credentialVerifier
-	limiters *rateLimiters
-	noted    *notedViewers
-	past     *pastAnswers
-	// refusedPairings holds until when a pairing that was refused is so without another look.
-	refusedPairings *lru.Cache[pairingName, time.Time]
-
-	gzip    func(http.Handler) http.HandlerFunc
-	buffers sync.Pool // for events
+	*operation.Service
+	proxies    TrustedProxies
+	proxyWatch *ProxyWatch // of all APIs of a process; nil for none
+	gzip       func(http.Handler) http.HandlerFunc
+	buffers    sync.Pool // for events
 }
 
-// New returns an API. It starts nothing.
-func New(config Config) *API {
+// New returns an API for operations. Trusted proxies name its clients, and a watch that is not nil
+// notes how they do so. It starts nothing.
+func New(operations *operation.Service, proxies TrustedProxies, watch *ProxyWatch) *API {
 	gzip, err := gzhttp.NewWrapper(gzhttp.ContentTypes([]string{"application/json"}))
 	if err != nil {
 		panic(err) // the options are constant
 	}
-	if config.Budgets == nil {
-		config.Budgets = defaultBudgets()
-	}
-	if config.Processes == nil {
-		config.Processes = func() int { return 1 }
-	}
-	if config.StorageLow == nil {
-		config.StorageLow = func() bool { return false }
-	}
-	if config.Quotas == nil {
-		config.Quotas = quota.NewLedger(config.Processes)
-	}
-	return &API{
-		config:   config,
-		verifier: newVerifier(config.Environment, config.Registry, config.Now),
-		limiters: newLimiters(config.Processes),
-		noted:    newNotedViewers(),
-		past:     newPastAnswers(),
-
-		refusedPairings: newRefusedPairings(),
-		gzip:            gzip,
-	}
+	return &API{Service: operations, proxies: proxies, proxyWatch: watch, gzip: gzip}
 }
 
 // apiRequest is the input of a handler.
 type apiRequest struct {
 	*http.Request
-	caller *Caller // nil on public routes
+	operation.Call
 	// credential is the verified Authorization header.
 	credential string
-	body       []byte
-	bodyLeases bodyLeases
-	paid       int64 // bytes of those that the request stores
+	bodyLeases operation.BodyLeases
 	x          *httpExchange
 }
 
@@ -164,7 +91,7 @@ func (m pathMatcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // notFound answers requests for unknown paths.
 func (a *API) notFound() http.Handler {
 	return a.observeRequests(func(x *httpExchange, r *http.Request) {
-		allowAnyExtension(x.Header(), r.Header.Get("Origin"), a.config.Environment, a.config.Registry())
+		allowAnyExtension(x.Header(), r.Header.Get("Origin"), a.Config.Environment, a.Config.Registry())
 		x.writeFailure(r.Context(), fault.New(fault.NotFound, "No such route"))
 	})
 }
@@ -179,7 +106,7 @@ type pathResource struct {
 func (a *API) resources() []*pathResource {
 	var all []*pathResource
 	byPath := map[string]*pathResource{}
-	for _, route := range routesOf(func(g routeGroup) bool { return g.served(&a.config) }) {
+	for _, route := range routesOf(func(o *operation.Definition) bool { return o.Served(&a.Config) }) {
 		res := byPath[route.Path]
 		if res == nil {
 			res = &pathResource{api: a, path: route.Path, routes: map[string]Route{}}
@@ -194,8 +121,8 @@ func (a *API) resources() []*pathResource {
 // serveMethod runs every check in the order that the contract demands when several fail.
 func (res *pathResource) serveMethod(x *httpExchange, r *http.Request) {
 	a, origin := res.api, r.Header.Get("Origin")
-	x.route = res.path
-	allowAnyExtension(x.Header(), origin, a.config.Environment, a.config.Registry())
+	x.Route = res.path
+	allowAnyExtension(x.Header(), origin, a.Config.Environment, a.Config.Registry())
 	if r.Method == http.MethodOptions {
 		answerPreflight(x)
 		return
@@ -203,12 +130,14 @@ func (res *pathResource) serveMethod(x *httpExchange, r *http.Request) {
 	route, ok := res.routeFor(r.Method)
 	if !ok {
 		x.Header().Set("Allow", res.allowedMethods())
-		x.err = fault.New(fault.Invalid, "The method is not allowed on this route")
-		writeOutcome(x, outcome{status: http.StatusMethodNotAllowed}, x.err)
+		x.Err = fault.New(fault.Invalid, "The method is not allowed on this route")
+		writeReason(x, http.StatusMethodNotAllowed, "The method is not allowed on this route")
 		return
 	}
-	in := &apiRequest{Request: r, x: x}
-	defer func() { in.bodyLeases.release(); x.lease.Release() }()
+	x.Operation = route.Name
+	in := &apiRequest{Request: r, x: x, Call: operation.Call{Verb: r.Method, Path: res.path, SentKeys: r.Header[keyHeader]}}
+	x.request = in
+	defer func() { in.bodyLeases.Release(); x.lease.Release() }()
 	err := a.admitRequest(x, in, route, origin)
 	if err == nil {
 		err = a.answerRequest(x, in, route)
@@ -220,11 +149,11 @@ func (res *pathResource) serveMethod(x *httpExchange, r *http.Request) {
 
 // answerRequest has the handler of a route answer.
 func (a *API) answerRequest(x *httpExchange, in *apiRequest, route Route) (err error) {
-	x.onSuccess = a.noteViewer(in)
-	if !route.compress {
+	x.notes = a
+	if !route.Long {
 		return route.handle(a, x, in)
 	}
-	page, err := a.config.Budgets.takePage(in.caller)
+	page, err := a.Config.Budgets.TakePage(in.Caller)
 	if err != nil {
 		return err
 	}
@@ -237,70 +166,49 @@ func (a *API) answerRequest(x *httpExchange, in *apiRequest, route Route) (err e
 
 // admitRequest checks the client and the caller and reads the body.
 func (a *API) admitRequest(x *httpExchange, in *apiRequest, route Route, origin string) (err error) {
-	if x.lease, err = a.takeRequest(in.Request); err != nil {
+	if x.lease, err = a.takeRequest(in); err != nil {
 		return err
 	}
-	if !route.public {
+	if !route.Public {
 		if err := a.admitCaller(x, in, route, origin); err != nil {
 			return err
 		}
 	}
 	a.noteUnnamed(in)
-	endTurn(in.Context())
-	switch route.Method {
-	case http.MethodGet:
-		return nil
-	case http.MethodDelete:
-		return a.chargeStaff(in, route)
+	if end := turnOf(in.Context()); end != nil {
+		end()
 	}
-	if in.caller != nil && in.caller.hasQuotas() && a.config.StorageLow() {
-		return fault.New(fault.Unavailable, "the disk is nearly full: writes of all but backends and validated admins are refused")
-	}
-	limit := publicBodyBytes
-	switch {
-	case route.limit != nil:
-		limit = route.limit(in.caller)
-	case in.caller != nil:
-		limit = in.caller.Limits().BodyBytes
-	}
-	in.bodyLeases = a.config.Budgets.bodyLeases(a.config.Environment, in.caller, limit)
-	in.body, err = (&bodyReader{leases: &in.bodyLeases, limit: limit}).readAll(x, in.Request)
-	if err != nil {
+	return a.AdmitBody(&in.Call, route.Definition, func(limit int) (err error) {
+		in.bodyLeases = a.Config.Budgets.BodyLeases(a.Config.Environment, in.Caller, limit)
+		in.Sent, err = in.bodyLeases.ReadAll(limitReader(x, in.Request, limit), in.ContentLength)
 		return err
+	})
+}
+
+// limitReader returns the body of a request, cut off after limit bytes: the server itself cuts one
+// off whose length is announced.
+func limitReader(w http.ResponseWriter, r *http.Request, limit int) io.Reader {
+	if r.ContentLength < 0 {
+		return http.MaxBytesReader(w, r.Body, int64(limit))
 	}
-	return a.chargeStaff(in, route)
+	return r.Body
 }
 
 // admitCaller checks the credential, the role and the rate of the caller.
 func (a *API) admitCaller(x *httpExchange, in *apiRequest, route Route, origin string) error {
 	in.credential = in.Header.Get("Authorization")
-	if in.credential == "" && route.inQuery {
+	if in.credential == "" && route.CredentialInQuery {
 		in.credential, _ = in.queryParameter("access_token")
 	}
-	verified, err := a.verifier.verifyHeader(in.credential)
+	found, err := a.VerifyCredential(in.Context(), operation.Admission{
+		Credential: in.credential, Remote: NamesRemoteClient(in.Header), BeforeStore: turnOf(in.Context()),
+	})
 	if err != nil {
 		return err
 	}
-	if err := verified.caller.checkSampleKey(in.Header); err != nil {
-		return err
-	}
-	if verified.caller.isRevocable() {
-		endTurn(in.Context()) // for the store
-	}
-	caller, err := a.resolveCaller(in.Context(), verified.caller)
-	if err != nil {
-		return err
-	}
-	x.caller, in.caller = caller, caller
-	allowCaller(x.Header(), origin, caller)
-	if !route.access.allowsCaller(caller) {
-		return fault.New(fault.Forbidden, "The JWT role is not allowed to perform this operation.")
-	}
-	if err := a.limiters.admitCaller(caller); err != nil {
-		return err
-	}
-	verified.cache()
-	return nil
+	x.Caller, in.Caller = found.Caller, found.Caller
+	allowCaller(x.Header(), origin, found.Caller)
+	return a.Authorize(found, route.Definition)
 }
 
 func (res *pathResource) routeFor(method string) (Route, bool) {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
+
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
@@ -72,7 +74,7 @@ type api struct {
 
 // newAPI returns the program's API over an empty store. The functions change
 // what production is made of.
-func newAPI(t testing.TB, change ...func(*httpapi.Config)) *api {
+func newAPI(t testing.TB, change ...func(*apiSettings)) *api {
 	a := &api{t: t, log: &bytes.Buffer{}}
 	a.reload(registryFile)
 	store, clock := storetest.NewMemory(), stream.SystemClock()
@@ -102,7 +104,7 @@ func newAPI(t testing.TB, change ...func(*httpapi.Config)) *api {
 			_ = closer() // the context is done, and no write is lost
 		}
 	})
-	production := httpapi.Config{
+	production := apiSettings{Config: operation.Config{
 		Environment:  tenant.Production,
 		Registry:     a.registry.Load,
 		Now:          a.now,
@@ -118,8 +120,8 @@ func newAPI(t testing.TB, change ...func(*httpapi.Config)) *api {
 		Roster:       viewers,
 		Pairing:      pairing.NewService(documents),
 		GameLink:     true,
-		Purchases:    purchase.NewService(documents, func() bool { return true }),
-	}
+		Purchases:    purchase.NewService(documents, nil),
+	}}
 	box := production
 	box.Environment = tenant.Sandbox
 	box.Sandbox = sandbox.NewService(a.registry.Load, a.now)
@@ -127,8 +129,8 @@ func newAPI(t testing.TB, change ...func(*httpapi.Config)) *api {
 		f(&production)
 	}
 	a.handler = httpapi.NewHandler(
-		httpapi.Mount{API: httpapi.New(production), Prefixes: []string{"/v1/e", "/v1"}},
-		httpapi.Mount{API: httpapi.New(box), Prefixes: []string{"/sandbox/v1/e", "/sandbox/v1"}},
+		httpapi.Mount{API: production.newAPI(), Prefixes: []string{"/v1/e", "/v1"}},
+		httpapi.Mount{API: box.newAPI(), Prefixes: []string{"/sandbox/v1/e", "/sandbox/v1"}},
 	)
 	return a
 }
@@ -227,22 +229,22 @@ func (g greeted) Flush() {
 }
 
 // check asserts the contract's rules for every answer.
-func (got answer) check(method string) {
-	got.t.Helper()
-	if got.status == http.StatusNoContent || got.status == http.StatusNotModified && got.body == "" {
+func (a answer) check(method string) {
+	a.t.Helper()
+	if a.status == http.StatusNoContent || a.status == http.StatusNotModified && a.body == "" {
 		return
 	}
-	if got.status == http.StatusOK && strings.Contains(got.name, "/events") {
-		if ct := got.header.Get("Content-Type"); ct != "text/event-stream" {
-			got.t.Errorf("%s: content type %q", got.name, ct)
+	if a.status == http.StatusOK && strings.Contains(a.name, "/events") {
+		if ct := a.header.Get("Content-Type"); ct != "text/event-stream" {
+			a.t.Errorf("%s: content type %q", a.name, ct)
 		}
 		return
 	}
-	if ct := got.header.Get("Content-Type"); ct != "application/json" {
-		got.t.Errorf("%s: content type %q", got.name, ct)
+	if ct := a.header.Get("Content-Type"); ct != "application/json" {
+		a.t.Errorf("%s: content type %q", a.name, ct)
 	}
-	if method != http.MethodHead && !json.Valid([]byte(got.body)) {
-		got.t.Errorf("%s: body %q is not JSON", got.name, got.body)
+	if method != http.MethodHead && !json.Valid([]byte(a.body)) {
+		a.t.Errorf("%s: body %q is not JSON", a.name, a.body)
 	}
 }
 
@@ -253,38 +255,38 @@ func (a *api) as(i identity, method, path, body string, headers ...string) answe
 }
 
 // want checks the status and, as JSON, the body.
-func (got answer) want(status int, body string) {
-	got.t.Helper()
-	if got.status != status || canonical(got.t, got.body) != canonical(got.t, body) {
-		got.t.Errorf("%s: %d %s, want %d %s", got.name, got.status, got.body, status, body)
+func (a answer) want(status int, body string) {
+	a.t.Helper()
+	if a.status != status || canonical(a.t, a.body) != canonical(a.t, body) {
+		a.t.Errorf("%s: %d %s, want %d %s", a.name, a.status, a.body, status, body)
 	}
 }
 
 // refused checks for an error with exactly that reason.
-func (got answer) refused(status int, reason string) {
-	got.t.Helper()
+func (a answer) refused(status int, reason string) {
+	a.t.Helper()
 	body, err := json.Marshal(map[string]string{"reason": reason})
 	if err != nil {
-		got.t.Fatal(err)
+		a.t.Fatal(err)
 	}
-	got.want(status, string(body))
+	a.want(status, string(body))
 }
 
 // is checks the status alone.
-func (got answer) is(status int) answer {
-	got.t.Helper()
-	if got.status != status {
-		got.t.Errorf("%s: %d %s, want %d", got.name, got.status, got.body, status)
+func (a answer) is(status int) answer {
+	a.t.Helper()
+	if a.status != status {
+		a.t.Errorf("%s: %d %s, want %d", a.name, a.status, a.body, status)
 	}
-	return got
+	return a
 }
 
 // field returns a member of the body, as JSON.
-func (got answer) field(name string) string {
-	got.t.Helper()
+func (a answer) field(name string) string {
+	a.t.Helper()
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(got.body), &members); err != nil {
-		got.t.Fatalf("%s: %v in %s", got.name, err, got.body)
+	if err := json.Unmarshal([]byte(a.body), &members); err != nil {
+		a.t.Fatalf("%s: %v in %s", a.name, err, a.body)
 	}
 	return string(members[name])
 }
@@ -300,4 +302,15 @@ func canonical(t testing.TB, text string) string {
 		t.Fatal(err)
 	}
 	return string(encoded)
+}
+
+// apiSettings holds the settings of an API that a test changes.
+type apiSettings struct {
+	operation.Config
+	Proxies    httpapi.TrustedProxies
+	ProxyWatch *httpapi.ProxyWatch
+}
+
+func (s apiSettings) newAPI() *httpapi.API {
+	return httpapi.New(operation.NewService(s.Config), s.Proxies, s.ProxyWatch)
 }

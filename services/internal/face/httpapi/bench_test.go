@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/ceiling"
 )
@@ -32,7 +31,7 @@ func BenchmarkPostVote(b *testing.B) {
 	}
 	for name, level := range map[string]slog.Level{"logged": slog.LevelInfo, "quiet": slog.LevelError} {
 		b.Run(name, func(b *testing.B) {
-			a := newAPI(b, func(c *httpapi.Config) {
+			a := newAPI(b, func(c *apiSettings) {
 				c.Voting = canned.Voting()
 				c.Logger = telemetry.NewLogger(io.Discard, level)
 			})

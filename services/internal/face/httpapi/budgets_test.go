@@ -15,11 +15,12 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 )
 
 // heldEntries is an accumulation whose answers wait until they are released.
 type heldEntries struct {
-	httpapi.Accumulation
+	operation.Accumulation
 	begun, release chan struct{}
 }
 
@@ -35,8 +36,8 @@ func (h heldEntries) Entries(context.Context, accumulation.Buffer, int64, *strin
 // what it took.
 func TestLongAnswersAtOnce(t *testing.T) {
 	held := heldEntries{begun: make(chan struct{}), release: make(chan struct{})}
-	budgets := httpapi.NewBudgets(httpapi.BudgetLimits{Requests: 1000, PerAddress: 1000, BodyBytes: 1 << 20})
-	a := newAPI(t, func(c *httpapi.Config) { c.Accumulation, c.Budgets = held, budgets })
+	budgets := operation.NewBudgets(operation.BudgetLimits{Requests: 1000, PerAddress: 1000, BodyBytes: 1 << 20})
+	a := newAPI(t, func(c *apiSettings) { c.Accumulation, c.Budgets = held, budgets })
 	finished := make(chan int)
 	begin := func(i identity) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/accumulate", nil)
@@ -83,8 +84,8 @@ func TestLongAnswersAtOnce(t *testing.T) {
 // The requests of one client address are limited, behind a trusted proxy too.
 func TestRequestsOfOneAddress(t *testing.T) {
 	held := heldEntries{begun: make(chan struct{}), release: make(chan struct{})}
-	budgets := httpapi.NewBudgets(httpapi.BudgetLimits{Requests: 3, PerAddress: 2, BodyBytes: 1 << 20})
-	a := newAPI(t, func(c *httpapi.Config) {
+	budgets := operation.NewBudgets(operation.BudgetLimits{Requests: 3, PerAddress: 2, BodyBytes: 1 << 20})
+	a := newAPI(t, func(c *apiSettings) {
 		c.Accumulation, c.Budgets = held, budgets
 		c.Proxies = httpapi.TrustedProxies{netip.MustParsePrefix("192.0.2.0/24")} // the tests' address
 	})

@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 )
 
 // A patch changes what it names; the rest of the configuration stays.
@@ -151,7 +149,7 @@ func TestRankConfigConditions(t *testing.T) {
 // POST names what it ignores, in a header of bounded length and in the log.
 func TestIgnoredMembers(t *testing.T) {
 	var log bytes.Buffer
-	a := newAPI(t, func(c *httpapi.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	a := newAPI(t, func(c *apiSettings) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	many := `"m0":0`
 	for i := range 20 {
 		many += fmt.Sprintf(`,"m%02d":1`, i)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/acclaim-dev/acclaim/services/internal/budget"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
 )
 
 // TrustedProxies are the networks of the proxies before this process, which name their
@@ -66,23 +66,34 @@ func (t TrustedProxies) ClientNetworkOf(r *http.Request) (client netip.Prefix, o
 }
 
 // takeRequest returns a lease of one request for the address of the client.
-func (a *API) takeRequest(r *http.Request) (*budget.Lease[netip.Prefix], error) {
-	var claims []budget.Claim[netip.Prefix]
-	if client, ok := a.config.Proxies.clientOf(r); ok {
-		a.config.ProxyWatch.noteNamed(r, ClientNetwork(client))
-		claims = []budget.Claim[netip.Prefix]{{Holder: ClientNetwork(client), Limit: a.config.Budgets.PerAddress}}
+func (a *API) takeRequest(r *apiRequest) (*limit.Lease[netip.Prefix], error) {
+	if client, ok := a.proxies.clientOf(r.Request); ok {
+		r.Client = ClientNetwork(client)
+		a.proxyWatch.noteNamed(r.Request, r.Client)
 	}
-	lease := a.config.Budgets.Requests.Lease(claims...)
-	return lease, refusalOf(lease.Take(1), "Too many requests of this address at once")
+	return a.Config.Budgets.TakeRequest(a.Config.Environment, r.Client)
 }
 
 // noteUnnamed notes a request of a viewer whose client a trusted proxy does not name. Staff
 // needs no proxy.
 func (a *API) noteUnnamed(r *apiRequest) {
-	if r.caller != nil && !r.caller.isAudience() {
+	if r.Caller != nil && !r.Caller.IsAudience() {
 		return
 	}
-	if _, ok := a.config.Proxies.clientOf(r.Request); !ok {
-		a.config.ProxyWatch.noteUnnamed(r.Request)
+	if !r.Client.IsValid() {
+		a.proxyWatch.noteUnnamed(r.Request)
 	}
+}
+
+// NamesRemoteClient reports whether a request says that it comes from another machine, whether
+// or not its peer is trusted to say so.
+func NamesRemoteClient(header http.Header) bool {
+	for _, line := range header.Values("X-Forwarded-For") {
+		for name := range strings.SplitSeq(line, ",") {
+			if address, err := netip.ParseAddr(strings.TrimSpace(name)); err != nil || !address.Unmap().IsLoopback() {
+				return true
+			}
+		}
+	}
+	return len(header.Values("Forwarded")) > 0
 }

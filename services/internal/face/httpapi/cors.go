@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
@@ -28,7 +29,7 @@ func allowAnyExtension(h http.Header, origin string, environment tenant.Environm
 }
 
 // allowCaller narrows that to what the caller's extension allows.
-func allowCaller(h http.Header, origin string, c *Caller) {
+func allowCaller(h http.Header, origin string, c *operation.Caller) {
 	if origin != "" && !c.Extension.AllowsOrigin(c.Environment, origin) {
 		h.Del("Access-Control-Allow-Origin")
 	}

@@ -8,13 +8,11 @@ import (
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 )
 
 // defaultID is the id of a poll, buffer or question in a request without one.
 const defaultID = "default"
-
-// maxID is the longest id in a query, in bytes.
-const maxID = 256
 
 // id returns the query parameter that names a poll, buffer or question.
 func (r *apiRequest) id() (string, error) {
@@ -22,16 +20,37 @@ func (r *apiRequest) id() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return id, r.caller.checkReads(id)
+	return id, r.Caller.CheckReads(id)
 }
 
 // anyID returns the query's id of anything but a poll.
 func (r *apiRequest) anyID() (string, error) {
 	id, _ := r.queryParameter("id")
-	if len(id) > maxID {
+	if len(id) > operation.MaxID {
 		return "", fault.New(fault.Invalid, "Invalid id")
 	}
 	return cmp.Or(id, defaultID), nil
+}
+
+// ownedID is anyID for an operation of the owner of a poll or a question. The role is refused before
+// the body is read.
+func (r *apiRequest) ownedID() (string, error) {
+	id, err := r.anyID()
+	if err != nil {
+		return "", err
+	}
+	return id, r.Caller.CheckOwner(id)
+}
+
+// checkQueryID refuses a query that names another id than the body, which decides: most routes
+// read the id from the query, and a client that writes it there means it.
+func (r *apiRequest) checkQueryID(inBody string) error {
+	for _, id := range r.queryParameters("id") {
+		if cmp.Or(id, defaultID) != inBody {
+			return fault.New(fault.Invalid, "id belongs in the body")
+		}
+	}
+	return nil
 }
 
 // writeDone answers a write that returns nothing.

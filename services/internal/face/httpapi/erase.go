@@ -7,6 +7,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
@@ -17,26 +18,26 @@ type EraseFunc func(ctx context.Context, extension, actor string, viewer rewrite
 
 // NewEraseHandler returns the handler of POST /erase on the maintenance listener. It erases a
 // viewer from both environments. It is not a route of the contract.
-func NewEraseHandler(registry func() *tenant.Registry, now func() time.Time, erase EraseFunc, budgets *Budgets) http.Handler {
-	return newMaintenanceRoute(registry, now, budgets, func(ctx context.Context, caller *Caller, body []byte) (any, error) {
+func NewEraseHandler(registry func() *tenant.Registry, now func() time.Time, erase EraseFunc, budgets *operation.Budgets) http.Handler {
+	return newMaintenanceRoute(registry, now, budgets, func(ctx context.Context, caller *operation.Caller, body []byte) (any, error) {
 		viewer, only, err := parseViewer(body)
 		if err != nil {
 			return nil, err
 		}
-		return erase(ctx, caller.Extension.ClientID, caller.actor(), viewer, only)
+		return erase(ctx, caller.Extension.ClientID, caller.Actor(), viewer, only)
 	})
 }
 
 func parseViewer(body []byte) (viewer rewrite.Viewer, only bool, err error) {
-	o := decodeObject(body)
+	o := operation.DecodeObject(body)
 	for _, name := range []string{"userID", "opaqueID"} {
-		if id := o.text(name); id != "" {
+		if id := o.Text(name); id != "" {
 			viewer.IDs = append(viewer.IDs, id)
 		}
 	}
-	viewer.DropData, only = o.boolean("dropData"), o.boolean("only")
-	if o.err == nil && len(viewer.IDs) == 0 {
+	viewer.DropData, only = o.Boolean("dropData"), o.Boolean("only")
+	if o.Err == nil && len(viewer.IDs) == 0 {
 		return viewer, only, fault.New(fault.Invalid, "userID and opaqueID are both missing")
 	}
-	return viewer, only, o.err
+	return viewer, only, o.Err
 }

@@ -11,15 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/budget"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 )
-
-// Live accepts subscriptions to events.
-type Live interface {
-	Subscribe(ctx context.Context, s live.Subscription) (*live.Subscriber, error)
-}
 
 const (
 	// heartbeatEvery is the interval of the comments that show an idle client that the
@@ -31,29 +27,24 @@ const (
 	maxEventBatch = 32 << 10
 )
 
-// eventRoutes is the route of events.
-func eventRoutes() []Route {
-	return []Route{{Method: http.MethodGet, Path: "/events", access: onlookers(), handle: (*API).getEvents, inQuery: true}}
-}
-
 // getEvents sends Server-Sent Events until the client disconnects, its credential
 // expires or the process shuts down.
 func (a *API) getEvents(w http.ResponseWriter, r *apiRequest) error {
-	topics, err := r.caller.pollTopics(r.queryParameters("topic"))
+	topics, err := r.Caller.PollTopics(r.queryParameters("topic"))
 	if err != nil {
 		return err
 	}
-	subscriber, err := a.config.Live.Subscribe(r.Context(), live.Subscription{
-		Environment: string(r.caller.Environment),
-		Extension:   r.caller.Extension.ClientID,
-		Channel:     r.caller.ChannelID,
-		OpaqueID:    r.caller.OpaqueID,
-		UserID:      r.caller.UserID,
-		Identity:    r.caller.subscriberIdentity(),
-		Staff:       !r.caller.isAudience(),
-		OwnsGlobal:  r.caller.OwnsGlobal(),
-		AllChannels: r.caller.Role == Admin || r.caller.Role == Backend,
-		Overlay:     r.caller.Role == Overlay,
+	subscriber, err := a.Config.Live.Subscribe(r.Context(), live.Subscription{
+		Environment: string(r.Caller.Environment),
+		Extension:   r.Caller.Extension.ClientID,
+		Channel:     r.Caller.ChannelID,
+		OpaqueID:    r.Caller.OpaqueID,
+		UserID:      r.Caller.UserID,
+		Identity:    r.Caller.SubscriberIdentity(),
+		Staff:       !r.Caller.IsAudience(),
+		OwnsGlobal:  r.Caller.OwnsGlobal(),
+		AllChannels: r.Caller.Role == operation.Admin || r.Caller.Role == operation.Backend,
+		Overlay:     r.Caller.Role == operation.Overlay,
 		Topics:      topics,
 		LastEventID: r.Header.Get("Last-Event-ID"),
 	})
@@ -67,8 +58,8 @@ func (a *API) getEvents(w http.ResponseWriter, r *apiRequest) error {
 		return nil
 	}
 	s := &eventStream{api: a, subscriber: subscriber, credential: strings.Clone(r.credential)}
-	if r.caller.Role == Overlay {
-		s.expires = r.caller.Key.Expires
+	if r.Caller.Role == operation.Overlay {
+		s.expires = r.Caller.Key.Expires
 		s.err = s.checkCredential() // it may have been revoked before the subscription was in force
 	}
 	if s.out, err = takeConnection(r.x); err == nil {
@@ -101,7 +92,7 @@ func takeConnection(x *httpExchange) (eventWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.status = http.StatusOK
+	x.Status = http.StatusOK
 	head := bytes.NewBufferString("HTTP/1.1 200 OK\r\nConnection: close\r\n")
 	_ = x.Header().Write(head) // into a buffer
 	head.WriteString("\r\n")
@@ -119,15 +110,6 @@ func awaitEnd(conn net.Conn) <-chan struct{} {
 		_, _ = conn.Read(make([]byte, 1)) // whatever it returns
 	}()
 	return gone
-}
-
-// subscriberIdentity returns the holder of the caller's quota of subscribers. The
-// backends of an extension, which follow many channels, have none.
-func (c *Caller) subscriberIdentity() string {
-	if c.Role == Backend {
-		return ""
-	}
-	return c.holder().Identity
 }
 
 // flushWriter flushes after every write.
@@ -156,7 +138,7 @@ type eventStream struct {
 	// gone is closed when the client disconnects.
 	gone <-chan struct{}
 	// lease holds the budget of the request where the stream outlives its handler.
-	lease *budget.Lease[netip.Prefix]
+	lease *limit.Lease[netip.Prefix]
 }
 
 func (s *eventStream) run() {
@@ -198,14 +180,14 @@ func (s *eventStream) expiry() <-chan time.Time {
 	if s.expires == 0 {
 		return nil
 	}
-	return time.After(time.Unix(s.expires, 0).Sub(s.api.config.Now()))
+	return time.After(time.Unix(s.expires, 0).Sub(s.api.Config.Now()))
 }
 
 // checkCredential returns an error when the credential is no longer valid.
 func (s *eventStream) checkCredential() error {
-	verified, err := s.api.verifier.verifyHeader(s.credential)
+	verified, err := s.api.Verifier.VerifyHeader(s.credential)
 	if err == nil {
-		_, err = s.api.resolveCaller(context.Background(), verified.caller)
+		_, err = s.api.ResolveCaller(context.Background(), verified.Caller)
 	}
 	return err
 }

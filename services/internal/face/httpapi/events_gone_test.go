@@ -12,6 +12,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 )
 
 // The server notices at once that a client has gone, so that a flood of clients that
@@ -20,8 +21,8 @@ import (
 func TestClientsThatGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var broker *live.Broker
-		budgets := httpapi.NewBudgets(httpapi.BudgetLimits{Requests: 10, PerAddress: 10, BodyBytes: 1 << 20})
-		a := newAPI(t, func(c *httpapi.Config) { broker, c.Budgets = c.Live.(*live.Broker), budgets })
+		budgets := operation.NewBudgets(operation.BudgetLimits{Requests: 10, PerAddress: 10, BodyBytes: 1 << 20})
+		a := newAPI(t, func(c *apiSettings) { broker, c.Budgets = c.Live.(*live.Broker), budgets })
 		listener := make(pipes)
 		server := httpapi.NewServer(a.handler, slog.New(slog.DiscardHandler))
 		go func() { _ = server.Serve(listener) }() // until the listener ends
@@ -59,7 +60,7 @@ func TestClientsThatGo(t *testing.T) {
 
 // The ninth subscriber of a viewer is refused, whatever its windows are; backends are not.
 func TestSubscribersOfOneViewer(t *testing.T) {
-	a := newAPI(t, func(c *httpapi.Config) { c.Proxies = httpapi.TrustedProxies{netip.MustParsePrefix("0.0.0.0/0")} })
+	a := newAPI(t, func(c *apiSettings) { c.Proxies = httpapi.TrustedProxies{netip.MustParsePrefix("0.0.0.0/0")} })
 	_, base := serve(t, a.handler)
 	enable := func(p *http.Protocols) { p.SetHTTP1(true) }
 	for range 8 {

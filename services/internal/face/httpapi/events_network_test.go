@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
 )
 
@@ -20,7 +19,7 @@ func TestEventsOverTheNetwork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var broker *live.Broker
-			a := newAPI(t, func(c *httpapi.Config) { broker = c.Live.(*live.Broker) })
+			a := newAPI(t, func(c *apiSettings) { broker = c.Live.(*live.Broker) })
 			_, base := serve(t, a.handler)
 			transport := &http.Transport{Protocols: &http.Protocols{}}
 			protocol(transport.Protocols)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
 	"github.com/acclaim-dev/acclaim/services/message"
 )
@@ -30,7 +29,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 			t.Parallel()
 			var broker *live.Broker
 			var messages *message.Service
-			a := newAPI(t, func(c *httpapi.Config) { broker, messages = c.Live.(*live.Broker), c.Messages.(*message.Service) })
+			a := newAPI(t, func(c *apiSettings) { broker, messages = c.Live.(*live.Broker), c.Messages.(*message.Service) })
 			_, base := serve(t, a.handler)
 			listen := func() *bufio.Reader {
 				in := bufio.NewReader(connect(t, protocol, base+"/v1/events", viewer().header(t)))

@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
@@ -256,7 +258,7 @@ func TestNamedForStaff(t *testing.T) {
 func TestEveryWriteIsInTheTable(t *testing.T) {
 	for _, route := range httpapi.Routes() {
 		switch {
-		case route.Service == httpapi.SandboxService, strings.HasPrefix(route.Path, "/curated_poll"):
+		case route.Service == operation.SandboxService, strings.HasPrefix(route.Path, "/curated_poll"):
 			continue // they store nothing
 		case route.Path == "/bits/transactions", route.Path == "/coins/purchase", route.Path == "/validate_pin", route.Path == "/pin":
 			continue // they are other senders'
@@ -334,7 +336,7 @@ func TestHeartbeat(t *testing.T) {
 func TestClientsAreDrained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var hub *live.Broker
-		a := newAPI(t, func(c *httpapi.Config) { hub = c.Live.(*live.Broker) })
+		a := newAPI(t, func(c *apiSettings) { hub = c.Live.(*live.Broker) })
 		header := bubbled(viewer()).header(t)
 		e := a.subscribe(t, "/v1/events", "Authorization", header)
 		e.received()

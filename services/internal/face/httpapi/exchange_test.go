@@ -41,7 +41,7 @@ func TestLogLine(t *testing.T) {
 	}
 	want := map[string]any{
 		"level": "INFO", "msg": "request", "request_id": "one", "method": "POST", "route": "/vote", "status": 400.0,
-		"bytes": 32.0, "environment": "production", "extension": "ext", "role": "viewer", "channel": "77", "error": "Value out of bounds",
+		"bytes": 32.0, "environment": "production", "operation": "vote.cast", "extension": "ext", "role": "viewer", "channel": "77", "error": "Value out of bounds",
 	}
 	if diff := cmp.Diff(want, line); diff != "" {
 		t.Errorf("line (-want +got):\n%s", diff)

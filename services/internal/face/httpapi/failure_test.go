@@ -14,13 +14,14 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
 // broken is a voting service that fails: reads by panicking when panics is set,
 // with err otherwise, its log after a number of records.
 type broken struct {
-	httpapi.Voting
+	operation.Voting
 	err     error
 	panics  any
 	records int
@@ -44,7 +45,7 @@ func (b broken) Log(context.Context, voting.Poll, voting.Cursor) iter.Seq2[votin
 	}
 }
 
-func (b broken) into(c *httpapi.Config) { c.Voting = b }
+func (b broken) into(c *apiSettings) { c.Voting = b }
 
 // Each kind of failure has one status; internal detail is logged, never sent.
 func TestFailures(t *testing.T) {

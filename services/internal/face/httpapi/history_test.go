@@ -13,14 +13,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
 // heldHistory is a poll whose histories take until they are released.
 type heldHistory struct {
-	httpapi.Voting
+	operation.Voting
 	begun, release chan struct{}
 }
 
@@ -31,10 +31,10 @@ func (h heldHistory) History(context.Context, voting.Poll, voting.Voter, bool, v
 }
 
 // historyWorld is an API with several extensions and a poll whose histories are held.
-func historyWorld(t *testing.T) (a *api, budgets *httpapi.Budgets, begin func(i identity, query string), end func()) {
+func historyWorld(t *testing.T) (a *api, budgets *operation.Budgets, begin func(i identity, query string), end func()) {
 	held := heldHistory{begun: make(chan struct{}), release: make(chan struct{})}
-	budgets = httpapi.NewBudgets(httpapi.BudgetLimits{Requests: 1000, PerAddress: 1000, BodyBytes: 1 << 20, HistoryBytes: 2 << 20})
-	a = newAPI(t, func(c *httpapi.Config) {
+	budgets = operation.NewBudgets(operation.BudgetLimits{Requests: 1000, PerAddress: 1000, BodyBytes: 1 << 20, HistoryBytes: 2 << 20})
+	a = newAPI(t, func(c *apiSettings) {
 		held.Voting, c.Budgets = c.Voting, budgets
 		c.Voting = held
 	})
@@ -111,7 +111,7 @@ func TestViewersLeaveHistoriesToStaff(t *testing.T) {
 
 // foldCounter counts histories. Each takes a second.
 type foldCounter struct {
-	httpapi.Voting
+	operation.Voting
 	folds, ended *atomic.Int32
 }
 
@@ -131,7 +131,7 @@ func (f foldCounter) History(ctx context.Context, p voting.Poll, v voting.Voter,
 func countFolds(t *testing.T, test func(a *api, ended *atomic.Int32, folded func(int32))) {
 	synctest.Test(t, func(t *testing.T) {
 		folds, ended := new(atomic.Int32), new(atomic.Int32)
-		a := newAPI(t, func(c *httpapi.Config) { c.Voting = foldCounter{c.Voting, folds, ended} })
+		a := newAPI(t, func(c *apiSettings) { c.Voting = foldCounter{c.Voting, folds, ended} })
 		a.as(bubbled(viewer()), "POST", "/vote", `{"value":1}`).is(200)
 		test(a, ended, func(want int32) {
 			t.Helper()
@@ -234,8 +234,8 @@ func TestHistoryOfTheGone(t *testing.T) {
 // The states into which logs are folded have a budget, half of it for an extension.
 func TestMemoryOfHistories(t *testing.T) {
 	for limit, status := range map[int64]int{2 << 20: 200, 1 << 20: 429} {
-		budgets := httpapi.NewBudgets(httpapi.BudgetLimits{Requests: 1000, PerAddress: 1000, BodyBytes: 1 << 20, HistoryBytes: limit})
-		a := newAPI(t, func(c *httpapi.Config) { c.Budgets = budgets })
+		budgets := operation.NewBudgets(operation.BudgetLimits{Requests: 1000, PerAddress: 1000, BodyBytes: 1 << 20, HistoryBytes: limit})
+		a := newAPI(t, func(c *apiSettings) { c.Budgets = budgets })
 		a.as(viewer(), "POST", "/vote", `{"value":1}`).is(200)
 		for _, path := range []string{"/vote_history", "/vote?at=9"} {
 			if got := a.as(viewer(), "GET", path, ""); got.status != status {
@@ -249,7 +249,7 @@ func TestMemoryOfHistories(t *testing.T) {
 }
 
 // slowHistory is a poll with a log that takes too long.
-type slowHistory struct{ httpapi.Voting }
+type slowHistory struct{ operation.Voting }
 
 func (slowHistory) History(ctx context.Context, _ voting.Poll, _ voting.Voter, _ bool, _ voting.HistoryRange, _ voting.MemoryHold) (voting.History, error) {
 	<-ctx.Done()
@@ -258,7 +258,7 @@ func (slowHistory) History(ctx context.Context, _ voting.Poll, _ voting.Voter, _
 
 func TestSlowHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAPI(t, func(c *httpapi.Config) { c.Voting = slowHistory{c.Voting} })
+		a := newAPI(t, func(c *apiSettings) { c.Voting = slowHistory{c.Voting} })
 		began := time.Now()
 		a.as(bubbled(viewer()), "GET", "/vote_history", "").refused(503, "The service cannot take this request now; nothing was stored")
 		if took := time.Since(began); took != time.Minute {

@@ -2,13 +2,17 @@ package httpapi_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 	"github.com/acclaim-dev/acclaim/services/message"
+	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
 // keyedWrites are the routes that take keys: two different bodies, and a read whose answer
@@ -91,7 +95,7 @@ func TestKeyedWrites(t *testing.T) {
 
 // unsteadyMessages fails to announce purchases as long as fail is set, before or after it.
 type unsteadyMessages struct {
-	httpapi.Messages
+	operation.Messages
 	fail, before bool
 	stored       func() int
 }
@@ -113,7 +117,7 @@ func TestRepeatedPurchaseIsAnnounced(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		feed := message.Feed{Environment: "production", Extension: "ext", Channel: "77", Games: true}
 		m := &unsteadyMessages{before: before}
-		a := newAPI(t, func(c *httpapi.Config) {
+		a := newAPI(t, func(c *apiSettings) {
 			feeds := c.Messages.(*message.Service)
 			m.stored = func() int {
 				page, err := feeds.Since(t.Context(), feed, 0)
@@ -208,5 +212,50 @@ func TestKeysOfVotes(t *testing.T) {
 	a.as(backend(), "POST", "/votes?id=p", `{"votes":[{"user_id":"1","key":"a"}]}`, "Idempotency-Key", "k").refused(400, "votes must have no keys beside an Idempotency-Key")
 	for _, key := range []string{`""`, `7`, `null`, `"\u0007"`, `"` + strings.Repeat("x", 129) + `"`} {
 		a.as(backend(), "POST", "/votes?id=p", `{"votes":[{"user_id":"1","key":`+key+`}]}`).refused(400, "Invalid body")
+	}
+}
+
+// Section 1.4: where there is no room for the key of a request, it is refused with a reason and
+// stores nothing; of several votes with keys each has its own answer. A single vote needs no room.
+func TestKeysWithoutRoom(t *testing.T) {
+	const reason = "Too many keys in a short time; nothing was stored"
+	a := newAPI(t, func(c *apiSettings) {
+		c.Voting = voting.NewService(storetest.NewMemory(), stream.SystemClock(), stream.Options{KeyBudget: 8 * stream.KeySize})
+	})
+	a.as(broadcaster(), "POST", "/vote_config", `{"id":"p","config":{"totalVotesPerUser":99,"votesPerOption":99}}`).is(200)
+	var votes []string
+	for n := range 6 {
+		votes = append(votes, fmt.Sprintf(`{"user_id":"5","key":"k%d"}`, n))
+	}
+	body := `{"votes":[` + strings.Join(votes, ",") + `]}`
+	refused := `{"accepted":false,"reason":"` + reason + `"}`
+	if got := a.as(backend(), "POST", "/votes?id=p", body).is(200); strings.Count(got.body, refused) != 2 || got.field("count") != "4" {
+		t.Errorf("six votes are answered %s", got.body)
+	}
+	if got := a.as(backend(), "POST", "/votes?id=p", body).is(200); strings.Count(got.body, refused) != 2 || strings.Count(got.body, "replayed") != 4 || got.field("count") != "4" {
+		t.Errorf("again they are answered %s", got.body)
+	}
+	for _, key := range []string{"a", "b"} { // a request with a key has a scope of its own
+		a.as(backend(), "POST", "/votes?id=p", `{"votes":[{"user_id":"5"},{"user_id":"6"}]}`, "Idempotency-Key", key).is(200)
+	}
+	for _, w := range []struct{ body, key string }{
+		{`{"votes":[{"user_id":"5","key":"k9"}]}`, ""},
+		{`{"votes":[{"user_id":"5"},{"user_id":"6"}]}`, "c"},
+	} {
+		var headers []string
+		if w.key != "" {
+			headers = []string{"Idempotency-Key", w.key}
+		}
+		before := a.as(backend(), "GET", "/vote?id=p", "").body
+		got := a.as(backend(), "POST", "/votes?id=p", w.body, headers...)
+		got.refused(503, reason)
+		if got.header.Get("Retry-After") != "5" || a.as(backend(), "GET", "/vote?id=p", "").body != before {
+			t.Errorf("%s is refused with %v", w.body, got.header)
+		}
+	}
+	a.as(viewer(), "POST", "/vote?id=p", `{}`, "Idempotency-Key", "k").is(200)
+	a.as(viewer(), "POST", "/vote?id=single", `{"value":1}`, "Idempotency-Key", "k").is(200)
+	if single := a.as(viewer(), "POST", "/vote?id=single", `{"value":1}`, "Idempotency-Key", "k").is(200); single.header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("a repeated vote is answered %s", single.body)
 	}
 }

@@ -27,12 +27,12 @@ type votes struct {
 	Next   string
 }
 
-func (got answer) votes() (page votes) {
-	got.t.Helper()
-	decoder := json.NewDecoder(bytes.NewReader([]byte(got.is(200).body)))
+func (a answer) votes() (page votes) {
+	a.t.Helper()
+	decoder := json.NewDecoder(bytes.NewReader([]byte(a.is(200).body)))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&page); err != nil {
-		got.t.Fatalf("%s: %v", got.name, err)
+		a.t.Fatalf("%s: %v", a.name, err)
 	}
 	return page
 }

@@ -10,21 +10,35 @@ import (
 	"slices"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
-// NewMaintenanceHandler returns the handler of what only operators reach: the erasure of viewers
-// and the purge of polls, if there is a store, and profiles of processor time, memory and
-// goroutines.
-func NewMaintenanceHandler(erase, purge http.Handler) http.Handler {
-	return newOperatorMux(maintenanceRoutes(erase, purge))
+// Maintenance has the handlers of what works on the store of a process. Those that are nil are not
+// served.
+type Maintenance struct {
+	Erase, Purge, Checkpoint, Export http.Handler
 }
 
-func maintenanceRoutes(erase, purge http.Handler) map[string]http.Handler {
+// NewUnavailableMaintenance returns handlers that answer 503, for a process that starts or stops:
+// nothing was done, and the caller may repeat the request.
+func NewUnavailableMaintenance(err error) Maintenance {
+	unavailable := NewUnavailableHandler(err)
+	return Maintenance{unavailable, unavailable, unavailable, unavailable}
+}
+
+// NewMaintenanceHandler returns the handler of what only operators reach: the maintenance of the
+// store, and profiles of processor time, memory and goroutines.
+func NewMaintenanceHandler(m Maintenance) http.Handler {
+	return newOperatorMux(maintenanceRoutes(m))
+}
+
+func maintenanceRoutes(m Maintenance) map[string]http.Handler {
 	return map[string]http.Handler{
-		"POST /erase":              erase,
-		"POST /purge":              purge,
+		"POST /erase":              m.Erase,
+		"POST /purge":              m.Purge,
+		"POST /checkpoint":         m.Checkpoint,
+		"GET /export":              m.Export,
 		"GET /debug/pprof/":        http.HandlerFunc(pprof.Index),
 		"GET /debug/pprof/profile": http.HandlerFunc(pprof.Profile),
 		"GET /debug/pprof/trace":   http.HandlerFunc(pprof.Trace),
@@ -45,18 +59,18 @@ func newOperatorMux(routes map[string]http.Handler) *http.ServeMux {
 // OperatorRoutes returns the method and path of everything that the admin listener serves, and
 // the listener for maintenance.
 func OperatorRoutes() []string {
-	routes := maintenanceRoutes(nil, nil)
+	routes := maintenanceRoutes(Maintenance{})
 	maps.Copy(routes, adminRoutes(nil, nil, nil, nil))
 	return slices.Sorted(maps.Keys(routes))
 }
 
 // maintainFunc does the work of a route for an extension and returns a report.
-type maintainFunc func(ctx context.Context, caller *Caller, body []byte) (report any, err error)
+type maintainFunc func(ctx context.Context, caller *operation.Caller, body []byte) (report any, err error)
 
 // newMaintenanceRoute returns the handler of a route that demands a production token of a
 // backend or a validated admin, and that may take long.
-func newMaintenanceRoute(registry func() *tenant.Registry, now func() time.Time, budgets *Budgets, maintain maintainFunc) http.Handler {
-	verifier := newVerifier(tenant.Production, registry, now)
+func newMaintenanceRoute(registry func() *tenant.Registry, now func() time.Time, budgets *operation.Budgets, maintain maintainFunc) http.Handler {
+	verifier := operation.NewVerifier(tenant.Production, registry, now)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		report, err := maintainFor(w, r, verifier, budgets, maintain)
 		if err != nil {
@@ -71,21 +85,14 @@ func newMaintenanceRoute(registry func() *tenant.Registry, now func() time.Time,
 	})
 }
 
-func maintainFor(w http.ResponseWriter, r *http.Request, verifier *credentialVerifier, budgets *Budgets, maintain maintainFunc) (report any, err error) {
-	verified, err := verifier.verifyHeader(r.Header.Get("Authorization"))
+func maintainFor(w http.ResponseWriter, r *http.Request, verifier *operation.CredentialVerifier, budgets *operation.Budgets, maintain maintainFunc) (report any, err error) {
+	caller, err := verifier.VerifyOperator(r.Header.Get("Authorization"), NamesRemoteClient(r.Header), operation.AdminOrBackend())
 	if err != nil {
 		return nil, err
 	}
-	caller := verified.caller
-	if err := caller.checkSampleKey(r.Header); err != nil {
-		return nil, err
-	}
-	if !adminOrBackend().allowsCaller(caller) {
-		return nil, fault.New(fault.Forbidden, "The JWT role is not allowed to perform this operation.")
-	}
-	leases := budgets.bodyLeases(tenant.Production, caller, publicBodyBytes)
-	defer leases.release()
-	body, err := (&bodyReader{leases: &leases, limit: publicBodyBytes}).readAll(w, r)
+	leases := budgets.BodyLeases(tenant.Production, caller, operation.PublicBodyBytes)
+	defer leases.Release()
+	body, err := leases.ReadAll(limitReader(w, r, operation.PublicBodyBytes), r.ContentLength)
 	if err != nil {
 		return nil, err
 	}

@@ -7,11 +7,12 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
@@ -35,8 +36,11 @@ func outages() map[outcome]func(*testing.T) *api {
 		{status: "500", reason: "Storage failed; nothing was stored"}:                              withBrokenStore,
 		{status: "500", reason: "Storage failed; the outcome is unknown"}:                          withHangingStore,
 		{status: "503", reason: "The service cannot take this request now; nothing was stored"}:    withClosedServices,
+		{status: "503", reason: keysFull}:                                                          withoutRoomForKeys,
 	}
 }
+
+const keysFull = "Too many keys in a short time; nothing was stored"
 
 // testOutages has each operation meet each outage that it documents.
 func (c *contract) testOutages(t *testing.T) {
@@ -45,7 +49,11 @@ func (c *contract) testOutages(t *testing.T) {
 			outage.operation = op.name()
 			if slices.Contains(op.outcomes(), outage) {
 				t.Run(op.name()+" "+outage.reason, func(t *testing.T) {
-					got := begin(t).send(op.method, op.prefixes[0]+op.target(), op.exampleBody(t), "Authorization", op.sender().in("").header(t))
+					headers := []string{"Authorization", op.sender().in("").header(t)}
+					if outage.reason == keysFull {
+						headers = append(headers, "Idempotency-Key", "k")
+					}
+					got := begin(t).send(op.method, op.prefixes[0]+op.target(), op.exampleBody(t), headers...)
 					c.check(t, op, got)
 					if !outage.fits(got) {
 						t.Errorf("%d %s, want %s %q", got.status, got.body, outage.status, outage.reason)
@@ -57,7 +65,7 @@ func (c *contract) testOutages(t *testing.T) {
 }
 
 // exampleBody is a body that the operation accepts and that changes something.
-func (op operation) exampleBody(t *testing.T) string {
+func (op describedOperation) exampleBody(t *testing.T) string {
 	t.Helper()
 	if op.method == http.MethodPatch && op.path != "/vote_config" && op.path != "/rank_config" {
 		return `{"round":1}` // for every sender
@@ -68,7 +76,7 @@ func (op operation) exampleBody(t *testing.T) string {
 func withoutKeys(t *testing.T) *api { return newAPI(t) } // of the sample extension
 
 func withoutGames(t *testing.T) *api {
-	return newSampleAPI(t, func(c *httpapi.Config) { c.GameLink = false })
+	return newSampleAPI(t, func(c *apiSettings) { c.GameLink = false })
 }
 
 func withSpentRate(t *testing.T) *api {
@@ -93,6 +101,32 @@ func withClosedServices(t *testing.T) *api {
 	s, drain := over(t, brokenStore{fault.New(fault.Unavailable, "closed")})
 	drain()
 	return newSampleAPI(t, s)
+}
+
+// withoutRoomForKeys returns an API whose polls are multi-vote ones: others need no room.
+func withoutRoomForKeys(t *testing.T) *api {
+	store := &keyedStore{Memory: storetest.NewMemory()}
+	s, _ := over(t, store)
+	a := newSampleAPI(t, s)
+	for _, id := range []string{"default", "lunch"} {
+		a.as(owner().in(""), http.MethodPost, "/vote_config", `{"id":"`+id+`","config":{"totalVotesPerUser":9}}`).is(http.StatusOK)
+	}
+	a.as(owner().in(""), http.MethodPost, "/config/channel", `{"skus":{"life":{"price":10}}}`).is(http.StatusOK)
+	return a
+}
+
+// keyedStore has documents that are full of keys.
+type keyedStore struct{ *storetest.Memory }
+
+func (s *keyedStore) Get(ctx context.Context, keys ...string) ([]document.Document, error) {
+	found, err := s.Memory.Get(ctx, keys...)
+	for i := range found {
+		found[i].Keys = make([]once.Kept, 4096)
+		for n := range found[i].Keys {
+			found[i].Keys[n].At = time.Now().UnixMilli()
+		}
+	}
+	return found, err
 }
 
 // withHangingStore returns an API whose callers give up when their write has
@@ -122,8 +156,8 @@ type memory interface {
 }
 
 // over makes production's services of a store, and returns what drains them.
-func over(t *testing.T, store memory) (change func(*httpapi.Config), drain func()) {
-	clock, options := stream.SystemClock(), stream.Options{Exclusive: true}
+func over(t *testing.T, store memory) (change func(*apiSettings), drain func()) {
+	clock, options := stream.SystemClock(), stream.Options{Exclusive: true, KeyBudget: 1}
 	votes := voting.NewService(store, clock, options)
 	buffers := accumulation.NewService(store, clock, options)
 	questions := ranking.NewService(store, clock, options)
@@ -141,10 +175,10 @@ func over(t *testing.T, store memory) (change func(*httpapi.Config), drain func(
 			}
 		}
 	}
-	return func(c *httpapi.Config) {
+	return func(c *apiSettings) {
 		c.Voting, c.Accumulation, c.Ranking, c.State = votes, buffers, questions, states
 		c.Live, c.Messages, c.Roster = hub, messages, viewers
-		c.Pairing, c.Purchases = pairing.NewService(documents), purchase.NewService(documents, func() bool { return true })
+		c.Pairing, c.Purchases = pairing.NewService(documents), purchase.NewService(documents, nil)
 		c.PollLister = func(_ context.Context, prefix, _ string) iter.Seq2[string, error] {
 			return func(yield func(string, error) bool) { yield(prefix+"lunch", nil) }
 		}

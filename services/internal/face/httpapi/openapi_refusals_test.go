@@ -11,7 +11,6 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
@@ -100,6 +99,8 @@ func probes() []probe {
 		{on: "GET /polls", query: "?channel=other", as: listed(), status: 200},
 		{on: "GET /polls", query: "?channel=other", as: admin(), status: 403, reason: "The JWT role is not allowed to perform this operation."},
 
+		{on: "(POST|PATCH) /vote_config", query: "?id=other", body: `{"config":{}}`, status: 400, reason: "id belongs in the body"},
+		{on: "PATCH /rank_config", query: "?id=other", body: `{"config":{}}`, status: 400, reason: "id belongs in the body"},
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn(long[:65], `{}`), status: 400, reason: "id must be at most 64 characters"},
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a.b", `{}`), status: 400, reason: "id must not contain '.'"},
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"global":true}`), status: 400, reason: "id of a global poll must begin with 'global'"},
@@ -290,9 +291,9 @@ func (c *contract) testRefusals(t *testing.T) {
 	}
 }
 
-func (c *contract) probe(t *testing.T, op operation, p probe) {
+func (c *contract) probe(t *testing.T, op describedOperation, p probe) {
 	var votes *voting.Service
-	a, prefix := newAPI(t, func(c *httpapi.Config) { votes = c.Voting.(*voting.Service) }), op.prefixes[0]
+	a, prefix := newAPI(t, func(c *apiSettings) { votes = c.Voting.(*voting.Service) }), op.prefixes[0]
 	caller := op.sender()
 	if p.prepare != nil {
 		p.body = p.prepare(t, a)
@@ -325,7 +326,7 @@ func (c *contract) probe(t *testing.T, op operation, p probe) {
 }
 
 // sender returns a caller that may use an operation.
-func (op operation) sender() identity {
+func (op describedOperation) sender() identity {
 	if roles := texts(op.Extensions["x-roles"]); len(roles) == 1 && roles[0] == "broadcaster" {
 		return broadcaster()
 	}

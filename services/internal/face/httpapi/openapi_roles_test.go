@@ -44,7 +44,7 @@ func (c *contract) testRoles(t *testing.T) {
 	}
 }
 
-func (c *contract) testAccess(t *testing.T, a *api, op operation, prefix, overlay string) {
+func (c *contract) testAccess(t *testing.T, a *api, op describedOperation, prefix, overlay string) {
 	senders := map[string][]string{"overlay": {overlay}}
 	for role, identities := range rolesOf() {
 		for _, i := range identities {
@@ -89,7 +89,7 @@ func (c *contract) testAccess(t *testing.T, a *api, op operation, prefix, overla
 
 // exampleStatuses returns what the examples may be answered with: 200, or x-example-status
 // where that depends on what went before.
-func (op operation) exampleStatuses() (statuses []int) {
+func (op describedOperation) exampleStatuses() (statuses []int) {
 	listed, _ := op.Extensions["x-example-status"].([]any)
 	for _, status := range listed {
 		statuses = append(statuses, int(status.(float64)))
@@ -100,10 +100,10 @@ func (op operation) exampleStatuses() (statuses []int) {
 	return statuses
 }
 
-func (op operation) authenticated() bool { return op.Security == nil || len(*op.Security) > 0 }
+func (op describedOperation) authenticated() bool { return op.Security == nil || len(*op.Security) > 0 }
 
 // target is the path with the example of the id, where there is one.
-func (op operation) target() string {
+func (op describedOperation) target() string {
 	for _, parameter := range op.Parameters {
 		if parameter.Value.Name == "id" {
 			return op.path + "?id=" + parameter.Value.Example.(string)
@@ -114,7 +114,7 @@ func (op operation) target() string {
 
 // examples returns the bodies that the document shows, by their names' order, or
 // an empty one for none.
-func (op operation) examples(t *testing.T) []string {
+func (op describedOperation) examples(t *testing.T) []string {
 	t.Helper()
 	if op.RequestBody == nil {
 		return []string{""}

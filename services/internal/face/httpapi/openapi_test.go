@@ -17,8 +17,6 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorilla/mux"
-
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 )
 
 // contract is api/openapi.yaml and the parts of it that answers have confirmed.
@@ -34,19 +32,19 @@ type outcome struct {
 	operation, status, reason string
 }
 
-// operation is one operation of the document.
-type operation struct {
+// describedOperation is one operation of the document.
+type describedOperation struct {
 	*openapi3.Operation
 	method, path string
 	item         *openapi3.PathItem
 	prefixes     []string // where it is served
 }
 
-func (op operation) name() string { return op.method + " " + op.path }
+func (op describedOperation) name() string { return op.method + " " + op.path }
 
 func loadContract(t *testing.T) *contract {
 	t.Helper()
-	doc, err := openapi3.NewLoader().LoadFromFile("../../../api/openapi.yaml")
+	doc, err := openapi3.NewLoader().LoadFromFile("../../../../api/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,9 +53,9 @@ func loadContract(t *testing.T) *contract {
 
 // operations returns all operations: POST before PATCH before GET before DELETE,
 // and a poll's configuration before its votes.
-func (c *contract) operations(t *testing.T) []operation {
+func (c *contract) operations(t *testing.T) []describedOperation {
 	t.Helper()
-	var all []operation
+	var all []describedOperation
 	for path, item := range c.doc.Paths.Map() {
 		servers := c.doc.Servers
 		if len(item.Servers) > 0 {
@@ -72,16 +70,16 @@ func (c *contract) operations(t *testing.T) []operation {
 			prefixes = append(prefixes, base.Path)
 		}
 		for method, op := range item.Operations() {
-			all = append(all, operation{op, method, path, item, prefixes})
+			all = append(all, describedOperation{op, method, path, item, prefixes})
 		}
 	}
-	slices.SortFunc(all, func(a, b operation) int { return strings.Compare(b.name(), a.name()) })
+	slices.SortFunc(all, func(a, b describedOperation) int { return strings.Compare(b.name(), a.name()) })
 	return all
 }
 
 // check holds an answer against the document: its status must be documented for
 // the operation, its reason must be listed, headers and body must fit.
-func (c *contract) check(t *testing.T, op operation, got answer) {
+func (c *contract) check(t *testing.T, op describedOperation, got answer) {
 	t.Helper()
 	input := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{
@@ -106,7 +104,7 @@ func (c *contract) check(t *testing.T, op operation, got answer) {
 }
 
 // expect checks for an answer of that status and, where not empty, that reason.
-func (c *contract) expect(t *testing.T, op operation, got answer, status int, reason string) {
+func (c *contract) expect(t *testing.T, op describedOperation, got answer, status int, reason string) {
 	t.Helper()
 	c.check(t, op, got)
 	if want := (outcome{op.name(), strconv.Itoa(status), reason}); !want.fits(got) {
@@ -115,7 +113,7 @@ func (c *contract) expect(t *testing.T, op operation, got answer, status int, re
 }
 
 // outcomes returns what the document promises of an operation.
-func (op operation) outcomes() (all []outcome) {
+func (op describedOperation) outcomes() (all []outcome) {
 	for status, response := range op.Responses.Map() {
 		reasons := texts(response.Value.Extensions["x-reasons"])
 		if len(reasons) == 0 {
@@ -150,10 +148,10 @@ func texts(list any) (all []string) {
 
 // newSampleAPI returns the API with the sample registry, for which the examples
 // of the document are made.
-func newSampleAPI(t *testing.T, change ...func(*httpapi.Config)) *api {
+func newSampleAPI(t *testing.T, change ...func(*apiSettings)) *api {
 	t.Helper()
 	a := newAPI(t, change...)
-	registry, err := os.ReadFile("../../../config/extensions.yaml")
+	registry, err := os.ReadFile("../../../../config/extensions.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -194,3 +194,37 @@ func TestStatisticsOfAPoll(t *testing.T) {
 	p.shows("count", "5", "sum", "63", "mean", "12.6", "stddev", "92.14011070104051", "vote", "128",
 		"specific", "[1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1]")
 }
+
+// A voter learns from GET /poll that the stored vote is for another version, until the next vote;
+// so does its entity tag. Others do not.
+func TestVotedVersion(t *testing.T) {
+	a := newAPI(t)
+	configure := func(config string) string {
+		t.Helper()
+		a.as(broadcaster(), "POST", "/vote_config", config).is(200)
+		return a.as(backend(), "GET", "/poll", "").is(200).field("version")
+	}
+	wants := func(who identity, version, voted string) {
+		t.Helper()
+		got, tag := a.as(who, "GET", "/poll", "").is(200), `"`+version+".active"
+		if voted != "" {
+			tag += "." + voted
+		}
+		if got.field("votedVersion") != voted || got.header.Get("ETag") != tag+`"` {
+			t.Errorf("%s: votedVersion %q, tag %s; want %q, %s", who.opaque, got.field("votedVersion"), got.header.Get("ETag"), voted, tag)
+		}
+	}
+	a.as(viewer(), "POST", "/vote", `{"value":1}`).is(200)
+	first := configure(`{"config":{"prompt":"Keep the dog?"}}`)
+	wants(viewer(), first, "") // the vote is from before the first configuration
+	a.as(viewer(), "POST", "/vote", `{"value":1}`).is(200)
+	wants(viewer(), first, "")
+	second := configure(`{"config":{"prompt":"Sell the dog?"}}`)
+	wants(viewer(), second, first)
+	wants(identity{role: "viewer", opaque: "U99"}, second, "")
+	wants(backend(), second, "")
+	a.as(viewer(), "POST", "/vote", `{"value":0}`).is(200)
+	wants(viewer(), second, "")
+	a.as(broadcaster(), "DELETE", "/vote", "").is(200)
+	wants(viewer(), configure(`{"config":{"prompt":"Keep the dog?"}}`), "")
+}

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 )
 
 // Section 2.10: the poll is shown with all that its configuration has, and has a tag.
@@ -112,7 +110,7 @@ func TestPolls(t *testing.T) {
 // A page examines a bounded number of polls, and the pages together all of them.
 func TestPollsAmongManyMadeUp(t *testing.T) {
 	madeUp, named := 2500, 0
-	a := newAPI(t, func(c *httpapi.Config) {
+	a := newAPI(t, func(c *apiSettings) {
 		names := c.PollLister
 		c.PollLister = func(ctx context.Context, prefix, after string) iter.Seq2[string, error] {
 			return func(yield func(string, error) bool) {

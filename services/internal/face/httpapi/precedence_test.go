@@ -35,6 +35,20 @@ func firstOf(faults int) int {
 	return http.StatusOK
 }
 
+// The right to something in the request goes before what else is wrong with it, too.
+func TestRightsGoBeforeMalformedRequests(t *testing.T) {
+	a := newAPI(t)
+	for _, request := range []struct{ method, path, body string }{
+		{"POST", "/vote_modifier?id=global", `{}`},
+		{"POST", "/rank_config?id=global", `[]`},
+		{"POST", "/rank_moderation?id=global", `[]`},
+		{"POST", "/broadcast", `{"event":"e","data":1,"user_id":"88","target":"none"}`},
+		{"GET", "/polls?channel=88&limit=x", ""},
+	} {
+		a.as(broadcaster(), request.method, request.path, request.body).refused(http.StatusForbidden, refusedRole)
+	}
+}
+
 // "When several things are wrong the answer is the first of: 404, 405, 401, 403,
 // 413, 400", for every combination of them.
 func TestFirstOfSeveralFaultsIsAnswered(t *testing.T) {

@@ -109,7 +109,7 @@ func TestProxyNamesThousands(t *testing.T) {
 // Only requests of viewers need a client: the staff's own systems ask without a proxy.
 func TestUnnamedClientsOfAPI(t *testing.T) {
 	w := newWatchWorld(t)
-	a := newAPI(t, func(c *httpapi.Config) { c.Proxies, c.ProxyWatch = w.proxies, w.ProxyWatch })
+	a := newAPI(t, func(c *apiSettings) { c.Proxies, c.ProxyWatch = w.proxies, w.ProxyWatch })
 	send := func(i identity, forwarded string) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/poll", nil)
 		r.RemoteAddr = "10.1.1.1:5"

@@ -6,15 +6,13 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 )
 
 // Section 4.12, rule 4: a purchase that would be too many takes no coins, and a transaction
 // of bits that is refused is in the log.
 func TestTooManyOpenPurchases(t *testing.T) {
 	var log bytes.Buffer
-	a := newAPI(t, func(c *httpapi.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	a := newAPI(t, func(c *apiSettings) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	openShop(t, a, 1000)
 	const life = `{"sku":"life","price":10}`
 	for range 31 { // beside the bits that paid for the coins

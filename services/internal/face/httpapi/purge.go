@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
@@ -24,23 +25,23 @@ type PurgeFunc func(ctx context.Context, request PurgeRequest) (report any, err 
 
 // NewPurgeHandler returns the handler of POST /purge on the maintenance listener. It is not
 // a route of the contract.
-func NewPurgeHandler(registry func() *tenant.Registry, now func() time.Time, purge PurgeFunc, budgets *Budgets) http.Handler {
-	return newMaintenanceRoute(registry, now, budgets, func(ctx context.Context, caller *Caller, body []byte) (any, error) {
+func NewPurgeHandler(registry func() *tenant.Registry, now func() time.Time, purge PurgeFunc, budgets *operation.Budgets) http.Handler {
+	return newMaintenanceRoute(registry, now, budgets, func(ctx context.Context, caller *operation.Caller, body []byte) (any, error) {
 		request, err := parsePurge(body)
 		if err != nil {
 			return nil, err
 		}
-		request.Extension, request.Actor = caller.Extension.ClientID, caller.actor()
+		request.Extension, request.Actor = caller.Extension.ClientID, caller.Actor()
 		return purge(ctx, request)
 	})
 }
 
 func parsePurge(body []byte) (r PurgeRequest, err error) {
-	o := decodeObject(body)
-	r.Kind, r.Channel, r.Prefix, r.DryRun = o.text("kind"), o.text("channel"), o.text("prefix"), o.boolean("dryRun")
-	environment, age := o.text("environment"), o.text("olderThan")
-	if o.err != nil {
-		return r, o.err
+	o := operation.DecodeObject(body)
+	r.Kind, r.Channel, r.Prefix, r.DryRun = o.Text("kind"), o.Text("channel"), o.Text("prefix"), o.Boolean("dryRun")
+	environment, age := o.Text("environment"), o.Text("olderThan")
+	if o.Err != nil {
+		return r, o.Err
 	}
 	if r.Environment, err = tenant.ParseEnvironment(environment); err != nil {
 		return r, fault.New(fault.Invalid, err.Error())

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
 const quotaFile = `
@@ -195,6 +197,57 @@ func TestSandboxQuotasHoldForAllRoles(t *testing.T) {
 	a.as(viewer(), "POST", "/vote?id=b", `{"value":1}`).is(200)
 }
 
+// Anyone may fill the sandbox of each extension: what all of them take together is bounded, and
+// while that is nearly used up each has a share. Production is not affected.
+func TestSandboxesShareAQuota(t *testing.T) {
+	var production, box *httpapi.API
+	a := newAPI(t, func(c *apiSettings) {
+		config := *c
+		config.Processes = func() int { return 100 } // this one gives 250 of 25,000
+		config.Ledger = limit.NewLedger(config.Processes, nil)
+		production = config.newAPI()
+		config.Environment = tenant.Sandbox
+		box = config.newAPI()
+	})
+	a.handler = httpapi.NewHandler(httpapi.Mount{API: production, Prefixes: []string{"/v1"}}, httpapi.Mount{API: box, Prefixes: []string{"/sandbox/v1"}})
+	a.reload(`
+extensions:
+- clientID: loud
+  secrets: [{value: bG91ZC1wcm9kdWN0aW9uLWtleS1vZi1tb3JlLXRoYW4tMzItYnl0ZXM=}]
+  limits: {identityStreamsPerHour: 0, extensionStreamsPerDay: 1000000}
+  sandbox: {secrets: [{value: bG91ZC1zYW5kYm94LWtleS1vZi1tb3JlLXRoYW4tMzItYnl0ZXM=}]}
+- clientID: quiet
+  secrets: [{value: cXVpZXQtcHJvZHVjdGlvbi1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVz}]
+  limits: {identityStreamsPerHour: 0, extensionStreamsPerDay: 1000000}
+  sandbox: {secrets: [{value: cXVpZXQtc2FuZGJveC1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVz}]}
+`)
+	firstVotes := func(extension, path string, key string, votes int) (counted int) {
+		who := identity{extension: extension, key: extension + key + "-key-of-more-than-32-bytes", role: "viewer", opaque: "U5"}.header(t)
+		for i := range votes {
+			got := a.send("POST", fmt.Sprintf("%s/vote?id=p%d", path, i), `{"value":1}`, "Authorization", who)
+			switch got.status {
+			case 200:
+				counted++
+			case 429:
+				got.refused(429, "Too many new polls, buffers and questions; nothing was stored")
+			default:
+				t.Fatalf("%d %s", got.status, got.body)
+			}
+		}
+		return counted
+	}
+	loud := firstVotes("loud", "/sandbox/v1", "-sandbox", 200)
+	quiet := firstVotes("quiet", "/sandbox/v1", "-sandbox", 40)
+	loud += firstVotes("loud", "/sandbox/v1", "-sandbox", 400) - loud // those that exist count for nothing
+	quiet += firstVotes("quiet", "/sandbox/v1", "-sandbox", 100) - quiet
+	if loud != 200 || quiet != 50 {
+		t.Errorf("the sandbox of one extension took %d, that of the other %d; want 200, above its share, and the last 50 of 250", loud, quiet)
+	}
+	if got := firstVotes("loud", "/v1", "-production", 300); got != 300 {
+		t.Errorf("%d of 300 first votes in production count", got)
+	}
+}
+
 // Viewers bring so many documents into being, and go on editing those that there are. What
 // a validated admin writes never counts.
 func TestDocumentQuota(t *testing.T) {
@@ -277,7 +330,7 @@ func TestWhisperQuota(t *testing.T) {
 
 // Each of several processes gives its share of quotas and rates.
 func TestProcessesShareQuotas(t *testing.T) {
-	a := newAPI(t, func(c *httpapi.Config) { c.Processes = func() int { return 3 } })
+	a := newAPI(t, func(c *apiSettings) { c.Processes = func() int { return 3 } })
 	a.quotas(9, 0, 0, 0)
 	for i := range 3 {
 		a.as(viewer(), "POST", fmt.Sprintf("/vote?id=p%d", i), `{"value":1}`).is(200)
@@ -339,7 +392,7 @@ func TestOwnersOfGlobalPolls(t *testing.T) {
 // Below the low-water mark of the disk viewers' writes wait, and staff's go on.
 func TestLowStorage(t *testing.T) {
 	low := false
-	a := newAPI(t, func(c *httpapi.Config) { c.StorageLow = func() bool { return low } })
+	a := newAPI(t, func(c *apiSettings) { c.StorageLow = func() bool { return low } })
 	a.as(viewer(), "POST", "/vote", `{"value":1}`).is(200)
 	low = true
 	for _, route := range []string{"POST /vote", "POST /accumulate", "POST /rank", "POST /whisper_self", "POST /viewer_state", "PATCH /viewer_state"} {

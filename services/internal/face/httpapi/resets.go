@@ -66,9 +66,9 @@ func (l *resetLimit) serveInTurn(handler http.Handler, w http.ResponseWriter, r 
 	}
 }
 
-// endTurn lets the next request of the connection be admitted. What follows may wait.
-func endTurn(ctx context.Context) {
-	if end, ok := ctx.Value(endTurnKey{}).(func()); ok {
-		end()
-	}
+// turnOf returns what lets the next request of the connection be admitted, before something that
+// may wait; nil where requests take no turns.
+func turnOf(ctx context.Context) (end func()) {
+	end, _ = ctx.Value(endTurnKey{}).(func())
+	return end
 }

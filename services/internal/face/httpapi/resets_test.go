@@ -98,7 +98,7 @@ func (d *gatedDocuments) Get(ctx context.Context, keys ...string) ([]document.Do
 // do not wait for that.
 func TestRevocationDelaysNoOtherRequest(t *testing.T) {
 	gate := &gatedDocuments{Store: storetest.NewMemory(), waiting: make(chan struct{}), open: make(chan struct{})}
-	a := newAPI(t, func(c *httpapi.Config) {
+	a := newAPI(t, func(c *apiSettings) {
 		c.Pairing = pairing.NewService(document.NewService(gate, stream.SystemClock(), document.Options{}))
 	})
 	overlay := a.newOverlay("/v1", broadcaster(), "{}")

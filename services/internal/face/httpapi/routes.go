@@ -1,92 +1,148 @@
 package httpapi
 
 import (
+	"maps"
 	"net/http"
-	"slices"
-)
 
-// The services that the routes of the contract are divided among. One process
-// may serve all of them or one alone.
-const (
-	VotingService       = "voting"
-	AccumulationService = "accumulation"
-	RankingService      = "ranking"
-	StateService        = "state"
-	SandboxService      = "sandbox"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
+	"github.com/acclaim-dev/acclaim/services/state"
 )
 
 // Route is one method of one path, relative to the base address.
 type Route struct {
-	Service      string // set by Routes
-	Method, Path string
-	access       accessRule
-	handle       routeHandler
-	public       bool // needs no credential
-	inQuery      bool // takes the credential in access_token, too
-	compress     bool // answers may be long
-	// limit returns the largest body in bytes; nil: the extension's BodyBytes.
-	limit func(*Caller) int
+	*operation.Definition
+	Path   string
+	handle routeHandler
 }
 
 type routeHandler func(a *API, w http.ResponseWriter, r *apiRequest) error
 
-// Routes returns all routes of the contract with the service that each belongs
-// to, the most requested routes first.
-func Routes() []Route { return routesOf(func(routeGroup) bool { return true }) }
+// Routes returns all routes of the contract, the most requested first.
+func Routes() []Route { return routesOf(func(*operation.Definition) bool { return true }) }
 
-// Paths returns the paths that belong to a service, in the order of Routes.
-func Paths(service string) (paths []string) {
-	for _, route := range Routes() {
-		if route.Service == service && !slices.Contains(paths, route.Path) {
-			paths = append(paths, route.Path)
-		}
-	}
-	return paths
-}
-
-// group is the routes that share a dependency.
-type routeGroup struct {
-	service string
-	routes  []Route
-	// served reports whether an API of that configuration serves the routes.
-	served func(*Config) bool
-}
-
-func routeGroups() []routeGroup {
-	return []routeGroup{
-		{VotingService, votingRoutes(), func(c *Config) bool { return c.Voting != nil }},
-		{VotingService, votesRoutes(), func(c *Config) bool { return c.Voting != nil }},
-		{VotingService, historyRoutes(), func(c *Config) bool { return c.Voting != nil }},
-		{VotingService, pollRoutes(), func(c *Config) bool { return c.Voting != nil && c.PollLister != nil }},
-		{AccumulationService, accumulationRoutes(), func(c *Config) bool { return c.Accumulation != nil }},
-		{RankingService, rankingRoutes(), func(c *Config) bool { return c.Ranking != nil }},
-		{StateService, stateRoutes(), func(c *Config) bool { return c.State != nil }},
-		{StateService, configRoutes(), func(c *Config) bool { return c.State != nil }},
-		{StateService, userInfoRoutes(), func(c *Config) bool { return c.State != nil }},
-		{StateService, eventRoutes(), func(c *Config) bool { return c.Live != nil }},
-		{StateService, messageRoutes(), func(c *Config) bool { return c.Messages != nil }},
-		{StateService, storeRoutes(), func(c *Config) bool { return c.State != nil && c.Messages != nil }},
-		{StateService, rosterRoutes(), func(c *Config) bool { return c.Roster != nil }},
-		{StateService, pairingRoutes(), func(c *Config) bool { return c.State != nil && c.Pairing != nil }},
-		{StateService, overlayRoutes(), func(c *Config) bool { return c.State != nil && c.Pairing != nil }},
-		{StateService, datastreamRoutes(), func(c *Config) bool { return c.Messages != nil }},
-		{StateService, purchaseRoutes(), func(c *Config) bool { return c.Purchases != nil && c.State != nil && c.Messages != nil }},
-		{StateService, codeRoutes(), func(c *Config) bool { return c.State != nil }},
-		{StateService, triviaRoutes(), func(c *Config) bool { return c.State != nil }},
-		{SandboxService, sandboxRoutes(), func(c *Config) bool { return c.Sandbox != nil }},
-	}
-}
-
-// routesOf returns the routes of the groups that keep returns true for.
-func routesOf(keep func(routeGroup) bool) (routes []Route) {
-	for _, g := range routeGroups() {
-		if !keep(g) {
+// routesOf returns the routes of the operations that keep returns true for.
+func routesOf(keep func(*operation.Definition) bool) (routes []Route) {
+	handlers := handlers()
+	for _, o := range operation.Table() {
+		if !keep(&o) {
 			continue
 		}
-		for _, route := range g.routes {
-			route.Service = g.service
-			routes = append(routes, route)
+		for _, path := range o.Paths {
+			routes = append(routes, Route{&o, path, handlers[o.Name]})
 		}
 	}
 	return routes
+}
+
+// handlers returns the handler of each operation by its name.
+func handlers() map[string]routeHandler {
+	all := documentHandlers()
+	for _, some := range []map[string]routeHandler{pollHandlers(), channelHandlers(), emptyHandlers()} {
+		maps.Copy(all, some)
+	}
+	return all
+}
+
+// pollHandlers returns those of polls, buffers and questions.
+func pollHandlers() map[string]routeHandler {
+	return map[string]routeHandler{
+		"vote.cast":           (*API).postVote,
+		"vote.read":           (*API).getVote,
+		"vote.reset":          (*API).deleteVote,
+		"vote.log":            (*API).getVoteLogs,
+		"vote.modify":         (*API).postVoteModifier,
+		"vote.castall":        (*API).postVotes,
+		"vote.history":        (*API).getVoteHistory,
+		"poll.config.read":    (*API).getVoteConfig,
+		"poll.config.replace": (*API).postVoteConfig,
+		"poll.config.change":  (*API).patchVoteConfig,
+		"poll.read":           (*API).getPoll,
+		"poll.list":           (*API).getPolls,
+
+		"buffer.append": (*API).postAccumulate,
+		"buffer.read":   (*API).getAccumulate,
+		"buffer.clear":  (*API).deleteAccumulate,
+
+		"question.answer":         (*API).postRank,
+		"question.top":            (*API).getRank,
+		"question.clear":          (*API).deleteRank,
+		"question.config.read":    (*API).getRankConfig,
+		"question.config.replace": (*API).postRankConfig,
+		"question.config.change":  (*API).patchRankConfig,
+		"question.moderate":       (*API).postRankModeration,
+	}
+}
+
+// documentHandlers returns those of state, configuration and the session.
+func documentHandlers() map[string]routeHandler {
+	all := map[string]routeHandler{
+		"state.read":                    (*API).getAllState,
+		"state.extensionviewer.read":    (*API).getViewerState,
+		"state.extensionviewer.replace": changeDocument(state.ExtensionViewer, document.Replace),
+		"state.extensionviewer.change":  (*API).patchViewerState,
+		"config.read":                   (*API).getConfig,
+		"session.read":                  (*API).getUserInfo,
+	}
+	for name, scope := range map[string]state.Scope{
+		"state.channel": state.Channel, "state.extension": state.Extension, "state.hidden": state.ExtensionHidden,
+		"state.viewer": state.Viewer, "config.channel": state.ChannelConfig, "config.extension": state.ExtensionConfig,
+	} {
+		all[name+".read"] = readDocument(scope)
+		all[name+".replace"] = changeDocument(scope, document.Replace)
+		all[name+".change"] = changeDocument(scope, document.ParseChange)
+	}
+	return all
+}
+
+// channelHandlers returns those of events, messages, games, overlays, purchases and the sandbox.
+func channelHandlers() map[string]routeHandler {
+	return map[string]routeHandler{
+		"event.follow":                (*API).getEvents,
+		"message.broadcast":           (*API).postBroadcast,
+		"message.broadcast.named":     (*API).postPusherBroadcast,
+		"message.broadcast.extension": (*API).postExtensionBroadcast,
+		"message.whisper":             (*API).postWhisperSelf,
+		"datastream.send":             (*API).postDatastream,
+		"store.read":                  (*API).getStore,
+		"store.write":                 (*API).postStore,
+		"roster.list":                 (*API).getUserIDs,
+
+		"pin.create":        (*API).postGameToken,
+		"game.list":         (*API).getGames,
+		"game.end":          (*API).deleteGame,
+		"pin.open":          (*API).postPIN,
+		"pin.revoke":        (*API).deletePIN,
+		"pin.confirm":       (*API).postValidatePIN,
+		"pin.exists":        (*API).getPINTokenExists,
+		"overlaykey.create": (*API).postOverlayKey,
+		"overlaykey.list":   (*API).getOverlayKeys,
+		"overlaykey.revoke": (*API).deleteOverlayKey,
+
+		"bits.record": (*API).postBits,
+		"coins.spend": (*API).postCoins,
+		"coins.read":  (*API).getCoins,
+
+		"sandbox.token": (*API).postAuthToken,
+	}
+}
+
+// emptyHandlers returns those of what there is none of here.
+func emptyHandlers() map[string]routeHandler {
+	return map[string]routeHandler{
+		"code.redeemed":      answerWith(`{"redeemed":[]}`),
+		"code.redeem":        answerWith(`{"all_prizes":[]}`),
+		"code.list":          answerWith(`{"names":[]}`),
+		"code.delete":        answerWith(`{"distributed":[]}`),
+		"code.mark":          answerWith(`{"marked":0}`),
+		"code.eligible":      answerWith(`{"eligible":[]}`),
+		"trivia.read":        (*API).getTrivia,
+		"trivia.answer":      refuseTrivia,
+		"trivia.leaderboard": answerWith(`{"leaderboard":[]}`),
+		"trivia.team.read":   answerWith(`{"id":""}`),
+		"trivia.team.join":   answerWith(`{"id":""}`),
+		"trivia.state":       refuseTrivia,
+		"trivia.edit":        refuseTrivia,
+		"trivia.delete":      refuseTrivia,
+	}
 }

@@ -3,6 +3,8 @@ package httpapi_test
 import (
 	"testing"
 
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
@@ -12,18 +14,18 @@ import (
 // state.
 func TestRoutesOfServices(t *testing.T) {
 	services := map[string]string{
-		"voting":       httpapi.VotingService,
-		"accumulation": httpapi.AccumulationService,
-		"ranking":      httpapi.RankingService,
-		"state":        httpapi.StateService,
-		"config":       httpapi.StateService,
-		"session":      httpapi.StateService,
-		"events":       httpapi.StateService,
-		"games":        httpapi.StateService,
-		"overlays":     httpapi.StateService,
-		"purchases":    httpapi.StateService,
-		"empty":        httpapi.StateService,
-		"sandbox":      httpapi.SandboxService,
+		"voting":       operation.VotingService,
+		"accumulation": operation.AccumulationService,
+		"ranking":      operation.RankingService,
+		"state":        operation.StateService,
+		"config":       operation.StateService,
+		"session":      operation.StateService,
+		"events":       operation.StateService,
+		"games":        operation.StateService,
+		"overlays":     operation.StateService,
+		"purchases":    operation.StateService,
+		"empty":        operation.StateService,
+		"sandbox":      operation.SandboxService,
 	}
 	documented, served := map[string]string{}, map[string]string{}
 	for _, op := range loadContract(t).operations(t) {
@@ -41,7 +43,7 @@ func TestRoutesOfServices(t *testing.T) {
 
 // Proxies tell the services apart by path alone.
 func TestPathsOfServices(t *testing.T) {
-	if diff := cmp.Diff([]string{"/vote", "/vote_logs", "/vote_modifier", "/vote_config", "/votes", "/vote_history", "/poll", "/polls"}, httpapi.Paths(httpapi.VotingService)); diff != "" {
+	if diff := cmp.Diff([]string{"/vote", "/vote_logs", "/vote_modifier", "/vote_config", "/vote_history", "/votes", "/poll", "/polls"}, operation.Paths(operation.VotingService)); diff != "" {
 		t.Errorf("paths of voting (-want +got):\n%s", diff)
 	}
 	services := map[string]string{}

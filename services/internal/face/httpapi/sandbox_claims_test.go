@@ -31,14 +31,14 @@ func claimsOf(t *testing.T, token string) map[string]any {
 }
 
 // tokens returns the tokens of an answer, be it of one or of several.
-func (got answer) tokens() []string {
-	got.t.Helper()
+func (a answer) tokens() []string {
+	a.t.Helper()
 	var body struct {
 		Token  string
 		Tokens []string
 	}
-	if err := json.Unmarshal([]byte(got.is(200).body), &body); err != nil {
-		got.t.Fatal(err)
+	if err := json.Unmarshal([]byte(a.is(200).body), &body); err != nil {
+		a.t.Fatal(err)
 	}
 	if body.Tokens == nil {
 		return []string{body.Token}

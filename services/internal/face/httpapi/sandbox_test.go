@@ -20,11 +20,11 @@ func (a *api) issue(body string, headers ...string) answer {
 }
 
 // token returns the one token of an answer.
-func (got answer) token() string {
-	got.t.Helper()
+func (a answer) token() string {
+	a.t.Helper()
 	var body struct{ Token string }
-	if err := json.Unmarshal([]byte(got.is(200).body), &body); err != nil || body.Token == "" {
-		got.t.Fatalf("%s: no token in %s", got.name, got.body)
+	if err := json.Unmarshal([]byte(a.is(200).body), &body); err != nil || body.Token == "" {
+		a.t.Fatalf("%s: no token in %s", a.name, a.body)
 	}
 	return body.Token
 }
@@ -115,12 +115,12 @@ func TestIssueRefusals(t *testing.T) {
 // Anyone may ask for tokens, but no address for all of them.
 func TestTokenRates(t *testing.T) {
 	now := time.Now()
-	var config httpapi.Config
-	a := newAPI(t, func(c *httpapi.Config) { config = *c })
+	var config apiSettings
+	a := newAPI(t, func(c *apiSettings) { config = *c })
 	config.Environment = tenant.Sandbox
 	config.Now = func() time.Time { return now }
 	config.Sandbox = sandbox.NewService(config.Registry, config.Now)
-	handler := httpapi.NewHandler(httpapi.Mount{API: httpapi.New(config), Prefixes: []string{"/sandbox/v1"}})
+	handler := httpapi.NewHandler(httpapi.Mount{API: config.newAPI(), Prefixes: []string{"/sandbox/v1"}})
 	thousand := make([]string, 1000)
 	for i := range thousand {
 		thousand[i] = fmt.Sprint(i)

@@ -53,8 +53,8 @@ func addDefaultHeaders(handler http.Handler) http.Handler {
 	})
 }
 
-// NewUnavailableHandler returns the handler of the public listener while the process
-// cannot serve. It answers 503.
+// NewUnavailableHandler returns the handler of a listener or a route while the process
+// cannot serve it. It answers 503.
 func NewUnavailableHandler(err error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeError(w, fault.Wrap(fault.Unavailable, err, "unavailable"))

@@ -106,7 +106,7 @@ func TestDrain(t *testing.T) {
 func TestAdmin(t *testing.T) {
 	a := newAPI(t)
 	metrics := telemetry.NewMetrics()
-	observed := newAPI(t, func(c *httpapi.Config) { c.Metrics = metrics })
+	observed := newAPI(t, func(c *apiSettings) { c.Metrics = metrics })
 	observed.as(viewer(), "GET", "/vote?id=secret", "").is(200)
 	observed.send("BREW", "/v1/nope/secret", "").is(404)
 	var unhealthy, unready error

@@ -66,50 +66,50 @@ func newTwin(t *testing.T, seed uint64, n int) *twin {
 // random are the parts of an answer that differ from run to run.
 var random = regexp.MustCompile(`(retry: \d+|id: [A-Z2-7]{10})`)
 
-func (w *twin) record(what, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (tw *twin) record(what, text string) {
+	tw.mu.Lock()
+	defer tw.mu.Unlock()
 	for line := range strings.Lines(text) {
 		if id, ok := strings.CutPrefix(line, "id: "); ok {
-			w.lastID = strings.TrimSpace(id)
+			tw.lastID = strings.TrimSpace(id)
 		}
 	}
 	text = random.ReplaceAllStringFunc(text, func(s string) string { return s[:strings.IndexByte(s, ':')] })
-	w.received = append(w.received, fmt.Sprintf("%v %s %s", time.Since(w.began), what, text))
+	tw.received = append(tw.received, fmt.Sprintf("%v %s %s", time.Since(tw.began), what, text))
 }
 
 // ask sends a request of the viewer and records the answer.
-func (w *twin) ask(method, path, body string, headers ...string) {
-	got := w.a.as(bubbled(viewer()), method, path, body, headers...)
+func (tw *twin) ask(method, path, body string, headers ...string) {
+	got := tw.a.as(bubbled(viewer()), method, path, body, headers...)
 	got.header.Del("X-Request-Id")
 	var head bytes.Buffer
 	_ = got.header.Write(&head) // sorted, into a buffer
-	w.record(method+" "+path, fmt.Sprint(got.status, " ", head.String(), got.body))
+	tw.record(method+" "+path, fmt.Sprint(got.status, " ", head.String(), got.body))
 }
 
 // staff sends a request of the broadcaster.
-func (w *twin) staff(method, path, body string) {
-	w.a.as(bubbled(broadcaster()), method, path, body).is(http.StatusOK)
+func (tw *twin) staff(method, path, body string) {
+	tw.a.as(bubbled(broadcaster()), method, path, body).is(http.StatusOK)
 }
 
 // listen subscribes for a while.
-func (w *twin) listen(name string, who identity, lifetime time.Duration, query string, headers ...string) {
-	ctx, end := context.WithTimeout(w.t.Context(), lifetime)
+func (tw *twin) listen(name string, who identity, lifetime time.Duration, query string, headers ...string) {
+	ctx, end := context.WithTimeout(tw.t.Context(), lifetime)
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/events"+query, nil)
-	r.Header.Set("Authorization", bubbled(who).header(w.t))
+	r.Header.Set("Authorization", bubbled(who).header(tw.t))
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	ear := &twinEar{header: http.Header{}, hear: func(text string) {
 		for event := range strings.SplitAfterSeq(text, "\n\n") { // how many a write has is by chance
 			if name != "" && event != "" {
-				w.record(name, event)
+				tw.record(name, event)
 			}
 		}
 	}}
 	go func() {
 		defer end()
-		w.a.handler.ServeHTTP(ear, r)
+		tw.a.handler.ServeHTTP(ear, r)
 	}()
 	synctest.Wait()
 }
@@ -129,33 +129,33 @@ func (e *twinEar) Write(b []byte) (int, error) {
 
 const twinLife = 200 * time.Second
 
-func (w *twin) play() []string {
-	w.configure()
-	w.listen("viewer", viewer(), twinLife, "")
-	w.listen("stranger", stranger(), twinLife, "?topic=vote_update:p&topic=poll_update:*&topic=goal")
-	w.listen("", broadcaster(), twinLife, "") // staff causes events of its own
+func (tw *twin) play() []string {
+	tw.configure()
+	tw.listen("viewer", viewer(), twinLife, "")
+	tw.listen("stranger", stranger(), twinLife, "?topic=vote_update:p&topic=poll_update:*&topic=goal")
+	tw.listen("", broadcaster(), twinLife, "") // staff causes events of its own
 	for range 60 {
-		w.pass(time.Duration(20+w.shared.IntN(2500)) * time.Millisecond)
-		w.step()
+		tw.pass(time.Duration(20+tw.shared.IntN(2500)) * time.Millisecond)
+		tw.step()
 	}
-	w.pass(3 * time.Second)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	slices.Sort(w.received) // what comes at the same time comes in any order
-	return w.received
+	tw.pass(3 * time.Second)
+	tw.mu.Lock()
+	defer tw.mu.Unlock()
+	slices.Sort(tw.received) // what comes at the same time comes in any order
+	return tw.received
 }
 
 // pass lets time go by, and the others vote meanwhile.
-func (w *twin) pass(d time.Duration) {
+func (tw *twin) pass(d time.Duration) {
 	end := time.Now().Add(d)
-	for w.private != nil && w.private.IntN(3) > 0 {
+	for tw.private != nil && tw.private.IntN(3) > 0 {
 		if left := time.Until(end); left > time.Millisecond {
-			<-time.After(time.Duration(w.private.Int64N(int64(left/time.Millisecond))) * time.Millisecond)
+			<-time.After(time.Duration(tw.private.Int64N(int64(left/time.Millisecond))) * time.Millisecond)
 		}
-		voter := identity{role: "viewer", opaque: fmt.Sprint("U", 100+w.private.IntN(30))}
-		w.a.as(bubbled(voter), "POST", "/vote?id=p", fmt.Sprintf(`{"value":%d}`, w.private.IntN(32)))
-		if w.private.IntN(8) == 0 {
-			w.staff("POST", "/vote_modifier?id=p", fmt.Sprintf(`{"user":%q,"add":1}`, voter.opaque))
+		voter := identity{role: "viewer", opaque: fmt.Sprint("U", 100+tw.private.IntN(30))}
+		tw.a.as(bubbled(voter), "POST", "/vote?id=p", fmt.Sprintf(`{"value":%d}`, tw.private.IntN(32)))
+		if tw.private.IntN(8) == 0 {
+			tw.staff("POST", "/vote_modifier?id=p", fmt.Sprintf(`{"user":%q,"add":1}`, voter.opaque))
 		}
 	}
 	<-time.After(time.Until(end))
@@ -164,44 +164,44 @@ func (w *twin) pass(d time.Duration) {
 
 // configure saves another configuration that hides the results for the rest of the run: a
 // poll closes only where its results are for staff.
-func (w *twin) configure() {
+func (tw *twin) configure() {
 	ends := time.Now().Unix() + 1000
-	if w.hides == "staff" {
-		ends = time.Now().Unix() + int64(w.shared.IntN(12)) - 3
+	if tw.hides == "staff" {
+		ends = time.Now().Unix() + int64(tw.shared.IntN(12)) - 3
 	}
-	w.staff("POST", "/vote_config", configOf("p", fmt.Sprintf(`{"resultsVisibility":%q,"prompt":"%d","disabled":%v,"endsAt":%d}`,
-		w.hides, w.shared.IntN(1000), w.shared.IntN(4) == 0, ends)))
+	tw.staff("POST", "/vote_config", configOf("p", fmt.Sprintf(`{"resultsVisibility":%q,"prompt":"%d","disabled":%v,"endsAt":%d}`,
+		tw.hides, tw.shared.IntN(1000), tw.shared.IntN(4) == 0, ends)))
 }
 
 // step is one thing that happens in both worlds.
-func (w *twin) step() {
-	switch w.shared.IntN(9) {
+func (tw *twin) step() {
+	switch tw.shared.IntN(9) {
 	case 0, 1:
-		w.configure()
+		tw.configure()
 	case 2:
-		w.staff("POST", "/broadcast", `{"event":"goal","data":1}`)
+		tw.staff("POST", "/broadcast", `{"event":"goal","data":1}`)
 	case 3:
-		w.staff("POST", "/channel_state", fmt.Sprintf(`{"n":%d}`, w.shared.IntN(1000)))
+		tw.staff("POST", "/channel_state", fmt.Sprintf(`{"n":%d}`, tw.shared.IntN(1000)))
 	case 4:
-		w.staff("DELETE", "/vote?id=p", "")
-		w.configure()
+		tw.staff("DELETE", "/vote?id=p", "")
+		tw.configure()
 	case 5:
-		w.mu.Lock()
-		last := w.lastID
-		w.mu.Unlock()
-		w.listen(fmt.Sprint("again ", w.shared.IntN(1000)), viewer(), 5*time.Second, "", "Last-Event-ID", last)
+		tw.mu.Lock()
+		last := tw.lastID
+		tw.mu.Unlock()
+		tw.listen(fmt.Sprint("again ", tw.shared.IntN(1000)), viewer(), 5*time.Second, "", "Last-Event-ID", last)
 	case 6:
-		if w.hides != "afterVote" { // the own vote would show the results
-			w.ask("POST", "/vote?id=p", fmt.Sprintf(`{"value":%d}`, w.shared.IntN(32)))
+		if tw.hides != "afterVote" { // the own vote would show the results
+			tw.ask("POST", "/vote?id=p", fmt.Sprintf(`{"value":%d}`, tw.shared.IntN(32)))
 		}
 	default:
 		for _, route := range httpapi.Routes() {
 			if route.Method == http.MethodGet && route.Path != "/events" && route.Path != "/user_info" { // whose id is from a random secret
-				w.ask("GET", route.Path+"?id=p", "", "Accept-Encoding", []string{"gzip", ""}[w.shared.IntN(2)])
+				tw.ask("GET", route.Path+"?id=p", "", "Accept-Encoding", []string{"gzip", ""}[tw.shared.IntN(2)])
 			}
 		}
-		ago := time.Now().Unix() - w.shared.Int64N(20)
-		w.ask("GET", fmt.Sprint("/vote?id=p&at=", ago), "")
-		w.ask("GET", fmt.Sprint("/vote_history?id=p&step=1&to=", ago), "")
+		ago := time.Now().Unix() - tw.shared.Int64N(20)
+		tw.ask("GET", fmt.Sprint("/vote?id=p&at=", ago), "")
+		tw.ask("GET", fmt.Sprint("/vote_history?id=p&step=1&to=", ago), "")
 	}
 }

@@ -7,11 +7,6 @@ import (
 	"strings"
 )
 
-// userInfoRoutes is the route that browser clients request first.
-func userInfoRoutes() []Route {
-	return []Route{{Method: http.MethodGet, Path: "/user_info", access: anyone(), handle: (*API).getUserInfo}}
-}
-
 type userInfo struct {
 	ServerTime      int64  `json:"server_time"` // Unix milliseconds
 	IPAddress       string `json:"ip_address"`
@@ -20,17 +15,15 @@ type userInfo struct {
 }
 
 func (a *API) getUserInfo(w http.ResponseWriter, r *apiRequest) error {
-	id, err := a.config.State.VisualizationID(r.Context(), r.caller.stateCaller())
-	if err == nil {
-		err = a.noteCaller(r)
-	}
+	id, err := a.ReadSession(r.Context(), &r.Call)
 	if err != nil {
 		return err
 	}
+	r.x.notes = nil // the caller is noted
 	return writeValue(w, userInfo{
-		ServerTime:      a.config.Now().UnixMilli(),
+		ServerTime:      a.Config.Now().UnixMilli(),
 		IPAddress:       clientAddress(r.Request),
-		Registered:      r.caller.UserID != "",
+		Registered:      r.Caller.UserID != "",
 		VisualizationID: id,
 	})
 }

@@ -7,18 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
+	"strings"
 	"sync"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
-
-// votesRoutes returns the route by which a backend votes for many viewers at once.
-func votesRoutes() []Route {
-	return []Route{{Method: http.MethodPost, Path: "/votes", access: adminOrBackend(), handle: (*API).postVotes}}
-}
 
 // submissionBytes approximates what a vote takes beside its bytes in the body, while it is
 // decided.
@@ -29,46 +26,20 @@ func (a *API) postVotes(w http.ResponseWriter, r *apiRequest) error {
 	if err != nil {
 		return err
 	}
-	keys, err := a.requestKeys(r, id)
+	scope := func() *once.Scope { return a.KeyScope(&r.Call, id+"\x00vote") }
+	votes, err := decodeSubmissions(r.Sent, sync.OnceValue(scope))
 	if err != nil {
 		return err
-	}
-	scope := func() *once.Scope { return a.keyScope(r, id+"\x00vote") }
-	votes, err := decodeSubmissions(r.body, sync.OnceValue(scope))
-	if err != nil {
-		return err
-	}
-	if len(keys) > 0 && slices.ContainsFunc(votes, func(v voting.Submission) bool { return v.Key != nil }) {
-		return fault.New(fault.Invalid, "votes must have no keys beside an Idempotency-Key")
 	}
 	size := submissionBytes * len(votes)
-	if err := r.bodyLeases.forBuffer(size).Take(int64(size)); err != nil {
-		return refusalOf(err, "Too many bytes of request bodies at once")
+	if err := r.bodyLeases.ForBuffer(size).Take(int64(size)); err != nil {
+		return limit.Fault(err, operation.TooManyBytes)
 	}
-	var refusals []error
-	var after *voting.Statistics
-	err = a.addEntries(r, isGlobal(id), len(votes), func(existing bool) (err error) {
-		refusals, after, err = a.config.Voting.VoteAll(r.Context(), r.caller.poll(id), votes, existing, once.First(keys))
-		if err == nil && existing {
-			err = firstOfKind(refusals, fault.NotFound)
-		}
-		return err
-	})
+	refusals, after, err := a.CastVotes(r.Context(), &r.Call, id, votes)
 	if err != nil {
 		return err
 	}
-	markReplayed(w, keys)
 	writeJSON(w, http.StatusOK, appendVerdicts(after.AppendJSON(make([]byte, 0, 512+24*len(votes)), nil), votes, refusals))
-	return nil
-}
-
-// firstOfKind returns the first error of a kind, nil where there is none.
-func firstOfKind(all []error, kind fault.Kind) error {
-	for _, err := range all {
-		if err != nil && fault.KindOf(err) == kind {
-			return err
-		}
-	}
 	return nil
 }
 
@@ -95,7 +66,7 @@ func appendVerdicts(object []byte, votes []voting.Submission, refusals []error) 
 
 // encodeReason returns the reason of a refusal as JSON.
 func encodeReason(refusal error) []byte {
-	reason := outcomeOf(fault.Internal).fixed
+	reason := "Internal error"
 	if f, ok := errors.AsType[*fault.Error](refusal); ok {
 		reason = f.Reason
 	}
@@ -109,7 +80,7 @@ func encodeReason(refusal error) []byte {
 // decodeSubmissions reads the votes in a body. Their keys belong to the scope.
 func decodeSubmissions(body []byte, scope func() *once.Scope) ([]voting.Submission, error) {
 	if !isObject(body) {
-		return nil, errInvalidBody()
+		return nil, operation.ErrInvalidBody()
 	}
 	var list []byte
 	for name, value := range jsonMembers(body) {
@@ -118,7 +89,7 @@ func decodeSubmissions(body []byte, scope func() *once.Scope) ([]voting.Submissi
 		}
 	}
 	if len(list) == 0 || list[0] != '[' {
-		return nil, errInvalidBody()
+		return nil, operation.NewInvalidMember("votes must be an array")
 	}
 	votes := make([]voting.Submission, 0, min(voting.MaxSubmissions, len(list)/typicalSubmission+1))
 	for element := range jsonElements(list) {
@@ -126,6 +97,9 @@ func decodeSubmissions(body []byte, scope func() *once.Scope) ([]voting.Submissi
 			return nil, errSubmissions()
 		}
 		vote, err := decodeSubmission(element, scope)
+		if member, ok := errors.AsType[operation.InvalidMember](err); ok {
+			err = operation.NewInvalidMember(fmt.Sprintf("votes.%d.%s", len(votes), string(member)))
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +123,7 @@ func errSubmissions() error {
 func decodeSubmission(element []byte, scope func() *once.Scope) (voting.Submission, error) {
 	vote, key := voting.Submission{Count: 1, Value: voting.NoValue}, (*string)(nil)
 	if element[0] != '{' {
-		return vote, errInvalidBody()
+		return vote, operation.ErrInvalidBody()
 	}
 	for name, value := range jsonMembers(element) {
 		ok := true
@@ -159,22 +133,25 @@ func decodeSubmission(element []byte, scope func() *once.Scope) (voting.Submissi
 		case `"opaque_user_id"`:
 			vote.Voter.OpaqueID, ok = parseText(value)
 		case `"value"`:
-			vote.Value, ok = parseInteger(string(value))
+			vote.Value, ok = operation.ParseInteger(string(value))
 			vote.Value = keepValue(vote.Value, true)
 		case `"count"`:
-			vote.Count, ok = parseInteger(string(value))
+			vote.Count, ok = operation.ParseInteger(string(value))
 		case `"key"`:
 			var text string
 			text, ok = parseText(value)
 			key = &text
 		}
 		if !ok {
-			return vote, errInvalidBody()
+			return vote, operation.NewInvalidMember(strings.Trim(string(name), `"`) + " has the wrong type")
 		}
 	}
 	vote.Count = cmp.Or(vote.Count, 1)
-	if max(len(vote.Voter.UserID), len(vote.Voter.OpaqueID)) > maxID {
-		return vote, errInvalidBody()
+	if len(vote.Voter.UserID) > operation.MaxID {
+		return vote, operation.NewInvalidMember("user_id is too long")
+	}
+	if len(vote.Voter.OpaqueID) > operation.MaxID {
+		return vote, operation.NewInvalidMember("opaque_user_id is too long")
 	}
 	if key == nil {
 		return vote, nil
@@ -184,8 +161,8 @@ func decodeSubmission(element []byte, scope func() *once.Scope) (voting.Submissi
 
 // withKey returns a vote with the key that its client gave it.
 func withKey(vote voting.Submission, key string, scope func() *once.Scope) (voting.Submission, error) {
-	if !isKey(key) {
-		return vote, errInvalidBody()
+	if !operation.IsKey(key) {
+		return vote, operation.NewInvalidMember("key is no key")
 	}
 	said := fmt.Appendf(nil, "%q %q %d %d", vote.Voter.OpaqueID, vote.Voter.UserID, voting.ValueOrZero(vote.Value), vote.Count)
 	vote.Key = scope().NewKey(key, said)

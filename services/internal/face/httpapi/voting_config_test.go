@@ -106,10 +106,40 @@ func TestConfigIds(t *testing.T) {
 		{"", `{"global":true}`, 400},
 	} {
 		body := fmt.Sprintf(`{"id":%q,"config":%s}`, test.id, test.config)
-		a.as(backend(), "POST", "/vote_config?id=ignored", body).is(test.status)
+		a.as(backend(), "POST", "/vote_config", body).is(test.status)
 	}
-	a.as(viewer(), "GET", "/vote_config?id=ignored", "").want(404, "{}")
 	a.as(viewer(), "GET", "/vote_config?id=a.b", "").want(404, "{}")
+}
+
+// A client that writes the id where most routes have it must not change another poll.
+func TestQueryIDIsNotIgnored(t *testing.T) {
+	a := newAPI(t)
+	for _, id := range []string{"x", "default"} {
+		a.as(backend(), "POST", "/rank_config?id="+id, "{}").is(200) // PATCH wants one that exists
+	}
+	for _, route := range []string{"POST /vote_config", "PATCH /vote_config", "PATCH /rank_config"} {
+		method, path, _ := strings.Cut(route, " ")
+		for _, test := range []struct {
+			query, id string
+			same      bool
+		}{
+			{"?id=x", `"id":"x",`, true},
+			{"?id=default", "", true},
+			{"?id=", `"id":"default",`, true},
+			{"?id=x", "", false},
+			{"?id=", `"id":"x",`, false},
+			{"?id=x&id=y", `"id":"x",`, false},
+			{"?%69d=y", `"id":"x",`, false},
+		} {
+			got := a.as(backend(), method, path+test.query, "{"+test.id+`"config":{}}`)
+			if test.same {
+				got.is(200)
+				continue
+			}
+			got.refused(400, "id belongs in the body")
+		}
+	}
+	a.as(viewer(), "GET", "/vote_config?id=y", "").want(404, "{}")
 }
 
 func TestModifiers(t *testing.T) {

@@ -70,6 +70,7 @@ type Build struct {
 type StoreConfig struct {
 	DataDir    string // folder of the embedded store
 	MongoDBURI string // database that replaces it; "" uses the embedded store
+	Damaged    bool   // lets OpenStoreToRead open a folder that has lost data
 }
 
 // Mount serves an environment at a base path.

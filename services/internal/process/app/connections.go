@@ -7,18 +7,16 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/budget"
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
 )
 
 // connectionLimit bounds the connections of a listener, in all and for each address.
 type connectionLimit struct {
-	pool *budget.Pool[netip.Prefix]
+	pool *limit.Pool[netip.Prefix]
 	// perAddress is for the addresses that are no proxy's.
 	perAddress int64
 	proxies    httpapi.TrustedProxies
-	// share names the pool in the log and in the metrics.
-	share string
 	// waitForRoom is the time for which the listener accepts nothing while the pool is used up,
 	// before it closes the connection that it has accepted last; 0: it closes that at once.
 	waitForRoom time.Duration
@@ -30,15 +28,12 @@ type connectionLimit struct {
 type limitedListener struct {
 	net.Listener
 	limit connectionLimit
-	// full is called for each connection that is closed because the pool is used up; nil: nothing
-	// is.
-	full func()
 	// freed has an element after a connection was closed.
 	freed chan struct{}
 }
 
-func limitListener(l net.Listener, limit connectionLimit, full func()) limitedListener {
-	return limitedListener{l, limit, full, make(chan struct{}, 1)}
+func limitListener(l net.Listener, limit connectionLimit) limitedListener {
+	return limitedListener{l, limit, make(chan struct{}, 1)}
 }
 
 // Accept implements [net.Listener]. The server repeats it after an error such as EMFILE.
@@ -49,26 +44,22 @@ func (l limitedListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		lease := l.limit.leaseFor(conn.RemoteAddr())
-		err = l.take(lease)
-		if err == nil {
+		if l.take(lease) == nil {
 			return &leasedConn{Conn: conn, lease: lease, freed: l.freed}, nil
-		}
-		if l.full != nil && errors.Is(err, budget.ErrFull) {
-			l.full()
 		}
 		_ = conn.Close() // nothing was written
 	}
 }
 
 // take takes the place of one connection, and waits for one as long as the limit says.
-func (l limitedListener) take(lease *budget.Lease[netip.Prefix]) error {
+func (l limitedListener) take(lease *limit.Lease[netip.Prefix]) error {
 	err := lease.Take(1)
-	if l.limit.waitForRoom == 0 || !errors.Is(err, budget.ErrFull) {
+	if l.limit.waitForRoom == 0 || !isFull(err) {
 		return err
 	}
 	late := time.NewTimer(l.limit.waitForRoom)
 	defer late.Stop()
-	for errors.Is(err, budget.ErrFull) {
+	for isFull(err) {
 		select {
 		case <-l.freed:
 			err = lease.Take(1)
@@ -79,12 +70,17 @@ func (l limitedListener) take(lease *budget.Lease[netip.Prefix]) error {
 	return err
 }
 
-func (c connectionLimit) leaseFor(remote net.Addr) *budget.Lease[netip.Prefix] {
+func isFull(err error) bool {
+	refusal, ok := errors.AsType[*limit.Refusal](err)
+	return ok && refusal.Full
+}
+
+func (c connectionLimit) leaseFor(remote net.Addr) *limit.Lease[netip.Prefix] {
 	address, err := netip.ParseAddrPort(remote.String())
 	if err != nil || c.proxies.Includes(address.Addr()) {
-		return c.pool.Lease()
+		return c.pool.Lease(limit.Caller{})
 	}
-	return c.pool.Lease(budget.Claim[netip.Prefix]{Holder: httpapi.ClientNetwork(address.Addr()), Limit: c.perAddress})
+	return c.pool.Lease(limit.Caller{}, limit.Share[netip.Prefix]{Holder: httpapi.ClientNetwork(address.Addr()), Scope: limit.Address, Limit: c.perAddress})
 }
 
 // turnBytes limits what a connection reads before others may go first, to a small request.
@@ -93,7 +89,7 @@ const turnBytes = 256
 // leasedConn holds its lease until it is closed.
 type leasedConn struct {
 	net.Conn
-	lease *budget.Lease[netip.Prefix]
+	lease *limit.Lease[netip.Prefix]
 	freed chan<- struct{}
 	read  int // bytes since others went first
 }

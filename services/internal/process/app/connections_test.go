@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -16,8 +17,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/budget"
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
 )
 
 // fakeConn is a connection from some address.
@@ -52,10 +53,10 @@ func connFrom(address string) *fakeConn {
 // Connections over the limit of their address, or over that of all, are closed at once.
 // Those of a trusted proxy have no limit of their own.
 func TestConnectionLimits(t *testing.T) {
-	pool := budget.NewPool[netip.Prefix](5)
+	watch := limit.NewWatch(slog.New(slog.DiscardHandler))
+	pool := limit.NewPool[netip.Prefix]("connections", 5, watch)
 	listener := make(fakeListener, 10)
-	full := 0
-	l := limitListener(listener, connectionLimit{pool: pool, perAddress: 2, proxies: httpapi.TrustedProxies{netip.MustParsePrefix("10.0.0.0/8")}}, func() { full++ })
+	l := limitListener(listener, connectionLimit{pool: pool, perAddress: 2, proxies: httpapi.TrustedProxies{netip.MustParsePrefix("10.0.0.0/8")}})
 	accept := func(address string) net.Conn {
 		t.Helper()
 		listener <- connFrom(address)
@@ -86,10 +87,10 @@ func TestConnectionLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	accept("203.0.113.1")
-	if full != 1 {
-		t.Errorf("the log would name the share for %d of 2 refusals, want for the one that found it used up", full)
+	if got, want := watch.Refusals(), map[limit.Bound]uint64{{Limit: "connections", Scope: limit.Address}: 1, {Limit: "connections"}: 1}; !maps.Equal(got, want) {
+		t.Errorf("the metric and the log name %v, want %v", got, want)
 	}
-	if got, want := pool.Stats(), (budget.Stats{Used: 5, Limit: 5, Full: 1, OverShare: 1}); got != want {
+	if got, want := pool.Stats(), (limit.Stats{Used: 5, Limit: 5, Full: 1, OverShare: 1}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
@@ -99,7 +100,7 @@ func TestConnectionLimits(t *testing.T) {
 func TestListenerThatWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		listener := make(fakeListener, 10)
-		l := limitListener(listener, connectionLimit{pool: budget.NewPool[netip.Prefix](1), perAddress: 1, waitForRoom: time.Second}, nil)
+		l := limitListener(listener, connectionLimit{pool: limit.NewPool[netip.Prefix]("connections", 1, nil), perAddress: 1, waitForRoom: time.Second})
 		accepted := make(chan net.Conn)
 		go func() {
 			defer close(accepted)
@@ -133,9 +134,9 @@ func TestListenerThatWaitsForRoom(t *testing.T) {
 
 // However connections end, nothing of the limit stays in use.
 func TestConnectionsReturnTheirLimit(t *testing.T) {
-	pool := budget.NewPool[netip.Prefix](20)
+	pool := limit.NewPool[netip.Prefix]("connections", 20, nil)
 	listener := make(fakeListener)
-	l := limitListener(listener, connectionLimit{pool: pool, perAddress: 5}, nil)
+	l := limitListener(listener, connectionLimit{pool: pool, perAddress: 5})
 	accepted := make(chan net.Conn)
 	go func() {
 		defer close(accepted)
@@ -174,7 +175,7 @@ func TestShortageOfDescriptors(t *testing.T) {
 		listener := make(fakeListener)
 		server := httpapi.NewServer(http.NotFoundHandler(), slog.New(slog.DiscardHandler))
 		ended := make(chan error)
-		limited := limitListener(listener, connectionLimit{pool: budget.NewPool[netip.Prefix](1)}, nil)
+		limited := limitListener(listener, connectionLimit{pool: limit.NewPool[netip.Prefix]("connections", 1, nil)})
 		go func() { ended <- server.Serve(limited) }()
 		for range 20 {
 			listener <- &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
@@ -201,10 +202,10 @@ func TestDivideResources(t *testing.T) {
 		perAddress          int
 		want                resourceLimits
 	}{
-		{0, 1 << 20, 0, resourceLimits{1 << 30, 32768, 0, 4096, 1024, 29491, 65536, 64 << 20, 128 << 20, 85899345}},
-		{1 << 30, 3000, 0, resourceLimits{1 << 30, 2232, 0, 279, 279, 2008, 65536, 64 << 20, 128 << 20, 85899345}},
-		{16 << 30, 1 << 20, 50, resourceLimits{16 << 30, 524288, 0, 65536, 50, 50_000, 1 << 20, 1 << 30, 2 << 30, 512 << 20}},
-		{minMemory, 100, 0, resourceLimits{minMemory, 50, 0, 6, 6, 45, 4096, 16 << 20, 8 << 20, 5368709}},
+		{0, 1 << 20, 0, resourceLimits{1 << 30, 32768, 0, 4096, 1024, 29491, 65536, 64 << 20, 128 << 20, 85899345, 178956970}},
+		{1 << 30, 3000, 0, resourceLimits{1 << 30, 2232, 0, 279, 279, 2008, 65536, 64 << 20, 128 << 20, 85899345, 178956970}},
+		{16 << 30, 1 << 20, 50, resourceLimits{16 << 30, 524288, 0, 65536, 50, 50_000, 1 << 20, 1 << 30, 2 << 30, 512 << 20, 1 << 30}},
+		{minMemory, 100, 0, resourceLimits{minMemory, 50, 0, 6, 6, 45, 4096, 16 << 20, 8 << 20, 5368709, 11184810}},
 	} {
 		if got := divideResources(test.memory, test.descriptors, test.perAddress); got != test.want {
 			t.Errorf("%d bytes and %d descriptors:\n%+v, want\n%+v", test.memory, test.descriptors, got, test.want)

@@ -36,16 +36,19 @@ type databaseBackend struct {
 	listener net.Listener
 	stop     func() error // nil until the node runs
 	logger   *slog.Logger
-	away     atomic.Bool // the last readiness probe did not reach the database
+	away     atomic.Bool // no attempt has reached the database yet, or the last readiness probe did not
 }
 
 // openDatabase waits until the database can be reached.
 func openDatabase(ctx context.Context, config Config, metrics *telemetry.Metrics) (*databaseBackend, error) {
+	d := &databaseBackend{logger: config.Logger}
+	d.away.Store(true)
+	registerReachable(metrics, d.away.Load)
 	store, err := awaitDatabase(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	d := &databaseBackend{Store: store, logger: config.Logger}
+	d.Store = store
 	if d.listener, err = config.Machine.Listen(ctx, "tcp", config.PeerListen); err != nil {
 		return nil, errors.Join(fmt.Errorf("--peer-listen: %w", err), store.Close(ctx))
 	}
@@ -61,7 +64,7 @@ func openDatabase(ctx context.Context, config Config, metrics *telemetry.Metrics
 		return nil, errors.Join(fmt.Errorf("--peer-advertise: %w", err), d.close(ctx))
 	}
 	registerPeers(metrics, d.node.Count, d.node.Traffic, d.node.RefusedConnections)
-	registerDatabase(metrics, store.Operations, store.Waiting, d.away.Load)
+	registerDatabase(metrics, store.Operations, store.Waiting)
 	return d, nil
 }
 
@@ -137,6 +140,7 @@ func (d *databaseBackend) servePeers(ctx context.Context, engines map[string]pee
 	if _, err := retryUnavailable(ctx, d.logger, func() (struct{}, error) { return struct{}{}, d.node.Join(ctx) }); err != nil {
 		return err
 	}
+	d.away.Store(false) // a database without a majority opens, and takes no member
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() {

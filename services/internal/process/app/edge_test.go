@@ -58,7 +58,7 @@ func writeCertificate(t *testing.T, certFile, keyFile string) *x509.CertPool {
 func openProcess(t *testing.T, config Config) *Process {
 	t.Helper()
 	config.Listen, config.AdminListen = "127.0.0.1:0", "127.0.0.1:0"
-	config.Store.DataDir, config.Extensions = t.TempDir(), "../../../config/extensions.yaml"
+	config.Store.DataDir, config.Extensions = t.TempDir(), "../../../../config/extensions.yaml"
 	config.ShutdownTimeout, config.Services = time.Minute, Services()
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
@@ -147,7 +147,7 @@ func TestTLS(t *testing.T) {
 func TestCertificateThatCannotBeUsed(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []Config{{TLSCert: dir + "/a", TLSKey: dir + "/b"}, {TLSCert: dir + "/a"}, {TLSKey: dir + "/b"}} {
-		c.Extensions = "../../../config/extensions.yaml"
+		c.Extensions = "../../../../config/extensions.yaml"
 		c.Logger = slog.New(slog.DiscardHandler)
 		if _, err := Open(t.Context(), c); err == nil || !strings.HasPrefix(err.Error(), "--tls-cert") {
 			t.Errorf("%+v: %v", c, err)
@@ -211,7 +211,7 @@ func TestSampleKeysNeedLoopback(t *testing.T) {
 		"games":       {Config{Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", GameListen: "0.0.0.0:8081"}, "--gamelink-listen is 0.0.0.0:8081"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := tenant.Open("../../../config/extensions.yaml", test.config.checkKeys)
+			_, err := tenant.Open("../../../../config/extensions.yaml", test.config.checkKeys)
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("error is %v, want %q", err, test.want)
 			}

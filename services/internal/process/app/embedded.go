@@ -15,6 +15,14 @@ type embeddedBackend struct{ *pebblestore.Store }
 
 func openEmbedded(dir string) (*embeddedBackend, error) { return embed(pebblestore.Open(dir)) }
 
+func openEmbeddedToRead(dir string) (*embeddedBackend, error) {
+	return embed(pebblestore.OpenToRead(dir))
+}
+
+func openDamagedEmbedded(dir string) (*embeddedBackend, error) {
+	return embed(pebblestore.OpenDamaged(dir))
+}
+
 func openExistingEmbedded(dir string) (*embeddedBackend, error) {
 	return embed(pebblestore.OpenExisting(dir))
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/face/gamelink"
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
@@ -27,7 +27,7 @@ func startGames(s *serviceSet) {
 	s.private = true
 	defer func() { s.private = false }()
 	for _, service := range Services() {
-		if service.Name == httpapi.VotingService || service.Name == httpapi.StateService {
+		if service.Name == operation.VotingService || service.Name == operation.StateService {
 			service.start(s)
 		}
 	}
@@ -39,14 +39,12 @@ func (p *Process) openGames() map[tenant.Environment]*gamelink.Server {
 	if !p.services.games {
 		return servers
 	}
-	mounts := p.mounts(append(p.services.apis, p.services.hidden...))
-	api := httpapi.NewHandler(mounts...)
-	for i, m := range p.config.Mounts {
+	for _, m := range p.config.Mounts {
 		servers[m.Environment] = gamelink.New(gamelink.Options{
 			Environment: m.Environment, Registry: p.directory.Registry, Now: time.Now, Logger: p.logger,
-			API: api, Base: m.Path, Live: p.services.broker, Pairing: p.services.pairings, Purchases: p.services.purchases, Matches: p.services.matches,
-			Identify: mounts[i].API.Identify, Budgets: p.budgets, Unauthenticated: int(p.limits.unauthenticatedGames),
-			Client: p.proxyWatch.Client,
+			Operations: p.operations[m.Environment], Live: p.services.broker, Pairing: p.services.pairings, Purchases: p.services.purchases, Matches: p.services.matches,
+			Budgets: p.budgets, Unauthenticated: int(p.limits.unauthenticatedGames),
+			Client: p.proxyWatch.Client, Ledger: p.services.ledger, Watch: p.watch,
 		})
 	}
 	registerGames(p.metrics, servers)

@@ -1,7 +1,9 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"io"
 	"net/http"
 	"strings"
 
@@ -9,7 +11,10 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/face/gamelink"
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/face/page"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/internal/upkeep/admin"
+	"github.com/acclaim-dev/acclaim/services/internal/upkeep/transfer"
 )
 
 // publicHandler serves every environment under its path, and the pages where there are
@@ -18,7 +23,16 @@ func (p *Process) publicHandler() http.Handler {
 	if p.config.servesGamesAlone() && p.config.GameListen == "" {
 		return gamelink.NewHandler(p.games)
 	}
-	mounts := p.mounts(p.services.apis)
+	operations := p.operations
+	if len(p.services.hidden) > 0 { // they are for games alone
+		operations = p.newOperations(p.services.apis)
+	}
+	var mounts []httpapi.Mount
+	for _, m := range p.config.Mounts {
+		api := httpapi.New(operations[m.Environment], p.config.TrustedProxies, p.proxyWatch)
+		// Browser clients use the paths below /e.
+		mounts = append(mounts, httpapi.Mount{API: api, Prefixes: []string{m.Path + "/e", m.Path}})
+	}
 	api := httpapi.NewHandler(mounts...)
 	if p.services.broker == nil || len(p.services.hidden) > 0 {
 		return api
@@ -26,10 +40,11 @@ func (p *Process) publicHandler() http.Handler {
 	return addPages(page.Handler(len(mounts) > 1), api) // with two mounts, the sandbox issues tokens
 }
 
-// mounts returns the API of each environment with the services that apis add.
-func (p *Process) mounts(apis []func(*httpapi.Config)) (mounts []httpapi.Mount) {
+// newOperations returns those of each environment with the services that apis add.
+func (p *Process) newOperations(apis []func(*operation.Config)) map[tenant.Environment]*operation.Service {
+	operations := map[tenant.Environment]*operation.Service{}
 	for _, m := range p.config.Mounts {
-		config := httpapi.Config{
+		config := operation.Config{
 			Environment: m.Environment,
 			Registry:    p.directory.Registry,
 			Now:         p.services.clock.Now,
@@ -37,16 +52,13 @@ func (p *Process) mounts(apis []func(*httpapi.Config)) (mounts []httpapi.Mount) 
 			Metrics:     p.metrics,
 			Tracing:     p.config.Tracing,
 			Budgets:     p.budgets,
-			Proxies:     p.config.TrustedProxies,
-			ProxyWatch:  p.proxyWatch,
 		}
 		for _, set := range apis {
 			set(&config)
 		}
-		// Browser clients use the paths below /e.
-		mounts = append(mounts, httpapi.Mount{API: httpapi.New(config), Prefixes: []string{m.Path + "/e", m.Path}})
+		operations[m.Environment] = operation.NewService(config)
 	}
-	return mounts
+	return operations
 }
 
 // addPages serves the pages below their path and everything else from api.
@@ -77,9 +89,36 @@ func (p *Process) closeWhileDraining(handler http.Handler) http.Handler {
 // maintenanceHandler maintains the store, if there is one.
 func (p *Process) maintenanceHandler() http.Handler {
 	if p.services.store == nil {
-		return httpapi.NewMaintenanceHandler(nil, nil)
+		return httpapi.NewMaintenanceHandler(httpapi.Maintenance{})
 	}
-	return httpapi.NewMaintenanceHandler(p.eraseHandler(), p.purgeHandler())
+	return httpapi.NewMaintenanceHandler(httpapi.Maintenance{
+		Erase: p.eraseHandler(), Purge: p.purgeHandler(), Checkpoint: p.checkpointHandler(), Export: p.exportHandler(),
+	})
+}
+
+// exportHandler exports what an extension has stored. It reads the store itself: a checkpoint
+// would be of one moment, but there is one at a time, which is the operator's.
+func (p *Process) exportHandler() http.Handler {
+	return httpapi.NewExportHandler(p.directory.Registry, p.services.clock.Now, func(ctx context.Context, r httpapi.ExportRequest, w io.Writer) error {
+		scope := transfer.Scope{Extension: r.Extension, Environments: []string{string(tenant.Production), string(tenant.Sandbox)}, Kinds: r.Kinds}
+		if r.Environment != "" {
+			scope.Environments = []string{string(r.Environment)}
+		}
+		format := cmp.Or(r.Format, transfer.JSONL)
+		scope, err := scope.Complete(format)
+		if err != nil {
+			return err
+		}
+		log := p.logger.With("extension", r.Extension, "actor", r.Actor)
+		log.Info("exporting", "environments", scope.Environments, "kinds", scope.Kinds, "format", format)
+		totals, err := transfer.Write(ctx, p.services.store, scope, format, w)
+		if err != nil {
+			log.Error("an export was cut off", "error", err)
+			return err
+		}
+		log.Info("exported", "streams", totals.Streams, "entries", totals.Entries, "documents", totals.Documents)
+		return nil
+	}, p.budgets)
 }
 
 // purgeHandler removes polls, questions and buffers from the store.

@@ -7,9 +7,6 @@ import (
 	"net"
 	"net/http"
 	"sync/atomic"
-	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 )
@@ -29,12 +26,7 @@ func listen(ctx context.Context, machine Machine, address string, limit connecti
 	if err != nil {
 		return nil, err
 	}
-	seldom := rate.Sometimes{Interval: time.Minute}
-	socket = limitListener(socket, limit, func() {
-		seldom.Do(func() {
-			logger.Warn("a share of the connections is used up; new ones are closed", "share", limit.share)
-		})
-	})
+	socket = limitListener(socket, limit)
 	l := &httpListener{address: socket.Addr()}
 	l.setHandler(first)
 	l.Server = httpapi.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -2,13 +2,12 @@ package app
 
 import (
 	"github.com/acclaim-dev/acclaim/api/tracing"
-	"github.com/acclaim-dev/acclaim/services/internal/budget"
 	"github.com/acclaim-dev/acclaim/services/internal/cluster/peer"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/face/gamelink"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/sink"
-	"github.com/acclaim-dev/acclaim/services/internal/quota"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/internal/upkeep/admin"
@@ -38,11 +37,10 @@ func registerTracing(m *telemetry.Metrics, stats func() tracing.Stats) {
 }
 
 // registerBudgets registers what requests hold of each budget.
-func registerBudgets(m *telemetry.Metrics, budgets map[string]func() budget.Stats) {
+func registerBudgets(m *telemetry.Metrics, pools func() map[string]limit.Stats) {
 	const refused = "What was refused because the budget, or the share of one holder, was used up."
 	m.Register("acclaim_budget_", func() (samples []telemetry.Sample) {
-		for name, stats := range budgets {
-			s := stats()
+		for name, s := range pools() {
 			for _, sample := range []telemetry.Sample{
 				telemetry.Gauge("used", "What requests hold now.", s.Used),
 				telemetry.Gauge("limit", "The most that requests may hold.", s.Limit),
@@ -56,9 +54,37 @@ func registerBudgets(m *telemetry.Metrics, budgets map[string]func() budget.Stat
 	})
 }
 
+// registerLimits registers the refusals at limits, whose series begin with the first one, and
+// their sums for each kind of quota and rate.
+func registerLimits(m *telemetry.Metrics, refusals func() map[limit.Bound]uint64) {
+	m.Register("acclaim_limit_", func() (samples []telemetry.Sample) {
+		for b, n := range refusals() {
+			samples = append(samples, telemetry.Counter("refused_total", "Refusals, by the limit, the scope of its bound, and the extension that reached it.", n).
+				With("limit", b.Limit).With("scope", b.Scope.String()).With("environment", b.Environment).With("extension", b.Extension))
+		}
+		return samples
+	})
+	m.Register("acclaim_quota_", func() (samples []telemetry.Sample) {
+		all, ofShares := map[string]uint64{}, map[string]uint64{}
+		for b, n := range refusals() {
+			all[b.Limit] += n
+			if b.Scope == limit.FairShare {
+				ofShares[b.Limit] += n
+			}
+		}
+		for _, kind := range limit.Kinds() {
+			samples = append(samples,
+				telemetry.Counter("refusals_total", "Requests refused because a quota was used up.", all[kind]).With("quota", kind),
+				telemetry.Counter("share_refusals_total", "Of these, those of a channel or viewer that had its share while others had less.", ofShares[kind]).With("quota", kind))
+		}
+		return samples
+	})
+}
+
 // registerStreams registers the figures of a domain's stream engine.
 func registerStreams(m *telemetry.Metrics, domain string, stats func() stream.Stats) {
 	const loadSeconds = "Time spent on loads, divided into reading from the store and rebuilding the state."
+	const refused = "Commands refused because there was no room for their key, or their caller had too much of it."
 	m.Register("acclaim_stream_", func() []telemetry.Sample {
 		s := stats()
 		samples := []telemetry.Sample{
@@ -76,6 +102,10 @@ func registerStreams(m *telemetry.Metrics, domain string, stats func() stream.St
 			telemetry.Counter("loads_total", "Streams loaded into memory.", s.Loads),
 			telemetry.Counter("load_seconds_total", loadSeconds, s.LoadRead.Seconds()).With("phase", "read"),
 			telemetry.Counter("load_seconds_total", loadSeconds, s.LoadRebuild.Seconds()).With("phase", "rebuild"),
+			telemetry.Gauge("keys", "Keys of requests in memory, without those that a voter's record holds.", s.Keys.Used),
+			telemetry.Gauge("keys_limit", "The most keys of requests in memory; a sixtieth a second are kept for a minute.", s.Keys.Limit),
+			telemetry.Counter("keys_refused_total", refused, s.Keys.Full).With("cause", "all"),
+			telemetry.Counter("keys_refused_total", refused, s.Keys.OverShare).With("cause", "share"),
 		}
 		for i := range samples {
 			samples[i] = samples[i].With("domain", domain)
@@ -119,21 +149,6 @@ func registerProxies(m *telemetry.Metrics, unnamed func() uint64, clients func()
 	})
 }
 
-// registerQuotas registers how often quotas were used up, and how often a channel had its share of
-// one that is contended, by kind.
-func registerQuotas(m *telemetry.Metrics, refusals, shareRefusals func() []uint64) {
-	m.Register("acclaim_quota_", func() (samples []telemetry.Sample) {
-		kinds := quota.Kinds()
-		for i, n := range refusals() {
-			samples = append(samples, telemetry.Counter("refusals_total", "Requests refused because a quota was used up.", n).With("quota", kinds[i]))
-		}
-		for i, n := range shareRefusals() {
-			samples = append(samples, telemetry.Counter("share_refusals_total", "Of these, those of a channel or viewer that had its share while others had less.", n).With("quota", kinds[i]))
-		}
-		return samples
-	})
-}
-
 // registerRetention registers the figures of the retention worker.
 func registerRetention(m *telemetry.Metrics, stats func() admin.RetentionStats) {
 	m.Register("acclaim_retention_", func() []telemetry.Sample {
@@ -146,16 +161,24 @@ func registerRetention(m *telemetry.Metrics, stats func() admin.RetentionStats) 
 	})
 }
 
-// registerDatabase registers how many commands were sent to the database, by name, and
-// how many wait for a connection, and whether it answers.
-func registerDatabase(m *telemetry.Metrics, counts func() map[string]uint64, waiting func() int64, away func() bool) {
+// registerReachable registers whether the database answers, which is known before it is open.
+func registerReachable(m *telemetry.Metrics, away func() bool) {
 	m.Register("acclaim_database_", func() []telemetry.Sample {
 		reachable := 1
 		if away() {
 			reachable = 0
 		}
+		return []telemetry.Sample{
+			telemetry.Gauge("reachable", "1 while the database answers the readiness probe of this process, else 0, also before it has answered once.", reachable),
+		}
+	})
+}
+
+// registerDatabase registers how many commands were sent to the database, by name, and
+// how many wait for a connection.
+func registerDatabase(m *telemetry.Metrics, counts func() map[string]uint64, waiting func() int64) {
+	m.Register("acclaim_database_", func() []telemetry.Sample {
 		samples := []telemetry.Sample{
-			telemetry.Gauge("reachable", "1 while the database answers the readiness probe of this process, else 0.", reachable),
 			telemetry.Gauge("pool_waiters", "Commands that wait for a connection to the database, and chunks that wait for an insert.", waiting()),
 		}
 		for name, n := range counts() {

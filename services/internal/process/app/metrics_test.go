@@ -14,12 +14,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/acclaim-dev/acclaim/api/tracing"
-	"github.com/acclaim-dev/acclaim/services/internal/budget"
 	"github.com/acclaim-dev/acclaim/services/internal/cluster/peer"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/sink"
-	"github.com/acclaim-dev/acclaim/services/internal/quota"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
 	"github.com/acclaim-dev/acclaim/services/internal/upkeep/admin"
 )
@@ -33,14 +32,14 @@ func TestMetrics(t *testing.T) {
 	m.Observe("/vote", "GET", 200, time.Millisecond, "")
 	registerBuild(m, Build{})
 	registerTracing(m, func() tracing.Stats { return tracing.Stats{} })
-	registerBudgets(m, map[string]func() budget.Stats{"pages": func() budget.Stats { return budget.Stats{} }})
+	registerBudgets(m, func() map[string]limit.Stats { return map[string]limit.Stats{"pages": {}} })
+	registerLimits(m, func() map[limit.Bound]uint64 { return map[limit.Bound]uint64{{}: 1} })
 	registerStreams(m, "voting", func() stream.Stats { return stream.Stats{} })
 	registerPeers(m, func() (alive, unreachable int) { return 1, 0 }, func() (sent, received peer.Traffic) { return sent, received }, func() uint64 { return 0 })
 	registerProxies(m, func() uint64 { return 0 }, func() int { return 0 })
-	none := func() []uint64 { return make([]uint64, len(quota.Kinds())) }
-	registerQuotas(m, none, none)
 	registerRetention(m, func() admin.RetentionStats { return admin.RetentionStats{} })
-	registerDatabase(m, func() map[string]uint64 { return map[string]uint64{"insert": 1} }, func() int64 { return 0 }, func() bool { return false })
+	registerDatabase(m, func() map[string]uint64 { return map[string]uint64{"insert": 1} }, func() int64 { return 0 })
+	registerReachable(m, func() bool { return false })
 	registerEvents(m, func() live.Stats { return live.Stats{} })
 	registerGames(m, nil)
 	registerSinks(m, func() sink.Stats { return sink.Stats{} })

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,11 +12,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
+
 	"golang.org/x/sync/errgroup"
 
-	"github.com/acclaim-dev/acclaim/services/internal/budget"
 	"github.com/acclaim-dev/acclaim/services/internal/face/gamelink"
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/internal/upkeep/admin"
@@ -27,21 +30,25 @@ type Process struct {
 	logger    *slog.Logger
 	metrics   *telemetry.Metrics
 	directory *tenant.Directory
+	// operatorToken is the credential of commands that work on the store of this process.
+	operatorToken string
 
 	public, admin *httpListener
 	maintenance   *httpListener // nil where the admin listener has its routes
 	gameListener  *httpListener // nil where there is no address of GameLink
+	operations    map[tenant.Environment]*operation.Service
 	games         map[tenant.Environment]*gamelink.Server
 	certificate   *serverCertificate
 	failed        chan error // what ended a listener
 	draining      atomic.Bool
 
 	limits      resourceLimits
-	budgets     *httpapi.Budgets
+	watch       *limit.Watch // of all limits
+	budgets     *operation.Budgets
 	proxyWatch  *httpapi.ProxyWatch
-	connections *budget.Pool[netip.Prefix] // of the public listener
+	connections *limit.Pool[netip.Prefix] // of the public listener
 	// gameConnections are those of the listener for games; nil where there is none.
-	gameConnections *budget.Pool[netip.Prefix]
+	gameConnections *limit.Pool[netip.Prefix]
 
 	services  *serviceSet
 	retention *admin.RetentionWorker // nil where nothing is stored
@@ -65,19 +72,15 @@ func Open(ctx context.Context, config Config) (*Process, error) {
 		metrics:   telemetry.NewMetrics(),
 		directory: directory,
 		failed:    make(chan error, 4),
-		limits:    divideResources(config.MemoryBudget, countDescriptors(), config.ConnectionsPerAddress),
+
+		operatorToken: rand.Text(),
+		limits:        divideResources(config.MemoryBudget, countDescriptors(), config.ConnectionsPerAddress),
 	}
 	p.warnOfKeys()
 	if p.certificate, err = openCertificate(config.TLSCert, config.TLSKey); err != nil {
 		return nil, err
 	}
-	p.budgets = p.limits.newBudgets()
-	if config.GameListen != "" {
-		p.limits.shareWithGames()
-		p.gameConnections = budget.NewPool[netip.Prefix](p.limits.games)
-	}
-	p.connections = budget.NewPool[netip.Prefix](p.limits.connections)
-	registerBudgets(p.metrics, p.budgetStats())
+	p.openBudgets()
 	p.proxyWatch = httpapi.NewProxyWatch(config.TrustedProxies, p.logger)
 	registerProxies(p.metrics, p.proxyWatch.Unnamed, p.proxyWatch.Clients)
 	registerBuild(p.metrics, config.Build)
@@ -88,7 +91,7 @@ func Open(ctx context.Context, config Config) (*Process, error) {
 		return nil, err
 	}
 	p.limits.log(p.logger)
-	if p.services, err = openServices(ctx, config, p.limits, p.metrics); err != nil {
+	if p.services, err = openServices(ctx, config, p.limits, p.watch, p.metrics); err != nil {
 		if p.gameListener != nil {
 			err = errors.Join(err, p.gameListener.Close())
 		}
@@ -101,20 +104,37 @@ func Open(ctx context.Context, config Config) (*Process, error) {
 	if sinks := p.services.sinks; sinks != nil {
 		sinks.Start(ctx, directory.Registry)
 	}
+	p.operations = p.newOperations(append(p.services.apis, p.services.hidden...))
 	p.games = p.openGames()
 	p.public.setHandler(p.closeWhileDraining(p.publicHandler()))
 	if p.gameListener != nil {
 		p.gameListener.setHandler(gamelink.NewHandler(p.games))
 	}
 	p.setAdminHandlers(p.services.checkHealth, p.checkReady, p.maintenanceHandler())
+	if err := p.giveOperatorAccess(); err != nil {
+		return nil, errors.Join(err, p.Close(ctx))
+	}
 	return p, nil
+}
+
+// openBudgets divides what requests may hold.
+func (p *Process) openBudgets() {
+	p.watch = limit.NewWatch(p.logger)
+	registerBudgets(p.metrics, p.watch.Pools)
+	registerLimits(p.metrics, p.watch.Refusals)
+	p.budgets = p.limits.newBudgets(p.watch)
+	if p.config.GameListen != "" {
+		p.limits.shareWithGames()
+		p.gameConnections = limit.NewPool[netip.Prefix]("game_connections", p.limits.games, p.watch)
+	}
+	p.connections = limit.NewPool[netip.Prefix]("connections", p.limits.connections, p.watch)
 }
 
 // listen opens the listeners, which answer that the process starts.
 func (p *Process) listen(ctx context.Context) (err error) {
 	starting := errors.New("starting")
 	notReady := httpapi.NewUnavailableHandler(starting)
-	few := connectionLimit{pool: budget.NewPool[netip.Prefix](adminConnections), perAddress: adminConnections, share: "admin_connections"}
+	few := connectionLimit{pool: limit.NewPool[netip.Prefix]("admin_connections", adminConnections, p.watch), perAddress: adminConnections}
 	if p.admin, err = listen(ctx, p.config.Machine, p.config.AdminListen, few, nil, notReady, p.logger, p.failed); err != nil {
 		return fmt.Errorf("--admin-listen: %w", err)
 	}
@@ -123,8 +143,8 @@ func (p *Process) listen(ctx context.Context) (err error) {
 			return errors.Join(fmt.Errorf("--maintenance-listen: %w", err), p.closeAdmin())
 		}
 	}
-	p.setAdminHandlers(nil, func(context.Context) error { return starting }, httpapi.NewMaintenanceHandler(nil, nil))
-	public := connectionLimit{pool: p.connections, perAddress: p.limits.perAddress, proxies: p.config.TrustedProxies, share: "connections"}
+	p.setAdminHandlers(nil, func(context.Context) error { return starting }, httpapi.NewMaintenanceHandler(httpapi.NewUnavailableMaintenance(starting)))
+	public := connectionLimit{pool: p.connections, perAddress: p.limits.perAddress, proxies: p.config.TrustedProxies}
 	if p.public, err = listen(ctx, p.config.Machine, p.config.Listen, public, p.certificate, notReady, p.logger, p.failed); err != nil {
 		return errors.Join(fmt.Errorf("--listen: %w", err), p.closeAdmin())
 	}
@@ -132,7 +152,7 @@ func (p *Process) listen(ctx context.Context) (err error) {
 		return nil
 	}
 	// Games that do not authenticate soon make room, so that a new one need not be refused.
-	games := connectionLimit{p.gameConnections, p.limits.perAddress, p.config.TrustedProxies, "game_connections", time.Second}
+	games := connectionLimit{p.gameConnections, p.limits.perAddress, p.config.TrustedProxies, time.Second}
 	if p.gameListener, err = listen(ctx, p.config.Machine, p.config.GameListen, games, p.certificate, notReady, p.logger, p.failed); err != nil {
 		return errors.Join(fmt.Errorf("--gamelink-listen: %w", err), p.public.Close(), p.closeAdmin())
 	}
@@ -240,19 +260,20 @@ func (p *Process) warnOfKeys() {
 }
 
 // Close drains: it fails /readyz, leaves the other processes, goes on serving for the
-// drain delay, finishes what was accepted and closes the store. It takes the shutdown
-// timeout at most, whether or not ctx is done.
+// drain delay, finishes what was accepted and closes the store. From the end of that delay it
+// begins no maintenance. It takes the shutdown timeout at most, whether or not ctx is done.
 func (p *Process) Close(ctx context.Context) error {
 	p.draining.Store(true)
 	p.logger.Info("draining", "timeout", p.config.ShutdownTimeout.String())
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.config.ShutdownTimeout)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.config.ShutdownTimeout)
 	defer cancel()
-	if err := p.services.leaveMembers(limit); err != nil { // they notice by themselves
+	if err := p.services.leaveMembers(bounded); err != nil { // they notice by themselves
 		p.logger.Warn("announcing to the other processes that this one leaves failed", "error", err)
 	}
-	err := p.config.Machine.Clock.Sleep(limit, p.config.DrainDelay)
+	err := p.config.Machine.Clock.Sleep(bounded, p.config.DrainDelay)
+	p.setAdminHandlers(p.services.checkHealth, p.checkReady, httpapi.NewMaintenanceHandler(httpapi.NewUnavailableMaintenance(errors.New("stopping"))))
 	p.services.drain()
-	err = errors.Join(err, p.closeGames(limit), p.public.Shutdown(limit), p.services.close(limit), p.closeAdmin())
-	p.config.Tracing.Close(limit)
+	err = errors.Join(err, p.closeGames(bounded), p.public.Shutdown(bounded), p.services.close(bounded), p.closeAdmin())
+	p.config.Tracing.Close(bounded)
 	return err
 }

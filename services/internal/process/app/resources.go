@@ -5,9 +5,11 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/acclaim-dev/acclaim/services/internal/budget"
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
@@ -23,6 +25,7 @@ type resourceLimits struct {
 	bodies               int64 // bytes
 	histories            int64 // bytes
 	resident             int64 // bytes of the states of one domain
+	voteKeys             int64 // bytes of keys of requests that vote
 }
 
 const (
@@ -45,6 +48,7 @@ const (
 	adminConnections = 64
 	maxSubscribers   = 50_000
 	maxResident      = 512 << 20
+	maxVoteKeys      = 1 << 30
 	// residentDomains is the number of domains that keep states in memory.
 	residentDomains = 5
 	maxBodyBudget   = 1 << 30
@@ -53,7 +57,8 @@ const (
 
 // divideResources returns the limits for a memory budget in bytes and a number of file
 // descriptors. Each connection has memory for itself, the states of the domains get
-// 40 % of the memory together, bodies a sixteenth, and folded logs an eighth.
+// 40 % of the memory together, the keys of votes up to a sixth, bodies a sixteenth, and folded
+// logs an eighth.
 func divideResources(memory, descriptors int64, perAddress int) resourceLimits {
 	if memory <= 0 {
 		memory = defaultMemory
@@ -65,6 +70,7 @@ func divideResources(memory, descriptors int64, perAddress int) resourceLimits {
 		bodies:      min(max(memory/16, minBodyBudget), maxBodyBudget),
 		histories:   memory / 8,
 		resident:    min(memory*2/5/residentDomains, maxResident),
+		voteKeys:    min(memory/6, maxVoteKeys),
 	}
 	l.perAddress = min(max(l.connections/8, 1), maxPerAddress)
 	if perAddress > 0 {
@@ -82,27 +88,33 @@ func (l *resourceLimits) shareWithGames() {
 	l.connections -= l.games
 }
 
+// keyedVotes returns the number of votes a second whose keys the process keeps for as long as it
+// promises, where a vote needs room for its key.
+func (l *resourceLimits) keyedVotes() int64 {
+	return l.voteKeys / stream.KeySize / int64(once.KeptAtLeast.Seconds())
+}
+
 // countDescriptors returns the number of files that the process may have open.
 func countDescriptors() int64 {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return defaultDescriptors
 	}
 	const most = 1 << 30 // "unlimited" does not fit an int64
-	return int64(min(limit.Cur, most))
+	return int64(min(files.Cur, most))
 }
 
 // newBudgets returns the budgets of requests. On shared connections there may be more of
 // them than connections.
-func (l resourceLimits) newBudgets() *httpapi.Budgets {
-	return httpapi.NewBudgets(httpapi.BudgetLimits{
-		Requests: 2 * l.connections, PerAddress: l.perAddress, BodyBytes: l.bodies, HistoryBytes: l.histories,
+func (l resourceLimits) newBudgets(watch *limit.Watch) *operation.Budgets {
+	return operation.NewBudgets(operation.BudgetLimits{
+		Requests: 2 * l.connections, PerAddress: l.perAddress, BodyBytes: l.bodies, HistoryBytes: l.histories, Watch: watch,
 	})
 }
 
 // quotas returns the quotas of subscribers. Beside production, the sandbox is minor.
-func (l resourceLimits) quotas(environments []tenant.Environment) live.Quotas {
-	q := live.Quotas{Subscribers: l.subscribers, Sources: l.sources}
+func (l resourceLimits) quotas(environments []tenant.Environment, ledger *limit.Ledger, watch *limit.Watch) live.Quotas {
+	q := live.Quotas{Subscribers: l.subscribers, Sources: l.sources, Ledger: ledger, Watch: watch}
 	if len(environments) > 1 {
 		q.Minor = string(tenant.Sandbox)
 	}
@@ -111,30 +123,15 @@ func (l resourceLimits) quotas(environments []tenant.Environment) live.Quotas {
 
 func (l resourceLimits) log(logger *slog.Logger) {
 	logger.Info("limits", "memory_bytes", l.memory, "connections", l.connections, "game_connections", l.games, "unauthenticated_games", l.unauthenticatedGames, "connections_per_address", l.perAddress,
-		"subscribers", l.subscribers, "sources", l.sources, "body_bytes", l.bodies, "history_bytes", l.histories, "resident_bytes_per_domain", l.resident)
-}
-
-// budgetStats returns the figures of all budgets, by name.
-func (p *Process) budgetStats() map[string]func() budget.Stats {
-	stats := map[string]func() budget.Stats{
-		"connections":   p.connections.Stats,
-		"requests":      p.budgets.Requests.Stats,
-		"body_bytes":    p.budgets.Bodies.Stats,
-		"pages":         p.budgets.Pages.Stats,
-		"histories":     p.budgets.Histories.Stats,
-		"history_bytes": p.budgets.HistoryBytes.Stats,
-	}
-	if p.gameConnections != nil {
-		stats["game_connections"] = p.gameConnections.Stats
-	}
-	return stats
+		"subscribers", l.subscribers, "sources", l.sources, "body_bytes", l.bodies, "history_bytes", l.histories, "resident_bytes_per_domain", l.resident,
+		"vote_keys", l.voteKeys/stream.KeySize, "keyed_votes_per_second", l.keyedVotes())
 }
 
 // listExhausted returns the names of the budgets that are used up. Clients without a credential can use some up, so
 // none of them makes the process unready.
 func (p *Process) listExhausted() (names []string) {
-	for name, stats := range p.budgetStats() {
-		if s := stats(); s.Used >= s.Limit {
+	for name, s := range p.watch.Pools() {
+		if s.Used >= s.Limit {
 			names = append(names, name)
 		}
 	}

@@ -1,12 +1,12 @@
 package app
 
 import (
-	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/ranking"
@@ -43,8 +43,13 @@ type Service struct {
 	start func(*serviceSet)
 }
 
+// NewService returns the row of a service without streams, which provide adds to an API.
+func NewService(name string, provide func(*operation.Config)) Service {
+	return Service{Name: name, start: func(s *serviceSet) { s.addAPI(provide) }}
+}
+
 // Paths returns the paths below the base path that the service answers.
-func (s Service) Paths() []string { return httpapi.Paths(s.Name) }
+func (s Service) Paths() []string { return operation.Paths(s.Name) }
 
 // messageAge limits how long messages stay in the logs of all feeds. Clients can ask
 // only for the newest, which the checkpoint keeps; a day lets operators read a log to
@@ -56,37 +61,37 @@ const messageAge = 24 * time.Hour
 func Services() []Service {
 	return []Service{
 		withEngine(Service{
-			Name: httpapi.VotingService, Environment: tenant.Production, Domain: "voting", Kind: voting.Kind, hinted: true,
+			Name: operation.VotingService, Environment: tenant.Production, Domain: "voting", Kind: voting.Kind, hinted: true,
 			Retention: func(r tenant.Retention) time.Duration { return r.Logs },
-		}, voting.NewService, func(s *serviceSet, polls *voting.Service) func(*httpapi.Config) {
-			return func(c *httpapi.Config) { c.Voting, c.PollLister = polls, s.store.changes().streamsAfter }
+		}, voting.NewService, func(s *serviceSet, polls *voting.Service) func(*operation.Config) {
+			return func(c *operation.Config) { c.Voting, c.PollLister = polls, s.store.changes().streamsAfter }
 		}),
 		withEngine(Service{
-			Name: httpapi.AccumulationService, Environment: tenant.Production, Domain: "accumulation", Kind: accumulation.Kind, hinted: true,
+			Name: operation.AccumulationService, Environment: tenant.Production, Domain: "accumulation", Kind: accumulation.Kind, hinted: true,
 			Retention: func(r tenant.Retention) time.Duration { return r.Buffers },
-		}, accumulation.NewService, func(_ *serviceSet, buffers *accumulation.Service) func(*httpapi.Config) {
-			return func(c *httpapi.Config) { c.Accumulation = buffers }
+		}, accumulation.NewService, func(_ *serviceSet, buffers *accumulation.Service) func(*operation.Config) {
+			return func(c *operation.Config) { c.Accumulation = buffers }
 		}),
 		withEngine(Service{
-			Name: httpapi.RankingService, Environment: tenant.Production, Domain: "ranking", Kind: ranking.Kind, hinted: true,
+			Name: operation.RankingService, Environment: tenant.Production, Domain: "ranking", Kind: ranking.Kind, hinted: true,
 			Retention: func(r tenant.Retention) time.Duration { return r.Rankings },
-		}, ranking.NewService, func(_ *serviceSet, questions *ranking.Service) func(*httpapi.Config) {
-			return func(c *httpapi.Config) { c.Ranking = questions }
+		}, ranking.NewService, func(_ *serviceSet, questions *ranking.Service) func(*operation.Config) {
+			return func(c *operation.Config) { c.Ranking = questions }
 		}),
 		withParts(withEngine(Service{
-			Name: httpapi.StateService, Environment: tenant.Production, Domain: "message", Kind: message.Kind, hinted: true,
+			Name: operation.StateService, Environment: tenant.Production, Domain: "message", Kind: message.Kind, hinted: true,
 			Retention: func(tenant.Retention) time.Duration { return messageAge },
 		}, message.NewService, startState), withEngine(Service{
 			Domain: "roster", Kind: roster.Kind,
 			Retention: func(r tenant.Retention) time.Duration { return r.Logs },
-		}, roster.NewService, func(_ *serviceSet, viewers *roster.Service) func(*httpapi.Config) {
-			return func(c *httpapi.Config) { c.Roster = viewers }
+		}, roster.NewService, func(_ *serviceSet, viewers *roster.Service) func(*operation.Config) {
+			return func(c *operation.Config) { c.Roster = viewers }
 		})),
 		{Name: GameLinkService, Environment: tenant.Production, start: startGames},
 		{
-			Name: httpapi.SandboxService, Environment: tenant.Sandbox,
+			Name: operation.SandboxService, Environment: tenant.Sandbox,
 			start: func(s *serviceSet) {
-				s.addAPI(func(c *httpapi.Config) {
+				s.addAPI(func(c *operation.Config) {
 					if c.Environment == tenant.Sandbox {
 						c.Sandbox = sandbox.NewService(c.Registry, c.Now)
 					}
@@ -109,18 +114,18 @@ func withParts(row Service, parts ...Service) Service {
 	return row
 }
 
-// withEngine completes the row of a service that has streams. serve starts what the
-// service needs besides its engine and returns how an API gets it.
 // engine is the service of a domain to the process that runs it.
 type engine interface {
 	stream.Runner
 	Rewriting() *rewrite.Rewriter
 }
 
+// withEngine completes the row of a service that has streams. serve starts what the
+// service needs besides its engine and returns how an API gets it.
 func withEngine[E engine](
 	row Service,
 	newEngine func(stream.Store, stream.Clock, stream.Options) E,
-	serve func(*serviceSet, E) func(*httpapi.Config),
+	serve func(*serviceSet, E) func(*operation.Config),
 ) Service {
 	row.newEngine = func(store stream.Store, clock stream.Clock, options stream.Options) engine {
 		return newEngine(store, clock, options)

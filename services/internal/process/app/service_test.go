@@ -27,7 +27,7 @@ func start(t *testing.T, services ...Service) (base string) {
 		Listen:          "127.0.0.1:0",
 		AdminListen:     "127.0.0.1:0",
 		Store:           StoreConfig{DataDir: t.TempDir()},
-		Extensions:      "../../../config/extensions.yaml",
+		Extensions:      "../../../../config/extensions.yaml",
 		ShutdownTimeout: time.Minute,
 		Services:        services,
 		Mounts:          []Mount{mount},

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
+
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/acclaim-dev/acclaim/api/tracing"
@@ -15,11 +17,10 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/engine/batchtrace"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/sink"
-	"github.com/acclaim-dev/acclaim/services/internal/quota"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/internal/upkeep/admin"
@@ -27,12 +28,15 @@ import (
 	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/pairing"
 	"github.com/acclaim-dev/acclaim/services/purchase"
+	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
 // serviceSet is the services that a process serves, over one store.
 type serviceSet struct {
 	store        backend // nil where no service has streams
 	limits       resourceLimits
+	watch        *limit.Watch
+	ledger       *limit.Ledger // of all rates and quotas
 	clock        stream.Clock
 	logger       *slog.Logger
 	metrics      *telemetry.Metrics
@@ -56,15 +60,16 @@ type serviceSet struct {
 	purchases     *purchase.Service
 	matches       *match.Service
 
-	apis    []func(*httpapi.Config)
-	hidden  []func(*httpapi.Config)       // further ones, of the API that only games use
+	apis    []func(*operation.Config)
+	hidden  []func(*operation.Config)     // further ones, of the API that only games use
 	closers []func(context.Context) error // in the order of opening
 }
 
 // openServices opens the store and starts the services over it.
-func openServices(ctx context.Context, config Config, limits resourceLimits, metrics *telemetry.Metrics) (*serviceSet, error) {
+func openServices(ctx context.Context, config Config, limits resourceLimits, watch *limit.Watch, metrics *telemetry.Metrics) (*serviceSet, error) {
 	s := &serviceSet{
 		limits:  limits,
+		watch:   watch,
 		clock:   config.Machine.Clock,
 		logger:  config.Logger,
 		metrics: metrics,
@@ -87,7 +92,7 @@ func openServices(ctx context.Context, config Config, limits resourceLimits, met
 	if s.store != nil {
 		s.onClose(s.store.close)
 	}
-	s.limitCreation()
+	s.openLedger()
 	for _, service := range config.Services {
 		service.start(s)
 	}
@@ -106,7 +111,7 @@ func (s *serviceSet) verifyGames() {
 		return
 	}
 	pairings := pairing.NewService(s.openDocuments())
-	s.addAPI(func(c *httpapi.Config) { c.Pairing = pairings })
+	s.addAPI(func(c *operation.Config) { c.Pairing = pairings })
 }
 
 // openDocuments returns a service over the documents of the store.
@@ -120,35 +125,6 @@ func (s *serviceSet) openDocuments() *document.Service {
 	return documents
 }
 
-// engineOptions returns the options for the engine of a kind of streams.
-func (s *serviceSet) engineOptions(kind string, hinted bool) stream.Options {
-	options := s.store.adaptOptions(kind, stream.Options{
-		Logger: s.logger, MemoryBudget: s.limits.resident, Tracer: s.tracing.Tracer(attribute.String("acclaim.stream", kind)),
-	})
-	if hinted {
-		options.Applied = s.notifier.Notify
-	}
-	return options
-}
-
-// limitCreation gives every API the quotas of this process, and the room on its disk.
-func (s *serviceSet) limitCreation() {
-	processes := func() int { return 1 }
-	if s.store != nil {
-		processes = s.store.processes
-	}
-	ledger := quota.NewLedger(processes)
-	registerQuotas(s.metrics, ledger.Refusals, ledger.ShareRefusals)
-	gauge, _ := s.store.(spaceGauge)
-	s.addAPI(func(c *httpapi.Config) {
-		c.Processes, c.Quotas = processes, ledger
-		if gauge != nil {
-			c.StorageLow = gauge.Low
-		}
-	})
-}
-
-// addEngine registers the engine of a service wherever all engines are needed.
 // accountsRead returns a function that reports whether all processes over the store read the
 // accounts of coins of this version.
 func (s *serviceSet) accountsRead() func() bool {
@@ -156,6 +132,37 @@ func (s *serviceSet) accountsRead() func() bool {
 	return func() bool { return read == nil || read(stream.LevelAccounts) }
 }
 
+// engineOptions returns the options for the engine of a kind of streams.
+func (s *serviceSet) engineOptions(kind string, hinted bool) stream.Options {
+	options := s.store.adaptOptions(kind, stream.Options{
+		Logger: s.logger, MemoryBudget: s.limits.resident, Tracer: s.tracing.Tracer(attribute.String("acclaim.stream", kind)),
+	})
+	if kind == voting.Kind {
+		options.KeyBudget = s.limits.voteKeys
+	}
+	if hinted {
+		options.Applied = s.notifier.Notify
+	}
+	return options
+}
+
+// openLedger opens the ledger of this process and gives it to every API, with the room on its disk.
+func (s *serviceSet) openLedger() {
+	processes := func() int { return 1 }
+	if s.store != nil {
+		processes = s.store.processes
+	}
+	s.ledger = limit.NewLedger(processes, s.watch)
+	gauge, _ := s.store.(spaceGauge)
+	s.addAPI(func(c *operation.Config) {
+		c.Processes, c.Ledger = processes, s.ledger
+		if gauge != nil {
+			c.StorageLow = gauge.Low
+		}
+	})
+}
+
+// addEngine registers the engine of a service wherever all engines are needed.
 func (s *serviceSet) addEngine(row Service, engine engine) {
 	s.running[row.Kind] = engine
 	s.domains[row.Kind] = admin.NewDomain(engine.Rewriting(), row.Retention)
@@ -164,7 +171,7 @@ func (s *serviceSet) addEngine(row Service, engine engine) {
 }
 
 // addAPI adds services to every API.
-func (s *serviceSet) addAPI(set func(*httpapi.Config)) {
+func (s *serviceSet) addAPI(set func(*operation.Config)) {
 	if s.private {
 		s.hidden = append(s.hidden, set)
 		return

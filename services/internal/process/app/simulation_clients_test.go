@@ -123,7 +123,7 @@ func (c *simulatedClients) runClient(number uint64) {
 func (c *simulatedClients) operate(rng *rand.Rand, slot int, id, shared string) (fate, string) {
 	poll := fmt.Sprint("p", rng.IntN(simulatedPolls))
 	value := rng.IntN(3)
-	switch rng.IntN(11) {
+	switch rng.IntN(12) {
 	case 0, 1:
 		return c.change(slot, poll, id, http.MethodPost, "/vote?id="+poll, id, `{"value":1}`)
 	case 2:
@@ -139,6 +139,8 @@ func (c *simulatedClients) operate(rng *rand.Rand, slot int, id, shared string) 
 	case 8:
 		_, f, why := c.readTeam(slot)
 		return f, why
+	case 9:
+		return c.change(slot, saidEvent, id, http.MethodPost, "/broadcast", asBroadcaster, fmt.Sprintf(`{"event":%q,"data":%q}`, saidEvent, id))
 	default:
 		return c.readPoll(slot, poll)
 	}

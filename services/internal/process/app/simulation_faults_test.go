@@ -82,7 +82,7 @@ func (w *simulatedWorld) disturbProcesses() {
 	case 14, 15, 16:
 		w.loseAcknowledgements()
 	}
-	w.process(slot).clock.set(w.drawOffset())
+	w.process(slot).clock.set(w.drawStep())
 }
 
 // loseAcknowledgements lets a majority have what is written while the primary does not learn
@@ -112,7 +112,7 @@ func (w *simulatedWorld) cut(slot, member int, there, back bool) {
 }
 
 func (w *simulatedWorld) disturbEmbedded() {
-	kind := w.rng.IntN(4)
+	kind := w.rng.IntN(5)
 	w.note("fault", "kind", kind)
 	switch kind {
 	case 0, 1: // the power fails; what was not synced is lost, or a part of it
@@ -123,6 +123,10 @@ func (w *simulatedWorld) disturbEmbedded() {
 		w.replace(0)
 	case 3:
 		w.network.SetUsual(simnet.LinkFaults{Delay: 50 * time.Millisecond, Loss: 0.1})
+	case 4:
+		w.full.Store(true)
+		w.pause(10 * time.Second)
+		w.full.Store(false)
 	}
-	w.process(0).clock.set(w.drawOffset())
+	w.process(0).clock.set(w.drawStep())
 }

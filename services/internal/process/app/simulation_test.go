@@ -57,13 +57,20 @@ const defaultWorlds = 6
 func simulateSeed(t *testing.T, seed uint64, log io.Writer) {
 	t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 		registry := filepath.Join(t.TempDir(), "extensions.yaml")
-		if err := os.WriteFile(registry, []byte(simulatedRegistry), 0o600); err != nil {
+		declared := simulatedRegistry
+		if hasSinks(seed) {
+			declared += simulatedSinks
+		}
+		if err := os.WriteFile(registry, []byte(declared), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		cryptotest.SetGlobalRandom(t, seed) // ids of processes, chunks and connections
 		synctest.Test(t, func(t *testing.T) {
 			logger := slog.New(slog.NewTextHandler(log, nil))
 			w := newSimulatedWorld(t, seed, registry, logger)
+			if hasSinks(seed) {
+				w.receiver = startReceiver(w, seed)
+			}
 			w.run()
 		})
 	})

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,12 +30,14 @@ type simulatedWorld struct {
 	logger   *slog.Logger
 	network  *simnet.Network
 	clients  *simulatedClients
-	ended    sync.WaitGroup // processes that close
+	receiver *simulatedReceiver // nil where the extension has no sinks
+	ended    sync.WaitGroup     // processes that close
 
 	// One of these is the store of the processes.
 	database *mongotest.ReplicaSet
 	members  []*simnet.Host // of the database
 	disk     *vfs.MemFS
+	full     atomic.Bool // the disk
 
 	// lateReads is set while a read may miss what was acknowledged before it.
 	lateReads bool
@@ -134,6 +137,15 @@ func (w *simulatedWorld) startDatabase(seed uint64) {
 	}
 }
 
+// drawStep draws where the clock of a process is set to while it runs: one in three times far
+// from the others.
+func (w *simulatedWorld) drawStep() time.Duration {
+	if w.rng.IntN(3) == 0 {
+		return time.Duration(w.rng.IntN(345)-45) * time.Second
+	}
+	return w.drawOffset()
+}
+
 func (w *simulatedWorld) drawOffset() time.Duration {
 	return time.Duration(w.rng.Int64N(int64(time.Second))) - time.Second/2
 }
@@ -145,7 +157,7 @@ func (w *simulatedWorld) boot(slot int, offset time.Duration) *simulatedProcess 
 	p := &simulatedProcess{ip: ip, host: w.network.Host(ip), clock: &offsetClock{offset: offset}, opened: make(chan struct{})}
 	p.sinks = &http.Transport{DialContext: dialFrom(p.host)}
 	config := Config{
-		Listen: ip + ":80", AdminListen: ip + ":81", PeerListen: ip + ":82",
+		Listen: ip + ":80", AdminListen: ip + ":81", PeerListen: ip + ":82", GameListen: ip + ":83",
 		Extensions: w.registry, ShutdownTimeout: 20 * time.Second, Services: Services(),
 		Mounts: []Mount{DefaultMount(tenant.Production)}, Logger: w.logger.With("process", ip),
 		Machine:          Machine{Listen: p.host.Listen, Dial: p.host.Dial, Transport: p.sinks, Clock: p.clock},
@@ -154,7 +166,7 @@ func (w *simulatedWorld) boot(slot int, offset time.Duration) *simulatedProcess 
 	if w.database != nil {
 		config.Store.MongoDBURI = w.database.URI()
 	} else {
-		config.Store.DataDir, config.Machine.Disk = "/data", w.disk
+		config.Store.DataDir, config.Machine.Disk = "/data", &fillingDisk{w.disk, &w.full}
 	}
 	p.ctx, p.cancel = context.WithCancel(w.t.Context())
 	w.ended.Go(func() {
@@ -231,6 +243,9 @@ func (w *simulatedWorld) run() {
 	for i := range w.slots {
 		<-w.process(i).opened
 	}
+	if w.receiver != nil {
+		w.receiver.awaitSinks()
+	}
 	w.clients.start()
 	for range simulatedFaults {
 		w.pause(2 * time.Second)
@@ -245,6 +260,9 @@ func (w *simulatedWorld) run() {
 	w.lateReads = false // all is committed
 	w.checkRecovered()
 	w.clients.check()
+	if w.receiver != nil {
+		w.receiver.check()
+	}
 	w.checkStored()
 	w.clients.close()
 	for i := range w.slots {
@@ -253,6 +271,7 @@ func (w *simulatedWorld) run() {
 			w.t.Errorf("close: %v", err)
 		}
 		p.cancel()
+		p.sinks.CloseIdleConnections()
 	}
 	w.ended.Wait()
 	w.wait(2 * time.Minute) // a connection that was opened while its process ended is idle until then

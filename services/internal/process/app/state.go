@@ -3,10 +3,10 @@ package app
 import (
 	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/sink"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/match"
 	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/pairing"
@@ -17,7 +17,7 @@ import (
 )
 
 // startState starts documents, events and sinks, which belong to the state service.
-func startState(s *serviceSet, messages *message.Service) func(*httpapi.Config) {
+func startState(s *serviceSet, messages *message.Service) func(*operation.Config) {
 	s.documents = s.openDocuments()
 	changes := s.store.changes()
 	reader := event.NewReader(event.Stores{
@@ -29,7 +29,7 @@ func startState(s *serviceSet, messages *message.Service) func(*httpapi.Config) 
 	s.broker = live.New(live.Options{
 		Reader: reader, Notifier: &s.notifier,
 		Streams: changes.streams, Tail: changes.tail, Watch: changes.watch, Logger: s.logger,
-		Quotas: s.limits.quotas(s.environments),
+		Quotas: s.limits.quotas(s.environments, s.ledger, s.watch),
 	})
 	s.onClose(s.broker.Close)
 	registerEvents(s.metrics, s.broker.Stats)
@@ -38,7 +38,7 @@ func startState(s *serviceSet, messages *message.Service) func(*httpapi.Config) 
 	registerSinks(s.metrics, s.sinks.Stats)
 	states := state.NewService(s.documents)
 	s.pairings, s.purchases, s.matches = pairing.NewService(s.documents), purchase.NewService(s.documents, s.accountsRead()), match.NewService(s.documents)
-	return func(c *httpapi.Config) {
+	return func(c *operation.Config) {
 		c.State, c.Messages, c.Live = states, messages, s.broker
 		c.Pairing, c.Purchases, c.GameLink = s.pairings, s.purchases, s.gamesAnywhere
 	}

@@ -80,6 +80,15 @@ func OpenExistingStore(ctx context.Context, config StoreConfig) (store Store, cl
 	return openStore(ctx, config, openExistingEmbedded)
 }
 
+// OpenStoreToRead is OpenExistingStore for a command that only reads: it changes no file of
+// an embedded store.
+func OpenStoreToRead(ctx context.Context, config StoreConfig) (store Store, closeStore func() error, err error) {
+	if config.Damaged {
+		return openStore(ctx, config, openDamagedEmbedded)
+	}
+	return openStore(ctx, config, openEmbeddedToRead)
+}
+
 func openStore(ctx context.Context, config StoreConfig, openFolder func(dir string) (*embeddedBackend, error)) (Store, func() error, error) {
 	if config.MongoDBURI == "" {
 		folder, err := openFolder(config.DataDir)

@@ -44,7 +44,7 @@ func openReplica(t *testing.T, name, uri string, environment map[string]string) 
 	r.tracing = tracing.OpenWith(t.Context(), tracing.Program{Service: name, Logger: logger}, getenv, exporter)
 	p, err := Open(t.Context(), Config{
 		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", PeerListen: "127.0.0.1:0",
-		Store: StoreConfig{MongoDBURI: uri}, Extensions: "../../../config/extensions.yaml", ShutdownTimeout: time.Minute,
+		Store: StoreConfig{MongoDBURI: uri}, Extensions: "../../../../config/extensions.yaml", ShutdownTimeout: time.Minute,
 		Services: Services(), Mounts: BothMounts()[:1],
 		Logger: logger, Tracing: r.tracing,
 	})
@@ -187,7 +187,7 @@ func TestTraceOfForwardedVote(t *testing.T) {
 	}
 	checkExemplar(t, a, spans[0].SpanContext.TraceID())
 	if *update {
-		drawTrace(t, "../../docs/forwarded-vote.svg", spans)
+		drawTrace(t, "../../../docs/forwarded-vote.svg", spans)
 	}
 }
 

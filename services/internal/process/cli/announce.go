@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"net"
 	"strings"
 	"time"
 
@@ -14,20 +13,20 @@ import (
 
 // announce prints the ready line and, for the sample extension, commands to paste.
 func announce(out io.Writer, mounts []app.Mount, process *app.Process) error {
-	origin := "http://" + reachableAddress(process.PublicAddress())
+	origin := "http://" + app.ReachableAddress(process.PublicAddress())
 	if process.UsesTLS() {
-		origin = "https://" + reachableAddress(process.PublicAddress())
+		origin = "https://" + app.ReachableAddress(process.PublicAddress())
 	}
 	line := "ready base=" + origin + mounts[0].Path
 	if len(mounts) > 1 {
 		line += " sandbox=" + origin + mounts[1].Path
 	}
-	line += " admin=http://" + reachableAddress(process.AdminAddress())
+	line += " admin=http://" + app.ReachableAddress(process.AdminAddress())
 	if address := process.GameAddress(); address != nil {
-		line += " gamelink=" + strings.Replace(origin[:strings.Index(origin, ":")], "http", "ws", 1) + "://" + reachableAddress(address)
+		line += " gamelink=" + strings.Replace(origin[:strings.Index(origin, ":")], "http", "ws", 1) + "://" + app.ReachableAddress(address)
 	}
 	if address := process.MaintenanceAddress(); address != nil {
-		line += " maintenance=http://" + reachableAddress(address)
+		line += " maintenance=http://" + app.ReachableAddress(address)
 	}
 	if _, err := fmt.Fprintln(out, line); err != nil {
 		return fmt.Errorf("print the ready line: %w", err)
@@ -42,18 +41,6 @@ func announce(out io.Writer, mounts []app.Mount, process *app.Process) error {
 		return nil
 	}
 	return printHints(out, origin, mounts[0].Path, sample)
-}
-
-// reachableAddress returns an address that a client on this machine can use.
-func reachableAddress(addr net.Addr) string {
-	host, port, err := net.SplitHostPort(addr.String())
-	if err != nil {
-		return addr.String()
-	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return net.JoinHostPort(host, port)
 }
 
 const (

@@ -37,9 +37,11 @@ written last. Endpoint, region and credentials come from what the tools of AWS r
 AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a
 credentials file, or the role of the pod or the machine.
 
-A database may be in use meanwhile: then each log is backed up whole up to some chunk,
-and each document at some version. The embedded store must not be in use. One process
-at a time may write to a folder or a prefix.
+The store may be in use meanwhile. Of an embedded one that a running program has open,
+the backup is of one moment: it reads a checkpoint, which the program makes for the user
+that it runs as. Of a database each log is backed up whole up to some chunk, and each
+document at some version. Where a program restarts or a database elects a primary, the
+backup begins again, some times. One process at a time may write to a folder or a prefix.
 
 A backup names viewers, and holds the salt of their visualization ids: protect it as
 you protect the store.
@@ -51,7 +53,7 @@ lost than deleted.`,
   acclaim backup --keep 7 s3://backups/acclaim --mongodb-uri mongodb://127.0.0.1:27017/acclaim`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.Context(), cmd.OutOrStdout(), args[0], time.Now())
+			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], time.Now())
 		},
 	}
 	f.store.register(cmd.Flags())
@@ -60,7 +62,7 @@ lost than deleted.`,
 	return cmd
 }
 
-func (f *backupFlags) run(ctx context.Context, out io.Writer, location string, now time.Time) (err error) {
+func (f *backupFlags) run(ctx context.Context, out, progress io.Writer, location string, now time.Time) (err error) {
 	environments, err := chooseEnvironments(f.environment)
 	if err != nil {
 		return err
@@ -72,12 +74,11 @@ func (f *backupFlags) run(ctx context.Context, out io.Writer, location string, n
 	if err != nil {
 		return err
 	}
-	store, closeStore, err := app.OpenExistingStore(ctx, f.store.config())
-	if err != nil {
+	var r backup.Report
+	err = app.ReadStore(ctx, f.store.config(), tellWaiting(progress), func(ctx context.Context, store app.Store) (err error) {
+		r, err = backup.Create(ctx, store, storage, environments, now)
 		return err
-	}
-	defer func() { err = errors.Join(err, closeStore()) }()
-	r, err := backup.Create(ctx, store, storage, environments, now)
+	})
 	if err != nil {
 		return err
 	}

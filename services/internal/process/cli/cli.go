@@ -23,6 +23,25 @@ func Execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	return exitCode(root.ExecuteContext(ctx))
 }
 
+// ExecuteService runs one service under the paths of both environments, with the flags of
+// serve, and returns the exit code. It prints errors to stderr.
+func ExecuteService(ctx context.Context, service app.Service, args []string, stdout, stderr io.Writer) (code int) {
+	var flags serveFlags
+	root := &cobra.Command{
+		Use:          service.Name,
+		Args:         cobra.NoArgs,
+		SilenceUsage: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return serve(cmd, &flags, []app.Service{service}, app.BothMounts())
+		},
+	}
+	flags.register(root.Flags())
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return exitCode(root.ExecuteContext(ctx))
+}
+
 // Groups of commands in the help.
 const (
 	serveGroup = "serve"
@@ -49,7 +68,7 @@ To get another token: acclaim token --extension sample-extension --role viewer -
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddGroup(&cobra.Group{ID: serveGroup, Title: "To serve:"}, &cobra.Group{ID: storeGroup, Title: "To maintain a store:"},
 		&cobra.Group{ID: remoteGroup, Title: "To use a running service:"})
-	root.AddCommand(newServe(), newVerify(), newExport(), newImport(), newBackup(), newRestore(), newErase(), newPurge(), newToken(), newProbe(), newCeiling(), newVersion(), newPoll(), newOverlayKey(), newGame())
+	root.AddCommand(newServe(), newVerify(), newExport(), newImport(), newBackup(), newRestore(), newErase(), newPurge(), newToken(), newProbe(), newVersion(), newPoll(), newOverlayKey(), newGame())
 	for _, service := range app.Services() {
 		cmd := newService(service)
 		if service.Name == "state" {

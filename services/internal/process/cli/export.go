@@ -5,20 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/acclaim-dev/acclaim/api/terminal"
 	"github.com/acclaim-dev/acclaim/services/internal/process/app"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/internal/upkeep/transfer"
-)
-
-// The formats of an export.
-const (
-	formatJSONL = "jsonl"
-	formatCSV   = "csv"
 )
 
 // exportFlags select what to export and where to write it.
@@ -50,14 +43,18 @@ for each entry: which viewer voted for which value and when, or gave which answe
 Text that a spreadsheet would take for a formula (it begins with = + - @, a tab or a
 line end) gets an apostrophe before it.
 
-A database may be in use meanwhile: then each log is exported whole up to some chunk,
-and each document at some version. The embedded store must not be in use.
+The store may be in use meanwhile. Of an embedded one that a running program has open,
+the export is of one moment: it reads a checkpoint, which the program makes for the user
+that it runs as. Of a database each log is exported whole up to some chunk, and each
+document at some version.
 
 An export names viewers, and holds the salt of their visualization ids: protect it as
 you protect the store. Only its owner can read a file, and it appears only when it is
 complete.
 
-Damaged data ends the export with exit code 1; "acclaim verify" names all of it.`,
+Damaged data ends the export with exit code 1; "acclaim verify" names all of it. A folder
+that has lost data is refused. With --damaged the export has what is left: it cannot
+know what is missing.`,
 		Example: `  acclaim export --extension sample-extension -o sample.jsonl
   acclaim export --extension sample-extension | gzip > sample.jsonl.gz
   gunzip -c sample.jsonl.gz | acclaim import --mongodb-uri mongodb://127.0.0.1:27017/acclaim -
@@ -73,10 +70,11 @@ Damaged data ends the export with exit code 1; "acclaim verify" names all of it.
 		},
 	}
 	f.store.register(cmd.Flags())
+	f.store.registerDamaged(cmd.Flags())
 	cmd.Flags().StringVar(&f.scope.Extension, "extension", "", "client id of the extension")
 	cmd.Flags().StringVar(&f.environment, "environment", "", "production or sandbox (default both)")
 	cmd.Flags().StringSliceVar(&f.scope.Kinds, "kind", transfer.Kinds(), "kinds to export, separated by commas")
-	cmd.Flags().StringVar(&f.format, "format", formatJSONL, formatJSONL+" or "+formatCSV)
+	cmd.Flags().StringVar(&f.format, "format", transfer.JSONL, transfer.JSONL+" or "+transfer.CSV)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "-", "file to write; - is the standard output")
 	return cmd
 }
@@ -85,24 +83,12 @@ func (f *exportFlags) run(ctx context.Context, out, progress io.Writer) (err err
 	if err := f.complete(); err != nil {
 		return err
 	}
-	store, closeStore, err := app.OpenExistingStore(ctx, f.store.config())
-	if err != nil {
+	var totals transfer.Totals
+	err = app.ReadStore(ctx, f.store.config(), tellWaiting(progress), func(ctx context.Context, store app.Store) (err error) {
+		totals, err = f.write(ctx, store, out, progress)
 		return err
-	}
-	defer func() { err = errors.Join(err, closeStore()) }()
-	to, err := openOutput(f.output, out)
+	})
 	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, to.discard()) }()
-	bar := newByteBar(progress, -1, "exporting", f.output != "-" || !isTerminal(out))
-	w := io.MultiWriter(to, bar)
-	export := transfer.Export
-	if f.format == formatCSV {
-		export = transfer.ExportCSV
-	}
-	totals, err := export(ctx, store, f.scope, w)
-	if err = errors.Join(bar.Finish(), err, to.keepIf(err == nil)); err != nil {
 		return err
 	}
 	if totals == (transfer.Totals{}) {
@@ -113,29 +99,35 @@ func (f *exportFlags) run(ctx context.Context, out, progress io.Writer) (err err
 	return err
 }
 
+// write writes the export of a store.
+func (f *exportFlags) write(ctx context.Context, store app.Store, out, progress io.Writer) (totals transfer.Totals, err error) {
+	to, err := openOutput(f.output, out)
+	if err != nil {
+		return totals, err
+	}
+	defer func() { err = errors.Join(err, to.discard()) }()
+	bar := newByteBar(progress, -1, "exporting", f.output != "-" || !terminal.IsTerminal(out))
+	totals, err = transfer.Write(ctx, store, f.scope, f.format, io.MultiWriter(to, bar))
+	if err != nil && to.name == "" && to.begun {
+		err = errors.New(err.Error()) // what was written stays, so this may not begin again
+	}
+	return totals, errors.Join(bar.Finish(), err, to.keepIf(err == nil))
+}
+
 // complete checks the flags and sets what they leave open.
 func (f *exportFlags) complete() error {
 	var err error
 	if f.scope.Environments, err = chooseEnvironments(f.environment); err != nil {
 		return err
 	}
-	for _, kind := range f.scope.Kinds {
-		if !slices.Contains(transfer.Kinds(), kind) {
-			return fmt.Errorf("--kind: %q is none of %s", kind, strings.Join(transfer.Kinds(), ", "))
-		}
-	}
-	// Always in the same order, each once: equal stores give equal files.
-	asked := f.scope.Kinds
-	f.scope.Kinds = slices.DeleteFunc(transfer.Kinds(), func(kind string) bool { return !slices.Contains(asked, kind) })
 	switch {
 	case f.scope.Extension == "":
 		return errors.New("--extension is missing: the client id of the extension")
 	case len(f.scope.Kinds) == 0:
 		return errors.New("--kind is empty: name what to export")
-	case f.format != formatJSONL && f.format != formatCSV:
-		return fmt.Errorf("--format: %q is neither %s nor %s", f.format, formatJSONL, formatCSV)
-	case f.format == formatCSV && len(f.scope.Kinds) > 1:
-		return fmt.Errorf("CSV holds one kind at a time: add --kind and one of %s", strings.Join(f.scope.Kinds, ", "))
+	}
+	if f.scope, err = f.scope.Complete(f.format); err != nil {
+		return fmt.Errorf("--%w", err)
 	}
 	return nil
 }

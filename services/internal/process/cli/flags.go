@@ -30,15 +30,30 @@ const gamesVariable = "ACCLAIM_GAMES"
 const extensionsFile = "config/extensions.yaml"
 
 // storeFlags name a store.
-type storeFlags struct{ dataDir, mongodbURI string }
+type storeFlags struct {
+	dataDir, mongodbURI string
+	damaged             bool
+}
 
 func (s *storeFlags) register(f *pflag.FlagSet) {
-	f.StringVar(&s.dataDir, "data-dir", "acclaim-data", "folder of the embedded store, used by one process at a time")
+	f.StringVar(&s.dataDir, "data-dir", "acclaim-data", "folder of the embedded store, which one process at a time may have open")
 	f.StringVar(&s.mongodbURI, "mongodb-uri", "", "database that replaces the embedded store and that several processes may share (default $"+mongodbVariable+")")
 }
 
+// registerDamaged adds the flag of commands that only read.
+func (s *storeFlags) registerDamaged(f *pflag.FlagSet) {
+	f.BoolVar(&s.damaged, "damaged", false, "read what is left of a folder that has lost data and is refused otherwise; changes nothing")
+}
+
 func (s *storeFlags) config() app.StoreConfig {
-	return app.StoreConfig{DataDir: s.dataDir, MongoDBURI: cmp.Or(s.mongodbURI, os.Getenv(mongodbVariable))}
+	return app.StoreConfig{DataDir: s.dataDir, MongoDBURI: cmp.Or(s.mongodbURI, os.Getenv(mongodbVariable)), Damaged: s.damaged}
+}
+
+// tellWaiting returns what tells the user that a command waits.
+func tellWaiting(progress io.Writer) app.Waiting {
+	return func(err error, next time.Duration) {
+		_, _ = fmt.Fprintf(progress, "%v; trying again in %v\n", err, next.Round(time.Second/10))
+	}
 }
 
 // serveFlags are the flags of the commands that serve.

@@ -13,6 +13,14 @@ type output struct {
 	io.Writer
 	file *os.File // nil: the caller closes the writer
 	name string   // the final name of the file, "" if it has it
+	// begun reports that bytes were written.
+	begun bool
+}
+
+// Write implements [io.Writer].
+func (o *output) Write(p []byte) (int, error) {
+	o.begun = true
+	return o.Writer.Write(p)
 }
 
 // openOutput opens a file for writing, or the standard output for "-".

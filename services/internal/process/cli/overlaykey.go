@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acclaim-dev/acclaim/api/client"
+	"github.com/acclaim-dev/acclaim/api/terminal"
 )
 
 func newOverlayKey() *cobra.Command {
@@ -80,7 +81,7 @@ func newOverlayKeyList(remote *remoteFlags) *cobra.Command {
 					if polls == "" && questions == "" {
 						polls = "all"
 					}
-					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, toPlain(k.Name), cmp.Or(polls, "-"), cmp.Or(questions, "-"), formatTime(k.Created), formatTime(k.Expires))
+					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, terminal.Plain(k.Name), cmp.Or(polls, "-"), cmp.Or(questions, "-"), formatTime(k.Created), formatTime(k.Expires))
 				}
 			})
 		},

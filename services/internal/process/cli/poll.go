@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acclaim-dev/acclaim/api/client"
+	"github.com/acclaim-dev/acclaim/api/terminal"
 )
 
 func newPoll() *cobra.Command {
@@ -181,7 +182,7 @@ func drawPolls(table *strings.Builder, polls []client.Poll) {
 		if p.Disabled {
 			status += ", disabled"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", p.ID, status, formatTime(p.EndsAt), len(p.Options), toPlain(p.Prompt))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", p.ID, status, formatTime(p.EndsAt), len(p.Options), terminal.Plain(p.Prompt))
 	}
 }
 

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 
+	"github.com/acclaim-dev/acclaim/api/terminal"
 	"github.com/acclaim-dev/acclaim/services/internal/upkeep/admin"
 )
 
@@ -78,7 +77,7 @@ func newStepBar(w io.Writer, doing string) stepBar {
 		progressbar.OptionSetDescription(doing),
 		progressbar.OptionShowCount(),
 		progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetVisibility(isTerminal(w)))}
+		progressbar.OptionSetVisibility(terminal.IsTerminal(w)))}
 }
 
 // step adds one of a number of steps, which may grow.
@@ -95,10 +94,5 @@ func newByteBar(w io.Writer, total int64, doing string, visible bool) *progressb
 		progressbar.OptionSetDescription(doing),
 		progressbar.OptionShowBytes(true),
 		progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetVisibility(visible && isTerminal(w)))
-}
-
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
+		progressbar.OptionSetVisibility(visible && terminal.IsTerminal(w)))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,9 +16,11 @@ import (
 
 // restoreFlags select a backup.
 type restoreFlags struct {
-	store     storeFlags
-	name      string
-	extension string
+	store      storeFlags
+	name       string
+	before     string
+	extensions []string
+	claim      string
 }
 
 func newRestore() *cobra.Command {
@@ -35,8 +38,12 @@ was written meanwhile ends it. At the end it verifies all that the store has, as
 "acclaim verify" does, and prints the result. Viewers that were erased after the backup
 are there again: erase them again.
 
+With --claim it restores only into an empty store, once: it records the name there, goes
+on after an interruption with the same backup under the same name, and refuses another.
+
 It exits with 1 if the backup is not complete and unchanged, if the store holds
-something else under one of its names, or if something is not sound.`,
+something else under one of its names, or if something is not sound; with 3 if a store
+to claim is not empty.`,
 		Example: `  acclaim restore /backups --mongodb-uri mongodb://127.0.0.1:27017/restored
   acclaim restore /backups --name 20261123T031700Z --extension sample-extension`,
 		Args: cobra.ExactArgs(1),
@@ -46,28 +53,61 @@ something else under one of its names, or if something is not sound.`,
 	}
 	f.store.register(cmd.Flags())
 	cmd.Flags().StringVar(&f.name, "name", "", "name of the backup (default the newest)")
-	cmd.Flags().StringVar(&f.extension, "extension", "", "client id of the only extension to restore (default all)")
+	cmd.Flags().StringVar(&f.before, "before", "", "restore the newest backup that had begun at this time, as 2026-11-23T03:17:00Z")
+	cmd.Flags().StringArrayVar(&f.extensions, "extension", nil, "client id of an extension to restore, repeated for several (default all)")
+	cmd.Flags().StringVar(&f.claim, "claim", "", "name of this restore, for which an empty store is claimed")
+	cmd.MarkFlagsMutuallyExclusive("name", "before")
 	return cmd
 }
 
-func (f *restoreFlags) run(ctx context.Context, location string, out, progress io.Writer) (err error) {
+// chooseName returns the name of the backup, empty for the newest.
+func (f *restoreFlags) chooseName(ctx context.Context, storage backup.Storage) (string, error) {
+	if f.before == "" {
+		return f.name, nil
+	}
+	at, err := time.Parse(time.RFC3339, f.before)
+	if err != nil {
+		return "", fmt.Errorf("--before: %w", err)
+	}
+	return backup.NewestBefore(ctx, storage, at)
+}
+
+// open opens the backup to restore and the store, which it claims if it is to.
+func (f *restoreFlags) open(ctx context.Context, location string) (b *backup.Backup, store app.Store, closeStore func() error, err error) {
 	storage, err := backup.OpenStorage(location)
 	if err != nil {
-		return err
+		return nil, nil, nil, err
 	}
-	b, err := backup.Open(ctx, storage, f.name)
+	name, err := f.chooseName(ctx, storage)
 	if err != nil {
-		return err
+		return nil, nil, nil, err
 	}
-	extensions := b.Extensions
-	if f.extension != "" {
-		extensions = []string{f.extension}
+	if b, err = backup.Open(ctx, storage, name); err != nil {
+		return nil, nil, nil, err
 	}
-	store, closeStore, err := app.OpenStore(ctx, f.store.config())
+	if store, closeStore, err = app.OpenStore(ctx, f.store.config()); err != nil || f.claim == "" {
+		return b, store, closeStore, err
+	}
+	claimed, err := backup.Claim(ctx, store, f.claim, b.Name)
+	if err == nil && claimed != b.Name {
+		b, err = backup.Open(ctx, storage, claimed)
+	}
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, closeStore())
+	}
+	return b, store, closeStore, nil
+}
+
+func (f *restoreFlags) run(ctx context.Context, location string, out, progress io.Writer) (err error) {
+	b, store, closeStore, err := f.open(ctx, location)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore()) }()
+	extensions := b.Extensions
+	if len(f.extensions) > 0 {
+		extensions = f.extensions
+	}
 	for _, extension := range extensions {
 		err := b.Read(ctx, extension, func(in io.Reader) error {
 			result, err := importInto(ctx, store, in)

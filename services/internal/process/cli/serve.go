@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -80,27 +81,6 @@ An ingress or another proxy brings the services together by path. Processes that
 share a database may be of any kind and number; an embedded store is for one.`, service.Name, answers)
 }
 
-// newCeiling returns the command that benchmarks compare the program with: the same
-// path of a request without storage.
-func newCeiling() *cobra.Command {
-	var flags serveFlags
-	cmd := &cobra.Command{
-		Use:    "ceiling",
-		Short:  "Serve canned answers without storage, for benchmarks",
-		Args:   cobra.NoArgs,
-		Hidden: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			service, err := app.NewCeiling(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return serve(cmd, &flags, []app.Service{service}, app.BothMounts())
-		},
-	}
-	flags.register(cmd.Flags())
-	return cmd
-}
-
 // describeProgram returns what the spans of a process have in common.
 func describeProgram(config app.Config) tracing.Program {
 	name := "acclaim"
@@ -126,6 +106,9 @@ func serve(cmd *cobra.Command, flags *serveFlags, services []app.Service, mounts
 		}
 		return err
 	}
+	// The check of an embedded store and the replay of its log leave up to 100 MB of garbage,
+	// which a collector at collectorPercent may keep until the process has work.
+	debug.FreeOSMemory()
 	if err = announce(cmd.OutOrStdout(), config.Mounts, process); err == nil {
 		err = process.Run(ctx)
 	}

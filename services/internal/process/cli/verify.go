@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"io"
 	"strings"
 
@@ -26,8 +25,12 @@ end of its stream. It checks that chunks from which a viewer was erased match
 the erasure's result. It names erasures that are not finished. It counts entries and
 documents whose JSON exceeds the limits of today, which some readers fail at.
 
-It names each problem and then exits with 1. The embedded store must not be in use;
-a database may be.`,
+It names each problem and then exits with 1. The store may be in use meanwhile: of an
+embedded one that a running program has open a checkpoint is read. No file of the
+embedded store changes.
+
+A folder that has lost data is refused. With --damaged the command checks what is left:
+it cannot know what is missing.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := verifyStore(cmd.Context(), store.config(), cmd.ErrOrStderr())
@@ -42,17 +45,17 @@ a database may be.`,
 		},
 	}
 	store.register(cmd.Flags())
+	store.registerDamaged(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
 func verifyStore(ctx context.Context, config app.StoreConfig, progress io.Writer) (v *admin.Verification, err error) {
-	store, closeStore, err := app.OpenExistingStore(ctx, config)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, closeStore()) }()
-	return verify(ctx, store, progress, "")
+	err = app.ReadStore(ctx, config, tellWaiting(progress), func(ctx context.Context, store app.Store) (err error) {
+		v, err = verify(ctx, store, progress, "")
+		return err
+	})
+	return v, err
 }
 
 // verify checks the streams and documents whose names begin with one of the prefixes.

@@ -12,6 +12,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/ranking"
 	"github.com/acclaim-dev/acclaim/services/state"
@@ -35,6 +36,12 @@ func New(ctx context.Context) (*Services, error) {
 		}
 	}
 	return s, polls.Close(ctx)
+}
+
+// Provide adds the answers to an API.
+func (s *Services) Provide(c *operation.Config) {
+	c.Voting = s.Voting()
+	c.Accumulation, c.Ranking, c.State = Accumulation{}, Ranking{}, State{}
 }
 
 // Voting answers for package voting.
@@ -84,9 +91,25 @@ func (v *Voting) Reset(context.Context, voting.Poll) error { return nil }
 // Modify does nothing.
 func (v *Voting) Modify(context.Context, voting.Poll, string, int64, ...*once.Key) error { return nil }
 
+// ConfigFor is Config: no voter has voted on another one.
+func (v *Voting) ConfigFor(ctx context.Context, p voting.Poll, _ voting.Voter) (config voting.Config, status schedule.Status, saved bool, cast int64, err error) {
+	config, status, saved, err = v.Config(ctx, p)
+	return config, status, saved, 0, err
+}
+
 // Config returns the default configuration.
 func (v *Voting) Config(context.Context, voting.Poll) (voting.Config, schedule.Status, bool, error) {
 	return voting.DefaultConfig(), schedule.Active, true, nil
+}
+
+// Overview returns the default configuration.
+func (v *Voting) Overview(context.Context, voting.Poll) (voting.Overview, error) {
+	return voting.Overview{Config: voting.DefaultConfig(), Configured: true}, nil
+}
+
+// Conclude returns the default configuration.
+func (v *Voting) Conclude(context.Context, voting.Poll, time.Time) (voting.Overview, error) {
+	return voting.Overview{Config: voting.DefaultConfig(), Configured: true}, nil
 }
 
 // Change does nothing.

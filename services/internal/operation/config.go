@@ -1,0 +1,164 @@
+package operation
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/api/tracing"
+	"github.com/acclaim-dev/acclaim/services/accumulation"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
+	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
+	"github.com/acclaim-dev/acclaim/services/internal/schedule"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/message"
+	"github.com/acclaim-dev/acclaim/services/pairing"
+	"github.com/acclaim-dev/acclaim/services/purchase"
+	"github.com/acclaim-dev/acclaim/services/ranking"
+	"github.com/acclaim-dev/acclaim/services/roster"
+	"github.com/acclaim-dev/acclaim/services/sandbox"
+	"github.com/acclaim-dev/acclaim/services/state"
+	"github.com/acclaim-dev/acclaim/services/voting"
+)
+
+// Voting is the part of package voting that its routes use.
+type Voting interface {
+	Vote(ctx context.Context, p voting.Poll, v voting.Voter, value, count int64, keys ...*once.Key) (voting.Tally, error)
+	VoteExisting(ctx context.Context, p voting.Poll, v voting.Voter, value, count int64, keys ...*once.Key) (voting.Tally, error)
+	VoteAll(ctx context.Context, p voting.Poll, votes []voting.Submission, existing bool, whole *once.Key) ([]error, *voting.Statistics, error)
+	Tally(ctx context.Context, p voting.Poll, v voting.Voter) (voting.Tally, error)
+	TallyAt(ctx context.Context, p voting.Poll, v voting.Voter, viewer bool, at int64, hold voting.MemoryHold) (voting.Tally, error)
+	History(ctx context.Context, p voting.Poll, v voting.Voter, viewer bool, r voting.HistoryRange, hold voting.MemoryHold) (voting.History, error)
+	HidesPast(ctx context.Context, p voting.Poll, v voting.Voter, viewer bool) (hidden bool, resets uint64, err error)
+	Reset(ctx context.Context, p voting.Poll) error
+	Modify(ctx context.Context, p voting.Poll, user string, add int64, keys ...*once.Key) error
+	Config(ctx context.Context, p voting.Poll) (voting.Config, schedule.Status, bool, error)
+	ConfigFor(ctx context.Context, p voting.Poll, v voting.Voter) (config voting.Config, status schedule.Status, saved bool, cast int64, err error)
+	Overview(ctx context.Context, p voting.Poll) (voting.Overview, error)
+	Conclude(ctx context.Context, p voting.Poll, now time.Time) (voting.Overview, error)
+	Change(ctx context.Context, p voting.Poll, c voting.Change, keys ...*once.Key) (version int64, known bool, err error)
+	Log(ctx context.Context, p voting.Poll, after voting.Cursor) iter.Seq2[voting.LogRecord, error]
+	LogWithConfigs(ctx context.Context, p voting.Poll, after voting.Cursor) iter.Seq2[voting.LogRecord, error]
+}
+
+// Accumulation is the part of package accumulation that its routes use.
+type Accumulation interface {
+	Append(ctx context.Context, b accumulation.Buffer, s accumulation.Submission, keys ...*once.Key) error
+	AppendExisting(ctx context.Context, b accumulation.Buffer, s accumulation.Submission, keys ...*once.Key) error
+	Clear(ctx context.Context, b accumulation.Buffer) error
+	Entries(ctx context.Context, b accumulation.Buffer, start int64, channel *string) iter.Seq2[accumulation.Entry, error]
+}
+
+// Ranking is the part of package ranking that its routes use.
+type Ranking interface {
+	Submit(ctx context.Context, q ranking.Question, identity, key string, keys ...*once.Key) (ranking.Answer, error)
+	SubmitExisting(ctx context.Context, q ranking.Question, identity, key string, keys ...*once.Key) (ranking.Answer, error)
+	Top(ctx context.Context, q ranking.Question, standing ranking.Standing, limit int) ([]ranking.Score, error)
+	Config(ctx context.Context, q ranking.Question) (ranking.Config, schedule.Status, bool, error)
+	Change(ctx context.Context, q ranking.Question, c ranking.Change, keys ...*once.Key) (digest string, err error)
+	Moderate(ctx context.Context, q ranking.Question, m ranking.Moderation) error
+	Clear(ctx context.Context, q ranking.Question) error
+}
+
+// State is the part of package state that the routes of state and configuration
+// use.
+type State interface {
+	Read(ctx context.Context, c state.Caller, scopes ...state.Scope) ([]document.Document, error)
+	Write(ctx context.Context, c state.Caller, scope state.Scope, e state.Edit) (document.Document, error)
+	ReadViewers(ctx context.Context, c state.Caller, userIDs []string) (map[string]document.Document, error)
+	WriteViewers(ctx context.Context, c state.Caller, edits map[string]state.Edit) error
+	VisualizationID(ctx context.Context, c state.Caller) (string, error)
+	ReadNamed(ctx context.Context, c state.Caller, id string) (document.Document, error)
+	WriteNamed(ctx context.Context, c state.Caller, id string, body []byte, existing bool) error
+}
+
+// Live accepts subscriptions to events.
+type Live interface {
+	Subscribe(ctx context.Context, s live.Subscription) (*live.Subscriber, error)
+}
+
+// Messages is the part of package message that its routes use.
+type Messages interface {
+	Publish(ctx context.Context, f message.Feed, m message.Message, keys ...*once.Key) error
+	// Announce publishes an event of the service itself.
+	Announce(ctx context.Context, f message.Feed, m message.Message, keys ...*once.Key) error
+}
+
+// Sandbox is the part of package sandbox that POST /authtoken uses.
+type Sandbox interface {
+	Tokens(r sandbox.Request) ([]string, error)
+}
+
+// Pairing is the part of package pairing that credentials and routes use.
+type Pairing interface {
+	CreatePIN(ctx context.Context, c pairing.Channel, by pairing.Request, now time.Time) (pin string, err error)
+	OpenGame(ctx context.Context, o pairing.Owner, from string, now time.Time) (pin, family string, err error)
+	ConfirmPIN(ctx context.Context, c pairing.Channel, pin, key string, now time.Time) (family string, err error)
+	Games(ctx context.Context, c pairing.Channel, now time.Time) ([]pairing.Game, error)
+	EndGame(ctx context.Context, c pairing.Channel, id string, now time.Time) error
+	Exists(ctx context.Context, c pairing.Channel, now time.Time) (bool, error)
+	Revoke(ctx context.Context, c pairing.Channel) error
+	Resolve(ctx context.Context, c pairing.Channel, t pairing.Token, keys []string) (channel string, err error)
+	AddOverlayKey(ctx context.Context, c pairing.Channel, k pairing.OverlayKey, now time.Time) error
+	OverlayKeys(ctx context.Context, c pairing.Channel, now time.Time) ([]pairing.OverlayKey, error)
+	RevokeOverlayKey(ctx context.Context, c pairing.Channel, id string) error
+	ResolveOverlayKey(ctx context.Context, c pairing.Channel, id string, now time.Time) (pairing.OverlayKey, error)
+}
+
+// Roster is the part of package roster that its route uses.
+type Roster interface {
+	Note(ctx context.Context, r roster.Roster, userID string, shared bool) error
+	List(ctx context.Context, r roster.Roster, from uint64) (roster.Page, error)
+}
+
+// Purchases is the part of package purchase that its routes use.
+type Purchases interface {
+	Record(ctx context.Context, c purchase.Channel, t purchase.Transaction) (recorded purchase.Transaction, isNew bool, err error)
+	Spend(ctx context.Context, c purchase.Channel, o purchase.Order, now time.Time) (purchase.Receipt, error)
+	Balance(ctx context.Context, c purchase.Channel, userID string) (int64, error)
+}
+
+// PollLister yields the names of the streams that begin with a prefix and come after a
+// name, ascending: at least those that had a chunk before the call.
+type PollLister func(ctx context.Context, prefix, after string) iter.Seq2[string, error]
+
+// Metrics observes finished calls. traceID is that of a sampled one, else "".
+type Metrics interface {
+	Observe(route, method string, status int, took time.Duration, traceID string)
+}
+
+// Config has what operations need. Those of a service that is nil are not served.
+type Config struct {
+	Environment tenant.Environment
+	// Registry returns the extensions as they are now.
+	Registry     func() *tenant.Registry
+	Now          func() time.Time
+	Logger       *slog.Logger
+	Metrics      Metrics
+	Tracing      *tracing.Tracing // nil: off
+	Voting       Voting
+	PollLister   PollLister // the routes that show polls need it and Voting
+	Accumulation Accumulation
+	Ranking      Ranking
+	State        State
+	Live         Live
+	Messages     Messages
+	Sandbox      Sandbox
+	Pairing      Pairing   // without it, no credential of a game is valid
+	GameLink     bool      // games are served, here or by another process
+	Roster       Roster    // nil: viewers are not noted
+	Purchases    Purchases // its routes need State and Messages, too
+	// Budgets bound what requests hold; nil stands for defaults that nothing shares.
+	Budgets *Budgets
+	// Processes returns the number of live processes that share the store, this one
+	// included; nil where it is alone.
+	Processes func() int
+	// StorageLow reports whether the disk has so little room left that viewers' writes are
+	// refused; nil where the store does not know.
+	StorageLow func() bool
+	// Ledger counts what callers do and bring into being; nil stands for one of these operations alone.
+	Ledger *limit.Ledger
+}

@@ -1,0 +1,338 @@
+package operation
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/sandbox"
+)
+
+const (
+	// maxCredential limits an Authorization header, in bytes. The platform's tokens have
+	// some 400.
+	maxCredential = 4 << 10
+	// cachedCredentials limits the verified credentials that an environment caches. One
+	// takes some 300 bytes, and 1 KiB with the longest ids.
+	cachedCredentials = 1 << 15
+)
+
+// tokenClaims holds the claims of the contract's tokens.
+type tokenClaims struct {
+	jwt.RegisteredClaims
+	Role, ChannelID, OpaqueUserID, UserID string
+	Unlinked                              bool
+	// Family and Game are the pairing and the game that the token hangs on.
+	Family, Game string
+	// KeyID is the overlay key that the token is.
+	KeyID string
+	// Claims for which empty and missing differ.
+	ExtensionID, AllowedStage *string
+}
+
+// UnmarshalJSON reads claims as strictly as a body: by their exact names and types, and
+// each once. Other claims may have any type.
+func (c *tokenClaims) UnmarshalJSON(payload []byte) error {
+	o := DecodeObject(payload)
+	if o.Err == nil && hasDoubledMember(payload) {
+		o.failDecoding()
+	}
+	*c = tokenClaims{
+		RegisteredClaims: jwt.RegisteredClaims{ExpiresAt: o.date("exp"), NotBefore: o.date("nbf")},
+		Role:             o.Text("role"),
+		ChannelID:        o.Text("channel_id"),
+		OpaqueUserID:     o.Text("opaque_user_id"),
+		UserID:           o.Text("user_id"),
+		Unlinked:         string(o.Members["is_unlinked"]) == "true",
+		Family:           o.Text("pin_family"),
+		Game:             o.Text("pin_game"),
+		KeyID:            o.Text("key_id"),
+		ExtensionID:      o.optionalText("extension_id"),
+		AllowedStage:     o.optionalText("allowed_stage"),
+	}
+	return o.Err
+}
+
+// hasDoubledMember reports whether a valid JSON object has two members of one name.
+func hasDoubledMember(object []byte) bool {
+	decoder, seen := json.NewDecoder(bytes.NewReader(object)), map[string]bool{}
+	_, _ = decoder.Token() // the brace
+	for decoder.More() {
+		name, err := decoder.Token()
+		text, ok := name.(string)
+		if err != nil || !ok || seen[text] || decoder.Decode(new(json.RawMessage)) != nil {
+			return true
+		}
+		seen[text] = true
+	}
+	return false
+}
+
+// optionalText returns the string member of that name, nil when there is none.
+func (o *Object) optionalText(name string) *string {
+	if !o.Has(name) {
+		return nil
+	}
+	s := o.Text(name)
+	return &s
+}
+
+// date returns the time of that name in Unix seconds, nil when there is none.
+func (o *Object) date(name string) *jwt.NumericDate {
+	raw, ok := o.Members[name]
+	if !ok {
+		return nil
+	}
+	var date jwt.NumericDate
+	if raw[0] == '"' || json.Unmarshal(raw, &date) != nil {
+		o.failDecoding()
+	}
+	return &date
+}
+
+// CredentialVerifier turns Authorization headers into callers of one environment. The
+// signature of a token is verified once; its expiry is checked each time.
+type CredentialVerifier struct {
+	environment tenant.Environment
+	registry    func() *tenant.Registry
+	now         func() time.Time
+	parser      *jwt.Parser
+	generation  atomic.Pointer[generation]
+}
+
+// generation caches the credentials verified against one registry, by the digest of
+// their headers. A reload starts a new one.
+type generation struct {
+	registry *tenant.Registry
+	verified *lru.Cache[credentialDigest, credential]
+}
+
+type credentialDigest [sha256.Size]byte
+
+type credential struct {
+	Caller  *Caller
+	expires time.Time
+}
+
+// verifiedCredential is a credential that was verified just now or before.
+type verifiedCredential struct {
+	credential
+	digest credentialDigest
+	// into is nil for a credential that is cached already.
+	into *generation
+}
+
+// cache caches the credential. Its caller has been admitted: what a limiter refuses
+// costs no memory.
+func (v verifiedCredential) cache() {
+	if v.into != nil {
+		v.into.verified.Add(v.digest, v.credential)
+	}
+}
+
+// NewVerifier returns a verifier of the credentials of one environment.
+func NewVerifier(environment tenant.Environment, registry func() *tenant.Registry, now func() time.Time) *CredentialVerifier {
+	return &CredentialVerifier{
+		environment: environment,
+		registry:    registry,
+		now:         now,
+		parser: jwt.NewParser(
+			jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
+			jwt.WithExpirationRequired(),
+			jwt.WithStrictDecoding(), // one spelling of each signature
+			jwt.WithTimeFunc(now),
+		),
+	}
+}
+
+func unauthenticated(err error) error {
+	return fault.Wrap(fault.Unauthenticated, err, "The credential is missing, malformed, expired or not valid here")
+}
+
+// isWellFormed reports whether a header has the form <client id> <JWT>. No other
+// character reaches the decoder, which ignores line breaks.
+func isWellFormed(header string) bool {
+	if len(header) > maxCredential {
+		return false
+	}
+	spaces := 0
+	for i := range len(header) {
+		switch c := header[i]; {
+		case c == ' ':
+			spaces++
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == '-':
+		default:
+			return false
+		}
+	}
+	return spaces == 1
+}
+
+// VerifyHeader returns the caller that an Authorization header speaks for, or a fault
+// of kind fault.Unauthenticated. It caches nothing.
+func (v *CredentialVerifier) VerifyHeader(header string) (verifiedCredential, error) {
+	if !isWellFormed(header) {
+		return verifiedCredential{}, unauthenticated(errors.New("not of the form <client id> <JWT>"))
+	}
+	current := v.currentGeneration()
+	digest := credentialDigest(sha256.Sum256([]byte(header)))
+	known, ok := current.verified.Get(digest)
+	found := verifiedCredential{credential: known, digest: digest}
+	if !ok {
+		var err error
+		if found.credential, err = v.parseHeader(header); err != nil {
+			return verifiedCredential{}, unauthenticated(err)
+		}
+		found.into = current
+	}
+	switch left := found.expires.Sub(v.now()); {
+	case left <= 0:
+		return verifiedCredential{}, unauthenticated(jwt.ErrTokenExpired)
+	case left > found.Caller.Limits().TokenLife && !found.Caller.isRevocable():
+		return verifiedCredential{}, unauthenticated(errors.New("the token is valid for too long"))
+	}
+	return found, nil
+}
+
+// VerifyOperator returns the caller of maintenance that only some callers may do.
+func (v *CredentialVerifier) VerifyOperator(header string, remote bool, access accessRule) (*Caller, error) {
+	verified, err := v.VerifyHeader(header)
+	if err != nil {
+		return nil, err
+	}
+	if err := verified.Caller.checkSampleKey(remote); err != nil {
+		return nil, err
+	}
+	if !access.allowsCaller(verified.Caller) {
+		return nil, errRole()
+	}
+	return verified.Caller, nil
+}
+
+func (v *CredentialVerifier) currentGeneration() *generation {
+	registry := v.registry()
+	known := v.generation.Load()
+	if known != nil && known.registry == registry {
+		return known
+	}
+	verified, err := lru.New[credentialDigest, credential](cachedCredentials)
+	if err != nil {
+		panic(err) // only a size below one is refused
+	}
+	fresh := &generation{registry: registry, verified: verified}
+	v.generation.CompareAndSwap(known, fresh)
+	return fresh
+}
+
+func (v *CredentialVerifier) parseHeader(header string) (credential, error) {
+	clientID, token, _ := strings.Cut(header, " ")
+	extension, ok := v.registry().ByClientID(clientID)
+	if !ok {
+		return credential{}, errors.New("unknown client id")
+	}
+	var c tokenClaims
+	parsed, err := v.parser.ParseWithClaims(token, &c, v.verificationKeys(extension))
+	if err != nil {
+		return credential{}, err
+	}
+	if err := v.checkClaims(parsed, &c, clientID); err != nil {
+		return credential{}, err
+	}
+	caller := &Caller{
+		Extension:   extension,
+		Environment: v.environment,
+		Role:        roleOf(c.Role, extension),
+		ChannelID:   strings.Clone(c.ChannelID),
+		OpaqueID:    strings.Clone(c.OpaqueUserID),
+		UserID:      strings.Clone(c.UserID),
+		Validated:   c.Role == string(Admin) && extension.IsAdmin(c.UserID),
+		Unlinked:    c.Unlinked,
+		Family:      strings.Clone(c.Family),
+		Game:        strings.Clone(c.Game),
+		KeyID:       strings.Clone(c.KeyID),
+	}
+	signer := signerOf(parsed, extension.ActiveSecrets(v.environment, v.now()))
+	caller.SigningKey, caller.sampleKey = signer.ID(), signer.IsSample()
+	caller.nameQuotaHolders()
+	return credential{Caller: caller, expires: c.ExpiresAt.Time}, nil
+}
+
+// checkClaims refuses a token that is not for the client id and the environment, or that names no
+// caller.
+func (v *CredentialVerifier) checkClaims(parsed *jwt.Token, c *tokenClaims, clientID string) error {
+	_, critical := parsed.Header["crit"]
+	switch {
+	case critical:
+		return errors.New("the token demands an extension of JOSE")
+	case c.ExtensionID != nil && *c.ExtensionID != clientID:
+		return errors.New("the token is another extension's")
+	case c.AllowedStage != nil && *c.AllowedStage != string(v.environment):
+		return errors.New("the token is another environment's")
+	case c.Role == "":
+		return errors.New("the token has no role")
+	case c.Role == sandbox.UnconfirmedGame && c.Family == "":
+		return errors.New("the token of a game names no pairing")
+	case max(len(c.ChannelID), len(c.OpaqueUserID), len(c.UserID)) > MaxID:
+		return errors.New("an id in the token is too long")
+	}
+	return nil
+}
+
+// signerOf returns the active secret that has signed a verified token.
+func signerOf(token *jwt.Token, active []tenant.Secret) tenant.Secret {
+	signed := token.Raw[:strings.LastIndexByte(token.Raw, '.')]
+	for _, s := range active {
+		if jwt.SigningMethodHS256.Verify(signed, token.Signature, s.Value) == nil {
+			return s
+		}
+	}
+	return tenant.Secret{}
+}
+
+// checkSampleKey refuses a credential that everyone can sign for a request that comes from
+// another machine, through a proxy on this one.
+func (c *Caller) checkSampleKey(remote bool) error {
+	if c.sampleKey && remote {
+		return unauthenticated(errors.New("the key is a published sample, and a proxy names a client on another machine"))
+	}
+	return nil
+}
+
+// verificationKeys returns the active secrets; any of them may have signed the
+// token.
+func (v *CredentialVerifier) verificationKeys(extension *tenant.Extension) jwt.Keyfunc {
+	return func(*jwt.Token) (any, error) {
+		var keys []jwt.VerificationKey
+		for _, secret := range extension.ActiveSecrets(v.environment, v.now()) {
+			keys = append(keys, secret.Value)
+		}
+		if len(keys) == 0 {
+			return nil, errors.New("no secret is active")
+		}
+		return jwt.VerificationKeySet{Keys: keys}, nil
+	}
+}
+
+// roleOf maps the roles that the platform issues to those of the contract.
+func roleOf(role string, extension *tenant.Extension) Role {
+	switch role {
+	case "viewer", "moderator":
+		return Viewer
+	case "broadcaster", "admin", "backend", "overlay":
+		return Role(role)
+	case sandbox.UnconfirmedGame: // it names a pairing, which has to be confirmed
+		return Broadcaster
+	case "external":
+		return Role(extension.ExternalRole)
+	}
+	return ""
+}

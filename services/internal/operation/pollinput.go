@@ -1,0 +1,121 @@
+package operation
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/schedule"
+	"github.com/acclaim-dev/acclaim/services/voting"
+)
+
+// ParsePollConfig returns the change that replaces the configuration of a poll by that of a JSON
+// object. It ignores members that it does not know.
+func ParsePollConfig(config json.RawMessage) (voting.Change, error) {
+	body := &Object{Members: map[string]json.RawMessage{"config": config}, strict: true}
+	in := body.Object("config")
+	change := voting.Change{Config: DecodeConfig(in)}
+	return change, NameInvalid(cmp.Or(body.Err, in.Err, CheckStored(in.Members["userData"])))
+}
+
+// ParsePollPatch returns the change that a JSON Merge Patch makes of the configuration of a poll.
+func ParsePollPatch(patch json.RawMessage) (change voting.Change, err error) {
+	body := &Object{Members: map[string]json.RawMessage{"config": patch}, strict: true}
+	in := body.Object("config")
+	change.Patch, err = DecodePatch(in, func(in *Object) any { return DecodeConfig(in) })
+	return change, cmp.Or(body.Err, err, CheckStored(in.Members["userData"]))
+}
+
+// NameInvalid moves the member for which a body is refused from the reason, which the contract
+// fixes, to the header.
+func NameInvalid(err error) error {
+	refused, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return err
+	}
+	member, named := strings.CutPrefix(refused.Reason, ErrInvalidBody().Error()+": ")
+	if !named {
+		return err
+	}
+	return NewInvalidMember(member)
+}
+
+// DecodePatch returns the JSON Merge Patch in an object, of a configuration that decode reads.
+// A member other than null is as decode understands it, so that 1.0 is 1.
+func DecodePatch(in *Object, decode func(*Object) any) (json.RawMessage, error) {
+	patch := map[string]json.RawMessage{}
+	typed := &Object{Members: map[string]json.RawMessage{}, strict: true, path: in.path}
+	for name, value := range in.Members {
+		if patch[name] = value; string(value) != "null" {
+			typed.Members[name] = value
+		}
+	}
+	encoded, err := exactjson.Marshal(decode(typed))
+	in.asked = typed.asked
+	if err := cmp.Or(in.Err, typed.Err, err, UnknownMember(in)); err != nil {
+		return nil, err
+	}
+	var understood map[string]json.RawMessage
+	if err := json.Unmarshal(encoded, &understood); err != nil {
+		return nil, err
+	}
+	for name := range typed.Members {
+		if value, ok := understood[name]; ok && value[0] != '{' {
+			patch[name] = value
+		}
+	}
+	return exactjson.Marshal(patch)
+}
+
+// UnknownMember returns the refusal of an object with a member that nothing asked for, or nil.
+func UnknownMember(o *Object) error {
+	if unknown := o.Unknown(); len(unknown) > 0 {
+		return fault.Newf(fault.Invalid, "Invalid body: %s is unknown", CutName(unknown[0]))
+	}
+	return nil
+}
+
+// maxNameBytes is as much of a name of a member as answers and logs have, before it is escaped.
+const maxNameBytes = 64
+
+// CutName returns as much of a name as answers and logs have.
+func CutName(name string) string {
+	if len(name) <= maxNameBytes {
+		return name
+	}
+	end := maxNameBytes
+	for !utf8.RuneStart(name[end]) {
+		end--
+	}
+	return name[:end]
+}
+
+// DecodeConfig reads a configuration (section 2.4): what was left out of the
+// limits is 1.
+func DecodeConfig(in *Object) voting.Config {
+	return voting.Config{
+		UserIDVoting:           in.Boolean("userIDVoting"),
+		DistinctOptionsPerUser: in.Integer("distinctOptionsPerUser", 1),
+		TotalVotesPerUser:      in.Integer("totalVotesPerUser", 1),
+		VotesPerOption:         in.Integer("votesPerOption", 1),
+		Global:                 in.Boolean("global"),
+		Disabled:               in.Boolean("disabled"),
+		Prompt:                 in.Text("prompt"),
+		Options:                in.Texts("options"),
+		UserData:               in.json("userData"),
+		Schedule:               DecodeSchedule(in),
+		ResultsVisibility:      voting.Visibility(in.Text("resultsVisibility")),
+		ShowCount:              in.Boolean("showCount"),
+		LoggedInOnly:           in.Boolean("loggedInOnly"),
+		Strict:                 in.Boolean("strict"),
+	}
+}
+
+// DecodeSchedule reads the times of a poll or a question.
+func DecodeSchedule(in *Object) schedule.Schedule {
+	return schedule.Schedule{StartsAt: in.Integer("startsAt", 0), EndsAt: in.Integer("endsAt", 0)}
+}

@@ -1,0 +1,277 @@
+package operation
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/acclaim-dev/acclaim/services/message"
+)
+
+// The services that the operations are divided among. One process may serve all of them or one
+// alone.
+const (
+	VotingService       = "voting"
+	AccumulationService = "accumulation"
+	RankingService      = "ranking"
+	StateService        = "state"
+	SandboxService      = "sandbox"
+)
+
+// Definition is one thing that a caller can ask for.
+type Definition struct {
+	// Name is the operation's in logs, traces and documents.
+	Name string
+	// Service is the one that has the operation.
+	Service string
+	// Method and Paths are its routes below the base address. The first path is the contract's.
+	Method string
+	Paths  []string
+	Access accessRule
+	// Public reports that it needs no credential, credentialInQuery that it takes one in
+	// access_token, too.
+	Public, CredentialInQuery bool
+	// Long reports that answers may be long.
+	Long bool
+	// bodyBytes returns the largest body in bytes; nil: the extension's BodyBytes.
+	bodyBytes func(*Caller) int
+	// Served reports whether operations of a configuration have what it needs.
+	Served func(*Config) bool
+}
+
+// define returns an operation at a route, such as "GET /poll", which may have several paths.
+func define(name, route string, access accessRule) Definition {
+	words := strings.Fields(route)
+	return Definition{Name: name, Method: words[0], Paths: words[1:], Access: access}
+}
+
+func (d Definition) withLongAnswers() Definition { d.Long = true; return d }
+
+func (d Definition) withoutCredential() Definition { d.Public = true; return d }
+
+func (d Definition) withBodyBytes(limit func(*Caller) int) Definition { d.bodyBytes = limit; return d }
+
+// Table returns all operations, the most requested first.
+func Table() []Definition {
+	return slices.Concat(
+		inService(VotingService, func(c *Config) bool { return c.Voting != nil }, votingOperations()),
+		inService(VotingService, func(c *Config) bool { return c.Voting != nil && c.PollLister != nil }, pollOperations()),
+		inService(AccumulationService, func(c *Config) bool { return c.Accumulation != nil }, accumulationOperations()),
+		inService(RankingService, func(c *Config) bool { return c.Ranking != nil }, rankingOperations()),
+		inService(StateService, func(c *Config) bool { return c.State != nil }, stateOperations()),
+		inService(StateService, func(c *Config) bool { return c.Live != nil }, eventOperations()),
+		inService(StateService, func(c *Config) bool { return c.Messages != nil }, messageOperations()),
+		inService(StateService, func(c *Config) bool { return c.State != nil && c.Messages != nil }, storeOperations()),
+		inService(StateService, func(c *Config) bool { return c.Roster != nil }, rosterOperations()),
+		inService(StateService, func(c *Config) bool { return c.State != nil && c.Pairing != nil }, pairingOperations()),
+		inService(StateService, func(c *Config) bool { return c.Purchases != nil && c.State != nil && c.Messages != nil }, purchaseOperations()),
+		inService(StateService, func(c *Config) bool { return c.State != nil }, emptyOperations()),
+		inService(SandboxService, func(c *Config) bool { return c.Sandbox != nil }, sandboxOperations()),
+	)
+}
+
+func inService(service string, served func(*Config) bool, rows []Definition) []Definition {
+	for i := range rows {
+		rows[i].Service, rows[i].Served = service, served
+	}
+	return rows
+}
+
+// Paths returns the paths that belong to a service, in the order of the table.
+func Paths(service string) (paths []string) {
+	for _, o := range Table() {
+		for _, path := range o.Paths {
+			if o.Service == service && !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
+}
+
+// votingOperations returns those of section 4.1.
+func votingOperations() []Definition {
+	logs := accessRule{roles: []Role{Backend, Admin}, validatedAdmin: true}
+	return []Definition{
+		define("vote.cast", "POST /vote", anyone()),
+		define("vote.read", "GET /vote", onlookers()),
+		define("vote.reset", "DELETE /vote", staff()),
+		define("vote.log", "GET /vote_logs", logs).withLongAnswers(),
+		define("vote.modify", "POST /vote_modifier", staff()),
+		define("poll.config.read", "GET /vote_config", onlookers()),
+		define("poll.config.replace", "POST /vote_config", staff()),
+		define("poll.config.change", "PATCH /vote_config", staff()),
+		define("vote.history", "GET /vote_history", onlookers()).withLongAnswers(),
+		define("vote.castall", "POST /votes", AdminOrBackend()),
+	}
+}
+
+// pollOperations returns those of section 4.1 that show polls.
+func pollOperations() []Definition {
+	return []Definition{
+		define("poll.read", "GET /poll", onlookers()),
+		define("poll.list", "GET /polls", onlookers()).withLongAnswers(),
+	}
+}
+
+// accumulationOperations returns those of section 4.2.
+func accumulationOperations() []Definition {
+	return []Definition{
+		define("buffer.append", "POST /accumulate", anyone()),
+		define("buffer.read", "GET /accumulate", staff()).withLongAnswers(),
+		define("buffer.clear", "DELETE /accumulate", AdminOrBackend()),
+	}
+}
+
+// rankingOperations returns those of section 4.3.
+func rankingOperations() []Definition {
+	return []Definition{
+		define("question.answer", "POST /rank", anyone()),
+		define("question.top", "GET /rank", AllowRoles(Broadcaster, Admin, Backend, Overlay)).withLongAnswers(),
+		define("question.clear", "DELETE /rank", staff()),
+		define("question.config.read", "GET /rank_config", anyone()),
+		define("question.config.replace", "POST /rank_config", staff()),
+		define("question.config.change", "PATCH /rank_config", staff()),
+		define("question.moderate", "POST /rank_moderation", staff()),
+	}
+}
+
+// stateOperations returns those of sections 4.4 and 4.5, those of the hosted service's overview
+// pages included.
+func stateOperations() []Definition {
+	return slices.Concat(
+		[]Definition{define("state.read", "GET /all_state", anyone())},
+		documentOperations("state.channel", "/channel_state", anyone(), staff()),
+		documentOperations("state.extension", "/extension_state", anyone(), AdminOrBackend()),
+		documentOperations("state.hidden", "/extension_hidden_state", AdminOrBackend(), AdminOrBackend()),
+		documentOperations("state.viewer", "/viewer_state", anyone(), anyone()),
+		[]Definition{
+			define("state.extensionviewer.read", "GET /extension_viewer_state", anyone()),
+			define("state.extensionviewer.replace", "POST /extension_viewer_state", anyone()),
+			define("state.extensionviewer.change", "PATCH /extension_viewer_state", anyone()).withBodyBytes(viewerStateBytes),
+			define("config.read", "GET /config /all_config", anyone()),
+		},
+		documentOperations("config.channel", "/config/channel /channel_config", anyone(), AllowRoles(Admin, Broadcaster)),
+		documentOperations("config.extension", "/config/extension /extension_config", anyone(), AllowRoles(Admin)),
+		[]Definition{define("session.read", "GET /user_info", anyone())}, // browser clients ask for it first
+	)
+}
+
+// documentOperations are the three operations on one document.
+func documentOperations(name, paths string, mayRead, mayWrite accessRule) []Definition {
+	return []Definition{
+		define(name+".read", "GET "+paths, mayRead),
+		define(name+".replace", "POST "+paths, mayWrite),
+		define(name+".change", "PATCH "+paths, mayWrite),
+	}
+}
+
+// viewerStateBytes is larger for admins, which may send a map of many viewers.
+func viewerStateBytes(c *Caller) int {
+	if c.Role == Admin {
+		return c.Limits().AdminMapBytes
+	}
+	return c.Limits().BodyBytes
+}
+
+func eventOperations() []Definition {
+	follow := define("event.follow", "GET /events", onlookers())
+	follow.CredentialInQuery = true
+	return []Definition{follow}
+}
+
+// messageBytes bounds the body of a message, whose data may have 8 KiB.
+const messageBytes = 32 << 10
+
+// messageOperations publish messages to the subscribers of events, and objects to the games in a
+// channel: additions to the contract.
+func messageOperations() []Definition {
+	limit := func(*Caller) int { return messageBytes }
+	return []Definition{
+		define("message.broadcast", "POST /broadcast", staff()).withBodyBytes(limit),
+		define("message.broadcast.named", "POST /pusher_broadcast", staff()).withBodyBytes(limit),
+		define("message.broadcast.extension", "POST /extension_broadcast /broadcast_extension", AdminOrBackend()).withBodyBytes(limit),
+		define("message.whisper", "POST /whisper_self", anyone()).withBodyBytes(limit),
+		define("datastream.send", "POST /datastream", anyone()).withBodyBytes(func(*Caller) int { return message.MaxData }),
+	}
+}
+
+// storeOperations are those on the named documents of a channel.
+func storeOperations() []Definition {
+	return []Definition{
+		define("store.read", "GET /json_store", anyone()),
+		define("store.write", "POST /json_store", staff()),
+	}
+}
+
+// rosterOperations list the viewers that share their user id.
+func rosterOperations() []Definition {
+	return []Definition{define("roster.list", "GET /user_ids", AllowRoles(Admin, Backend))}
+}
+
+// pairingOperations are those of PINs, with which a streamer pairs a game with the channel, and of
+// overlay keys, the credentials of broadcast software.
+func pairingOperations() []Definition {
+	owner := AllowRoles(Broadcaster)
+	return []Definition{
+		define("pin.create", "POST /gamelink/token /gamelink/pin", staff()),
+		define("game.list", "GET /gamelink/games", staff()),
+		define("game.end", "DELETE /gamelink/games", staff()),
+		define("pin.open", "POST /pin", accessRule{}).withoutCredential(),
+		define("pin.revoke", "DELETE /pin", owner),
+		define("pin.confirm", "POST /validate_pin", owner),
+		define("pin.exists", "GET /pin_token_exists", owner),
+		define("overlaykey.create", "POST /overlay_keys", staff()),
+		define("overlaykey.list", "GET /overlay_keys", staff()),
+		define("overlaykey.revoke", "DELETE /overlay_keys", staff()),
+	}
+}
+
+// purchaseOperations are those with which viewers buy.
+func purchaseOperations() []Definition {
+	return []Definition{
+		define("bits.record", "POST /bits/transactions", anyone()),
+		define("coins.spend", "POST /coins/purchase", anyone()),
+		define("coins.read", "GET /coins", anyone()),
+	}
+}
+
+// emptyOperations are those of game codes, and of trivia and its teams. There are none here:
+// clients of the hosted service see that they have nothing to redeem or to answer.
+func emptyOperations() []Definition {
+	return []Definition{
+		define("code.redeemed", "GET /codes/redeemed", anyone()),
+		define("code.redeem", "POST /codes/redeem", anyone()),
+		define("code.list", "GET /codes", AdminOrBackend()),
+		define("code.delete", "DELETE /codes", AdminOrBackend()),
+		define("code.mark", "POST /codes/mark_from_poll /codes/mark_from_list", AdminOrBackend()),
+		define("code.eligible", "GET /codes/eligible /codes/eligibility", anyone()),
+		define("trivia.read", "GET /curated_poll", anyone()),
+		define("trivia.answer", "POST /curated_poll", anyone()),
+		define("trivia.leaderboard", "GET /curated_poll_leaderboard", anyone()),
+		define("trivia.team.read", "GET /team_membership", anyone()),
+		define("trivia.team.join", "POST /team_membership", anyone()),
+		define("trivia.state", "POST /curated_poll_state", AdminOrBackend()),
+		define("trivia.edit", "POST /curated_poll_edit /curated_poll_edit_option", AdminOrBackend()),
+		define("trivia.delete", "DELETE /curated_poll_edit /curated_poll_edit_option", AdminOrBackend()),
+	}
+}
+
+// sandboxOperations returns that of section 4.6.
+func sandboxOperations() []Definition {
+	return []Definition{define("sandbox.token", "POST /authtoken", accessRule{}).withoutCredential()}
+}
+
+// Audience names the callers that may ask for the operation, for documents.
+func (d Definition) Audience() string {
+	if d.Public {
+		return "everyone, without a credential"
+	}
+	names := make([]string, len(d.Access.roles))
+	for i, role := range d.Access.roles {
+		names[i] = string(role)
+		if role == Admin && d.Access.validatedAdmin {
+			names[i] = "validated admin"
+		}
+	}
+	return strings.Join(names, ", ")
+}

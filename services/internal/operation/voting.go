@@ -1,0 +1,160 @@
+package operation
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/schedule"
+	"github.com/acclaim-dev/acclaim/services/voting"
+)
+
+// poll returns the poll that the id names for the caller (section 2.1).
+func (c *Caller) poll(id string) voting.Poll {
+	return voting.Poll{
+		Environment: string(c.Environment),
+		Extension:   c.Extension.ClientID,
+		Channel:     c.ChannelID,
+		ID:          id,
+	}
+}
+
+func (c *Caller) voter() voting.Voter {
+	return voting.Voter{OpaqueID: c.OpaqueID, UserID: c.UserID}
+}
+
+// show returns what the caller may see of the tally of a poll.
+func (c *Caller) show(id string, tally voting.Tally) voting.Tally {
+	if c.IsAudienceOf(id) {
+		return tally.ForViewer()
+	}
+	return tally
+}
+
+// CastVote casts a vote of the caller and returns what the caller may see of the tally after it
+// (section 4.1).
+func (s *Service) CastVote(ctx context.Context, c *Call, id string, value, count int64) (tally voting.Tally, err error) {
+	if err := c.Caller.CheckReads(id); err != nil {
+		return tally, err
+	}
+	keys, err := s.requestKeys(c, id)
+	if err != nil {
+		return tally, err
+	}
+	err = s.addEntry(c, isGlobal(id), func(existing bool) (err error) {
+		vote := s.Config.Voting.Vote
+		if existing {
+			vote = s.Config.Voting.VoteExisting
+		}
+		tally, err = vote(ctx, c.Caller.poll(id), c.Caller.voter(), value, count, keys...)
+		return err
+	})
+	return c.Caller.show(id, tally), err
+}
+
+// CastVotes casts votes of several viewers. It returns the refusal of each vote, nil for one that
+// counts, and the statistics after them.
+func (s *Service) CastVotes(ctx context.Context, c *Call, id string, votes []voting.Submission) (refusals []error, after *voting.Statistics, err error) {
+	if err := c.Caller.CheckReads(id); err != nil {
+		return nil, nil, err
+	}
+	keys, err := s.requestKeys(c, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(keys) > 0 && slices.ContainsFunc(votes, func(v voting.Submission) bool { return v.Key != nil }) {
+		return nil, nil, fault.New(fault.Invalid, "votes must have no keys beside an Idempotency-Key")
+	}
+	err = s.addEntries(c, isGlobal(id), len(votes), func(existing bool) (err error) {
+		refusals, after, err = s.Config.Voting.VoteAll(ctx, c.Caller.poll(id), votes, existing, once.First(keys))
+		if err == nil && existing {
+			err = firstOfKind(refusals, fault.NotFound)
+		}
+		if err == nil && !slices.ContainsFunc(refusals, func(refusal error) bool { return !once.IsFull(refusal) }) {
+			err = refusals[0]
+		}
+		return err
+	})
+	return refusals, after, err
+}
+
+// firstOfKind returns the first error of a kind, nil where there is none.
+func firstOfKind(all []error, kind fault.Kind) error {
+	for _, err := range all {
+		if err != nil && fault.KindOf(err) == kind {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReadTally returns what the caller may see of the tally of a poll, as it is or, where at is not 0,
+// as it was at that time in Unix seconds.
+func (s *Service) ReadTally(ctx context.Context, c *Call, id string, at int64) (tally voting.Tally, err error) {
+	if err := c.Caller.CheckReads(id); err != nil {
+		return tally, err
+	}
+	if at == 0 {
+		tally, err = s.Config.Voting.Tally(ctx, c.Caller.poll(id), c.Caller.voter())
+	} else {
+		tally, err = s.tallyAt(ctx, c.Caller, id, at)
+	}
+	return c.Caller.show(id, tally), err
+}
+
+// ResetPoll deletes the votes and the configuration of a poll.
+func (s *Service) ResetPoll(ctx context.Context, c *Call, id string) error {
+	if err := c.Caller.CheckOwner(id); err != nil {
+		return err
+	}
+	return s.Config.Voting.Reset(ctx, c.Caller.poll(id))
+}
+
+// ModifyVotes adds to the votes of a user.
+func (s *Service) ModifyVotes(ctx context.Context, c *Call, id, user string, add int64) error {
+	if err := c.Caller.CheckOwner(id); err != nil {
+		return err
+	}
+	keys, err := s.requestKeys(c, id)
+	if err != nil {
+		return err
+	}
+	if err := s.chargeNewPoll(ctx, c, id); err != nil {
+		return err
+	}
+	return s.Config.Voting.Modify(ctx, c.Caller.poll(id), user, add, keys...)
+}
+
+// ReadPollConfig returns the configuration of a poll; saved is false for one that has none.
+func (s *Service) ReadPollConfig(ctx context.Context, c *Call, id string) (config voting.Config, status schedule.Status, saved bool, err error) {
+	if err := c.Caller.CheckReads(id); err != nil {
+		return config, status, false, err
+	}
+	return s.Config.Voting.Config(ctx, c.Caller.poll(id))
+}
+
+// ChangePoll replaces or patches the configuration of a poll. known reports whether version is
+// that of the configuration afterwards.
+func (s *Service) ChangePoll(ctx context.Context, c *Call, id string, change voting.Change) (version int64, known bool, err error) {
+	if err := c.Caller.CheckOwner(id); err != nil {
+		return 0, false, err
+	}
+	keys, err := s.patchKeys(c, id)
+	if err != nil {
+		return 0, false, err
+	}
+	if err := s.chargeNewPoll(ctx, c, id); err != nil {
+		return 0, false, err
+	}
+	return s.Config.Voting.Change(ctx, c.Caller.poll(id), change, keys...)
+}
+
+// ReadVoteLog yields the log of a poll after a cursor, with its configurations or without.
+func (s *Service) ReadVoteLog(ctx context.Context, c *Call, id string, after voting.Cursor, configs bool) iter.Seq2[voting.LogRecord, error] {
+	if configs {
+		return s.Config.Voting.LogWithConfigs(ctx, c.Caller.poll(id), after)
+	}
+	return s.Config.Voting.Log(ctx, c.Caller.poll(id), after)
+}
