@@ -24,13 +24,13 @@ type sourceEdit struct{ file, from, to string }
 const (
 	resourcesFile = "services/internal/process/app/resources.go"
 	quotaFile     = "services/internal/feed/live/quota.go"
-	budgetsFile   = "services/internal/face/httpapi/budgets.go"
-	bodyFile      = "services/internal/face/httpapi/body.go"
-	sandboxFile   = "services/internal/face/httpapi/sandbox.go"
+	budgetsFile   = "services/internal/operation/budgets.go"
+	bodyFile      = "services/internal/operation/body.go"
+	sandboxFile   = "services/internal/operation/session.go"
 	limitsFile    = "services/internal/tenant/limits.go"
-	credentials   = "services/internal/face/httpapi/credential.go"
+	credentials   = "services/internal/operation/credential.go"
 	gamesFile     = "services/internal/face/gamelink/server.go"
-	quotasFile    = "services/internal/quota/share.go"
+	quotasFile    = "services/internal/limit/share.go"
 	gameRights    = "services/internal/face/gamelink/authenticate.go"
 )
 
@@ -45,11 +45,11 @@ func gameDefences() []defenceCase {
 		{"messages before authentication", []sourceEdit{messages}, "game-messages", "MiB resident", 0},
 		{"answers before authentication", []sourceEdit{messages}, "game-echo", "is answered", 0},
 		{"refused credentials of games", []sourceEdit{{gameRights, "maxFailures = 5", "maxFailures = 1 << 30"},
-			{gamesFile, "rate.NewLimiter(rate.Every(time.Minute/20), 20)", "rate.NewLimiter(rate.Inf, 1)"}}, "refresh-guesses", "may guess", 0},
+			{gamesFile, "limit.Per(20, time.Minute)", "limit.Rate{}"}}, "refresh-guesses", "may guess", 0},
 		{"places of games that do not authenticate", []sourceEdit{{resourcesFile, "l.unauthenticatedGames = max(l.connections/8, 1)", "l.unauthenticatedGames = 1 << 30"}},
 			"silent-games", "new game", 0},
-		{"subscribers of a channel's games", []sourceEdit{{quotaFile, "max(q.subscribers.Limit()/8, 1)", "1 << 40"},
-			{quotaFile, "channelSources          = 1024", "channelSources = 1 << 30"}, {quotaFile, "max(q.sources.Limit()/8, 1)", "1 << 40"}},
+		{"subscribers of a channel's games", []sourceEdit{{quotaFile, "limit.Channel, Limit: max(pool.Limit()/8, 1)", "limit.Channel, Limit: 1 << 40"},
+			{quotaFile, "channelSources          = 1024", "channelSources = 1 << 30"}},
 			"game-subscriptions", "GET /events", 0},
 		{"what was issued under a key ends with it", []sourceEdit{{"services/pairing/pin.go", "return recorded, slices.Contains(active, recorded)", "return recorded, true"},
 			{gameRights, `if keyID != "" {`, "if false {"}}, "leaked-key", "outlives its key", 0},
@@ -61,15 +61,15 @@ func gameDefences() []defenceCase {
 			{quotasFile, "limit *= favouredShare", ""}}, "anonymous-drain", "another channel is refused", 0},
 		{"a share of each viewer", []sourceEdit{{quotasFile, "if bucket.taken <= amount*contendedShare {", "if bucket.taken <= amount-1 {"}},
 			"loud-datastream", "quiet viewer", 0},
-		{"quotas of broadcasters", []sourceEdit{{"services/internal/face/httpapi/quota.go", "return !c.IsServer() || c.Environment == tenant.Sandbox", "return c.isAudience() || c.Environment == tenant.Sandbox"}},
+		{"quotas of broadcasters", []sourceEdit{{"services/internal/operation/quota.go", "return !c.IsServer() || c.Environment == tenant.Sandbox", "return c.IsAudience() || c.Environment == tenant.Sandbox"}},
 			"loud-broadcaster", "MiB stored", 0},
-		{"what the sandbox stores", []sourceEdit{{"services/internal/face/httpapi/quota.go", "q.Amount = max(q.Amount/sandboxDivisor, 1)", "q.Amount = max(q.Amount, 1)"}},
+		{"what the sandbox stores", []sourceEdit{{"services/internal/operation/quota.go", "r = r.Part(sandboxDivisor)", "r = r.Part(1)"}},
 			"sandbox-store", "MiB stored", 0},
-		{"a turn of staff, and one answer to equal questions", []sourceEdit{{"services/internal/face/httpapi/past.go", "if a := p.open[q]; a != nil {", "if a := p.open[q]; a != nil && a.waiting < 0 {"},
+		{"a turn of staff, and one answer to equal questions", []sourceEdit{{"services/internal/operation/past.go", "if a := p.open[q]; a != nil {", "if a := p.open[q]; a != nil && a.waiting < 0 {"},
 			{budgetsFile, "audienceHistories  = 1", "audienceHistories = 2"}, {budgetsFile, "viewersHistories   = 3", "viewersHistories = 4"}}, "repeated-history", "staff's question", 0},
 		{"the owners of polls of all channels", []sourceEdit{{"services/internal/tenant/build.go", `cmp.Or(block.GlobalPolls, "admin")`, `cmp.Or(block.GlobalPolls, "broadcaster")`}},
 			"forged-global", "of a global poll", 0},
-		{"published keys through a proxy", []sourceEdit{{credentials, "if c.sampleKey && namesRemoteClient(header) {", "if false {"}}, "sample-key", "published key", 0},
+		{"published keys through a proxy", []sourceEdit{{credentials, "if c.sampleKey && remote {", "if false {"}}, "sample-key", "published key", 0},
 	}
 }
 
@@ -79,8 +79,8 @@ func apiDefences() []defenceCase {
 	all := sourceEdit{resourcesFile, "memory/connectionBytes)", "memory/connectionBytes) + 1<<20"}
 	identity := sourceEdit{quotaFile, "identitySubscribers = 8", "identitySubscribers = 1 << 30"}
 	quotas := []sourceEdit{
-		{limitsFile, "IdentityStreams:        quota.Quota{Amount: 1_000", "IdentityStreams: quota.Quota{Amount: 1 << 30"},
-		{limitsFile, "IdentityBytes:          quota.Quota{Amount: 64 << 20", "IdentityBytes: quota.Quota{Amount: 1 << 40"},
+		{limitsFile, "IdentityStreams:        limit.Per(1_000,", "IdentityStreams: limit.Per(1 << 30,"},
+		{limitsFile, "IdentityBytes:          limit.Per(64<<20,", "IdentityBytes: limit.Per(1 << 40,"},
 	}
 	return []defenceCase{
 		{"connections of an address", []sourceEdit{addresses}, "idle-connections", "victims", 0},
@@ -92,9 +92,9 @@ func apiDefences() []defenceCase {
 		{"long answers at a time", []sourceEdit{{budgetsFile, "maxPages       = 32", "maxPages = 1 << 30"},
 			{budgetsFile, "extensionPages = 16", "extensionPages = 1 << 30"}, {budgetsFile, "identityPages  = 4", "identityPages = 1 << 30"}},
 			"slow-readers", "take", 0},
-		{"bodies are read as they arrive", []sourceEdit{addresses, {bodyFile, "publicBodyBytes = 32 << 10", "publicBodyBytes = 256 << 10"},
+		{"bodies are read as they arrive", []sourceEdit{addresses, {bodyFile, "PublicBodyBytes = 32 << 10", "PublicBodyBytes = 256 << 10"},
 			{bodyFile, "size := min(max(2*old, firstBodyBytes), most)", "size := most"},
-			{bodyFile, "if err := b.leases.forBuffer(size).Take(int64(size)); err != nil {", "if err := b.leases.forBuffer(size).Take(0); err != nil {"}}, "h2-announced-bodies", "take", 0},
+			{bodyFile, "if err := b.leases.ForBuffer(size).Take(int64(size)); err != nil {", "if err := b.leases.ForBuffer(size).Take(0); err != nil {"}}, "h2-announced-bodies", "take", 0},
 		{"one spelling of a credential", []sourceEdit{
 			{credentials, "credentialDigest [sha256.Size]byte", "credentialDigest string\n\nconst _ = sha256.Size"},
 			{credentials, "credentialDigest(sha256.Sum256([]byte(header)))", "credentialDigest([]byte(header))"},

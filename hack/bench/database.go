@@ -38,7 +38,7 @@ func openDatabase(ctx context.Context, uri, dir string) (*benchDatabase, error) 
 // side and keeps everything in memory.
 func openModel(ctx context.Context, dir string, args ...string) (*benchDatabase, error) {
 	d := &benchDatabase{}
-	if err := d.start(ctx, dir, "mongoset", filepath.Join("services", "internal", "mongotest", "mongoset"), args...); err != nil {
+	if err := d.start(ctx, dir, "mongoset", filepath.Join("services", "internal", "testing", "mongotest", "mongoset"), args...); err != nil {
 		return nil, fmt.Errorf("model of a replica set: %w", err)
 	}
 	return d.connect()

@@ -109,6 +109,23 @@ func connectGame(ctx context.Context, address string, number int) (*websocket.Co
 	if err != nil {
 		return nil, err
 	}
+	return connectAs(ctx, address, credential)
+}
+
+// connectBackend connects a game that acts in all channels.
+func connectBackend(ctx context.Context, address string) (*websocket.Conn, error) {
+	credential, err := newCredential("backend", channel, "")
+	if err != nil {
+		return nil, err
+	}
+	game, err := connectAs(ctx, address, credential)
+	if game != nil {
+		game.SetReadLimit(8 << 20) // the push of a match has the results of all channels
+	}
+	return game, err
+}
+
+func connectAs(ctx context.Context, address, credential string) (*websocket.Conn, error) {
 	game, response, err := websocket.Dial(ctx, address+"/0.0.2/"+extension, nil)
 	if response != nil && response.Body != nil {
 		_ = response.Body.Close() // empty

@@ -79,7 +79,7 @@ func connectSubscribers(ctx context.Context, address string, credentials []strin
 }
 
 // readEvents reads one stream and returns why it ended.
-func (a *subscribers) readEvents(c net.Conn) error {
+func (s *subscribers) readEvents(c net.Conn) error {
 	in := bufio.NewReaderSize(c, 1<<10)
 	begun := false
 	for {
@@ -92,18 +92,18 @@ func (a *subscribers) readEvents(c net.Conn) error {
 			return fmt.Errorf("to listen is answered %q", line)
 		case !begun && bytes.HasPrefix(line, []byte("id: ")):
 			begun = true
-			a.begun.Done()
+			s.begun.Done()
 		case bytes.HasPrefix(line, []byte("data: ")):
-			a.receive(line, time.Now())
+			s.receive(line, time.Now())
 		}
 	}
 }
 
 // receive notes the time of an event if it is the awaited one.
-func (a *subscribers) receive(line []byte, at time.Time) {
-	a.events.Add(1)
+func (s *subscribers) receive(line []byte, at time.Time) {
+	s.events.Add(1)
 	select {
-	case a.heard <- struct{}{}:
+	case s.heard <- struct{}{}:
 	default:
 	}
 	_, data, _ := bytes.Cut(line, []byte(`tick","data":`))
@@ -111,26 +111,26 @@ func (a *subscribers) receive(line []byte, at time.Time) {
 	if err != nil {
 		return // of another sort
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if number != a.number {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if number != s.number {
 		return
 	}
-	if a.arrived = append(a.arrived, at); len(a.arrived) == len(a.conns) {
-		close(a.whole)
+	if s.arrived = append(s.arrived, at); len(s.arrived) == len(s.conns) {
+		close(s.whole)
 	}
 }
 
 // publish says something to the audience and returns how long that took to each,
 // from before it was said.
-func (a *subscribers) publish(ctx context.Context, say func(number int64) error) ([]time.Duration, error) {
+func (s *subscribers) publish(ctx context.Context, say func(number int64) error) ([]time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
-	a.mu.Lock()
-	a.number++
-	number, whole := a.number, make(chan struct{})
-	a.arrived, a.whole = make([]time.Time, 0, len(a.conns)), whole
-	a.mu.Unlock()
+	s.mu.Lock()
+	s.number++
+	number, whole := s.number, make(chan struct{})
+	s.arrived, s.whole = make([]time.Time, 0, len(s.conns)), whole
+	s.mu.Unlock()
 	start := time.Now()
 	if err := say(number); err != nil {
 		return nil, err
@@ -140,20 +140,20 @@ func (a *subscribers) publish(ctx context.Context, say func(number int64) error)
 	case <-ctx.Done():
 		return nil, fmt.Errorf("not every subscriber has received the event: %w", ctx.Err())
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var delays []time.Duration
-	for _, at := range a.arrived {
+	for _, at := range s.arrived {
 		delays = append(delays, at.Sub(start))
 	}
 	return delays, nil
 }
 
-func (a *subscribers) close() {
-	for _, c := range a.conns {
+func (s *subscribers) close() {
+	for _, c := range s.conns {
 		if c != nil {
 			_ = c.Close() // nothing is under way
 		}
 	}
-	a.ended.Wait()
+	s.ended.Wait()
 }

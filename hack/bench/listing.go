@@ -37,17 +37,17 @@ const (
 // configurations configures one poll after another.
 type configurations struct{ credential string }
 
-func (l *configurations) request(buf []byte, _ int, n int64) []byte {
+func (c *configurations) request(buf []byte, _ int, n int64) []byte {
 	body := fmt.Appendf(nil, `{"id":%q,"config":{"prompt":"Question %d?","options":["Yes","No"]}}`, pollID(listedPoll, int(n)), n)
-	return appendRequest(buf, "POST", "vote_config", l.credential, body)
+	return appendRequest(buf, "POST", "vote_config", c.credential, body)
 }
 
-func (l *configurations) verify(context.Context, *client, int64) error { return nil }
+func (c *configurations) verify(context.Context, *client, int64) error { return nil }
 
 // measureListing fills a program with configured polls, restarts it and lists them twice.
 func (b *bench) measureListing(ctx context.Context) (r *listingReport, err error) {
 	b.logf("listing: configuring %d polls", b.listed)
-	p, err := b.startProgram(ctx, "serve", "listing")
+	p, err := b.startServer(ctx, "listing", b.binary, "serve")
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (b *bench) measureListing(ctx context.Context) (r *listingReport, err error
 	if err := errors.Join(err, p.stop()); err != nil {
 		return nil, err
 	}
-	if p, err = b.startProgram(ctx, "serve", "listing"); err != nil {
+	if p, err = b.startServer(ctx, "listing", b.binary, "serve"); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()

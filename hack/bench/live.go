@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -75,7 +74,7 @@ func (b *bench) measureEvents(ctx context.Context) (*liveReport, error) {
 // measureLive measures listeners of one program.
 func (b *bench) measureLive(ctx context.Context) (r *liveReport, err error) {
 	r = &liveReport{Listeners: b.listeners, Target: listenTarget}
-	p, err := b.startProgram(ctx, "serve", "live")
+	p, err := b.startServer(ctx, "live", b.binary, "serve")
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +89,7 @@ func (b *bench) measureLive(ctx context.Context) (r *liveReport, err error) {
 	if err := b.measureLoad(ctx, p, credentials[:loadListeners], r); err != nil {
 		return nil, err
 	}
-	r.Here, err = b.measureDelay(ctx, p, p, "here", 0, delayRounds, delayRounds, 0)
+	r.Here, err = b.measureDelay(ctx, p, p, "here", 0, delayRounds, delayRounds)
 	return r, err
 }
 
@@ -193,9 +192,8 @@ func (b *bench) heardBy(ctx context.Context, p *program, credentials []string, f
 
 // measureDelay measures the time from a vote through one program until its update
 // arrives through another: of the votes numbered from first until end, in some polls in
-// turns. Each vote waits for a random time, up to pause, so that it comes at any moment of
-// what the programs do at intervals.
-func (b *bench) measureDelay(ctx context.Context, votes, hears *program, prefix string, first, end, polls int, pause time.Duration) (delaySample, error) {
+// turns.
+func (b *bench) measureDelay(ctx context.Context, votes, hears *program, prefix string, first, end, polls int) (delaySample, error) {
 	viewer, err := viewerCredential(0)
 	if err != nil {
 		return delaySample{}, err
@@ -205,11 +203,8 @@ func (b *bench) measureDelay(ctx context.Context, votes, hears *program, prefix 
 		return delaySample{}, err
 	}
 	defer a.close()
-	latency, rng := newHistogram(), rand.New(rand.NewPCG(1, 2))
+	latency := newHistogram()
 	for n := first; n < end; n++ {
-		if pause > 0 {
-			<-time.After(time.Duration(rng.Int64N(int64(pause))))
-		}
 		start := time.Now()
 		if err := votes.client.post(ctx, viewer, fmt.Sprintf("vote?id=%s-%d", prefix, n%polls), fmt.Sprintf(`{"value":%d}`, 1+n/polls%2)); err != nil {
 			return delaySample{}, err
@@ -251,7 +246,7 @@ func (b *bench) measureLiveReplicas(ctx context.Context, r *liveReport) (err err
 	if err != nil {
 		return err
 	}
-	there, err := b.measureDelay(ctx, l.programs[0], l.programs[1], "there", 0, delayRounds, delayRounds, 0)
+	there, err := b.measureDelay(ctx, l.programs[0], l.programs[1], "there", 0, delayRounds, delayRounds)
 	if err != nil {
 		return err
 	}

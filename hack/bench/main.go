@@ -1,4 +1,4 @@
-// Command bench measures the program against its own ceiling: the same binary,
+// Command bench measures the program against its own ceiling: the same
 // router, credential check, decoding and encoding, with answers of the same size
 // and no storage behind them. Both run as processes of their own and are driven
 // over loopback, in turns, so that a noisy machine disturbs both alike and the
@@ -71,7 +71,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 func parseOptions(args []string, stderr io.Writer) (benchOptions, error) {
 	o := benchOptions{progress: stderr}
-	names := []string{updatesCase, shardedUpdatesCase, gamesCase}
+	names := []string{updatesCase, gamesCase, matchesCase}
 	for _, c := range cases() {
 		names = append(names, c.name)
 	}

@@ -18,6 +18,7 @@ type bench struct {
 	benchOptions
 	dir      string // everything is below it
 	binary   string
+	ceiling  string // the binary of ceilingCommand
 	registry string
 	profile  *profiler // nil: no profile
 }
@@ -35,10 +36,7 @@ func measureAll(ctx context.Context, o benchOptions) (r report, err error) {
 		defer func() { err = errors.Join(err, b.profile.write(o.profile)) }()
 	}
 	b.logf("building the program and signing %d credentials", o.voters)
-	if b.registry, err = writeRegistry(dir); err != nil {
-		return report{}, err
-	}
-	if b.binary, err = child.BuildProgram(ctx, dir, nil); err != nil {
+	if err := b.build(ctx); err != nil {
 		return report{}, err
 	}
 	if r.Machine, err = describeMachine(dir); err != nil {
@@ -64,6 +62,18 @@ func measureAll(ctx context.Context, o benchOptions) (r report, err error) {
 	return r, err
 }
 
+// build writes the registry and builds the programs.
+func (b *bench) build(ctx context.Context) (err error) {
+	if b.registry, err = writeRegistry(b.dir); err != nil {
+		return err
+	}
+	if b.binary, err = child.BuildProgram(ctx, b.dir, nil); err != nil {
+		return err
+	}
+	b.ceiling, err = child.BuildCommand(ctx, b.dir, ceilingCommand)
+	return err
+}
+
 // measureWatching measures events and updates, as far as the options ask.
 func (b *bench) measureWatching(ctx context.Context, r *report) (err error) {
 	if b.listeners > 0 {
@@ -76,14 +86,14 @@ func (b *bench) measureWatching(ctx context.Context, r *report) (err error) {
 			return fmt.Errorf("updates: %w", err)
 		}
 	}
-	if slices.Contains(b.cases, shardedUpdatesCase) {
-		if r.ShardedUpdates, err = b.measureShardedUpdates(ctx); err != nil {
-			return fmt.Errorf("updates on a sharded cluster: %w", err)
-		}
-	}
 	if slices.Contains(b.cases, gamesCase) {
 		if r.Games, err = b.measureGameLoads(ctx); err != nil {
 			return fmt.Errorf("games: %w", err)
+		}
+	}
+	if slices.Contains(b.cases, matchesCase) {
+		if r.Matches, err = b.measureMatches(ctx); err != nil {
+			return fmt.Errorf("matches: %w", err)
 		}
 	}
 	return nil
@@ -109,12 +119,12 @@ func (b *bench) measureCases(ctx context.Context) (results []caseResult, err err
 	if err != nil {
 		return nil, err
 	}
-	ceiling, err := b.startProgram(ctx, "ceiling", "ceiling")
+	ceiling, err := b.startServer(ctx, "ceiling", b.ceiling)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, ceiling.stop()) }()
-	subject, err := b.startProgram(ctx, "serve", "data")
+	subject, err := b.startServer(ctx, "data", b.binary, "serve")
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +147,14 @@ func (b *bench) measureCases(ctx context.Context) (results []caseResult, err err
 	return results, nil
 }
 
-func (b *bench) startProgram(ctx context.Context, subcommand, data string) (*program, error) {
-	return startProcess(ctx, nil, b.binary, subcommand, b.registry, filepath.Join(b.dir, data))
+// ceilingCommand answers as the program does, without deciding or storing anything.
+const ceilingCommand = "services/internal/testing/ceilingserver"
+
+// startServer starts a binary with a command, if it has several, and a folder of its own.
+func (b *bench) startServer(ctx context.Context, folder, binary string, command ...string) (*program, error) {
+	args := append(command, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+		"--extensions", b.registry, "--data-dir", filepath.Join(b.dir, folder))
+	return startCommand(ctx, nil, binary, args...)
 }
 
 // caseSide is a program in one case: the ceiling, the subject or the bare handler.

@@ -60,11 +60,11 @@ type tour struct {
 	credential string
 }
 
-func (l *tour) request(buf []byte, _ int, n int64) []byte {
-	return appendRequest(buf, "GET", "vote?id="+pollID(l.prefix, int(n)%l.polls), l.credential, nil)
+func (t *tour) request(buf []byte, _ int, n int64) []byte {
+	return appendRequest(buf, "GET", "vote?id="+pollID(t.prefix, int(n)%t.polls), t.credential, nil)
 }
 
-func (l *tour) verify(context.Context, *client, int64) error { return nil }
+func (t *tour) verify(context.Context, *client, int64) error { return nil }
 
 func (r *memoryReport) write(b *strings.Builder) {
 	const mib = 1 << 20

@@ -48,7 +48,7 @@ func (b *bench) fillPoll(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	p, err := b.startProgram(ctx, "serve", "large")
+	p, err := b.startServer(ctx, "large", b.binary, "serve")
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (b *bench) fillPoll(ctx context.Context) (err error) {
 func (b *bench) loadPoll(ctx context.Context) (r *pollReport, err error) {
 	r = &pollReport{Voters: b.pollSize}
 	start := time.Now()
-	p, err := b.startProgram(ctx, "serve", "large")
+	p, err := b.startServer(ctx, "large", b.binary, "serve")
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +17,6 @@ type replicaLayout struct {
 	// processors limits the processors of each replica, 0 for no limit.
 	processors int
 	flags      []string
-	binary     string // empty: that of the bench
 	// listens makes the last program one of the service state, which serves events and owns no
 	// poll: its updates are of votes that another program has stored.
 	listens  bool
@@ -192,7 +190,7 @@ func (b *bench) launchReplicas(ctx context.Context, db *benchDatabase, l *replic
 		if l.listens && i == l.replicas-1 {
 			command = "state"
 		}
-		p, err := startProcess(ctx, env, cmp.Or(l.binary, b.binary), command, b.registry, data, append([]string{"--mongodb-uri", uri}, l.flags...)...)
+		p, err := startProcess(ctx, env, b.binary, command, b.registry, data, append([]string{"--mongodb-uri", uri}, l.flags...)...)
 		if err != nil {
 			return err
 		}

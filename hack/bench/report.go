@@ -25,10 +25,9 @@ type report struct {
 	Listing    *listingReport  `json:"listing,omitempty"`
 	Live       *liveReport     `json:"live,omitempty"`
 	Updates    []updatesResult `json:"updates,omitempty"`
-	// ShardedUpdates compares updates without and with the change stream of a cluster.
-	ShardedUpdates *shardedUpdates `json:"shardedUpdates,omitempty"`
-	Games          []gamesResult   `json:"games,omitempty"`
-	Poll           *pollReport     `json:"poll,omitempty"`
+	Games      []gamesResult   `json:"games,omitempty"`
+	Matches    []matchResult   `json:"matches,omitempty"`
+	Poll       *pollReport     `json:"poll,omitempty"`
 }
 
 // machineInfo describes the machine, on which absolute figures depend.
@@ -141,10 +140,8 @@ func (r report) writeTable(w io.Writer) error {
 		r.Live.write(&b)
 	}
 	writeUpdates(&b, r.Updates)
-	if r.ShardedUpdates != nil {
-		r.ShardedUpdates.write(&b)
-	}
 	writeGames(&b, r.Games)
+	writeMatches(&b, r.Matches)
 	if r.Listing != nil {
 		r.Listing.write(&b)
 	}

@@ -52,10 +52,10 @@ func (b *bench) updatesOver(ctx context.Context, name string, args ...string) (r
 	}
 	b.logf("updates    %d votes in %d polls over a %s", updatedPolls*updatesOfPoll, updatedPolls, name)
 	r.Database = name
-	if r.First, err = b.measureDelay(ctx, l.programs[0], l.programs[1], "updates", 0, updatedPolls, updatedPolls, 0); err != nil {
+	if r.First, err = b.measureDelay(ctx, l.programs[0], l.programs[1], "updates", 0, updatedPolls, updatedPolls); err != nil {
 		return r, err
 	}
-	r.Later, err = b.measureDelay(ctx, l.programs[0], l.programs[1], "updates", updatedPolls, updatedPolls*updatesOfPoll, updatedPolls, 0)
+	r.Later, err = b.measureDelay(ctx, l.programs[0], l.programs[1], "updates", updatedPolls, updatedPolls*updatesOfPoll, updatedPolls)
 	return r, err
 }
 

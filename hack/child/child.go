@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,11 +38,20 @@ type Process struct {
 // BuildProgram compiles the program into a folder, with env added to the environment of
 // `go build` and with its flags, and returns the path of the binary.
 func BuildProgram(ctx context.Context, folder string, env []string, flags ...string) (binary string, err error) {
-	binary = filepath.Join(folder, "acclaim")
-	args := slices.Concat([]string{"build", "-o", binary}, flags, []string{"github.com/acclaim-dev/acclaim/services"})
-	command := exec.CommandContext(ctx, "go", args...)
-	command.Env = slices.Concat(os.Environ(), env)
-	if out, err := command.CombinedOutput(); err != nil {
+	return build(ctx, filepath.Join(folder, "acclaim"), "services", env, flags)
+}
+
+// BuildCommand compiles the command in a folder of the project, such as hack/words, into
+// another folder, and returns the path of the binary.
+func BuildCommand(ctx context.Context, folder, command string) (binary string, err error) {
+	return build(ctx, filepath.Join(folder, path.Base(command)), command, nil, nil)
+}
+
+func build(ctx context.Context, binary, command string, env, flags []string) (string, error) {
+	args := slices.Concat([]string{"build", "-o", binary}, flags, []string{"github.com/acclaim-dev/acclaim/" + command})
+	compiler := exec.CommandContext(ctx, "go", args...)
+	compiler.Env = slices.Concat(os.Environ(), env)
+	if out, err := compiler.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}
 	return binary, nil

@@ -94,10 +94,11 @@ const scenarios = {
   "14.3 the clock": async (d, channel) => {
     const { game } = await d.paired(channel);
     const poll = (poll_id, config) => game.must("create", "poll", { poll_id, prompt: "", options: ["a"], user_data: null, config });
-    // fence waits until another poll was pushed: what the first one caused has come before.
+    // fence waits until another poll was pushed, longer than updates of one poll are apart: what
+    // the first one caused has come before.
     const fence = async (poll_id) => {
       await game.must("subscribe", "poll", { topic_id: poll_id });
-      await poll(poll_id, { endsIn: 1 });
+      await poll(poll_id, { endsIn: 3 });
       await game.pushed(1, "poll", (data) => data.topic_id === poll_id && data.poll.status === "expired");
       return statuses(game.pushes.map((push) => push.data).filter((data) => data.topic_id === "p"));
     };

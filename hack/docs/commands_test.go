@@ -22,10 +22,10 @@ const (
 )
 
 func TestDocuments(t *testing.T) {
-	program := buildProgram(t)
+	program, plugin := buildProgram(t, "services"), buildProgram(t, "operator/kubectl-acclaim")
 	blocks := readBlocks(t)
-	t.Run("commands", func(t *testing.T) { testCommands(t, newChecker(t, program), blocks) })
-	t.Run("mistakes", func(t *testing.T) { testMistakes(t, newChecker(t, program)) })
+	t.Run("commands", func(t *testing.T) { testCommands(t, newChecker(t, program, plugin), blocks) })
+	t.Run("mistakes", func(t *testing.T) { testMistakes(t, newChecker(t, program, plugin)) })
 	t.Run("run", func(t *testing.T) { testRun(t, program, blocks) })
 }
 
@@ -54,7 +54,7 @@ func testMistakes(t *testing.T, c *checker) {
 	for _, text := range []string{
 		"acclaim sreve", "acclaim serve --no-such-flag", "go run ./services token --rule viewer", "go run ./nowhere",
 		"make nothing", "make test NO_SUCH_VARIABLE=1", "curl $API/votes", "curl -X PATCH $API/vote",
-		"curl http://127.0.0.1:9090/erased", "kubectl apply -f nowhere.yaml", "helm install acclaim charts/nowhere",
+		"curl http://127.0.0.1:9090/erased", "kubectl apply -f nowhere.yaml", "kubectl acclaim sttaus", "kubectl acclaim status --everything", "helm install acclaim charts/nowhere",
 		"helm install acclaim charts/acclaim --set image.tga=dev", "frobnicate", "f() { make nothing; }", "x=$(make nothing)",
 	} {
 		commands, err := parseCommands(block{text: text})
@@ -70,12 +70,13 @@ func testMistakes(t *testing.T, c *checker) {
 // checker holds the things that commands refer to.
 type checker struct {
 	program  string // acclaim, built
+	plugin   string // kubectl-acclaim, built
 	makefile string
 	routes   map[string]map[string]any // methods by path
 	values   map[string]any            // of the chart
 }
 
-func newChecker(t *testing.T, program string) *checker {
+func newChecker(t *testing.T, program, plugin string) *checker {
 	t.Helper()
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	if err != nil {
@@ -84,17 +85,17 @@ func newChecker(t *testing.T, program string) *checker {
 	var api struct {
 		Paths map[string]map[string]any `json:"paths"`
 	}
-	c := &checker{program: program, makefile: string(makefile)}
+	c := &checker{program: program, plugin: plugin, makefile: string(makefile)}
 	readYAML(t, "api/openapi.yaml", &api)
 	readYAML(t, "charts/acclaim/values.yaml", &c.values)
 	c.routes = api.Paths
 	return c
 }
 
-func buildProgram(t *testing.T) string {
+func buildProgram(t *testing.T, folder string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "acclaim")
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, root+"/services").CombinedOutput(); err != nil {
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, filepath.Join(root, folder)).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
 	return program
@@ -115,7 +116,7 @@ func readYAML(t *testing.T, file string, into any) {
 func (c *checker) check(ctx context.Context, arguments []string) error {
 	switch name, rest := arguments[0], arguments[1:]; name {
 	case "acclaim", "bin/acclaim":
-		return c.checkProgram(ctx, rest)
+		return checkProgram(ctx, c.program, rest)
 	case "go":
 		return c.checkGo(ctx, rest)
 	case "make":
@@ -123,6 +124,9 @@ func (c *checker) check(ctx context.Context, arguments []string) error {
 	case "curl":
 		return c.checkCurl(rest)
 	case "kubectl":
+		if len(rest) > 0 && rest[0] == "acclaim" {
+			return checkProgram(ctx, c.plugin, rest[1:])
+		}
 		return checkFiles(rest, "-f", "--filename")
 	case "helm":
 		return c.checkHelm(rest)
@@ -137,10 +141,10 @@ func (c *checker) check(ctx context.Context, arguments []string) error {
 	}
 }
 
-// checkProgram has the program parse the arguments: it refuses commands and flags
+// checkProgram has a program parse the arguments: it refuses commands and flags
 // that it does not have before it prints its help.
-func (c *checker) checkProgram(ctx context.Context, arguments []string) error {
-	output, err := exec.CommandContext(ctx, c.program, append(slices.Clone(arguments), "--help")...).CombinedOutput()
+func checkProgram(ctx context.Context, program string, arguments []string) error {
+	output, err := exec.CommandContext(ctx, program, append(slices.Clone(arguments), "--help")...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, output)
 	}
@@ -153,7 +157,7 @@ func (c *checker) checkGo(ctx context.Context, arguments []string) error {
 	case at < 0:
 		return nil
 	case arguments[0] == "run" && arguments[at] == "./services":
-		return c.checkProgram(ctx, arguments[at+1:])
+		return checkProgram(ctx, c.program, arguments[at+1:])
 	}
 	_, err := os.Stat(filepath.Join(root, strings.TrimSuffix(arguments[at], "/...")))
 	return err
@@ -194,7 +198,7 @@ func (c *checker) checkCurl(arguments []string) error {
 		}
 		return nil
 	}
-	admin := []string{"get /healthz", "get /readyz", "get /metrics", "post /erase", "post /purge"}
+	admin := []string{"get /healthz", "get /readyz", "get /metrics", "post /erase", "post /purge", "get /export"}
 	if !slices.Contains(admin, method+" "+parsed.Path) {
 		return fmt.Errorf("no listener has %s of %s", method, parsed.Path)
 	}
