@@ -7,7 +7,40 @@ const (
 	// Degraded: there is a problem that a person should know of. Older pods may still
 	// serve.
 	Degraded = "Degraded"
+	// Addressed: an ingress controller has published an address of the Backend's Ingress.
+	// It is unknown as long as none has, since not every controller publishes one, and no
+	// part of Ready.
+	Addressed = "Addressed"
+	// Restored: the backup that restoreFrom names is in the database. Other Backends do not
+	// have the condition.
+	Restored = "Restored"
 )
+
+// Reasons of Addressed.
+const (
+	// ReasonAddressPublished: the message has the addresses.
+	ReasonAddressPublished = "AddressPublished"
+	// ReasonNoAddress: no ingress controller takes the Ingress, or the one that does
+	// publishes no address.
+	ReasonNoAddress = "NoAddress"
+)
+
+// Reasons of Restored; the last three are reasons of Ready, too.
+const (
+	// ReasonRestoreCompleted: the restore has ended, and what is stored was verified.
+	ReasonRestoreCompleted = "RestoreCompleted"
+	// ReasonRestoring: the restore has not ended, and no service has started.
+	ReasonRestoring = "Restoring"
+	// ReasonNotEmpty: the database holds something that is not of this restore. Nothing was
+	// restored, and no service starts.
+	ReasonNotEmpty = "NotEmpty"
+	// ReasonRestoreFailed: the restore has failed; the message is the program's last line.
+	ReasonRestoreFailed = "RestoreFailed"
+)
+
+// ReasonBackendSuspended is the reason of Ready and Available while a Backend is suspended,
+// and of ServicesAvailable of its Polls.
+const ReasonBackendSuspended = "BackendSuspended"
 
 // Reasons of Available, of Reconciling, and of Ready without a problem.
 const (
@@ -56,12 +89,13 @@ const (
 	// ReasonCrashLoopBackOff: a container ends repeatedly; the message has its exit
 	// code and its last line of output.
 	ReasonCrashLoopBackOff = "CrashLoopBackOff"
-	// ReasonContainerNotCreated: a container cannot be created from what is declared.
+	// ReasonContainerNotCreated: a container cannot be created from what is declared, or its
+	// pod has a node and, after half a minute, no sandbox: no volumes or no network.
 	ReasonContainerNotCreated = "ContainerNotCreated"
 	// ReasonUnschedulable: no node takes a pod; the message is the scheduler's.
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonDatabaseUnreachable: a pod runs and is no longer, or not yet, ready: the
-	// database does not answer it.
+	// database does not answer it. The message names a host that does not exist.
 	ReasonDatabaseUnreachable = "DatabaseUnreachable"
 	// ReasonQuotaExceeded: a quota of the namespace refuses more pods.
 	ReasonQuotaExceeded = "QuotaExceeded"

@@ -17,10 +17,14 @@ const BackendFinalizer = PollFinalizer
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=be,categories=acclaim
 // +kubebuilder:printcolumn:name="Environment",type=string,JSONPath=`.spec.environment`
-// +kubebuilder:printcolumn:name="Image",type=string,priority=1,JSONPath=`.spec.image`
+// +kubebuilder:printcolumn:name="Pods",type=integer,JSONPath=`.status.replicas`
+// +kubebuilder:printcolumn:name="Serving",type=integer,JSONPath=`.status.readyReplicas`
+// +kubebuilder:printcolumn:name="Host",type=string,JSONPath=`.status.host`
+// +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.spec.image`
 // +kubebuilder:printcolumn:name="Shared",type=string,priority=1,JSONPath=`.spec.allowedNamespaces.from`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Looked",type=date,JSONPath=`.status.observedTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,48}[a-z0-9])?$')",message="the name is part of the names of Services: at most 50 lower-case letters, digits and '-', a letter first and no '-' last",fieldPath=".metadata"
 type Backend struct {
@@ -39,6 +43,7 @@ type Backend struct {
 // +kubebuilder:validation:XValidation:rule="self.environment == 'sandbox' || !has(self.services) || !has(self.services.sandbox)",message="only a sandbox backend has the sandbox service"
 // +kubebuilder:validation:XValidation:rule="!has(self.ingress) || !has(self.route)",message="ingress and route exclude each other"
 // +kubebuilder:validation:XValidation:rule="has(self.services) && has(self.services.gamelink) || (!has(self.ingress) || !has(self.ingress.gameHost)) && (!has(self.route) || !has(self.route.gameHost))",message="a gameHost needs services.gamelink"
+// +kubebuilder:validation:XValidation:rule="has(self.restoreFrom) == has(oldSelf.restoreFrom) && (!has(self.restoreFrom) || self.restoreFrom == oldSelf.restoreFrom)",message="restoreFrom is set when the Backend is created, and is immutable"
 type BackendSpec struct {
 	// Environment is production or sandbox.
 	// +kubebuilder:default=production
@@ -104,6 +109,25 @@ type BackendSpec struct {
 	// PodTemplate adds to the pods of all services.
 	// +optional
 	PodTemplate PodTemplate `json:"podTemplate,omitempty"`
+
+	// Suspend runs no pods, and keeps everything else: what is stored, the addresses, the
+	// Secrets. Polls report BackendSuspended. The number of pods of each service is the
+	// declared one again when it ends.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+
+	// RestoreFrom restores a backup into the empty database of a new Backend, once, before
+	// the services start. A database that holds anything stays as it is, and no service
+	// starts. It is set when the Backend is created, and is immutable.
+	// +optional
+	RestoreFrom *RestoreFrom `json:"restoreFrom,omitempty"`
+
+	// BackupMaxAgeHours promises a newer backup than that, by Backups and ScheduledBackups: an
+	// alert of the chart fires when the newest is older. By default nothing is promised.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=87600
+	BackupMaxAgeHours *int32 `json:"backupMaxAgeHours,omitempty"`
 }
 
 // AllowedNamespaces lets objects of other namespaces name a Backend, as allowedRoutes of
@@ -214,6 +238,7 @@ type Service struct {
 	// that is more: the program bounds what it holds by the limit.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || ['cpu', 'memory'].all(name, !(name in self.requests) || !(name in self.limits) || quantity(string(self.requests[name])).compareTo(quantity(string(self.limits[name]))) <= 0)",message="a request of cpu or memory must not exceed its limit"
+	// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !('memory' in self.limits) || quantity(string(self.limits['memory'])).compareTo(quantity('128Mi')) >= 0",message="a limit of memory must be at least 128Mi, with its unit, such as 512Mi: with less the program does not start"
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }
 
@@ -246,6 +271,8 @@ type Autoscaling struct {
 }
 
 // Ingress exposes the services outside of the cluster.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.gameHost) || self.gameHost != self.host || oldSelf.hasValue() && has(oldSelf.value().gameHost) && oldSelf.value().gameHost == oldSelf.value().host",optionalOldSelf=true,message="gameHost must differ from host: all of its paths lead to the gamelink service"
 type Ingress struct {
 	// ClassName of the Ingress; by default the cluster's.
 	// +optional
@@ -283,6 +310,8 @@ type Ingress struct {
 }
 
 // Route exposes the services through a Gateway.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.gameHost) || self.gameHost != self.host || oldSelf.hasValue() && has(oldSelf.value().gameHost) && oldSelf.value().gameHost == oldSelf.value().host",optionalOldSelf=true,message="gameHost must differ from host: all of its paths lead to the gamelink service"
 type Route struct {
 	// Gateway names the Gateway to attach to.
 	Gateway ObjectReference `json:"gateway"`
@@ -342,6 +371,21 @@ type BackendStatus struct {
 	// ObservedGeneration is the generation of the spec that the status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Replicas is the number of pods that all services together should have.
+	// +optional
+	// +kubebuilder:default=0
+	Replicas int32 `json:"replicas"`
+	// ReadyReplicas is the number of them that serve.
+	// +optional
+	// +kubebuilder:default=0
+	ReadyReplicas int32 `json:"readyReplicas"`
+	// Host is the name under which the services are exposed, empty without ingress and route.
+	// +optional
+	Host string `json:"host,omitempty"`
+	// ObservedTime is when the operator last looked, and no more than five minutes ago
+	// while one runs.
+	// +optional
+	ObservedTime *metav1.Time `json:"observedTime,omitempty"`
 	// Conditions are Available, Reconciling, Degraded and Ready, and Stalled while only a
 	// person can help.
 	// +optional

@@ -1,5 +1,7 @@
 package v1alpha1
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 // Types of conditions. Ready is derived from the others of its kind; kstatus and
 // `kubectl wait` read it.
 const (
@@ -82,6 +84,10 @@ const (
 	// or does not allow this namespace; which of the two is not told. It is a reason of
 	// ServicesAvailable, too.
 	ReasonRefNotPermitted = "RefNotPermitted"
+	// ReasonWaitingForExtension, of Ready of a Poll alone: the service holds the declared
+	// configuration, and pods have yet to accept the keys of the Extension. A vote may still
+	// be refused.
+	ReasonWaitingForExtension = "WaitingForExtension"
 	// ReasonWaitingForPolls, of Ready alone: the Extension or Backend is being deleted, and
 	// Polls that are signed with its keys, or configured in its services, still exist.
 	ReasonWaitingForPolls = "WaitingForPolls"
@@ -133,3 +139,17 @@ const (
 	// ReasonWaiting: the service cannot be asked yet; see ServicesAvailable.
 	ReasonWaiting = "Waiting"
 )
+
+// ConditionsOf returns the conditions of a Poll, an Extension or a Backend, nil of anything
+// else.
+func ConditionsOf(o any) *[]metav1.Condition {
+	switch o := o.(type) {
+	case *Poll:
+		return &o.Status.Conditions
+	case *Extension:
+		return &o.Status.Conditions
+	case *Backend:
+		return &o.Status.Conditions
+	}
+	return nil
+}

@@ -1,5 +1,5 @@
-// Package v1alpha1 holds the Kubernetes resources of Acclaim: extensions, polls, and
-// the backends that serve them. `make generate` writes the schemas in config/crd
+// Package v1alpha1 holds the Kubernetes resources of Acclaim: extensions, polls, the
+// backends that serve them, and the backups of these. `make generate` writes the schemas in config/crd
 // from the markers on the types.
 //
 // It knows nothing of how the operator implements them.
@@ -24,12 +24,20 @@ const (
 // NAMESPACE/RELEASE. Other operators leave the object alone.
 const OperatorAnnotation = "acclaim.dev/operator"
 
+// ReasonNotWatched is the reason of Ready, which is unknown, while the operator that holds the
+// object does not watch its namespace.
+const ReasonNotWatched = "NamespaceNotWatched"
+
 // ReasonOperatorRemoved is the reason of Ready after the operator that held the object
 // was uninstalled; its status is Unknown.
 const ReasonOperatorRemoved = "OperatorRemoved"
 
+// ReasonOperatorAway is the reason of Ready while the operator that holds an object has not
+// renewed its lease for minutes; its status is Unknown.
+const ReasonOperatorAway = "OperatorAway"
+
 // ReasonHeldByAnother is the reason of an Event about an object that another operator
-// holds.
+// holds, and of Ready where this cluster has no such operator; its status is Unknown.
 const ReasonHeldByAnother = "HeldByAnother"
 
 // AddToScheme registers the resources with a scheme.
@@ -39,6 +47,8 @@ func AddToScheme(scheme *runtime.Scheme) error {
 		&Poll{}, &PollList{},
 		&Extension{}, &ExtensionList{},
 		&Backend{}, &BackendList{},
+		&Backup{}, &BackupList{},
+		&ScheduledBackup{}, &ScheduledBackupList{},
 	)
 	metav1.AddToGroupVersion(scheme, version)
 	return nil

@@ -62,6 +62,7 @@ func environmentRules() []rule {
 	}
 	all := []rule{
 		{"Extension", "keys", spec{"keys": keys(16)}, spec{"keys": keys(17)}, "16"},
+		{"Extension", "equal keys", spec{"keys": keys(2)}, spec{"keys": append(keys(1), keys(1)...)}, "keys must name different entries of Secrets"},
 		{"Extension", "keys not empty", spec{"keys": keys(1)}, spec{"keys": []any{}}, "at least 1"},
 		{"Extension", "Secret not empty", key(spec{"name": "a", "key": "b"}, nil), key(spec{"name": "", "key": "b"}, nil), "name"},
 		{"Extension", "Secret's name", key(spec{"name": "a.b-c", "key": "b"}, nil), key(spec{"name": "Not A Name", "key": "b"}, nil), "the name of a Secret has lower-case"},
@@ -86,6 +87,7 @@ func environmentRules() []rule {
 		{"Extension", "sink's fragment", hook("https://a"), hook("https://a/#b"), "url"},
 		{"Extension", "sink's host", hook("https://a?b"), hook("https://a b"), "must be an http or https URL"},
 		{"Extension", "sink's keys", hook("https://a"), sinks(spec{"name": "a", "webhook": spec{"url": "https://a", "keys": []any{}}}), "keys"},
+		{"Extension", "sink's equal keys", hook("https://a"), sinks(spec{"name": "a", "webhook": spec{"url": "https://a", "keys": append(keys(1), keys(1)...)}}), "keys must name different entries of Secrets"},
 		{"Extension", "sink's kind", hook("https://a"), sinks(spec{"name": "a"}), "exactly one of webhook and pubsub"},
 		{"Extension", "sink's name", sinks(sink("a-1", "https://a")), sinks(sink("A", "https://a")), "the name of a sink has lower-case letters"},
 		{"Extension", "sinks' names", sinks(sink("a", "https://a"), sink("b", "https://a")), sinks(sink("a", "https://a"), sink("a", "https://b")), "Duplicate"},
@@ -108,7 +110,8 @@ func environmentRules() []rule {
 			rule{"Extension", kind + " low", kept("1h"), kept("59m59s"), "from 1h to 87600h"},
 			rule{"Extension", kind + " for ever", kept("0s"), kept("-1h"), "from 1h to 87600h"},
 			rule{"Extension", kind + " high", kept("87600h"), kept("87600h1s"), "from 1h to 87600h"},
-			rule{"Extension", kind + " duration", kept("90h30m"), kept("30d"), kind + " must be 0s or from 1h to 87600h, in hours"})
+			rule{"Extension", kind + " duration", kept("90h30m"), kept("30d"), kind + " must be 0s or from 1h to 87600h, in hours"},
+			rule{"Extension", kind + " without digits", kept("1.5h"), kept(".h"), kind + " must be 0s or from 1h to 87600h, in hours"})
 	}
 	return all
 }

@@ -110,6 +110,7 @@ type Environment struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(key, self.exists_one(other, other.secretRef == key.secretRef))",message="keys must name different entries of Secrets"
 	Keys []Key `json:"keys,omitempty"`
 
 	// AllowedOrigins are the origins whose pages may call the API; "*" is any. By
@@ -161,6 +162,7 @@ type Webhook struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:XValidation:rule="self.all(key, self.exists_one(other, other.secretRef == key.secretRef))",message="keys must name different entries of Secrets"
 	Keys []Key `json:"keys"`
 }
 
@@ -191,21 +193,21 @@ type Retention struct {
 	// Logs is the age after which accepted votes leave the logs of polls. Statistics and
 	// limits stay. Viewers that share their user id no more leave the log of `/user_ids`.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9.]+(ns|us|µs|ms|s|m|h))+$') && (duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h'))",message="logs must be 0s or from 1h to 87600h, in hours, minutes and seconds, such as 720h for 30 days"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|ms|s|m|h))+$') && (duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h'))",message="logs must be 0s or from 1h to 87600h, in hours, minutes and seconds, such as 720h for 30 days"
 	Logs *metav1.Duration `json:"logs,omitempty"`
 	// Buffers is the age after which entries leave accumulation buffers.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9.]+(ns|us|µs|ms|s|m|h))+$') && (duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h'))",message="buffers must be 0s or from 1h to 87600h, in hours, minutes and seconds, such as 720h for 30 days"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|ms|s|m|h))+$') && (duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h'))",message="buffers must be 0s or from 1h to 87600h, in hours, minutes and seconds, such as 720h for 30 days"
 	Buffers *metav1.Duration `json:"buffers,omitempty"`
 	// Rankings is the age after which submitted answers leave the logs of questions. The
 	// rankings stay, whatever the age of the answers that viewers hold.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9.]+(ns|us|µs|ms|s|m|h))+$') && (duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h'))",message="rankings must be 0s or from 1h to 87600h, in hours, minutes and seconds, such as 720h for 30 days"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|ms|s|m|h))+$') && (duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h'))",message="rankings must be 0s or from 1h to 87600h, in hours, minutes and seconds, such as 720h for 30 days"
 	Rankings *metav1.Duration `json:"rankings,omitempty"`
 	// Snapshots limits how long the snapshot of an unused poll, buffer or question
 	// stays.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9.]+(ns|us|µs|ms|s|m|h))+$') && (duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h'))",message="snapshots must be 0s or from 1h to 87600h, in hours, minutes and seconds, such as 720h for 30 days"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|ms|s|m|h))+$') && (duration(self) == duration('0s') || duration(self) >= duration('1h') && duration(self) <= duration('87600h'))",message="snapshots must be 0s or from 1h to 87600h, in hours, minutes and seconds, such as 720h for 30 days"
 	Snapshots *metav1.Duration `json:"snapshots,omitempty"`
 }
 

@@ -15,9 +15,11 @@ func TestNames(t *testing.T) {
 		short   string
 		columns []string
 	}{
-		"polls":      {"pl", []string{"Extension", "Channel", "Status", "Votes", "Leader", "Ready", "Age"}},
-		"extensions": {"ext", []string{"Client", "Ready", "Age"}},
-		"backends":   {"be", []string{"Environment", "Ready", "Reason", "Age"}},
+		"polls":            {"pl", []string{"Extension", "Channel", "Status", "Votes", "Leader", "Ready", "Age"}},
+		"extensions":       {"ext", []string{"Client", "Ready", "Age"}},
+		"backends":         {"be", []string{"Environment", "Pods", "Serving", "Host", "Image", "Ready", "Reason", "Looked", "Age"}},
+		"backups":          {"bak", []string{"Backend", "Phase", "Stopped", "Age"}},
+		"scheduledbackups": {"sbak", []string{"Backend", "Schedule", "Last Backup", "Ready", "Reason", "Age"}},
 	} {
 		content, err := os.ReadFile("../../config/crd/acclaim.dev_" + plural + ".yaml")
 		if err != nil {

@@ -5,9 +5,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // NetworkPolicy declares which peers may reach the pods. Every peer may reach the API,
 // and only pods of the same Backend each other.
 type NetworkPolicy struct {
-	// AdminFrom lists the peers that may reach the admin port, which serves metrics and
-	// the erasure of viewers. By default none may; probes come from the pod's own node,
-	// which policies do not affect.
+	// AdminFrom lists the peers that may reach the admin port, which serves metrics. By
+	// default none may; probes come from the pod's own node, which policies do not affect.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16

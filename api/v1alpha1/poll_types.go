@@ -45,7 +45,7 @@ type Poll struct {
 // +kubebuilder:validation:XValidation:rule="has(self.channel) == has(oldSelf.channel) && (!has(self.channel) || self.channel == oldSelf.channel)",message="channel is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.id) == has(oldSelf.id) && (!has(self.id) || self.id == oldSelf.id)",message="id is immutable"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.backendRef) || (has(self.backendRef) && self.backendRef == oldSelf.backendRef)",message="backendRef is immutable once it is set"
-// +kubebuilder:validation:XValidation:rule="!has(self.startsAt) || !has(self.endsAt) || self.startsAt < self.endsAt",message="startsAt must be before endsAt"
+// +kubebuilder:validation:XValidation:rule="!has(self.startsAt) || !has(self.endsAt) || int(self.startsAt) < int(self.endsAt) || oldSelf.hasValue() && has(oldSelf.value().startsAt) && has(oldSelf.value().endsAt) && self.startsAt == timestamp(dyn(oldSelf.value().startsAt)) && self.endsAt == timestamp(dyn(oldSelf.value().endsAt))",optionalOldSelf=true,message="startsAt must be before endsAt, in whole seconds"
 // +kubebuilder:validation:XValidation:rule="!has(self.showCount) || !self.showCount || (has(self.resultsVisibility) && self.resultsVisibility != 'Always')",message="showCount needs a resultsVisibility other than Always"
 type PollSpec struct {
 	// ExtensionRef names the Extension in the same namespace that the poll belongs to.
@@ -67,13 +67,14 @@ type PollSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="!self.contains('.')",message="id must not contain '.'"
+	// +kubebuilder:validation:XValidation:rule=`!self.matches(r'\p{Cc}|^\pZ|\pZ$')`,message="id must not begin or end with white space, or have control characters"
 	ID *string `json:"id,omitempty"`
 
 	// Channel is the id of the channel whose viewers vote.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:XValidation:rule="self.matches('[^ ]')",message="channel must not be blank"
+	// +kubebuilder:validation:XValidation:rule=`!self.matches(r'[\pC]|[^ \PZ]|^ | $')`,message="channel must not be blank, begin or end with a space, or have other white space or control characters"
 	Channel string `json:"channel,omitempty"`
 
 	// Global makes the poll extension-wide instead of one channel's. Its id must
@@ -85,6 +86,7 @@ type PollSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="bytes(self).size() <= 256",message="prompt must be at most 256 bytes"
+	// +kubebuilder:validation:XValidation:rule=`!self.contains('\u0000')`,message="prompt must not contain NUL"
 	Prompt string `json:"prompt,omitempty"`
 
 	// Options are the answers in the order of their vote values, which start at 0: at
@@ -95,6 +97,7 @@ type PollSpec struct {
 	// +kubebuilder:validation:items:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.all(option, option != '' && self.exists_one(other, other == option))",message="options must not be empty and must differ from each other"
 	// +kubebuilder:validation:XValidation:rule="self.all(option, bytes(option).size() <= 128)",message="each of options must be at most 128 bytes"
+	// +kubebuilder:validation:XValidation:rule=`self.all(option, !option.contains('\u0000'))`,message="options must not contain NUL"
 	Options []string `json:"options,omitempty"`
 
 	// DistinctOptionsPerUser is the number of different values one voter may vote for.
@@ -176,7 +179,7 @@ type PollSpec struct {
 	// poll is active: a duration such as 30s, from 10s to 24h. By default nothing is
 	// reported. Each report is two requests to the service and a write to the API server.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9.]+(ns|us|µs|ms|s|m|h))+$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="reportInterval must be from 10s to 24h, in hours, minutes and seconds, such as 1m30s"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|ms|s|m|h))+$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="reportInterval must be from 10s to 24h, in hours, minutes and seconds, such as 1m30s"
 	ReportInterval *metav1.Duration `json:"reportInterval,omitempty"`
 
 	// DeletionPolicy decides about votes and configuration when this object is deleted:
@@ -209,6 +212,7 @@ type BackendReference struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="!format.dns1123Label().validate(self).hasValue()",message="the name of a namespace has lower-case letters, digits and '-', and begins and ends with a letter or digit"
 	Namespace string `json:"namespace,omitempty"`
 }
 

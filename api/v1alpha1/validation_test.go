@@ -25,14 +25,18 @@ func sound(kind string) spec {
 		return spec{"extensionRef": spec{"name": "quiz"}, "channel": "42"}
 	case "Extension":
 		return spec{"clientID": "quiz", "keys": keys(1)}
+	case "Backup":
+		return spec{"backendRef": spec{"name": "default"}, "where": spec{"claimName": "backups"}}
+	case "ScheduledBackup":
+		return spec{"backendRef": spec{"name": "default"}, "where": spec{"claimName": "backups"}, "schedule": "17 3 * * *"}
 	}
 	return spec{"image": "acclaim:1", "mongodb": spec{"name": "mongodb", "key": "uri"}}
 }
 
 func keys(n int) []any {
 	var all []any
-	for range n {
-		all = append(all, spec{"secretRef": spec{"name": "quiz", "key": "current"}})
+	for i := range n {
+		all = append(all, spec{"secretRef": spec{"name": "quiz", "key": fmt.Sprintf("key-%d", i)}})
 	}
 	return all
 }
@@ -71,6 +75,10 @@ func rules() []rule {
 		{"Poll", "id length", spec{"id": strings.Repeat("é", 64)}, spec{"id": strings.Repeat("a", 65)}, "64"},
 		{"Poll", "id not empty", spec{"id": "a"}, spec{"id": ""}, "at least 1"},
 		{"Poll", "id dot", spec{"id": "a-b"}, spec{"id": "a.b"}, "must not contain '.'"},
+		// The contract (section 2.3) takes any other character in an id.
+		{"Poll", "id with signs", spec{"id": "a/b?c=d&e f"}, spec{"id": "a\nb"}, "or have control characters"},
+		{"Poll", "blank id", spec{"id": "a b"}, spec{"id": " "}, "id must not begin or end with white space"},
+		{"Poll", "blanks around an id", spec{"id": "é"}, spec{"id": "a\u00a0"}, "id must not begin or end with white space"},
 		{"Poll", "global prefix", spec{"id": "global-1", "global": true, "channel": nil}, spec{"id": "local", "global": true, "channel": nil}, "begins with 'global'"},
 		{"Poll", "local prefix", spec{"id": "local"}, spec{"id": "globalist"}, "begins with 'global'"},
 		{"Poll", "channel or global", spec{"channel": "1"}, spec{"channel": nil}, "set exactly one of"},
@@ -91,7 +99,17 @@ func rules() []rule {
 		{"Poll", "startsAt", spec{"startsAt": "2030-01-01T00:00:00Z"}, spec{"startsAt": "1969-12-31T23:59:59Z"}, "startsAt must be after 1970"},
 		{"Poll", "endsAt", spec{"endsAt": "2030-01-01T00:00:00+02:00"}, spec{"endsAt": "1970-01-01T00:00:00Z"}, "endsAt must be after 1970"},
 		{"Poll", "schedule", spec{"startsAt": "2030-01-01T00:00:00Z", "endsAt": "2030-01-01T00:00:01Z"}, spec{"startsAt": "2030-01-01T00:00:00Z", "endsAt": "2030-01-01T00:00:00Z"}, "startsAt must be before endsAt"},
+		{"Poll", "schedule in whole seconds", spec{"startsAt": "2030-01-01T00:00:00.9Z", "endsAt": "2030-01-01T00:00:01.1Z"},
+			spec{"startsAt": "2030-01-01T00:00:00.1Z", "endsAt": "2030-01-01T00:00:00.9Z"}, "startsAt must be before endsAt, in whole seconds"},
+		{"Poll", "namespace of the backend", spec{"backendRef": spec{"name": "a", "namespace": "team-1"}}, spec{"backendRef": spec{"name": "a", "namespace": "NO_SUCH"}}, "the name of a namespace has lower-case letters"},
 		{"Poll", "blank channel", spec{"channel": "a b"}, spec{"channel": "  "}, "channel must not be blank"},
+		{"Poll", "blank after a channel", spec{"channel": "1"}, spec{"channel": "1 "}, "channel must not be blank, begin or end with a space"},
+		{"Poll", "blank before a channel", spec{"channel": "a.b:c"}, spec{"channel": " 1"}, "channel must not be blank, begin or end with a space"},
+		{"Poll", "no-break space in a channel", spec{"channel": "é"}, spec{"channel": "1\u00a02"}, "have other white space or control characters"},
+		{"Poll", "tab in a channel", spec{"channel": "日本"}, spec{"channel": "1\t"}, "have other white space or control characters"},
+		{"Poll", "control character in a channel", spec{"channel": "a  b"}, spec{"channel": "1\u200b"}, "have other white space or control characters"},
+		{"Poll", "NUL in the prompt", spec{"prompt": "two\nlines"}, spec{"prompt": "a\x00b"}, "prompt must not contain NUL"},
+		{"Poll", "NUL in an option", spec{"options": []any{"a\tb"}}, spec{"options": []any{"a", "b\x00"}}, "options must not contain NUL"},
 		{"Poll", "equal options", spec{"options": []any{"red", "green"}}, spec{"options": []any{"red", "red"}}, "must differ from each other"},
 		{"Poll", "empty option", spec{"options": []any{" "}}, spec{"options": []any{""}}, "options must not be empty"},
 		{"Poll", "voterIdentity", spec{"voterIdentity": "SharedUserID"}, spec{"voterIdentity": "Name"}, "Unsupported value"},
@@ -100,6 +118,8 @@ func rules() []rule {
 		{"Poll", "resultsVisibility", spec{"resultsVisibility": "AfterVote", "showCount": true}, spec{"resultsVisibility": "Never"}, "Unsupported value"},
 		{"Poll", "showCount", spec{"showCount": false}, spec{"showCount": true}, "showCount needs a resultsVisibility"},
 		{"Poll", "report interval", spec{"reportInterval": "1m30s"}, spec{"reportInterval": "1 minute"}, "such as 1m30s"},
+		{"Poll", "report interval without digits", spec{"reportInterval": ".5h"}, spec{"reportInterval": ".h"}, "reportInterval must be from 10s to 24h"},
+		{"Poll", "report interval with two dots", spec{"reportInterval": "1.m30s"}, spec{"reportInterval": "1.2.3h"}, "reportInterval must be from 10s to 24h"},
 		{"Poll", "userData", spec{"userData": []any{"any", spec{"json": true}}}, spec{"userData": "x", "prompt": 7}, "prompt"},
 
 		{"Backend", "environment", spec{"environment": "sandbox"}, spec{"environment": "test"}, "Unsupported value"},
@@ -119,6 +139,8 @@ func rules() []rule {
 		{"Backend", "autoscaling", service(spec{"autoscaling": spec{"minReplicas": 3, "maxReplicas": 3}}), service(spec{"autoscaling": spec{"minReplicas": 3, "maxReplicas": 2}}), "must not exceed"},
 		{"Backend", "request of memory", resources("512Mi", "2"), resources("2Gi", "2"), "a request of cpu or memory must not exceed its limit"},
 		{"Backend", "request of cpu", resources("1Gi", 1), resources("1Gi", "500m"), "a request of cpu or memory must not exceed its limit"},
+		{"Backend", "limit of memory", service(spec{"resources": spec{"limits": spec{"memory": "128Mi"}}}), service(spec{"resources": spec{"limits": spec{"memory": "127Mi"}}}), "a limit of memory must be at least 128Mi"},
+		{"Backend", "limit of memory without its unit", service(spec{"resources": spec{"limits": spec{"memory": 1 << 30}}}), service(spec{"resources": spec{"limits": spec{"memory": "512"}}}), "with its unit, such as 512Mi"},
 		{"Backend", "request alone", service(spec{"resources": spec{"requests": spec{"memory": "2Gi"}, "limits": spec{"cpu": 1}}}), service(spec{"resources": spec{"requests": spec{"memory": "lots"}}}), "memory"},
 		{"Backend", "peers of the admin port", peers("adminFrom", "fd00::/8"), peers("adminFrom", "bogus"), "an ipBlock.cidr is an address and the length of its prefix"},
 		{"Backend", "peers of egress", spec{"networkPolicy": spec{"egressTo": []any{spec{"podSelector": spec{}}}}}, peers("egressTo", "10.0.0.0"), "an ipBlock.cidr is an address and the length of its prefix"},
@@ -138,6 +160,10 @@ func rules() []rule {
 			spec{"services": spec{"voting": spec{}}, "ingress": spec{"host": "a.example", "gameHost": "b.example"}}, "needs services.gamelink"},
 		{"Backend", "name of the host of games", spec{"services": spec{"gamelink": spec{}}, "ingress": spec{"host": "a.example", "gameHost": ""}},
 			spec{"services": spec{"gamelink": spec{}}, "ingress": spec{"host": "a.example", "gameHost": "BAD_host"}}, "gameHost is a DNS name"},
+		{"Backend", "two hosts of an ingress", spec{"services": spec{"gamelink": spec{}}, "ingress": spec{"host": "*.example", "gameHost": "a.example"}},
+			spec{"services": spec{"gamelink": spec{}}, "ingress": spec{"host": "a.example", "gameHost": "a.example"}}, "gameHost must differ from host"},
+		{"Backend", "two hosts of a route", spec{"services": spec{"gamelink": spec{}}, "route": spec{"host": "a.example", "gateway": spec{"name": "g"}, "gameHost": "b.example"}},
+			spec{"services": spec{"gamelink": spec{}}, "route": spec{"host": "a.example", "gateway": spec{"name": "g"}, "gameHost": "a.example"}}, "gameHost must differ from host"},
 		{"Backend", "host of games of a route", spec{"services": spec{"gamelink": spec{}}, "route": spec{"host": "a.example", "gateway": spec{"name": "g"}, "gameHost": "b.example"}},
 			spec{"route": spec{"host": "a.example", "gateway": spec{"name": "g"}, "gameHost": "b.example"}}, "needs services.gamelink"},
 	}
@@ -145,14 +171,20 @@ func rules() []rule {
 
 // TestResources asks one API server, which takes seconds to start, everything.
 func TestResources(t *testing.T) {
-	c := newClient(t)
+	config := start(t)
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, test := range map[string]func(*testing.T, client.Client){
-		"schemas":           testSchemas,
-		"names as ids":      testNamesAsIDs,
-		"immutable":         testImmutable,
-		"names of backends": testBackendName,
-		"samples":           testSamples,
-		"protection":        testProtection,
+		"schemas":             testSchemas,
+		"names as ids":        testNamesAsIDs,
+		"immutable":           testImmutable,
+		"names of backends":   testBackendName,
+		"samples":             testSamples,
+		"objects from before": testOlder,
+		"protection":          testProtection,
+		"drains":              func(t *testing.T, c client.Client) { testDrainWarning(t, c, config) },
 	} {
 		t.Run(name, func(t *testing.T) { test(t, c) })
 	}
@@ -160,7 +192,7 @@ func TestResources(t *testing.T) {
 
 func testSchemas(t *testing.T, c client.Client) {
 	ctx := t.Context()
-	for i, r := range slices.Concat(rules(), extensionRules()) {
+	for i, r := range slices.Concat(rules(), extensionRules(), backupRules()) {
 		t.Run(r.kind+"/"+r.name, func(t *testing.T) {
 			name := fmt.Sprintf("rule-%d", i)
 			if err := c.Create(ctx, object(r.kind, name, r.good)); err != nil {
@@ -168,6 +200,10 @@ func testSchemas(t *testing.T, c client.Client) {
 			}
 			refused(t, c.Create(ctx, object(r.kind, name+"-bad", r.bad)), r.message)
 		})
+	}
+	for kind, name := range longNames() {
+		refused(t, c.Create(ctx, object(kind, name, nil)), "the name is part of the name")
+		create(ctx, t, c, object(kind, name[1:], nil))
 	}
 }
 
@@ -197,6 +233,10 @@ func testImmutable(t *testing.T, c client.Client) {
 		{"Poll", spec{"id": "global", "global": true, "channel": nil}, spec{"global": false, "channel": "1"}, "global is immutable"},
 		{"Extension", nil, spec{"clientID": "other"}, "clientID is immutable"},
 		{"Backend", nil, spec{"environment": "sandbox"}, "environment is immutable"},
+		{"Backend", nil, spec{"restoreFrom": spec{"where": spec{"claimName": "backups"}}}, "restoreFrom is set when the Backend is created, and is immutable"},
+		{"Backend", spec{"restoreFrom": spec{"where": spec{"claimName": "backups"}}}, spec{"restoreFrom": nil}, "restoreFrom is set when the Backend is created, and is immutable"},
+		{"Backend", spec{"restoreFrom": spec{"where": spec{"claimName": "backups"}}}, spec{"restoreFrom": spec{"where": spec{"claimName": "other"}}}, "restoreFrom is set when the Backend is created, and is immutable"},
+		{"Backup", nil, spec{"backendRef": spec{"name": "other"}}, "a Backup is immutable: create another one"},
 	} {
 		t.Run(fmt.Sprintf("%s/%s", test.kind, test.message), func(t *testing.T) {
 			o := object(test.kind, fmt.Sprintf("fixed-%d", i), test.before)
@@ -208,15 +248,6 @@ func testImmutable(t *testing.T, c client.Client) {
 			refused(t, c.Update(ctx, o), test.message)
 		})
 	}
-}
-
-func newClient(t *testing.T) client.Client {
-	t.Helper()
-	c, err := client.New(start(t), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 // start starts an API server with the project's CRDs for the time of the test.

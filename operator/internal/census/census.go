@@ -12,7 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Census counts the resources of one kind.
+// NamespaceLabel is the label with the namespace of the resources that a metric is about, by
+// which an alert reaches their team. It is not called namespace: Prometheus gives that name to
+// the namespace of the pod that it reads.
+const NamespaceLabel = "resource_namespace"
+
+// Census counts the resources of one kind in each namespace.
 type Census[T any] struct {
 	// From is the cache to read from.
 	From client.Reader
@@ -20,9 +25,9 @@ type Census[T any] struct {
 	List func() client.ObjectList
 	// Metric names and describes the gauge.
 	Metric prometheus.GaugeOpts
-	// Labels are the names of the gauge's labels.
+	// Labels are the names of the gauge's labels besides NamespaceLabel.
 	Labels []string
-	// Values returns the label values of a resource.
+	// Values returns the values of Labels for a resource.
 	Values func(*T) []string
 }
 
@@ -39,12 +44,13 @@ func (c *Census[T]) Collect(collected chan<- prometheus.Metric) {
 		return
 	}
 	_ = meta.EachListItem(list, func(o runtime.Object) error { // no item fails
-		gauge.WithLabelValues(c.Values(any(o).(*T))...).Inc()
+		values := append([]string{o.(client.Object).GetNamespace()}, c.Values(any(o).(*T))...)
+		gauge.WithLabelValues(values...).Inc()
 		return nil
 	})
 	gauge.Collect(collected)
 }
 
 func (c *Census[T]) newGauge() *prometheus.GaugeVec {
-	return prometheus.NewGaugeVec(c.Metric, c.Labels)
+	return prometheus.NewGaugeVec(c.Metric, append([]string{NamespaceLabel}, c.Labels...))
 }

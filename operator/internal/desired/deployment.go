@@ -24,6 +24,8 @@ func deployment(b *v1alpha1.Backend, service, databaseVersion string) *appsv1ac.
 		WithRevisionHistoryLimit(3).
 		WithTemplate(podTemplate(b, service, databaseVersion))
 	switch s := declaredService(b, service); {
+	case b.Spec.Suspend:
+		spec.WithReplicas(0)
 	case s.Autoscaling != nil: // the autoscaler owns the number
 	case s.Replicas != nil:
 		spec.WithReplicas(*s.Replicas)

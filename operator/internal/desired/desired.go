@@ -94,7 +94,7 @@ func Backend(b *v1alpha1.Backend, databaseVersion string) Set {
 	for _, service := range Services(b) {
 		set.Objects = append(set.Objects, clusterService(b, service), disruptionBudget(b, service))
 		rollout := Rollout{Service: service, Deployment: deployment(b, service, databaseVersion)}
-		if scaling := declaredService(b, service).Autoscaling; scaling != nil {
+		if scaling := declaredService(b, service).Autoscaling; scaling != nil && !b.Spec.Suspend {
 			set.Objects = append(set.Objects, autoscaler(b, service, scaling))
 			rollout.Start = &scaling.MinReplicas
 		}
@@ -224,11 +224,5 @@ func BelongsTo(o metav1.Object, b *v1alpha1.Backend) bool {
 
 // ownerReference makes the garbage collector delete objects with their Backend.
 func ownerReference(b *v1alpha1.Backend) *metav1ac.OwnerReferenceApplyConfiguration {
-	return metav1ac.OwnerReference().
-		WithAPIVersion(metav1.GroupVersion{Group: v1alpha1.Group, Version: v1alpha1.Version}.String()).
-		WithKind("Backend").
-		WithName(b.Name).
-		WithUID(b.UID).
-		WithController(true).
-		WithBlockOwnerDeletion(true)
+	return Owner("Backend", b)
 }

@@ -303,6 +303,7 @@ func TestArguments(t *testing.T) {
 		t.Fatalf("%v\n%s", err, output)
 	}
 	b := load(t, "everything")
+	testTasks(t, program, b)
 	b.Spec.Services.Ranking, b.Spec.PodTemplate.Env = nil, nil
 	for _, r := range desired.Backend(b, "").Rollouts {
 		c := r.Deployment.Spec.Template.Spec.Containers[0]

@@ -9,18 +9,6 @@ import (
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
 
-// servicePaths returns the paths below the base path that lead to a service. Those
-// of the state service, and all that no service has, go to the fallback service.
-// The contract lists them; a test compares.
-func servicePaths(service string) []string {
-	return map[string][]string{
-		Voting:       {"/vote", "/vote_logs", "/vote_modifier", "/vote_config", "/vote_history", "/votes", "/poll", "/polls"},
-		Accumulation: {"/accumulate"},
-		Ranking:      {"/rank", "/rank_config", "/rank_moderation"},
-		Sandbox:      {"/authtoken"},
-	}[service]
-}
-
 // exactPaths returns the full paths that lead to a service: browser clients use
 // those below /e.
 func exactPaths(b *v1alpha1.Backend, service string) []string {

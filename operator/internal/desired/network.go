@@ -51,7 +51,7 @@ func networkPolicy(b *v1alpha1.Backend) Object {
 			networkingv1ac.NetworkPolicyEgressRule().WithPorts(policyPort(peerPort)).
 				WithTo(networkingv1ac.NetworkPolicyPeer().WithPodSelector(podSelector(b, ""))),
 			networkingv1ac.NetworkPolicyEgressRule().
-				WithPorts(policyPort(dnsPort), policyPort(dnsPort).WithProtocol(corev1.ProtocolUDP)).
+				WithPorts(dnsPorts()...).
 				WithTo(networkingv1ac.NetworkPolicyPeer().WithNamespaceSelector(metav1ac.LabelSelector())),
 		)
 	}
@@ -62,7 +62,20 @@ func networkPolicy(b *v1alpha1.Backend) Object {
 	return Object{Kind: "NetworkPolicy", Name: b.Name, Config: policy}
 }
 
-const dnsPort = 53
+// dnsPorts returns the ports of DNS servers. A policy sees that of the server's pod, which
+// is not always that of its Service: OpenShift's is 5353. There it has the names that the
+// servers of Kubernetes have, too.
+func dnsPorts() []*networkingv1ac.NetworkPolicyPortApplyConfiguration {
+	port := func(protocol corev1.Protocol, port intstr.IntOrString) *networkingv1ac.NetworkPolicyPortApplyConfiguration {
+		return networkingv1ac.NetworkPolicyPort().WithProtocol(protocol).WithPort(port)
+	}
+	return []*networkingv1ac.NetworkPolicyPortApplyConfiguration{
+		port(corev1.ProtocolTCP, intstr.FromInt32(53)),
+		port(corev1.ProtocolUDP, intstr.FromInt32(53)),
+		port(corev1.ProtocolTCP, intstr.FromString("dns-tcp")),
+		port(corev1.ProtocolUDP, intstr.FromString("dns")),
+	}
+}
 
 func policyPort(number int32) *networkingv1ac.NetworkPolicyPortApplyConfiguration {
 	return networkingv1ac.NetworkPolicyPort().WithProtocol(corev1.ProtocolTCP).WithPort(intstr.FromInt32(number))

@@ -39,6 +39,13 @@ const unprivilegedID = 65532
 // database's URI. A hash of the URI would confirm a guess at its password.
 const DatabaseAnnotation = "acclaim.dev/mongodb-secret-version"
 
+// APIPort is the port of a pod that serves the API, and RegistryFile the file of a pod with
+// its extension registry.
+const (
+	APIPort      = httpPort
+	RegistryFile = registryFolder + "/" + RegistryKey
+)
+
 const (
 	registryVolume = "registry"
 	registryFolder = "/etc/acclaim"
@@ -60,12 +67,7 @@ func podTemplate(b *v1alpha1.Backend, service, databaseVersion string) *corev1ac
 		WithAutomountServiceAccountToken(false).
 		WithEnableServiceLinks(false).
 		WithTerminationGracePeriodSeconds(int64(gracePeriod.Seconds())).
-		WithSecurityContext(corev1ac.PodSecurityContext().
-			WithRunAsNonRoot(true).
-			WithRunAsUser(unprivilegedID).
-			WithRunAsGroup(unprivilegedID).
-			WithFSGroup(unprivilegedID).
-			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
+		WithSecurityContext(podSecurity()).
 		WithContainers(container(b, service)).
 		WithVolumes(corev1ac.Volume().WithName(registryVolume).WithSecret(
 			corev1ac.SecretVolumeSource().WithSecretName(RegistrySecret(b.Name)).WithDefaultMode(0o440).
@@ -89,6 +91,22 @@ func podTemplate(b *v1alpha1.Backend, service, databaseVersion string) *corev1ac
 		template.WithAnnotations(map[string]string{DatabaseAnnotation: databaseVersion})
 	}
 	return template
+}
+
+func podSecurity() *corev1ac.PodSecurityContextApplyConfiguration {
+	return corev1ac.PodSecurityContext().
+		WithRunAsNonRoot(true).
+		WithRunAsUser(unprivilegedID).
+		WithRunAsGroup(unprivilegedID).
+		WithFSGroup(unprivilegedID).
+		WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))
+}
+
+func containerSecurity() *corev1ac.SecurityContextApplyConfiguration {
+	return corev1ac.SecurityContext().
+		WithAllowPrivilegeEscalation(false).
+		WithReadOnlyRootFilesystem(true).
+		WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))
 }
 
 // addCertificate makes the container of a pod serve the API with TLS.
@@ -127,17 +145,14 @@ func container(b *v1alpha1.Backend, service string) *corev1ac.ContainerApplyConf
 			fmt.Sprintf("--listen=:%d", httpPort),
 			fmt.Sprintf("--admin-listen=:%d", adminPort),
 			fmt.Sprintf("--maintenance-listen=127.0.0.1:%d", maintenancePort),
-			"--extensions="+registryFolder+"/"+RegistryKey,
+			"--extensions="+RegistryFile,
 			"--drain-delay="+drainDelay.String(),
 			"--shutdown-timeout="+shutdownTimeout.String()).
 		WithPorts(port("http", httpPort), port("admin", adminPort)).
 		WithResources(resources(declaredService(b, service).Resources)).
 		WithVolumeMounts(corev1ac.VolumeMount().WithName(registryVolume).WithMountPath(registryFolder).WithReadOnly(true)).
 		WithTerminationMessagePolicy(corev1.TerminationMessageFallbackToLogsOnError). // Degraded repeats it
-		WithSecurityContext(corev1ac.SecurityContext().
-			WithAllowPrivilegeEscalation(false).
-			WithReadOnlyRootFilesystem(true).
-			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))).
+		WithSecurityContext(containerSecurity()).
 		WithStartupProbe(probe("/healthz", 2, 60)).
 		WithLivenessProbe(probe("/healthz", 10, 3)).
 		WithReadinessProbe(probe("/readyz", 5, 2))
@@ -151,14 +166,19 @@ func container(b *v1alpha1.Backend, service string) *corev1ac.ContainerApplyConf
 		addConnections(c, b)
 	}
 	c.ImagePullPolicy = optional(b.Spec.PodTemplate.ImagePullPolicy)
-	for _, variable := range b.Spec.PodTemplate.Env {
+	addVariables(c, b.Spec.PodTemplate.Env)
+	return c
+}
+
+// addVariables adds declared environment variables to a container.
+func addVariables(c *corev1ac.ContainerApplyConfiguration, declared []corev1.EnvVar) {
+	for _, variable := range declared {
 		applied := convert[corev1ac.EnvVarApplyConfiguration](variable)
 		if source := applied.ValueFrom; source != nil && source.FieldRef != nil && source.FieldRef.APIVersion == nil {
 			source.FieldRef.WithAPIVersion("v1") // as the API server, whose addition would be drift
 		}
 		c.WithEnv(applied)
 	}
-	return c
 }
 
 // addConnections configures the database of a container and the pods that share it.
@@ -272,6 +292,11 @@ func addScheduling(spec *corev1ac.PodSpecApplyConfiguration, b *v1alpha1.Backend
 		}
 		spec.WithTopologySpreadConstraints(constraint)
 	}
+	addNodes(spec, s)
+}
+
+// addNodes adds which nodes may run a pod, and how urgently.
+func addNodes(spec *corev1ac.PodSpecApplyConfiguration, s v1alpha1.Scheduling) {
 	if len(s.NodeSelector) > 0 {
 		spec.WithNodeSelector(s.NodeSelector)
 	}

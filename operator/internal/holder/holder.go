@@ -29,6 +29,8 @@ const reportedObjects = 4096
 type Instance struct {
 	name     string
 	reported *lru.Cache[types.UID, string] // the holder that an Event named
+	leases   client.Reader                 // nil: every other operator counts as present
+	lease    string                        // the name of each operator's lease
 }
 
 // NewInstance returns the operator of a name, NAMESPACE/RELEASE.
@@ -47,6 +49,11 @@ func (i *Instance) Holds(o client.Object) bool {
 	return i == nil || holder == "" || holder == i.name
 }
 
+// Owns reports whether an object has the operator's name.
+func (i *Instance) Owns(o client.Object) bool {
+	return i != nil && o.GetAnnotations()[v1alpha1.OperatorAnnotation] == i.name
+}
+
 // Mark writes the operator's name into an object that is about to be stored.
 func (i *Instance) Mark(o client.Object) (changed bool) {
 	annotations := o.GetAnnotations()
@@ -63,11 +70,12 @@ func (i *Instance) Mark(o client.Object) (changed bool) {
 
 // Claim reports whether the operator holds an object. It writes its name and the
 // finalizer, if one is given, into an object without a holder, in one patch that a
-// faster operator makes fail. About another's object it writes one Event.
+// faster operator makes fail. About another's object it writes one Event and, where the
+// cluster has no such operator, a condition. Such an object it holds once it is being
+// deleted: nothing else would remove the finalizer.
 func (i *Instance) Claim(ctx context.Context, c client.Client, recorder events.EventRecorder, o client.Object, finalizer string) (bool, error) {
 	if !i.Holds(o) {
-		i.report(recorder, o)
-		return false, nil
+		return i.meetForeign(ctx, c, recorder, o)
 	}
 	if !o.GetDeletionTimestamp().IsZero() {
 		return true, nil

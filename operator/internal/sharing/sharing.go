@@ -25,9 +25,16 @@ import (
 type Consent struct {
 	// Client reads Backends and the metadata of namespaces.
 	Client client.Reader
-	// Watched are the namespaces that the operator watches; none means all. Where they
-	// are limited, the operator has no right to read labels of namespaces.
+	// Watched are the namespaces that the operator watches; none means all.
 	Watched []string
+	// Labels permits the operator of some namespaces to read their labels, as one of all
+	// namespaces may.
+	Labels bool
+}
+
+// Sees reports whether a namespace is among those that are watched; none means all.
+func Sees(watched []string, namespace string) bool {
+	return len(watched) == 0 || slices.Contains(watched, namespace)
 }
 
 // Resolve returns the Backend that a reference in a namespace names.
@@ -100,9 +107,10 @@ func (c Consent) Find(ctx context.Context, name types.NamespacedName, namespace 
 }
 
 // Sees reports whether the operator watches a namespace.
-func (c Consent) Sees(namespace string) bool {
-	return len(c.Watched) == 0 || slices.Contains(c.Watched, namespace)
-}
+func (c Consent) Sees(namespace string) bool { return Sees(c.Watched, namespace) }
+
+// ReadsLabels reports whether the operator may read labels of namespaces.
+func (c Consent) ReadsLabels() bool { return len(c.Watched) == 0 || c.Labels }
 
 // Allows reports whether a Backend allows objects of a namespace to name it.
 func (c Consent) Allows(ctx context.Context, b *v1alpha1.Backend, namespace string) (bool, error) {
@@ -119,7 +127,7 @@ func (c Consent) Allows(ctx context.Context, b *v1alpha1.Backend, namespace stri
 	if err != nil {
 		return false, nil //nolint:nilerr // the Backend's own status reports it
 	}
-	if len(c.Watched) > 0 {
+	if !c.ReadsLabels() {
 		return selector.Matches(labels.Set{corev1.LabelMetadataName: namespace}), nil
 	}
 	object := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
@@ -138,7 +146,7 @@ func (c Consent) Selector(b *v1alpha1.Backend) (labels.Selector, error) {
 	}
 	requirements, _ := selector.Requirements()
 	for _, requirement := range requirements {
-		if len(c.Watched) > 0 && requirement.Key() != corev1.LabelMetadataName {
+		if !c.ReadsLabels() && requirement.Key() != corev1.LabelMetadataName {
 			return nil, fmt.Errorf("allowedNamespaces.selector: the operator watches only the namespaces %s and reads no labels of namespaces: select by %s, which is the name, instead of %q",
 				strings.Join(c.Watched, ", "), corev1.LabelMetadataName, requirement.Key())
 		}

@@ -45,6 +45,17 @@ func SetProgress(stored *[]metav1.Condition, generation int64) {
 	}
 }
 
+// SetNotWatched makes Ready unknown, because the operator does not watch the namespace of an
+// object that it held before.
+func SetNotWatched(stored *[]metav1.Condition, generation int64, namespace string) {
+	meta.RemoveStatusCondition(stored, v1alpha1.Reconciling)
+	meta.RemoveStatusCondition(stored, v1alpha1.Stalled)
+	SetConditions(stored, generation, metav1.Condition{
+		Type: v1alpha1.Ready, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotWatched,
+		Message: fmt.Sprintf("The operator does not watch the namespace %q: it is not among those it is to watch, or the operator has no rights in it", namespace),
+	})
+}
+
 // NameSome returns the first of several names and the number of the others, for a message.
 func NameSome(names []string) string {
 	const most = 3
@@ -64,5 +75,6 @@ func NeedsPerson(reason string) bool {
 		v1alpha1.ReasonInvalidConfiguration, v1alpha1.ReasonDrifted, v1alpha1.ReasonOtherQuestion,
 		v1alpha1.ReasonNameTaken, v1alpha1.ReasonObjectRefused, v1alpha1.ReasonNoServices, v1alpha1.ReasonSelectorNotUsable,
 		v1alpha1.ReasonImagePullBackOff, v1alpha1.ReasonPodsRefused, v1alpha1.ReasonProgressDeadlineExceeded,
+		v1alpha1.ReasonBackupFailed, v1alpha1.ReasonBackendSuspended, v1alpha1.ReasonNotEmpty, v1alpha1.ReasonRestoreFailed,
 	}, reason)
 }

@@ -39,6 +39,8 @@ func RecordReady(recorder events.EventRecorder, about runtime.Object, before, af
 		RecordNormal(recorder, about, is.Reason, success)
 	case slices.Contains([]string{
 		v1alpha1.ReasonRollingOut, v1alpha1.ReasonRegistryMissing, v1alpha1.ReasonWaitingForRegistry,
+		v1alpha1.ReasonWaitingForExtension,
+		v1alpha1.ReasonRestoring, v1alpha1.ReasonBackupRunning, v1alpha1.ReasonBackendSuspended,
 	}, is.Reason):
 		RecordNormal(recorder, about, is.Reason, is.Message)
 	default:

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/acclaim-dev/acclaim/operator/internal/census"
 )
 
 // The labels by which the CronJobs are found.
@@ -44,8 +46,7 @@ type Report struct {
 
 // NewReport returns a collector of metrics of the CronJobs in a cache.
 func NewReport(from client.Reader) *Report {
-	// The label namespace would be that of the operator's pod.
-	names := []string{"cronjob", "task"}
+	names := []string{census.NamespaceLabel, "cronjob", "task"}
 	return &Report{
 		from: from,
 		failed: prometheus.NewDesc("acclaim_operator_task_failed",
@@ -71,9 +72,9 @@ func (r *Report) Collect(collected chan<- prometheus.Metric) {
 	}
 	for i := range jobs.Items {
 		j := &jobs.Items[i]
-		names := []string{j.Namespace + "/" + j.Name, j.Labels[taskLabel]}
+		names := []string{j.Namespace, j.Namespace + "/" + j.Name, j.Labels[taskLabel]}
 		failed := 0.0
-		if hasFailed(&j.Status) {
+		if HasFailed(&j.Status) {
 			failed = 1
 		}
 		collected <- prometheus.MustNewConstMetric(r.failed, prometheus.GaugeValue, failed, names...)
@@ -81,9 +82,9 @@ func (r *Report) Collect(collected chan<- prometheus.Metric) {
 	}
 }
 
-// hasFailed reports whether the last Job that was due has ended without success. Kubernetes
+// HasFailed reports whether the last Job that was due has ended without success. Kubernetes
 // changes the list of active Jobs and both times together.
-func hasFailed(s *batchv1.CronJobStatus) bool {
+func HasFailed(s *batchv1.CronJobStatus) bool {
 	return len(s.Active) == 0 && s.LastScheduleTime != nil && (s.LastSuccessfulTime == nil || s.LastSuccessfulTime.Before(s.LastScheduleTime))
 }
 

@@ -44,18 +44,18 @@ func TestReport(t *testing.T) {
 	want := `
 		# HELP acclaim_operator_task_failed 1 while no Job of a CronJob runs and the last one that was due has not succeeded, else 0.
 		# TYPE acclaim_operator_task_failed gauge
-		acclaim_operator_task_failed{cronjob="live/failed",task="verify"} 1
-		acclaim_operator_task_failed{cronjob="live/never-succeeded",task="backup"} 1
-		acclaim_operator_task_failed{cronjob="live/new",task="backup"} 0
-		acclaim_operator_task_failed{cronjob="live/runs",task="verify"} 0
-		acclaim_operator_task_failed{cronjob="live/succeeded",task="backup"} 0
+		acclaim_operator_task_failed{cronjob="live/failed",resource_namespace="live",task="verify"} 1
+		acclaim_operator_task_failed{cronjob="live/never-succeeded",resource_namespace="live",task="backup"} 1
+		acclaim_operator_task_failed{cronjob="live/new",resource_namespace="live",task="backup"} 0
+		acclaim_operator_task_failed{cronjob="live/runs",resource_namespace="live",task="verify"} 0
+		acclaim_operator_task_failed{cronjob="live/succeeded",resource_namespace="live",task="backup"} 0
 		# HELP acclaim_operator_task_last_success_timestamp_seconds Unix time at which a Job of a CronJob last succeeded or, until the first does, at which the CronJob was created.
 		# TYPE acclaim_operator_task_last_success_timestamp_seconds gauge
-		acclaim_operator_task_last_success_timestamp_seconds{cronjob="live/failed",task="verify"} 203
-		acclaim_operator_task_last_success_timestamp_seconds{cronjob="live/never-succeeded",task="backup"} 100
-		acclaim_operator_task_last_success_timestamp_seconds{cronjob="live/new",task="backup"} 100
-		acclaim_operator_task_last_success_timestamp_seconds{cronjob="live/runs",task="verify"} 203
-		acclaim_operator_task_last_success_timestamp_seconds{cronjob="live/succeeded",task="backup"} 203
+		acclaim_operator_task_last_success_timestamp_seconds{cronjob="live/failed",resource_namespace="live",task="verify"} 203
+		acclaim_operator_task_last_success_timestamp_seconds{cronjob="live/never-succeeded",resource_namespace="live",task="backup"} 100
+		acclaim_operator_task_last_success_timestamp_seconds{cronjob="live/new",resource_namespace="live",task="backup"} 100
+		acclaim_operator_task_last_success_timestamp_seconds{cronjob="live/runs",resource_namespace="live",task="verify"} 203
+		acclaim_operator_task_last_success_timestamp_seconds{cronjob="live/succeeded",resource_namespace="live",task="backup"} 203
 	`
 	if err := testutil.CollectAndCompare(task.NewReport(c), strings.NewReader(want)); err != nil {
 		t.Error(err)
