@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,15 +33,12 @@ func TestRun(t *testing.T) {
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 
-	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(free.Close()).To(Succeed())
-	health := free.Addr().String()
+	health := freeAddress(t)
 	ctx, stop := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
 	go func() {
 		stopped <- run(ctx, flagValues{
-			health: health, metrics: "127.0.0.1:0", votingURL: "http://127.0.0.1:1{path}",
+			leaderElect: true, instance: "default/acclaim", health: health, metrics: "127.0.0.1:0", votingURL: "http://127.0.0.1:1{path}",
 			driftInterval: time.Minute, giveUpAfter: time.Minute, workers: 1,
 			defaultImage: "acclaim:test", mongoDBSecret: "database",
 		})
@@ -65,7 +62,8 @@ func TestRun(t *testing.T) {
 	for _, path := range []string{"/healthz", "/readyz"} {
 		g.Eventually(func() (int, error) { return statusOf(ctx, "http://"+health+path) }, "1m").Should(Equal(http.StatusOK), path)
 	}
-	g.Eventually(func() ([]string, error) { return seriesOf("acclaim_operator_task_failed") }, "1m").Should(ConsistOf("default/backup backup 0"))
+	g.Eventually(func() ([]string, error) { return seriesOf("acclaim_operator_task_failed") }, "1m").Should(ConsistOf("default/backup default backup 0"))
+	g.Eventually(func() ([]string, error) { return gatheredLabels() }, "1m").Should(ContainElements(libraryMetrics(t)))
 	stop()
 	g.Eventually(stopped, "1m").Should(Receive(BeNil()))
 }
@@ -73,6 +71,29 @@ func TestRun(t *testing.T) {
 func newJobTemplate() batchv1.JobTemplateSpec {
 	pod := corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "backup", Image: "acclaim:test"}}}
 	return batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: pod}}}
+}
+
+// libraryMetrics returns the metrics of libraries that alerts rest on, with their labels.
+func libraryMetrics(t *testing.T) []string {
+	t.Helper()
+	list, err := os.ReadFile("testdata/library-metrics.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(list))
+}
+
+// gatheredLabels returns all metrics of the program, with the names of their labels.
+func gatheredLabels() (all []string, err error) {
+	families, err := metrics.Registry.Gather()
+	for _, family := range families {
+		var names []string
+		for _, label := range family.GetMetric()[0].GetLabel() {
+			names = append(names, label.GetName())
+		}
+		all = append(all, fmt.Sprintf("%s{%s}", family.GetName(), strings.Join(names, ",")))
+	}
+	return all, err
 }
 
 // seriesOf returns the label values and the value of each series of a gauge.

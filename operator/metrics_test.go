@@ -25,6 +25,7 @@ func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	poll.NewMetrics(registry)
 	registry.MustRegister(newCensuses(nil)...)
+	registry.MustRegister(newNamespaceGauge())
 	registry.MustRegister(newSpanCounts(nil))
 	descriptions := make(chan *prometheus.Desc, 100)
 	registry.Describe(descriptions)

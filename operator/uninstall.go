@@ -12,9 +12,8 @@ import (
 	"github.com/acclaim-dev/acclaim/operator/internal/uninstall"
 )
 
-// removeOperator removes the operator of a Helm release, given as
-// NAMESPACE/RELEASE, that watches the given namespaces; none means all.
-func removeOperator(ctx context.Context, target string, watched []string) error {
+// removeOperator removes the operator of a Helm release, given as NAMESPACE/RELEASE.
+func removeOperator(ctx context.Context, target string) error {
 	namespace, release, ok := strings.Cut(target, "/")
 	if !ok {
 		return fmt.Errorf("%q is not NAMESPACE/RELEASE, as in acclaim-system/acclaim", target)
@@ -37,7 +36,6 @@ func removeOperator(ctx context.Context, target string, watched []string) error 
 		Namespace: namespace,
 		Release:   release,
 		Lease:     leaseName,
-		Watched:   watched,
 		Timeout:   time.Minute,
 		Interval:  time.Second,
 	}

@@ -8,6 +8,7 @@ package secrets
 
 import (
 	"context"
+	"fmt"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -24,17 +25,28 @@ const cacheSize = 1024
 type Client struct {
 	client.Client
 	live     client.Reader
+	access   Access
 	contents *lru.Cache[client.ObjectKey, *corev1.Secret]
 }
 
+// Access is the operator's access to Secrets.
+type Access struct {
+	// Sees reports whether the operator watches a namespace.
+	Sees func(namespace string) bool
+	// ByName is set where the operator may only get Secrets that its role names. It watches
+	// none then, and each read asks the API server.
+	ByName bool
+}
+
 // New returns a client that reads the contents of Secrets from live, which asks
-// the API server, and their metadata and everything else from cached.
-func New(cached client.Client, live client.Reader) *Client {
+// the API server, and their metadata and everything else from cached. Secrets in a
+// namespace that the operator does not see are forbidden.
+func New(cached client.Client, live client.Reader, access Access) *Client {
 	contents, err := lru.New[client.ObjectKey, *corev1.Secret](cacheSize)
 	if err != nil {
 		panic(err) // the size is positive
 	}
-	return &Client{Client: cached, live: live, contents: contents}
+	return &Client{Client: cached, live: live, access: access, contents: contents}
 }
 
 // Get reads an object. The watch may not have delivered a new Secret yet, so a
@@ -43,6 +55,12 @@ func (c *Client) Get(ctx context.Context, key client.ObjectKey, o client.Object,
 	secret, ok := o.(*corev1.Secret)
 	if !ok {
 		return c.Client.Get(ctx, key, o, options...)
+	}
+	if !c.access.Sees(key.Namespace) {
+		return apierrors.NewForbidden(corev1.Resource("secrets"), key.Name, fmt.Errorf("the namespace %q is not watched", key.Namespace))
+	}
+	if c.access.ByName {
+		return c.live.Get(ctx, key, secret, options...)
 	}
 	metadata := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}}
 	seen := c.Client.Get(ctx, key, &metadata, options...)
@@ -62,6 +80,10 @@ func (c *Client) Get(ctx context.Context, key client.ObjectKey, o client.Object,
 	c.contents.Add(key, secret.DeepCopy())
 	return nil
 }
+
+// IsUnreadable reports whether a Secret cannot be read for a reason that concerns only the
+// objects that name it.
+func IsUnreadable(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) }
 
 // ReadAll returns the entries of the named Secrets of a namespace, by name.
 // Secrets whose error is tolerated are left out.

@@ -39,7 +39,7 @@ func TestClient(t *testing.T) {
 		}
 		return c.Get(ctx, key, o, options...)
 	}})
-	c := secrets.New(cached, live)
+	c := secrets.New(cached, live, secrets.Access{Sees: func(string) bool { return true }})
 	read := func(want string, wantReads int) {
 		t.Helper()
 		var got corev1.Secret
@@ -74,5 +74,37 @@ func TestClient(t *testing.T) {
 	var other corev1.ConfigMap
 	if err := c.Get(ctx, where, &other); !apierrors.IsNotFound(err) || reads != 4 {
 		t.Errorf("a ConfigMap: %v after %d live reads", err, reads)
+	}
+}
+
+// A Secret that is not there, not in a watched namespace or not granted is left out; every
+// other failure is one of the read.
+func TestUnreadable(t *testing.T) {
+	api := fake.NewClientBuilder().WithObjects(
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "keys"}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "left", Name: "keys"}},
+	).Build()
+	away := errors.New("no API server")
+	live := interceptor.NewClient(api, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+		switch key.Name {
+		case "refused":
+			return apierrors.NewForbidden(corev1.Resource("secrets"), key.Name, nil)
+		case "away":
+			return away
+		}
+		return c.Get(ctx, key, o, options...)
+	}})
+	unwatched := interceptor.NewClient(api, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		return errors.New("the cache was asked")
+	}})
+	c := secrets.New(unwatched, live, secrets.Access{Sees: func(namespace string) bool { return namespace == "team" }, ByName: true})
+	for namespace, want := range map[string]int{"team": 1, "left": 0} {
+		contents, err := secrets.ReadAll(t.Context(), c, namespace, []string{"keys", "missing", "refused"}, secrets.IsUnreadable)
+		if err != nil || len(contents) != want {
+			t.Errorf("%s: %d Secrets, %v, want %d", namespace, len(contents), err, want)
+		}
+	}
+	if _, err := secrets.ReadAll(t.Context(), c, "team", []string{"away"}, secrets.IsUnreadable); !errors.Is(err, away) {
+		t.Errorf("error is %v", err)
 	}
 }

@@ -14,10 +14,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -107,9 +109,11 @@ func (c *Cluster) KillAPIServer(ctx context.Context) error {
 // StartAPIServer starts it again at the same address.
 func (c *Cluster) StartAPIServer() error { return c.environment.ControlPlane.GetAPIServer().Start() }
 
-// OperatorOf returns what connects with the role in some namespaces alone, as an operator
-// does that watches only these. It has no right to kinds without a namespace.
-func (c *Cluster) OperatorOf(ctx context.Context, namespaces ...string) (*rest.Config, error) {
+// OperatorOf returns what connects as an operator of that name, NAMESPACE/RELEASE, that
+// watches only some namespaces: with the role in these alone, and with the rights and the
+// admission policy for what it holds elsewhere. It has no other right to kinds without a
+// namespace.
+func (c *Cluster) OperatorOf(ctx context.Context, instance string, namespaces ...string) (*rest.Config, error) {
 	role, err := c.readRole()
 	if err != nil {
 		return nil, err
@@ -133,7 +137,42 @@ func (c *Cluster) OperatorOf(ctx context.Context, namespaces ...string) (*rest.C
 	}
 	config := rest.CopyConfig(c.Config)
 	config.Impersonate.UserName, config.QPS = role.Name, -1
-	return config, nil
+	return config, c.grantFinalizers(ctx, role.Name, instance, namespaces)
+}
+
+// grantFinalizers gives an operator the rights of config/rbac/finalizers, bounded by its
+// admission policy.
+func (c *Cluster) grantFinalizers(ctx context.Context, user, instance string, namespaces []string) error {
+	content, err := os.ReadFile(filepath.Join(c.root, "config", "rbac", "finalizers", "finalizers.yaml"))
+	if err != nil {
+		return err
+	}
+	text := strings.NewReplacer(
+		"acclaim-operator-finalizers", user,
+		"finalizers-acclaim-system-acclaim", user,
+		"system:serviceaccount:acclaim-system:acclaim-operator", user,
+		"acclaim-system/acclaim", instance,
+		"[acclaim-system]", "["+strings.Join(namespaces, ", ")+"]",
+		"kind: ServiceAccount\n    name: acclaim-operator\n    namespace: acclaim-system", "kind: User\n    name: "+user,
+	).Replace(string(content))
+	for document := range strings.SplitSeq(text, "\n---\n") {
+		var o unstructured.Unstructured
+		if err := yaml.Unmarshal([]byte(document), &o.Object); err != nil {
+			return err
+		}
+		if o.GetKind() == "ClusterRole" {
+			o.SetName(user + "-finalizers") // user is the other role's
+		}
+		if o.GetKind() == "ClusterRoleBinding" {
+			if err := unstructured.SetNestedField(o.Object, user+"-finalizers", "roleRef", "name"); err != nil {
+				return err
+			}
+		}
+		if err := c.Client.Create(ctx, &o); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readRole returns the cluster role of the operator.

@@ -16,7 +16,7 @@ import (
 // resource of the project in a namespace with its conditions.
 func (c *Cluster) CheckStatuses(ctx context.Context, namespace string) error {
 	var wrong []error
-	for _, kind := range []string{"Poll", "Extension", "Backend"} {
+	for _, kind := range []string{"Poll", "Extension", "Backend", "Backup", "ScheduledBackup"} {
 		var list unstructured.UnstructuredList
 		list.SetAPIVersion(v1alpha1.Group + "/" + v1alpha1.Version)
 		list.SetKind(kind + "List")
@@ -49,7 +49,7 @@ func (c *Cluster) CheckStatuses(ctx context.Context, namespace string) error {
 func (c *Cluster) CheckCurrent(ctx context.Context, namespace string, want int) error {
 	var wrong []error
 	count := 0
-	for _, kind := range []string{"Poll", "Extension", "Backend"} {
+	for _, kind := range []string{"Poll", "Extension", "Backend", "Backup", "ScheduledBackup"} {
 		var list unstructured.UnstructuredList
 		list.SetAPIVersion(v1alpha1.Group + "/" + v1alpha1.Version)
 		list.SetKind(kind + "List")

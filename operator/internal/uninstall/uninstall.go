@@ -34,8 +34,6 @@ type Uninstaller struct {
 	Namespace, Release string
 	// Lease is the name of the lease of leader election.
 	Lease string
-	// Watched are the namespaces that the operator watches; none means all.
-	Watched []string
 	// Timeout limits each step: the deletion of the release's Polls, the end of the
 	// operator, the removal of finalizers.
 	Timeout time.Duration
@@ -150,39 +148,32 @@ func (u *Uninstaller) stopOperator(ctx context.Context) error {
 	})
 }
 
-// removeFinalizers repeats until it finds none: an operator that is ending may add
-// its finalizers once more.
+// removeFinalizers looks in all namespaces, also in those that the operator does not watch any
+// more. It repeats until it finds none: an operator that is ending may add its finalizers once
+// more.
 func (u *Uninstaller) removeFinalizers(ctx context.Context) error {
-	namespaces := u.Watched
-	if len(namespaces) == 0 {
-		namespaces = []string{""}
-	}
 	return u.repeatUntilDone(ctx, func() error {
-		freed := 0
-		for _, namespace := range namespaces {
-			held, err := u.listHeld(ctx, namespace)
-			if err != nil {
+		held, err := u.listHeld(ctx)
+		if err != nil {
+			return err
+		}
+		for _, o := range held {
+			if err := u.free(ctx, o); err != nil {
 				return err
 			}
-			for _, o := range held {
-				if err := u.free(ctx, o); err != nil {
-					return err
-				}
-			}
-			freed += len(held)
 		}
-		if freed > 0 {
-			return fmt.Errorf("%w: %d objects had the name of the operator", errNotYet, freed)
+		if n := len(held); n > 0 {
+			return fmt.Errorf("%w: %d objects had the name of the operator", errNotYet, n)
 		}
 		return nil
 	})
 }
 
 // listHeld returns the objects that have the operator's name.
-func (u *Uninstaller) listHeld(ctx context.Context, namespace string) ([]client.Object, error) {
+func (u *Uninstaller) listHeld(ctx context.Context) ([]client.Object, error) {
 	var held []client.Object
 	for _, list := range []client.ObjectList{&v1alpha1.PollList{}, &v1alpha1.ExtensionList{}, &v1alpha1.BackendList{}} {
-		if err := u.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		if err := u.Client.List(ctx, list); err != nil {
 			return nil, err
 		}
 		err := meta.EachListItem(list, func(item runtime.Object) error {
@@ -202,7 +193,7 @@ func (u *Uninstaller) listHeld(ctx context.Context, namespace string) ([]client.
 // its condition Ready is unknown.
 func (u *Uninstaller) free(ctx context.Context, o client.Object) error {
 	before := o.DeepCopyObject().(client.Object)
-	conditions := conditionsOf(o)
+	conditions := v1alpha1.ConditionsOf(o)
 	meta.RemoveStatusCondition(conditions, v1alpha1.Reconciling)
 	meta.RemoveStatusCondition(conditions, v1alpha1.Stalled)
 	status.SetConditions(conditions, o.GetGeneration(), metav1.Condition{
@@ -220,17 +211,6 @@ func (u *Uninstaller) free(ctx context.Context, o client.Object) error {
 	delete(annotations, v1alpha1.OperatorAnnotation)
 	o.SetAnnotations(annotations)
 	return client.IgnoreNotFound(u.Client.Patch(ctx, o, client.MergeFrom(before)))
-}
-
-// conditionsOf returns the conditions of a Poll, an Extension or a Backend.
-func conditionsOf(o client.Object) *[]metav1.Condition {
-	switch o := o.(type) {
-	case *v1alpha1.Poll:
-		return &o.Status.Conditions
-	case *v1alpha1.Extension:
-		return &o.Status.Conditions
-	}
-	return &o.(*v1alpha1.Backend).Status.Conditions
 }
 
 // errNotYet makes repeatUntilDone repeat a step.

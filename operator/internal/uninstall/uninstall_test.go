@@ -56,7 +56,7 @@ func newWorld(t *testing.T, funcs interceptor.Funcs) client.Client {
 		owned,
 		newPoll("live", "applied", nil),
 		newPoll("quiz", "elsewhere", mine),
-		newPoll("other", "not-watched", nil),
+		newPoll("left", "not-watched", nil), // any more
 		foreign,
 		&v1alpha1.Backend{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "quiz", Name: "backend", Annotations: heldBy("live/acclaim"), Finalizers: []string{v1alpha1.BackendFinalizer, "example.com/other"},
@@ -78,7 +78,7 @@ func newWorld(t *testing.T, funcs interceptor.Funcs) client.Client {
 
 func newUninstaller(t *testing.T, c client.Client) *uninstall.Uninstaller {
 	return &uninstall.Uninstaller{
-		Client: c, Log: testr.New(t), Namespace: "live", Release: "acclaim", Lease: "leader", Watched: []string{"live", "quiz"},
+		Client: c, Log: testr.New(t), Namespace: "live", Release: "acclaim", Lease: "leader",
 		Timeout: time.Second, Interval: time.Millisecond,
 	}
 }
@@ -132,7 +132,7 @@ func TestRun(t *testing.T) {
 				"quiz/backend":         {"example.com/other"},
 				"quiz/foreign-backend": {v1alpha1.BackendFinalizer, "other/acclaim"},
 				"quiz/foreign":         {v1alpha1.PollFinalizer, "example.com/other", "other/acclaim"},
-				"other/not-watched":    {v1alpha1.PollFinalizer, "example.com/other", "live/acclaim"},
+				"left/not-watched":     {"example.com/other"},
 			}
 			if diff := cmp.Diff(want, left(t, c)); diff != "" {
 				t.Errorf("left (-want +got):\n%s", diff)

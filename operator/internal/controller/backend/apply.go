@@ -31,7 +31,10 @@ func (r *Reconciler) execute(ctx context.Context, s *clusterState, p changePlan)
 			return nil, err
 		}
 	}
-	var first *status.Problem
+	first, err := r.createJob(ctx, p.restoration.job)
+	if err != nil {
+		return nil, err
+	}
 	for _, o := range p.apply {
 		refusal, err := r.applyObject(ctx, s, o)
 		if err != nil {

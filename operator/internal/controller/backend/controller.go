@@ -19,6 +19,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/holder"
+	"github.com/acclaim-dev/acclaim/operator/internal/sharing"
 )
 
 // Reconciler rolls out what one Backend declares.
@@ -34,8 +35,15 @@ type Reconciler struct {
 	Now func() time.Time
 	// GiveUpAfter limits how long the services of a deleted Backend are kept for Polls.
 	GiveUpAfter time.Duration
-	// Watched are the namespaces that the operator watches; none means all.
+	// Watched are the namespaces that the operator watches; none means all. The Client has
+	// Polls, Extensions and Backends of all namespaces.
 	Watched []string
+	// Resolver finds out whether the hosts of a database exist; nil: they are not looked up.
+	Resolver Resolver
+	// Labels permits reading the labels of namespaces although Watched limits the operator.
+	Labels bool
+	// SecretsByName is set where it may only get Secrets that its role names, and watches none.
+	SecretsByName bool
 	// Instance tells the operator's Backends from those of others.
 	Instance *holder.Instance
 }
@@ -46,6 +54,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.Client.Get(ctx, request.NamespacedName, &b); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if !sharing.Sees(r.Watched, b.Namespace) {
+		return r.leave(ctx, &b)
+	}
 	if held, err := r.Instance.Claim(ctx, r.Client, r.Recorder, &b, v1alpha1.BackendFinalizer); !held || err != nil {
 		return ctrl.Result{}, err
 	}
@@ -55,7 +66,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if r.Instance.IsPaused(r.Recorder, &b) {
 		return ctrl.Result{}, nil
 	}
-	state, err := r.gather(ctx, &b)
+	return r.rollOut(ctx, &b)
+}
+
+// rollOut takes a Backend that the operator holds as far as is possible now, and reports on it.
+func (r *Reconciler) rollOut(ctx context.Context, b *v1alpha1.Backend) (ctrl.Result, error) {
+	state, err := r.gather(ctx, b)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -67,11 +83,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.report(ctx, &b, p, refusal); err != nil {
+	if err := r.report(ctx, b, p, refusal); err != nil {
 		return ctrl.Result{}, err
 	}
 	if err := errors.Join(p.problem.RetryError(), refusal.RetryError()); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: untilReadinessDue(state)}, nil
+	return ctrl.Result{RequeueAfter: r.untilNext(b, state)}, nil
+}
+
+// untilNext returns the time until the operator looks again, or until a pod is due before that.
+func (r *Reconciler) untilNext(b *v1alpha1.Backend, state *clusterState) time.Duration {
+	next := max(r.untilLook(b), time.Second)
+	if due := untilPodsDue(state); due > 0 {
+		next = min(next, due)
+	}
+	return next
 }

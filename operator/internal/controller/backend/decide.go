@@ -27,9 +27,13 @@ type changePlan struct {
 	// unobserved: the Deployment controller has not seen the last change of some
 	// Deployment yet, so its status is about to change.
 	unobserved bool
+	// restoration has the progress of the restore that the Backend declares.
+	restoration restoration
 	// awaited describes a missing object that new pods need and that is expected to
 	// appear, nil without one.
 	awaited *status.Problem
+	// addressed describes the addresses of the Ingress, nil without one.
+	addressed *metav1.Condition
 	// problem is the first one that a person should know of, nil without one.
 	problem *status.Problem
 }
@@ -46,28 +50,23 @@ type rolloutState struct {
 	waits bool
 	// replacing: old pods still exist.
 	replacing bool
-	// ready pods of those declared.
-	ready, declared int32
+	// ready pods of those declared. An autoscaler declares the least number; pods is the one
+	// that it wants now.
+	ready, declared, pods int32
 }
 
 // decide returns the changes to make. It reads and writes nothing.
 func decide(s *clusterState) (changePlan, error) {
-	p := changePlan{remove: findUnwanted(s), awaited: awaitRegistry(s), problem: diagnose(s)}
-	for _, o := range s.want.Objects {
-		if o.Kind == desired.HTTPRouteKind && !s.hasGatewayAPI {
-			continue
-		}
-		same, err := isUnchanged(s, o)
-		if err != nil {
-			return changePlan{}, err
-		}
-		if !same {
-			p.apply = append(p.apply, o)
-		}
+	p := changePlan{
+		remove: findUnwanted(s), addressed: describeAddress(s), restoration: s.restoration,
+		awaited: status.FirstProblem(s.restoration.awaited, awaitRegistry(s)), problem: diagnose(s),
 	}
-	// New pods need these Secrets. Those that replace others wait for the services before
+	if err := p.addObjects(s); err != nil {
+		return changePlan{}, err
+	}
+	// New pods need these Secrets, and the restored store. Those that replace others wait for the services before
 	// them, too.
-	mayStart := s.hasDatabase && s.hasRegistry && s.hasCertificate
+	mayStart := s.hasDatabase && s.hasRegistry && s.hasCertificate && s.restoration.done
 	mayReplace := mayStart
 	for _, rollout := range s.want.Rollouts {
 		open := mayStart
@@ -84,6 +83,23 @@ func decide(s *clusterState) (changePlan, error) {
 	return p, nil
 }
 
+// addObjects adds the objects that differ from what is wanted, without Deployments.
+func (p *changePlan) addObjects(s *clusterState) error {
+	for _, o := range s.want.Objects {
+		if o.Kind == desired.HTTPRouteKind && !s.hasGatewayAPI {
+			continue
+		}
+		same, err := isUnchanged(s, o)
+		if err != nil {
+			return err
+		}
+		if !same {
+			p.apply = append(p.apply, o)
+		}
+	}
+	return nil
+}
+
 // addRollout decides on one service. New pods wait until the way is open; changes
 // that leave the pods as they are, such as their number, do not wait.
 func (p *changePlan) addRollout(s *clusterState, r desired.Rollout, open bool) (rolloutState, error) {
@@ -96,7 +112,7 @@ func (p *changePlan) addRollout(s *clusterState, r desired.Rollout, open bool) (
 	case !d.any:
 		p.unobserved = p.unobserved || !isObserved(have)
 		return state, nil
-	case have == nil && r.Start != nil:
+	case r.Start != nil && d.isStart(have):
 		r.Deployment.Spec.WithReplicas(*r.Start)
 	case d.replicas:
 		p.handOver = append(p.handOver, have)
@@ -116,6 +132,12 @@ type deploymentDiff struct {
 	any      bool
 	pods     bool // the template: pods are replaced
 	replicas bool // it sets a number of pods that an autoscaler now owns
+}
+
+// isStart reports whether a Deployment does not exist yet or was suspended: an autoscaler leaves
+// one without pods alone.
+func (d deploymentDiff) isStart(have *appsv1.Deployment) bool {
+	return have == nil || d.replicas && *have.Spec.Replicas == 0
 }
 
 func compareDeployment(r desired.Rollout, have *appsv1.Deployment) (deploymentDiff, error) {
@@ -144,13 +166,18 @@ func readRollout(r desired.Rollout, have *appsv1.Deployment) rolloutState {
 	case r.Deployment.Spec.Replicas != nil:
 		s.declared = *r.Deployment.Spec.Replicas
 	}
+	s.pods = s.declared
 	if have == nil {
 		return s
+	}
+	if have.Spec.Replicas != nil {
+		s.pods = *have.Spec.Replicas
 	}
 	stored := have.Status
 	s.ready, s.serves = stored.AvailableReplicas, stored.AvailableReplicas > 0
 	s.replacing = stored.UpdatedReplicas != stored.Replicas
-	s.settled = isObserved(have) && !s.replacing && stored.AvailableReplicas >= s.declared
+	enough := stored.AvailableReplicas >= s.declared && (s.declared > 0 || stored.Replicas == 0)
+	s.settled = isObserved(have) && !s.replacing && enough
 	return s
 }
 

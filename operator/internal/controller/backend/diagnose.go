@@ -3,6 +3,7 @@ package backend
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -29,12 +30,12 @@ func newNameTaken(kind, name string) *status.Problem {
 // their effects. Messages stay the same as long as nothing changes: kubelets
 // alternate between several wordings of one problem.
 func diagnose(s *clusterState) *status.Problem {
-	if p := status.FirstProblem(diagnoseDatabaseSecret(s), diagnoseRegistrySecret(s), diagnoseCertificate(s)); p != nil {
+	if p := status.FirstProblem(diagnoseDatabaseSecret(s), s.restoration.problem, diagnoseRegistrySecret(s), diagnoseCertificate(s)); p != nil {
 		return p
 	}
 	for _, r := range s.want.Rollouts {
 		for _, check := range []func([]corev1.Pod) *status.Problem{
-			diagnoseImagePull, diagnoseCreation, diagnoseReadiness(s.now), diagnoseCrash, diagnoseScheduling,
+			diagnoseImagePull, diagnoseCreation, diagnoseSandbox(s.now), diagnoseReadiness(s), diagnoseCrash, diagnoseScheduling,
 		} {
 			if p := check(s.podsOf(r.Service)); p != nil {
 				return p
@@ -245,7 +246,11 @@ const readinessTimeout = 30 * time.Second
 // and is not ready: /readyz fails for as long as the database does not answer. A
 // container that was ready before is reported at once, one that never was after
 // readinessTimeout.
-func diagnoseReadiness(now time.Time) func([]corev1.Pod) *status.Problem {
+func diagnoseReadiness(s *clusterState) func([]corev1.Pod) *status.Problem {
+	cause := ""
+	if s.unknownHost != "" {
+		cause = fmt.Sprintf(": lookup %s", s.unknownHost)
+	}
 	return func(pods []corev1.Pod) *status.Problem {
 		return eachContainer(pods, func(p *corev1.Pod, c *corev1.ContainerStatus) *status.Problem {
 			ready := podCondition(*p, corev1.PodReady)
@@ -255,27 +260,60 @@ func diagnoseReadiness(now time.Time) func([]corev1.Pod) *status.Problem {
 			since := c.State.Running.StartedAt
 			switch answers := c.Started != nil && *c.Started; {
 			case ready.LastTransitionTime.After(since.Time):
-				return newProblem(v1alpha1.ReasonDatabaseUnreachable, "Pod %s runs and is no longer ready: the database does not answer it", p.Name)
-			case answers && now.Sub(since.Time) >= readinessTimeout:
-				return newProblem(v1alpha1.ReasonDatabaseUnreachable, "Pod %s runs and does not become ready: the database does not answer it", p.Name)
+				return newProblem(v1alpha1.ReasonDatabaseUnreachable, "Pod %s runs and is no longer ready: the database does not answer it%s", p.Name, cause)
+			case answers && s.now.Sub(since.Time) >= readinessTimeout:
+				return newProblem(v1alpha1.ReasonDatabaseUnreachable, "Pod %s runs and does not become ready: the database does not answer it%s", p.Name, cause)
 			}
 			return nil
 		})
 	}
 }
 
-// untilReadinessDue returns the time until the first container that is not ready
-// should be, 0 without one.
-func untilReadinessDue(s *clusterState) time.Duration {
-	var first time.Duration
-	for _, p := range s.pods {
-		for _, c := range p.Status.ContainerStatuses {
-			if c.Ready || c.State.Running == nil {
-				continue
+// sandboxTimeout limits the time from when a pod has its node until it has its sandbox: its
+// volumes and its network. Images are pulled only then.
+const sandboxTimeout = 30 * time.Second
+
+// sandboxDue returns the time until which a pod should have its sandbox, the zero time if it
+// has one, or has no node.
+func sandboxDue(p corev1.Pod) (due time.Time) {
+	scheduled, sandbox := podCondition(p, corev1.PodScheduled), podCondition(p, corev1.PodReadyToStartContainers)
+	if scheduled == nil || scheduled.Status != corev1.ConditionTrue || sandbox == nil || sandbox.Status != corev1.ConditionFalse {
+		return due
+	}
+	began := scheduled.LastTransitionTime
+	if began.Before(&sandbox.LastTransitionTime) { // it had one before
+		began = sandbox.LastTransitionTime
+	}
+	return began.Add(sandboxTimeout)
+}
+
+// diagnoseSandbox finds pods without a sandbox: Kubernetes notes the cause in their Events
+// alone.
+func diagnoseSandbox(now time.Time) func([]corev1.Pod) *status.Problem {
+	return func(pods []corev1.Pod) *status.Problem {
+		for _, p := range pods {
+			if due := sandboxDue(p); !due.IsZero() && !now.Before(due) {
+				return newProblem(v1alpha1.ReasonContainerNotCreated,
+					"Pod %s has a node and no sandbox for its container: its Events have the cause, such as a volume, the network of the node or a limit of memory", p.Name)
 			}
-			left := c.State.Running.StartedAt.Add(readinessTimeout).Sub(s.now)
-			if left > 0 && (first == 0 || left < first) {
-				first = left
+		}
+		return nil
+	}
+}
+
+// untilPodsDue returns the time until the first pod without a sandbox should have one, or the
+// first container that is not ready should be; 0 without one.
+func untilPodsDue(s *clusterState) (first time.Duration) {
+	consider := func(due time.Time) {
+		if left := due.Sub(s.now); left > 0 && (first == 0 || left < first) {
+			first = left
+		}
+	}
+	for _, p := range s.pods {
+		consider(sandboxDue(p))
+		for _, c := range p.Status.ContainerStatuses {
+			if !c.Ready && c.State.Running != nil {
+				consider(c.State.Running.StartedAt.Add(readinessTimeout))
 			}
 		}
 	}
@@ -314,9 +352,14 @@ func lastLine(text string) string {
 	return shorten(strings.TrimSpace(lines[len(lines)-1]))
 }
 
-// shorten bounds a message of another program, in bytes.
+// credentials finds the user and the password of a URL.
+var credentials = regexp.MustCompile(`://[^/\s"]*@`)
+
+// shorten bounds a message of another program, in bytes, and takes credentials out of it:
+// more people may read a status than a Secret.
 func shorten(text string) string {
 	const most = 512
+	text = credentials.ReplaceAllString(text, "://***@")
 	if len(text) <= most {
 		return text
 	}

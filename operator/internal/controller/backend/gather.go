@@ -33,12 +33,17 @@ type clusterState struct {
 	pods []corev1.Pod
 	// hasDatabase reports whether the Secret with the database's URI exists.
 	hasDatabase bool
+	// unknownHost is a host of the database's URI that DNS does not know, and its answer,
+	// looked up only while the database does not answer pods; empty: none.
+	unknownHost string
 	// hasRegistry reports whether the Secret with the extension registry exists;
 	// registryTaken, whether its name belongs to something else.
 	hasRegistry, registryTaken bool
 	// hasCertificate reports whether the Secret with the services' certificate is whole, or
 	// none is declared.
 	hasCertificate bool
+	// restoration has the progress of the restore that the Backend declares.
+	restoration restoration
 	// hasGatewayAPI reports whether the cluster knows HTTPRoutes.
 	hasGatewayAPI bool
 	// lacksIngressClass and lacksCertificate report what the Ingress names and does not
@@ -90,18 +95,32 @@ func (r *Reconciler) gather(ctx context.Context, b *v1alpha1.Backend) (*clusterS
 		hasGatewayAPI: true,
 	}
 	if allowed := b.Spec.AllowedNamespaces; allowed != nil && allowed.From == v1alpha1.FromSelector {
-		_, s.selectorErr = sharing.Consent{Watched: r.Watched}.Selector(b)
+		_, s.selectorErr = sharing.Consent{Watched: r.Watched, Labels: r.Labels}.Selector(b)
 	}
 	if err := errors.Join(r.readCertificate(ctx, s), r.readIngressNeeds(ctx, s)); err != nil {
 		return nil, err
 	}
-	mine := objectsOf(b)
+	if s.restoration, err = r.readRestoration(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := r.listOwned(ctx, s); err != nil {
+		return nil, err
+	}
+	if diagnoseReadiness(s)(s.pods) != nil {
+		s.unknownHost = r.findUnknownHost(ctx, b.Namespace, string(uri))
+	}
+	return s, nil
+}
+
+// listOwned lists the objects and the pods of the Backend.
+func (r *Reconciler) listOwned(ctx context.Context, s *clusterState) error {
+	mine := objectsOf(s.backend)
 	for _, k := range objectKinds() {
 		if err := r.listObjects(ctx, k, s, mine); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return s, r.listPods(ctx, s, mine)
+	return r.listPods(ctx, s, mine)
 }
 
 // objectsOf selects the objects of a Backend.
@@ -131,8 +150,8 @@ func (r *Reconciler) readCertificate(ctx context.Context, s *clusterState) error
 	return err
 }
 
-// readIngressNeeds looks up what the Ingress names. An operator of some namespaces may
-// not read IngressClasses, which belong to none.
+// readIngressNeeds looks up what the Ingress names. An operator may lack the right to read
+// IngressClasses, where an administrator has not granted it.
 func (r *Reconciler) readIngressNeeds(ctx context.Context, s *clusterState) error {
 	declared := s.backend.Spec.Ingress
 	if declared == nil {

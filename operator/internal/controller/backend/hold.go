@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -45,12 +46,31 @@ func (r *Reconciler) finalize(ctx context.Context, b *v1alpha1.Backend) (ctrl.Re
 	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
 
+// leave looks after a Backend that the operator held when it still watched the namespace. One
+// that is being deleted is released. Another one reports that it is not watched.
+func (r *Reconciler) leave(ctx context.Context, b *v1alpha1.Backend) (ctrl.Result, error) {
+	if !r.Instance.Owns(b) {
+		return ctrl.Result{}, nil
+	}
+	if !b.DeletionTimestamp.IsZero() {
+		return r.finalize(ctx, b)
+	}
+	before := b.DeepCopy()
+	status.SetNotWatched(&b.Status.Conditions, b.Generation, b.Namespace)
+	if equality.Semantic.DeepEqual(before.Status, b.Status) {
+		return ctrl.Result{}, nil
+	}
+	_, err := status.Patch(ctx, r.Client, before, b)
+	return ctrl.Result{}, err
+}
+
 // findHold returns the names of the Polls that a deleted Backend waits for. It waits for none
-// where that cannot help: where the garbage collector deletes its objects before it, and where
-// no pod is left to ask, as in a namespace that is being deleted.
+// where that cannot help: where the garbage collector deletes its objects before it, where
+// no pod is left to ask, as in a namespace that is being deleted, and where the operator does not
+// watch the namespace.
 func (r *Reconciler) findHold(ctx context.Context, b *v1alpha1.Backend) ([]string, error) {
 	age := r.Now().Sub(b.DeletionTimestamp.Time)
-	if age >= r.GiveUpAfter || slices.Contains(b.Finalizers, metav1.FinalizerDeleteDependents) {
+	if age >= r.GiveUpAfter || !sharing.Sees(r.Watched, b.Namespace) || slices.Contains(b.Finalizers, metav1.FinalizerDeleteDependents) {
 		return nil, nil
 	}
 	var s clusterState

@@ -57,6 +57,16 @@ func objectKinds() []objectKind {
 	}
 }
 
+// Kinds returns an object of each kind that the controller watches besides Backends and
+// Secrets. A cluster may not know the last.
+func Kinds() []client.Object {
+	kinds := []client.Object{&corev1.Pod{}}
+	for _, k := range objectKinds() {
+		kinds = append(kinds, k.object)
+	}
+	return kinds
+}
+
 func newHTTPRoute() *unstructured.Unstructured {
 	var route unstructured.Unstructured
 	route.SetAPIVersion(desired.HTTPRouteVersion)

@@ -16,7 +16,7 @@ func NewCensus(cache client.Reader) prometheus.Collector {
 		List: func() client.ObjectList { return &v1alpha1.BackendList{} },
 		Metric: prometheus.GaugeOpts{
 			Name: "acclaim_operator_backends",
-			Help: "Backends by environment and status: ready, reconciling or degraded.",
+			Help: "Backends by namespace, environment and status: ready, reconciling, degraded or suspended.",
 		},
 		Labels: []string{"environment", "status"},
 		Values: func(b *v1alpha1.Backend) []string { return []string{b.Spec.Environment, statusLabel(b)} },
@@ -25,6 +25,8 @@ func NewCensus(cache client.Reader) prometheus.Collector {
 
 func statusLabel(b *v1alpha1.Backend) string {
 	switch {
+	case b.Spec.Suspend:
+		return "suspended"
 	case meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.Ready):
 		return "ready"
 	case meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.Degraded):

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -290,6 +291,33 @@ var _ = Describe("A Backend claims only what was looked at", func() {
 		Expect(w.expectDegraded(v1alpha1.ReasonTLSSecretMissing)).To(ContainSubstring(`"later" with the certificate of games.example`))
 		w.create(ctx, w.secret("later", "tls.crt", "any"))
 		w.rollOut(ctx)
+	})
+
+	It("of the class of its Ingress, with the rights of an operator of some namespaces", func(ctx context.Context) {
+		class := "absent-" + strconv.FormatInt(GinkgoRandomSeed(), 10)
+		w := newWorld(ctx, func(s *v1alpha1.BackendSpec) { s.Ingress = &v1alpha1.Ingress{ClassName: &class, Host: "a.example"} })
+		limited, err := client.New(asOperator(ctx, w, w.backend.Namespace, "namespace.yaml", "role.yaml", "service_account.yaml",
+			"namespaced/role_binding.yaml", "lookups/role.yaml", "lookups/role_binding.yaml"), client.Options{Scheme: cluster.Scheme})
+		Expect(err).NotTo(HaveOccurred())
+		w.reconciler.APIReader = limited
+		Expect(w.reconcile(ctx)).NotTo(Succeed(), "no watch reports the class, so it tries again")
+		Expect(w.expectDegraded(v1alpha1.ReasonIngressClassMissing)).To(ContainSubstring(class))
+	})
+
+	It("of the address of its Ingress, which does not keep it from being ready", func(ctx context.Context) {
+		w := newWorld(ctx, func(s *v1alpha1.BackendSpec) { s.Ingress = &v1alpha1.Ingress{Host: "a.example"} })
+		w.rollOut(ctx)
+		Expect(w.condition(v1alpha1.Addressed)).To(And(HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", v1alpha1.ReasonNoAddress)))
+		ingress := &networkingv1.Ingress{ObjectMeta: w.named("default")}
+		w.load(ctx, ingress)
+		ingress.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}, {Hostname: "edge.example"}}
+		Expect(w.Status().Update(ctx, ingress)).To(Succeed())
+		w.settle(ctx)
+		Expect(w.condition(v1alpha1.Addressed)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", "192.0.2.1, edge.example")))
+		w.expectReady()
+		w.change(ctx, func(s *v1alpha1.BackendSpec) { s.Ingress = nil })
+		w.rollOut(ctx)
+		Expect(meta.FindStatusCondition(w.backend.Status.Conditions, v1alpha1.Addressed)).To(BeNil())
 	})
 
 	It("of the certificate of its services, without which no pod is started", func(ctx context.Context) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -15,6 +16,25 @@ import (
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 )
+
+var _ = It("A Backend tells when the operator looked, in writes that are minutes apart", func(ctx context.Context) {
+	w := newWorld(ctx, nil)
+	w.rollOut(ctx)
+	first := w.backend.Status.ObservedTime
+	Expect(first).To(HaveValue(HaveField("Time", BeTemporally("==", now.Time))))
+	later := now.Time
+	w.reconciler.Now = func() time.Time { return later }
+	for _, step := range []struct {
+		after  time.Duration
+		writes int
+	}{{4 * time.Minute, 0}, {5 * time.Minute, 1}, {6 * time.Minute, 0}} {
+		later = now.Add(step.after)
+		Expect(w.reconcile(ctx)).To(Succeed())
+		Expect(w.requests.writes).To(HaveLen(step.writes), "after %v", step.after)
+	}
+	Expect(w.backend.Status.ObservedTime).To(HaveValue(HaveField("Time", BeTemporally("==", now.Add(5*time.Minute)))))
+	w.expectReady()
+})
 
 var _ = Describe("Rolling out", func() {
 	It("starts all services of a new Backend at once and writes nothing in between", func(ctx context.Context) {
@@ -40,6 +60,31 @@ var _ = Describe("Rolling out", func() {
 		Expect(w.recorder.Events).To(Receive(ContainSubstring("RollingOut")))
 		Expect(w.recorder.Events).To(Receive(Equal("Normal RolledOut Everything that is declared runs")))
 		Expect(w.recorder.Events).NotTo(Receive(), "Events are about changes")
+	})
+
+	It("counts the pods that there should be and those that serve, and names their host", func(ctx context.Context) {
+		w := newWorld(ctx, func(s *v1alpha1.BackendSpec) {
+			s.Ingress = &v1alpha1.Ingress{Host: "a.example", TLSSecretName: "tls"}
+			s.Services.Voting = &v1alpha1.Service{Autoscaling: &v1alpha1.Autoscaling{MinReplicas: 2, MaxReplicas: 5}}
+		})
+		expect := func(replicas, ready int) {
+			GinkgoHelper()
+			Expect(w.backend.Status.Host).To(Equal("a.example"))
+			Expect([]int32{w.backend.Status.Replicas, w.backend.Status.ReadyReplicas}).To(HaveExactElements(BeEquivalentTo(replicas), BeEquivalentTo(ready)))
+		}
+		Expect(w.reconcile(ctx)).To(Succeed())
+		expect(8, 0)
+		w.rollOut(ctx)
+		expect(8, 8)
+		d := w.deployment(ctx, "voting")
+		d.Spec.Replicas = new(int32(4)) // by the autoscaler
+		Expect(w.Update(ctx, d)).To(Succeed())
+		w.play(ctx, "voting", 3, 0)
+		w.settle(ctx)
+		expect(10, 9)
+		w.play(ctx, "voting", 4, 2)
+		w.settle(ctx)
+		expect(10, 10)
 	})
 
 	It("starts a service again that is gone, while another one's rollout has stopped", func(ctx context.Context) {

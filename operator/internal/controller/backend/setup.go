@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
@@ -17,6 +18,7 @@ import (
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 	"github.com/acclaim-dev/acclaim/operator/internal/secrets"
+	"github.com/acclaim-dev/acclaim/operator/internal/sharing"
 )
 
 // Each of these lines is a right that the controller uses. Applying needs patch, and
@@ -35,6 +37,7 @@ import (
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=ingresses;networkpolicies,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=ingressclasses,verbs=get
 // +kubebuilder:rbac:groups=gateway.networking.k8s.io,resources=httproutes,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // CacheOptions limits a manager's cache to the operator's own objects of the kinds
@@ -54,11 +57,14 @@ func CacheOptions() map[client.Object]cache.ByObject {
 // Setup registers the reconciler with a manager. HTTPRoutes are watched only if the
 // cluster knows them when Setup is called.
 func (r *Reconciler) Setup(manager ctrl.Manager) error {
-	r.Client = secrets.New(r.Client, r.APIReader)
+	r.Client = secrets.New(r.Client, r.APIReader, secrets.Access{Sees: sharing.Consent{Watched: r.Watched}.Sees, ByName: r.SecretsByName})
 	b := ctrl.NewControllerManagedBy(manager).
 		For(&v1alpha1.Backend{}). // its status, too: a reconciliation may have compared with an older one
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(requestsForPod)).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.requestsForSecret))
+		Owns(&batchv1.Job{}) // of a backup to restore
+	if !r.SecretsByName {
+		b = b.WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.requestsForSecret))
+	}
 	for _, k := range objectKinds() {
 		if k.name == desired.HTTPRouteKind {
 			gvk := k.groupVersionKind()

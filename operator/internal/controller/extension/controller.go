@@ -14,12 +14,12 @@ import (
 	"errors"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/operator/internal/holder"
+	"github.com/acclaim-dev/acclaim/operator/internal/sharing"
 )
 
 // Reconciler writes what the Extensions and Backends of one namespace declare.
@@ -33,8 +33,13 @@ type Reconciler struct {
 	// GiveUpAfter limits how long keys that are going are kept for Polls that are not
 	// being deleted.
 	GiveUpAfter time.Duration
-	// Watched are the namespaces that the operator watches; none means all.
+	// Watched are the namespaces that the operator watches; none means all. The Client has
+	// Polls, Extensions and Backends of all namespaces.
 	Watched []string
+	// Labels permits reading the labels of namespaces although Watched limits the operator.
+	Labels bool
+	// SecretsByName is set where it may only get Secrets that its role names, and watches none.
+	SecretsByName bool
 	// Instance tells the operator's Extensions and Backends from those of others.
 	Instance *holder.Instance
 	// Renderer renders registries.
@@ -46,6 +51,9 @@ type Reconciler struct {
 // Reconcile writes the registries of the request's namespace and reports to
 // every Extension in it. The name in the request is not used.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	if !sharing.Sees(r.Watched, request.Namespace) {
+		return r.leave(ctx, request.Namespace)
+	}
 	state, err := r.gather(ctx, request.Namespace)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -67,10 +75,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	return ctrl.Result{RequeueAfter: r.untilNext(state, unconfirmed)}, nil
 }
-
-// isUnreadable reports whether a Secret cannot be read for a reason that concerns
-// its own Extensions alone.
-func isUnreadable(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) }
 
 // untilNext returns the time until the first key of some Extension becomes active,
 // until keys that are going are kept no longer, or until pods are asked again; 0 without

@@ -53,7 +53,7 @@ func (s namespaceState) backendsOf(e *v1alpha1.Extension, environment registry.E
 }
 
 func (r *Reconciler) consent() sharing.Consent {
-	return sharing.Consent{Client: r.Client, Watched: r.Watched}
+	return sharing.Consent{Client: r.Client, Watched: r.Watched, Labels: r.Labels}
 }
 
 // gather reads a namespace. An error leaves the registries as they are: without
@@ -140,6 +140,8 @@ func (r *Reconciler) gatherOthers(ctx context.Context, s *namespaceState) error 
 			s.others = append(s.others, *e.DeepCopy())
 		}
 	}
+	// Of a namespace that is not watched the entry stays as it is: see findHoldings.
+	s.others = slices.DeleteFunc(s.others, func(e v1alpha1.Extension) bool { return !r.consent().Sees(e.Namespace) })
 	return nil
 }
 
@@ -153,7 +155,7 @@ func (r *Reconciler) gatherSecrets(ctx context.Context, s *namespaceState) error
 		}
 	}
 	for namespace, wanted := range names {
-		contents, err := secrets.ReadAll(ctx, r.Client, namespace, wanted, isUnreadable)
+		contents, err := secrets.ReadAll(ctx, r.Client, namespace, wanted, secrets.IsUnreadable)
 		if err != nil {
 			return err
 		}

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -123,41 +125,88 @@ func (r *Reconciler) findHoldings(ctx context.Context, s namespaceState, b *serv
 		if name.Namespace == b.Namespace {
 			continue
 		}
-		e, err := r.findWithdrawn(ctx, b, name)
+		e, withdrawn, err := r.findUnrendered(ctx, b, name)
 		if err != nil {
 			return nil, err
 		}
 		if e != nil {
-			hold(e, true)
+			hold(e, withdrawn)
 		}
 	}
 	return held, nil
 }
 
-// findWithdrawn returns an Extension of another namespace that a Backend served and may no
-// longer serve, if Polls of it still have to be deleted from the services; else nil. Where a
-// service gives out tokens that it signs with the keys of the registry, there is none: such a
+// findUnrendered returns an Extension of another namespace whose entry in the registry of a
+// Backend stays although it is not rendered; else nil. Either the operator does not watch its
+// namespace, so that its keys cannot be read; or consent is withdrawn, and Polls of it still
+// have to be deleted from the services.
+func (r *Reconciler) findUnrendered(ctx context.Context, b *servedBackend, name types.NamespacedName) (e *v1alpha1.Extension, withdrawn bool, err error) {
+	e = &v1alpha1.Extension{}
+	if err := r.Client.Get(ctx, name, e); err != nil {
+		return nil, false, client.IgnoreNotFound(err)
+	}
+	if b.serves(e) && !r.consent().Sees(name.Namespace) {
+		return e, false, nil
+	}
+	stays, err := r.isWithdrawn(ctx, b, e)
+	if !stays || err != nil {
+		return nil, false, err
+	}
+	return e, true, nil
+}
+
+// isWithdrawn reports whether a Backend served an Extension of another namespace and may no
+// longer serve it, and Polls of it still have to be deleted from the services. Where a
+// service gives out tokens that it signs with the keys of the registry, it is false: such a
 // token would let others in.
-func (r *Reconciler) findWithdrawn(ctx context.Context, b *servedBackend, name types.NamespacedName) (*v1alpha1.Extension, error) {
+func (r *Reconciler) isWithdrawn(ctx context.Context, b *servedBackend, e *v1alpha1.Extension) (bool, error) {
 	if slices.ContainsFunc(desired.Services(b.Backend), desired.IssuesTokens) {
-		return nil, nil
+		return false, nil
 	}
-	var e v1alpha1.Extension
-	if err := r.Client.Get(ctx, name, &e); err != nil {
-		return nil, client.IgnoreNotFound(err)
+	finding := b.rendering.Findings[client.ObjectKeyFromObject(e)]
+	if !sharing.Wants(e, b.Backend) || b.serves(e) && (finding == nil || !finding.Excess) {
+		return false, nil
 	}
-	finding := b.rendering.Findings[name]
-	if !sharing.Wants(&e, b.Backend) || b.serves(&e) && (finding == nil || !finding.Excess) {
-		return nil, nil
-	}
-	polls, err := r.listConfigured(ctx, &e)
+	polls, err := r.listConfigured(ctx, e)
 	stays := slices.ContainsFunc(polls, func(p v1alpha1.Poll) bool {
 		return p.Status.Backend == "" || p.Status.Backend == b.Name && p.Status.BackendNamespace == b.Namespace
 	})
-	if !stays || err != nil {
-		return nil, err
+	return stays, err
+}
+
+// leave looks after the Extensions of a namespace that the operator watched before. Those
+// that are being deleted go when their Polls have gone. The others report that they are not
+// watched.
+func (r *Reconciler) leave(ctx context.Context, namespace string) (ctrl.Result, error) {
+	s := namespaceState{namespace: namespace}
+	var all v1alpha1.ExtensionList
+	if err := r.Client.List(ctx, &all, client.InNamespace(namespace)); err != nil {
+		return ctrl.Result{}, err
 	}
-	return &e, nil
+	var failed []error
+	for i := range all.Items {
+		e := &all.Items[i]
+		if !r.Instance.Owns(e) {
+			continue
+		}
+		if !e.DeletionTimestamp.IsZero() {
+			s.extensions = append(s.extensions, *e)
+			continue
+		}
+		before := e.DeepCopy()
+		status.SetNotWatched(&e.Status.Conditions, e.Generation, namespace)
+		if !equality.Semantic.DeepEqual(before.Status, e.Status) {
+			_, err := status.Patch(ctx, r.Client, before, e)
+			failed = append(failed, err)
+		}
+	}
+	holds, err := r.findHolds(ctx, s)
+	if err != nil {
+		return ctrl.Result{}, errors.Join(append(failed, err)...)
+	}
+	s.holds = holds
+	failed = append(failed, r.updateFinalizers(ctx, &s))
+	return ctrl.Result{RequeueAfter: r.untilNext(s, nil)}, errors.Join(failed...)
 }
 
 // updateFinalizers claims the Extensions that have no holder, and removes the

@@ -16,7 +16,7 @@ func NewCensus(cache client.Reader) prometheus.Collector {
 		List: func() client.ObjectList { return &v1alpha1.ExtensionList{} },
 		Metric: prometheus.GaugeOpts{
 			Name: "acclaim_operator_extensions",
-			Help: "Extensions by whether they are ready and why.",
+			Help: "Extensions by namespace, whether they are ready and why.",
 		},
 		Labels: []string{"ready", "reason"},
 		Values: func(e *v1alpha1.Extension) []string {

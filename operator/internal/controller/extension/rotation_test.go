@@ -17,15 +17,16 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	acclaim "github.com/acclaim-dev/acclaim/api/client"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/controller/backend"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/extension"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/poll"
+	"github.com/acclaim-dev/acclaim/operator/internal/holder"
 	"github.com/acclaim-dev/acclaim/operator/internal/registry"
 )
 
@@ -34,22 +35,35 @@ import (
 const window = 10 * time.Second
 
 // start runs the operator's controllers for the world's namespace as the program
-// does. Polls are looked after ten times a second, in the pod that serves.
+// does, until the spec ends. Polls are looked after ten times a second, in the pod that serves.
 func (w *world) start() ctrl.Manager {
+	GinkgoHelper()
+	manager, stop := w.startUntil()
+	DeferCleanup(stop)
+	return manager
+}
+
+// startUntil is start for controllers that stop when the function that it returns is called.
+func (w *world) startUntil() (ctrl.Manager, func()) {
 	GinkgoHelper()
 	skip := true
 	rights := operator
+	var instance *holder.Instance
 	if w.limits != nil {
-		var err error
-		rights, err = cluster.OperatorOf(context.Background(), w.limits...)
-		Expect(err).NotTo(HaveOccurred())
+		instance = holder.NewInstance(w.namespace + "/acclaim")
+		if w.rights == nil {
+			var err error
+			w.rights, err = cluster.OperatorOf(context.Background(), w.namespace+"/acclaim", w.limits...)
+			Expect(err).NotTo(HaveOccurred())
+		}
+		rights = w.rights
 	}
 	counted := rest.CopyConfig(rights)
 	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{w, next} })
 	manager, err := ctrl.NewManager(counted, ctrl.Options{
 		Scheme:     api.Scheme(),
 		Metrics:    server.Options{BindAddress: "0"},
-		Cache:      cache.Options{DefaultNamespaces: w.watchedNamespaces()},
+		Cache:      w.cacheOptions(),
 		Controller: controllerconfig.Controller{SkipNameValidation: &skip},
 	})
 	Expect(err).NotTo(HaveOccurred())
@@ -60,7 +74,7 @@ func (w *world) start() ctrl.Manager {
 		}
 		return registry.Render(in)
 	})
-	extensions := &extension.Reconciler{Client: manager.GetClient(), Recorder: w.recorder, Now: time.Now, GiveUpAfter: w.giveUpAfter, Watched: w.limits, Renderer: renderer}
+	extensions := &extension.Reconciler{Client: manager.GetClient(), Recorder: w.recorder, Now: time.Now, GiveUpAfter: w.giveUpAfter, Watched: w.limits, Instance: instance, Renderer: renderer}
 	Expect(extensions.Setup(ctx, manager, 2)).To(Succeed())
 	polls := &poll.Reconciler{
 		Client:        manager.GetClient(),
@@ -72,16 +86,20 @@ func (w *world) start() ctrl.Manager {
 		DriftInterval: 100 * time.Millisecond,
 		GiveUpAfter:   time.Minute,
 		Watched:       w.limits,
+		Instance:      instance,
 		Metrics:       poll.NewMetrics(prometheus.NewRegistry()),
 	}
 	Expect(polls.Setup(ctx, manager, 2)).To(Succeed())
+	backends := &backend.Reconciler{Client: manager.GetClient(), APIReader: manager.GetAPIReader(), Recorder: events.NewFakeRecorder(10_000), Now: time.Now, GiveUpAfter: time.Minute, Watched: w.limits, Instance: instance}
+	if w.limits != nil {
+		Expect(backends.Setup(manager)).To(Succeed())
+	}
 	stopped := make(chan error)
 	go func() { stopped <- manager.Start(ctx) }()
-	DeferCleanup(func() {
+	return manager, func() {
 		stop()
 		Expect(<-stopped).To(Succeed())
-	})
-	return manager
+	}
 }
 
 func (w *world) endpoint() string {

@@ -70,18 +70,20 @@ func (r *Reconciler) Setup(ctx context.Context, manager ctrl.Manager, workers in
 	if err != nil {
 		return err
 	}
-	r.Client = secrets.New(r.Client, manager.GetAPIReader())
+	r.Client = secrets.New(r.Client, manager.GetAPIReader(), secrets.Access{Sees: r.consent().Sees, ByName: r.SecretsByName})
 	specChanged := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	b := ctrl.NewControllerManagedBy(manager).
 		Named("extension").
 		Watches(&v1alpha1.Extension{}, handler.EnqueueRequestsFromMapFunc(requestsForExtension)).
 		Watches(&v1alpha1.Extension{}, handler.EnqueueRequestsFromMapFunc(r.requestsForPeers), specChanged).
-		Watches(&v1alpha1.Backend{}, handler.EnqueueRequestsFromMapFunc(requestsForHost), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, holder.NewPredicate()))).
-		Watches(&v1alpha1.Backend{}, handler.EnqueueRequestsFromMapFunc(r.requestsForBackend), builder.WithPredicates(consentChanged())).
+		Watches(&v1alpha1.Backend{}, handler.EnqueueRequestsFromMapFunc(requestsForHost), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, holder.NewPredicate(), becameAvailable()))).
+		Watches(&v1alpha1.Backend{}, handler.EnqueueRequestsFromMapFunc(r.requestsForBackend), builder.WithPredicates(predicate.Or(consentChanged(), becameAvailable()))).
 		Watches(&v1alpha1.Poll{}, handler.EnqueueRequestsFromMapFunc(r.requestsForPoll), specChanged).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.requestsForSecret)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
-	if len(r.Watched) == 0 {
+	if !r.SecretsByName {
+		b = b.WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.requestsForSecret))
+	}
+	if r.consent().ReadsLabels() {
 		namespace := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
 		b = b.WatchesMetadata(namespace, handler.EnqueueRequestsFromMapFunc(r.requestsForNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{}))
 	}
@@ -89,7 +91,7 @@ func (r *Reconciler) Setup(ctx context.Context, manager ctrl.Manager, workers in
 }
 
 // consentChanged passes creations and deletions, and changes of the namespaces that a
-// Backend allows. All else in a Backend concerns its own namespace alone: waking each that
+// Backend allows. Most else in a Backend concerns its own namespace alone: waking each that
 // names it would render its registry as often.
 func consentChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
@@ -97,6 +99,20 @@ func consentChanged() predicate.Predicate {
 		return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 			!equality.Semantic.DeepEqual(before.Spec.AllowedNamespaces, after.Spec.AllowedNamespaces)
 	}}
+}
+
+// becameAvailable passes a Backend that begins to serve: its first pods can be asked for the
+// keys of Extensions, which Polls wait for.
+func becameAvailable() predicate.Predicate {
+	available := func(o client.Object) bool {
+		return meta.IsStatusConditionTrue(o.(*v1alpha1.Backend).Status.Conditions, v1alpha1.Available)
+	}
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return !available(e.ObjectOld) && available(e.ObjectNew) },
+	}
 }
 
 // requestsForHost returns the namespace of a Backend.

@@ -399,6 +399,14 @@ var _ = Describe("A Backend for several namespaces", func() {
 			Expect(sumOf("controller_runtime_reconcile_total")-before).To(BeNumerically("<", len(w.teams)), "reconciliations of namespaces")
 		})
 
+		It("wakes all that name it when it begins to serve, as its pods can then be asked", func(ctx context.Context) {
+			before := sumOf("controller_runtime_reconcile_total")
+			load(ctx, backend)
+			meta.SetStatusCondition(&backend.Status.Conditions, metav1.Condition{Type: v1alpha1.Available, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonServing})
+			Expect(api.Status().Update(ctx, backend)).To(Succeed())
+			Eventually(func() float64 { return sumOf("controller_runtime_reconcile_total") }).Should(BeNumerically(">=", before+float64(len(w.teams))))
+		})
+
 		It("is rendered once for all of them when an Extension or a key changes", func(ctx context.Context) {
 			renderings := func(by func()) int64 {
 				before, woken := w.renderings.Load(), sumOf("controller_runtime_reconcile_total")

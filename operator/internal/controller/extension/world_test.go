@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -45,8 +46,9 @@ type world struct {
 	// behind.
 	cached []v1alpha1.Extension
 
-	teams  []string // further namespaces that controllers which are started see
-	limits []string // the namespaces that they believe to be all; none: all
+	teams  []string     // further namespaces that controllers which are started see
+	limits []string     // the namespaces that they watch; none: all
+	rights *rest.Config // of an operator with limits, once it was started
 
 	giveUpAfter time.Duration // of an Extension controller that is started
 
@@ -69,13 +71,31 @@ func newWorld(ctx context.Context) *world {
 	return w
 }
 
-// watchedNamespaces are the namespaces of the world, for a cache.
+// watchedNamespaces are the namespaces of the world, or those that the controllers are
+// limited to, for a cache.
 func (w *world) watchedNamespaces() map[string]cache.Config {
-	all := map[string]cache.Config{w.namespace: {}}
+	all := map[string]cache.Config{}
+	for _, namespace := range append(w.limits, w.namespace) {
+		all[namespace] = cache.Config{}
+	}
 	for _, team := range w.teams {
-		all[team] = cache.Config{}
+		if w.limits == nil {
+			all[team] = cache.Config{}
+		}
 	}
 	return all
+}
+
+// cacheOptions are those of the program: where it is limited to namespaces, the cache has
+// the project's resources of all.
+func (w *world) cacheOptions() cache.Options {
+	options := cache.Options{DefaultNamespaces: w.watchedNamespaces()}
+	if w.limits == nil {
+		return options
+	}
+	everywhere := cache.ByObject{Namespaces: map[string]cache.Config{cache.AllNamespaces: {}}}
+	options.ByObject = map[client.Object]cache.ByObject{&v1alpha1.Poll{}: everywhere, &v1alpha1.Extension{}: everywhere, &v1alpha1.Backend{}: everywhere}
+	return options
 }
 
 func (w *world) named(name string) metav1.ObjectMeta {

@@ -45,6 +45,18 @@ var _ = Describe("The Backend of a Poll", func() {
 		Expect(p).To(beBecause(v1alpha1.ServicesAvailable, v1alpha1.ReasonBackendNotFound))
 	})
 
+	It("says that it is suspended, and serves again afterwards", func(ctx SpecContext) {
+		suspended := w.backend("default")
+		suspended.Spec.Suspend = true
+		w.create(ctx, suspended, p)
+		w.settle(ctx, p)
+		Expect(p).To(beBecause(v1alpha1.ServicesAvailable, v1alpha1.ReasonBackendSuspended))
+		suspended.Spec.Suspend = false
+		Expect(w.api.Update(ctx, suspended)).To(Succeed())
+		w.settle(ctx, p)
+		Expect(p).To(beReady())
+	})
+
 	It("has to be named when several could be meant", func(ctx SpecContext) {
 		w.create(ctx, w.backend("one"), w.backend("two"), p)
 		w.settle(ctx, p)

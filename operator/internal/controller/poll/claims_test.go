@@ -71,13 +71,32 @@ var _ = Describe("A Poll claims only what was looked at", func() {
 		w.eventually(ctx, p, haveReason(v1alpha1.Ready, v1alpha1.ReasonBackendNotReady))
 	})
 
+	It("that viewers can vote, not before all pods accept the Extension's key", func(ctx SpecContext) {
+		w.reconciler.DriftInterval = 24 * time.Hour
+		e, p := w.extension(), w.poll("first")
+		Expect(w.api.Get(ctx, client.ObjectKeyFromObject(e), e)).To(Succeed())
+		e.Status.Conditions = nil
+		Expect(w.api.Status().Update(ctx, e)).To(Succeed())
+		w.create(ctx, w.backend("default"), p)
+		w.settle(ctx, p)
+		Expect(p).To(haveReason(v1alpha1.Ready, v1alpha1.ReasonWaitingForExtension), "the Extension is not known to be registered")
+		w.register(ctx, metav1.ConditionFalse, v1alpha1.ReasonWaitingForRegistry)
+		w.settle(ctx, p)
+		Expect(w.wire.TakeCalls()).NotTo(ContainElement(HavePrefix("PATCH")), "it waits for the same")
+		Expect(p).To(haveReason(v1alpha1.Ready, v1alpha1.ReasonWaitingForExtension))
+		Expect(p).To(haveReason(v1alpha1.Configured, v1alpha1.ReasonInSync))
+		Expect(w.config(ctx, p)).NotTo(BeNil())
+		Expect(w.noted()).To(ConsistOf(HavePrefix("Normal WaitingForExtension")))
+		w.run()
+		w.eventually(ctx, p, haveReason(v1alpha1.Ready, v1alpha1.ReasonWaitingForExtension))
+		w.register(ctx, metav1.ConditionTrue, v1alpha1.ReasonRegistered)
+		w.eventually(ctx, p, beReady())
+	})
+
 	It("that the services have yet to read the registry, while that is the normal course", func(ctx SpecContext) {
 		e, p := w.extension(), w.poll("early")
 		Expect(w.api.Get(ctx, client.ObjectKeyFromObject(e), e)).To(Succeed())
-		meta.SetStatusCondition(&e.Status.Conditions, metav1.Condition{
-			Type: v1alpha1.Registered, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRegistered,
-			LastTransitionTime: metav1.Time{Time: w.clock.standing()},
-		})
+		e.Status.Conditions[0].LastTransitionTime = metav1.Time{Time: w.clock.standing()}
 		Expect(w.api.Status().Update(ctx, e)).To(Succeed())
 		w.create(ctx, w.backend("default"), p)
 		w.wire.SetFilter(toVoting(answer(http.StatusUnauthorized)))

@@ -100,7 +100,7 @@ func (r *Reconciler) classifyError(t pollTarget, err error) *status.Problem {
 	default:
 		problem = concealed(newServiceProblem(t.backend, err), t.backend, t.namespace)
 	}
-	r.Metrics.countConfigurationError(problem.Reason)
+	r.Metrics.countConfigurationError(t.namespace, problem.Reason)
 	return problem
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/holder"
+	"github.com/acclaim-dev/acclaim/operator/internal/sharing"
 	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
@@ -41,8 +42,13 @@ type Reconciler struct {
 	GiveUpAfter time.Duration
 	// Metrics counts requests and corrections.
 	Metrics *Metrics
-	// Watched are the namespaces that the operator watches; none means all.
+	// Watched are the namespaces that the operator watches; none means all. The Client has
+	// Polls, Extensions and Backends of all namespaces.
 	Watched []string
+	// Labels permits reading the labels of namespaces although Watched limits the operator.
+	Labels bool
+	// SecretsByName is set where it may only get Secrets that its role names, and watches none.
+	SecretsByName bool
 	// Instance tells the operator's Polls from those of others.
 	Instance *holder.Instance
 }
@@ -53,40 +59,48 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.Client.Get(ctx, request.NamespacedName, &p); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if !sharing.Sees(r.Watched, p.Namespace) {
+		return ctrl.Result{}, r.leave(ctx, &p)
+	}
+	return r.lookAfter(ctx, &p)
+}
+
+// lookAfter configures a Poll of a namespace that is watched.
+func (r *Reconciler) lookAfter(ctx context.Context, p *v1alpha1.Poll) (ctrl.Result, error) {
 	// The finalizer comes before anything is written to the service.
-	if held, err := r.Instance.Claim(ctx, r.Client, r.Recorder, &p, v1alpha1.PollFinalizer); !held || err != nil {
+	if held, err := r.Instance.Claim(ctx, r.Client, r.Recorder, p, v1alpha1.PollFinalizer); !held || err != nil {
 		return ctrl.Result{}, err
 	}
 	if !p.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, r.remove(ctx, &p)
+		return ctrl.Result{}, r.remove(ctx, p)
 	}
-	if r.Instance.IsPaused(r.Recorder, &p) {
+	if r.Instance.IsPaused(r.Recorder, p) {
 		return ctrl.Result{}, nil
 	}
 	before := p.DeepCopy()
-	setStrictByDefault(&p)
-	problem, err := r.sync(ctx, &p)
+	setStrictByDefault(p)
+	problem, err := r.sync(ctx, p)
 	if err != nil {
 		return ctrl.Result{}, err // what is known of it is half a report, about a copy that may be stale
 	}
-	setConditions(&p, problem)
-	r.updateSchedule(&p)
-	setEnded(&p)
-	if err := r.report(ctx, before, &p); err != nil {
+	setConditions(p, problem)
+	r.updateSchedule(p)
+	setEnded(p)
+	if err := r.report(ctx, before, p); err != nil {
 		return ctrl.Result{}, err
 	}
 	if retry := problem.RetryError(); retry != nil {
 		return ctrl.Result{}, retry
 	}
-	if isUnready(&p) && p.ResourceVersion == before.ResourceVersion {
+	if isUnready(p) && p.ResourceVersion == before.ResourceVersion {
 		// The status is not written because the cached one says the same. If that one is
 		// stale, the stored one may be wrong, and what woke the controller does not come
 		// again.
-		if err := status.CheckFresh(ctx, r.APIReader, &p); err != nil {
+		if err := status.CheckFresh(ctx, r.APIReader, p); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
-	return r.nextResult(&p), nil
+	return r.nextResult(p), nil
 }
 
 // sync compares the service with the Poll and writes what is missing. The conditions
@@ -109,7 +123,7 @@ func (r *Reconciler) sync(ctx context.Context, p *v1alpha1.Poll) (*status.Proble
 		}
 	}
 	if problem == nil || problem.Reason == v1alpha1.ReasonDrifted {
-		problem = status.FirstProblem(problem, r.recordStatistics(ctx, p, t), r.reportLive(ctx, p, t))
+		problem = status.FirstProblem(problem, r.recordStatistics(ctx, p, t), r.reportLive(ctx, p, t), t.awaited)
 	}
 	return problem, nil
 }

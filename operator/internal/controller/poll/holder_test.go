@@ -3,6 +3,9 @@ package poll_test
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -69,6 +72,50 @@ var _ = Describe("Of two operators", func() {
 		w.run()
 		change(ctx, w, p, func(p *v1alpha1.Poll) { p.Annotations[v1alpha1.OperatorAnnotation] = "team-b/acclaim" })
 		w.eventually(ctx, p, beReady())
+	})
+})
+
+// The copy of an object, as of a backup of another cluster, has the finalizer and the
+// annotation of an operator that is not there.
+var _ = Describe("A Poll of an operator that the cluster does not have", func() {
+	It("says so, can be handed over, and can be deleted", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.reconciler.Instance = holder.NewInstance("here/acclaim").WithLeases(w.api, "operator.acclaim.dev")
+		copied := func(name, holder string) *v1alpha1.Poll {
+			p := w.poll(name)
+			p.Annotations = map[string]string{v1alpha1.OperatorAnnotation: holder}
+			p.Finalizers = []string{v1alpha1.PollFinalizer}
+			return p
+		}
+		kept, deleted, renamed := copied("kept", "elsewhere/acclaim"), copied("deleted", "elsewhere/acclaim"), copied("renamed", "here/before")
+		w.create(ctx, w.backend("default"), kept, deleted, renamed)
+		for _, p := range []*v1alpha1.Poll{kept, deleted, renamed} {
+			w.settle(ctx, p)
+			ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.Ready)
+			Expect(ready).To(HaveValue(And(HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", v1alpha1.ReasonHeldByAnother))), p.Name)
+		}
+		Expect(w.noted()).To(HaveEach(HavePrefix("Normal HeldByAnother")))
+		Expect(w.wire.TakeWrites()).To(HaveEach("PATCH polls/status"))
+		w.delete(ctx, deleted)
+		w.settle(ctx, deleted)
+		Expect(w.gone(ctx, deleted)).To(BeTrue())
+		change(ctx, w, kept, func(p *v1alpha1.Poll) { delete(p.Annotations, v1alpha1.OperatorAnnotation) })
+		w.settle(ctx, kept)
+		Expect(kept).To(beReady())
+
+		By("leaving alone what an operator with a lease holds")
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "operator.acclaim.dev"}}
+		w.create(ctx, lease)
+		held := copied("held", w.namespace+"/acclaim")
+		w.create(ctx, held)
+		w.settle(ctx, held)
+		w.delete(ctx, held)
+		w.settle(ctx, held)
+		Expect(w.gone(ctx, held)).To(BeFalse())
+		Expect(held.Status.Conditions).To(BeEmpty())
+		Expect(w.api.Delete(ctx, lease)).To(Succeed())
+		w.settle(ctx, held)
+		Expect(w.gone(ctx, held)).To(BeTrue())
 	})
 })
 

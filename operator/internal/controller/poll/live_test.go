@@ -128,12 +128,12 @@ var _ = Describe("The votes of Polls as metrics", func() {
 		Expect(testutil.CollectAndCompare(collector("b", "a"), strings.NewReader(`
 # HELP acclaim_operator_poll_info 1 for a Poll with a reportInterval, with its status in its schedule, the reason of its condition Ready and the option that led when its votes were last reported.
 # TYPE acclaim_operator_poll_info gauge
-acclaim_operator_poll_info{leader="tea",name="a",poll_namespace="n",reason="",status="active"} 1
-acclaim_operator_poll_info{leader="tea",name="b",poll_namespace="n",reason="",status="active"} 1
+acclaim_operator_poll_info{leader="tea",name="a",reason="",resource_namespace="n",status="active"} 1
+acclaim_operator_poll_info{leader="tea",name="b",reason="",resource_namespace="n",status="active"} 1
 # HELP acclaim_operator_poll_votes Votes of a Poll with a reportInterval when they were last reported.
 # TYPE acclaim_operator_poll_votes gauge
-acclaim_operator_poll_votes{name="a",poll_namespace="n"} 7
-acclaim_operator_poll_votes{name="b",poll_namespace="n"} 7
+acclaim_operator_poll_votes{name="a",resource_namespace="n"} 7
+acclaim_operator_poll_votes{name="b",resource_namespace="n"} 7
 # HELP acclaim_operator_poll_votes_left_out Polls with a reportInterval beyond the first thousand by namespace and name, which acclaim_operator_poll_votes leaves out.
 # TYPE acclaim_operator_poll_votes_left_out gauge
 acclaim_operator_poll_votes_left_out 0

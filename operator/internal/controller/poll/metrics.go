@@ -24,8 +24,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "acclaim_operator_configuration_errors_total",
-			Help: "Requests to voting services that failed or were refused, by the reason that the Poll's condition gives.",
-		}, []string{"reason"}),
+			Help: "Requests to voting services that failed or were refused, by the Poll's namespace and the reason that its condition gives.",
+		}, []string{census.NamespaceLabel, "reason"}),
 		drift: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "acclaim_operator_drift_corrected_total",
 			Help: "Configurations changed behind the operator's back and written back.",
@@ -35,8 +35,10 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-func (m *Metrics) countConfigurationError(reason string) { m.errors.WithLabelValues(reason).Inc() }
-func (m *Metrics) countDriftCorrection()                 { m.drift.Inc() }
+func (m *Metrics) countConfigurationError(namespace, reason string) {
+	m.errors.WithLabelValues(namespace, reason).Inc()
+}
+func (m *Metrics) countDriftCorrection() { m.drift.Inc() }
 
 // maxReported limits the Polls whose votes are metrics: each is a series in Prometheus.
 const maxReported = 1000
@@ -47,16 +49,15 @@ type LiveVotes struct {
 	votes, info, leftOut *prometheus.Desc
 }
 
-// NewLiveVotes returns a collector of the votes of the Polls in a cache. The label of a Poll's
-// namespace is not called namespace: that is the operator's own, which Prometheus sets.
+// NewLiveVotes returns a collector of the votes of the Polls in a cache.
 func NewLiveVotes(cache client.Reader) *LiveVotes {
 	return &LiveVotes{
 		cache: cache,
 		votes: prometheus.NewDesc("acclaim_operator_poll_votes",
-			"Votes of a Poll with a reportInterval when they were last reported.", []string{"poll_namespace", "name"}, nil),
+			"Votes of a Poll with a reportInterval when they were last reported.", []string{census.NamespaceLabel, "name"}, nil),
 		info: prometheus.NewDesc("acclaim_operator_poll_info",
 			"1 for a Poll with a reportInterval, with its status in its schedule, the reason of its condition Ready and the option that led when its votes were last reported.",
-			[]string{"poll_namespace", "name", "status", "reason", "leader"}, nil),
+			[]string{census.NamespaceLabel, "name", "status", "reason", "leader"}, nil),
 		leftOut: prometheus.NewDesc("acclaim_operator_poll_votes_left_out",
 			"Polls with a reportInterval beyond the first thousand by namespace and name, which acclaim_operator_poll_votes leaves out.", nil, nil),
 	}
@@ -95,7 +96,7 @@ func NewCensus(cache client.Reader) prometheus.Collector {
 		List: func() client.ObjectList { return &v1alpha1.PollList{} },
 		Metric: prometheus.GaugeOpts{
 			Name: "acclaim_operator_polls",
-			Help: "Polls by where they stand in their schedule and the reason of their condition Ready.",
+			Help: "Polls by namespace, where they stand in their schedule and the reason of their condition Ready.",
 		},
 		Labels: []string{"status", "reason"},
 		Values: func(p *v1alpha1.Poll) []string {

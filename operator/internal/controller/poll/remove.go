@@ -40,6 +40,21 @@ func (r *Reconciler) remove(ctx context.Context, p *v1alpha1.Poll) error {
 	return r.removeFinalizer(ctx, p)
 }
 
+// leave looks after a Poll that the operator held when it still watched the namespace. One
+// that is being deleted goes, from the service as well where that takes no right in its
+// namespace: a Backend elsewhere has the keys. Others report that they are not watched.
+func (r *Reconciler) leave(ctx context.Context, p *v1alpha1.Poll) error {
+	if !r.Instance.Owns(p) {
+		return nil
+	}
+	if !p.DeletionTimestamp.IsZero() {
+		return r.remove(ctx, p)
+	}
+	before := p.DeepCopy()
+	status.SetNotWatched(&p.Status.Conditions, p.Generation, p.Namespace)
+	return r.report(ctx, before, p)
+}
+
 // deletePoll deletes the poll from the service unless the Poll's policy retains it.
 // Of a Backend that was deleted before, services may still answer; they are asked
 // once.

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,6 +26,8 @@ import (
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/poll"
+	"github.com/acclaim-dev/acclaim/operator/internal/holder"
+	"github.com/acclaim-dev/acclaim/operator/internal/watchdog"
 )
 
 // run runs the operator in a world as the program does, until the returned
@@ -104,7 +107,8 @@ var _ = Describe("The operator as it runs", func() {
 		w.eventually(ctx, p, haveReason(v1alpha1.Ready, v1alpha1.ReasonNoKey))
 		w.delete(ctx, w.extension())
 		w.eventually(ctx, p, haveReason(v1alpha1.Ready, v1alpha1.ReasonExtensionNotFound))
-		w.create(ctx, w.extension(), w.secret())
+		w.create(ctx, w.secret())
+		w.createExtension(ctx)
 		w.eventually(ctx, p, beReady())
 		w.delete(ctx, &v1alpha1.Backend{ObjectMeta: w.named("default")})
 		w.eventually(ctx, p, haveReason(v1alpha1.Ready, v1alpha1.ReasonBackendNotFound))
@@ -163,6 +167,37 @@ var _ = Describe("The operator as it runs", func() {
 		}).WithContext(ctx).Should(Succeed())
 	})
 
+	It("is ready again as soon as an operator is, after the watchdog has found none", func(ctx SpecContext) {
+		w.reconciler.Instance = holder.NewInstance(w.namespace + "/acclaim")
+		p := w.poll("left")
+		w.create(ctx, w.backend("default"), p)
+		w.settle(ctx, p)
+		Expect(p).To(beReady())
+		renewed := metav1.NewMicroTime(w.clock.standing())
+		lease := &coordinationv1.Lease{ObjectMeta: w.named("operator"), Spec: coordinationv1.LeaseSpec{RenewTime: &renewed}}
+		w.create(ctx, lease)
+		watch := watchdog.Watchdog{
+			Client: w.api, Namespace: w.namespace, Release: "acclaim", Lease: lease.Name,
+			Now: w.clock.standing, MaxAge: 2 * time.Minute,
+		}
+		Expect(watch.Run(ctx)).To(Succeed())
+		Expect(w.api.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
+		Expect(p).To(beReady())
+
+		w.clock.advance(3 * time.Minute)
+		Expect(watch.Run(ctx)).To(Succeed())
+		Expect(w.api.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
+		ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.Ready)
+		Expect(ready).To(HaveValue(And(HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", v1alpha1.ReasonOperatorAway))))
+		version := p.ResourceVersion
+		Expect(watch.Run(ctx)).To(Succeed())
+		Expect(w.api.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
+		Expect(p.ResourceVersion).To(Equal(version), "it writes once")
+
+		w.run()
+		w.eventually(ctx, p, beReady())
+	})
+
 	It("counts Polls by their status", func(ctx SpecContext) {
 		ready, lost := w.poll("ready"), w.poll("lost")
 		lost.Spec.ExtensionRef.Name = "missing"
@@ -173,12 +208,12 @@ var _ = Describe("The operator as it runs", func() {
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(poll.NewCensus(manager.GetClient()))
 		Eventually(func() error {
-			return testutil.GatherAndCompare(registry, strings.NewReader(`
-				# HELP acclaim_operator_polls Polls by where they stand in their schedule and the reason of their condition Ready.
+			return testutil.GatherAndCompare(registry, strings.NewReader(fmt.Sprintf(`
+				# HELP acclaim_operator_polls Polls by namespace, where they stand in their schedule and the reason of their condition Ready.
 				# TYPE acclaim_operator_polls gauge
-				acclaim_operator_polls{reason="ExtensionNotFound",status="active"} 1
-				acclaim_operator_polls{reason="InSync",status="active"} 1
-			`))
+				acclaim_operator_polls{reason="ExtensionNotFound",resource_namespace=%[1]q,status="active"} 1
+				acclaim_operator_polls{reason="InSync",resource_namespace=%[1]q,status="active"} 1
+			`, ready.Namespace)))
 		}).Should(Succeed())
 	})
 
@@ -189,6 +224,8 @@ var _ = Describe("The operator as it runs", func() {
 		w.run()
 		w.eventually(ctx, p, haveReason(v1alpha1.Ready, v1alpha1.ReasonExtensionNotFound))
 		w.create(ctx, w.extension())
+		w.eventually(ctx, p, haveReason(v1alpha1.Ready, v1alpha1.ReasonWaitingForExtension))
+		w.register(ctx, metav1.ConditionTrue, v1alpha1.ReasonRegistered)
 		w.eventually(ctx, p, beReady())
 		Eventually(func(g Gomega) {
 			var all eventsv1.EventList
@@ -197,7 +234,7 @@ var _ = Describe("The operator as it runs", func() {
 			for _, e := range all.Items {
 				seen = append(seen, e.Type+" "+e.Reason+" "+e.Regarding.Name)
 			}
-			g.Expect(seen).To(ConsistOf("Warning ExtensionNotFound event", "Normal InSync event"))
+			g.Expect(seen).To(ConsistOf("Warning ExtensionNotFound event", "Normal WaitingForExtension event", "Normal InSync event"))
 		}).WithContext(ctx).Should(Succeed())
 	})
 

@@ -51,19 +51,21 @@ func (r *Reconciler) Setup(ctx context.Context, manager ctrl.Manager, workers in
 	if err := AddIndexes(ctx, manager.GetFieldIndexer()); err != nil {
 		return err
 	}
-	r.Client = secrets.New(r.Client, manager.GetAPIReader())
+	r.Client = secrets.New(r.Client, manager.GetAPIReader(), secrets.Access{Sees: r.consent().Sees, ByName: r.SecretsByName})
 	specChanged := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	b := ctrl.NewControllerManagedBy(manager).
 		For(&v1alpha1.Poll{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, becameUnready(), holder.NewPredicate()))).
 		Watches(&v1alpha1.Poll{}, handler.EnqueueRequestsFromMapFunc(r.requestsForDuplicates), specChanged).
 		Watches(&v1alpha1.Extension{}, r.wakePolls(r.pollsOfExtension), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, admissionChanged()))).
 		Watches(&v1alpha1.Backend{}, r.wakePolls(r.pollsOfBackend), builder.WithPredicates(backendChanged())).
-		WatchesMetadata(&corev1.Secret{}, r.wakePolls(r.pollsOfSecret), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
 		})
-	if len(r.Watched) == 0 {
+	if !r.SecretsByName {
+		b = b.WatchesMetadata(&corev1.Secret{}, r.wakePolls(r.pollsOfSecret), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}))
+	}
+	if r.consent().ReadsLabels() {
 		namespace := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
 		b = b.WatchesMetadata(namespace, r.wakePolls(r.pollsElsewhere), builder.WithPredicates(predicate.LabelChangedPredicate{}))
 	}

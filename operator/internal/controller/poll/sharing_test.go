@@ -23,13 +23,6 @@ var _ = Describe("A Poll of a Backend in another namespace", func() {
 		e    *v1alpha1.Extension
 		p    *v1alpha1.Poll
 	)
-	// admit stores the condition Registered as the Extension controller does.
-	admit := func(ctx SpecContext, value metav1.ConditionStatus, reason string) {
-		GinkgoHelper()
-		Expect(w.api.Get(ctx, client.ObjectKeyFromObject(e), e)).To(Succeed())
-		meta.SetStatusCondition(&e.Status.Conditions, metav1.Condition{Type: v1alpha1.Registered, Status: value, Reason: reason, Message: "why"})
-		Expect(w.api.Status().Update(ctx, e)).To(Succeed())
-	}
 	BeforeEach(func(ctx SpecContext) {
 		w, host = newWorld(ctx), newWorld(ctx)
 		b, e, p = host.backend("shared"), w.extension(), w.poll("favourite")
@@ -43,13 +36,16 @@ var _ = Describe("A Poll of a Backend in another namespace", func() {
 	})
 
 	It("is configured when its Extension is admitted", func(ctx SpecContext) {
+		Expect(w.api.Get(ctx, client.ObjectKeyFromObject(e), e)).To(Succeed())
+		e.Status.Conditions = nil
+		Expect(w.api.Status().Update(ctx, e)).To(Succeed())
 		w.settle(ctx, p)
 		Expect(p).To(beBecause(v1alpha1.Configured, v1alpha1.ReasonWaitingForRegistry))
 		Expect(w.config(ctx, p)).To(BeNil(), "although it has the key")
-		admit(ctx, metav1.ConditionFalse, v1alpha1.ReasonConflict)
+		w.register(ctx, metav1.ConditionFalse, v1alpha1.ReasonConflict)
 		w.settle(ctx, p)
 		Expect(p).To(beBecause(v1alpha1.Configured, v1alpha1.ReasonConflict))
-		admit(ctx, metav1.ConditionTrue, v1alpha1.ReasonRegistered)
+		w.register(ctx, metav1.ConditionTrue, v1alpha1.ReasonRegistered)
 		w.settle(ctx, p)
 		Expect(p).To(beReady())
 		Expect(w.config(ctx, p)).NotTo(BeNil())
@@ -60,7 +56,7 @@ var _ = Describe("A Poll of a Backend in another namespace", func() {
 	})
 
 	It("does not learn why the Backend does not serve", func(ctx SpecContext) {
-		admit(ctx, metav1.ConditionTrue, v1alpha1.ReasonRegistered)
+		w.register(ctx, metav1.ConditionTrue, v1alpha1.ReasonRegistered)
 		for _, kind := range []string{v1alpha1.Available, v1alpha1.Ready} {
 			meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonDatabaseUnreachable, Message: "secret-of-the-platform"})
 		}
@@ -78,7 +74,7 @@ var _ = Describe("A Poll of a Backend in another namespace", func() {
 	})
 
 	It("is not one of a Backend that its Extension does not name", func(ctx SpecContext) {
-		admit(ctx, metav1.ConditionTrue, v1alpha1.ReasonRegistered)
+		w.register(ctx, metav1.ConditionTrue, v1alpha1.ReasonRegistered)
 		other := w.backend("default")
 		w.create(ctx, other)
 		here := w.poll("here", func(s *v1alpha1.PollSpec) { s.Channel, s.BackendRef = "2", &v1alpha1.BackendReference{Name: "default"} })
@@ -90,7 +86,7 @@ var _ = Describe("A Poll of a Backend in another namespace", func() {
 	})
 
 	It("is deleted at once when the Backend and its registry are gone", func(ctx SpecContext) {
-		admit(ctx, metav1.ConditionTrue, v1alpha1.ReasonRegistered)
+		w.register(ctx, metav1.ConditionTrue, v1alpha1.ReasonRegistered)
 		w.settle(ctx, p)
 		Expect(p).To(beReady())
 		w.noted()

@@ -9,12 +9,14 @@ import (
 )
 
 // setConditions reports the problem, if there is one. Ready is derived from the
-// other two conditions.
+// other two conditions, or has a problem of its own.
 func setConditions(p *v1alpha1.Poll, problem *status.Problem) {
 	var service, config *status.Problem
-	if problem != nil && problem.Condition == v1alpha1.ServicesAvailable {
+	switch {
+	case problem == nil:
+	case problem.Condition == v1alpha1.ServicesAvailable:
 		service = problem
-	} else {
+	case problem.Condition == v1alpha1.Configured:
 		config = problem
 	}
 	available := status.NewCondition(v1alpha1.ServicesAvailable, v1alpha1.ReasonServing, service)

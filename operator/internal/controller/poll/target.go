@@ -30,6 +30,8 @@ type pollTarget struct {
 	// clientID is that of the extension.
 	clientID string
 	poll     string // its id
+	// awaited is the problem of an Extension whose keys pods have yet to accept, nil without.
+	awaited *status.Problem
 	// registered is the time from which the Backend's registry has the Extension.
 	registered time.Time
 }
@@ -109,7 +111,7 @@ func (r *Reconciler) gatherChoice(ctx context.Context, p *v1alpha1.Poll) (backen
 }
 
 func (r *Reconciler) consent() sharing.Consent {
-	return sharing.Consent{Client: r.Client, Watched: r.Watched}
+	return sharing.Consent{Client: r.Client, Watched: r.Watched, Labels: r.Labels}
 }
 
 // findReference returns the Backend that a Poll names or, where it names none, its
@@ -183,6 +185,7 @@ func (r *Reconciler) findTarget(ctx context.Context, p *v1alpha1.Poll, c backend
 		service:    acclaim.New(r.Endpoint(backend), signer.Credentials, acclaim.Options{HTTP: service, Attempts: 1}),
 		clientID:   signer.ClientID,
 		poll:       p.PollID(),
+		awaited:    awaitExtension(c.extension),
 		registered: r.registeredAt(c.extension),
 	}, nil, nil
 }
@@ -210,6 +213,18 @@ func findAdmission(p *v1alpha1.Poll, e *v1alpha1.Extension, b *v1alpha1.Backend)
 	return nil
 }
 
+// awaitExtension returns a problem until every ready pod is known to accept the keys of an
+// Extension: one pod that takes the operator's token says nothing about the next one, which
+// gets a viewer's.
+func awaitExtension(e *v1alpha1.Extension) *status.Problem {
+	registered := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.Registered)
+	if registered != nil && registered.Reason != v1alpha1.ReasonWaitingForRegistry {
+		return nil
+	}
+	return status.NewProblem(v1alpha1.Ready, v1alpha1.ReasonWaitingForExtension,
+		"Pods have yet to accept the keys of Extension %q: see its condition %s", e.Name, v1alpha1.Registered)
+}
+
 // findSigningKeys returns the keys of an Extension. For a Poll that is being deleted they
 // are preceded by those that its Backend still has, where these may be others: a service that
 // has not read the registry yet knows the Extension's own.
@@ -228,11 +243,13 @@ func (r *Reconciler) findSigningKeys(ctx context.Context, p *v1alpha1.Poll, exte
 // findBackend returns the Backend that serves a Poll.
 func (r *Reconciler) findBackend(p *v1alpha1.Poll, c backendChoice) (*v1alpha1.Backend, *status.Problem) {
 	backend := chooseBackend(p, c)
-	switch {
-	case backend != nil && p.DeletionTimestamp.IsZero() && !slices.Contains(desired.Services(backend), desired.Voting):
-		return nil, newBackendProblem(v1alpha1.ReasonServiceDisabled, "Backend %q runs no voting service", sharing.NameFrom(backend, p.Namespace))
-	case backend != nil:
+	if backend != nil {
+		if problem := r.checkBackend(p, backend); problem != nil {
+			return nil, problem
+		}
 		return backend, nil
+	}
+	switch {
 	case c.named != nil && c.named.Namespace != p.Namespace:
 		return nil, newBackendProblem(v1alpha1.ReasonRefNotPermitted, "%s", r.consent().DescribeMissing(*c.named, p.Namespace))
 	case c.named != nil:
@@ -241,6 +258,21 @@ func (r *Reconciler) findBackend(p *v1alpha1.Poll, c backendChoice) (*v1alpha1.B
 		return nil, newBackendProblem(v1alpha1.ReasonBackendAmbiguous, "The namespace has several Backends, none of them named %q: set backendRef", defaultBackend)
 	}
 	return nil, newBackendProblem(v1alpha1.ReasonBackendNotFound, "The namespace has no Backend")
+}
+
+// checkBackend returns why a Backend cannot serve a Poll, nil if it can. A Poll that is being
+// deleted needs neither the voting service nor pods to be declared.
+func (r *Reconciler) checkBackend(p *v1alpha1.Poll, b *v1alpha1.Backend) *status.Problem {
+	name, stays := sharing.NameFrom(b, p.Namespace), p.DeletionTimestamp.IsZero()
+	switch {
+	case stays && !slices.Contains(desired.Services(b), desired.Voting):
+		return newBackendProblem(v1alpha1.ReasonServiceDisabled, "Backend %q runs no voting service", name)
+	case !r.consent().Sees(b.Namespace): // nor the Poll's
+		return newBackendProblem(v1alpha1.ReasonNotWatched, "The operator does not watch the namespace of Backend %q", name)
+	case stays && b.Spec.Suspend:
+		return newBackendProblem(v1alpha1.ReasonBackendSuspended, "Backend %q is suspended: it runs no pods until that ends", name)
+	}
+	return nil
 }
 
 // chooseBackend returns the Backend that is named. If none is, it is the only one, the
@@ -273,7 +305,7 @@ func setHolder(p *v1alpha1.Poll, b *v1alpha1.Backend) {
 // findKeys returns the active keys of an Extension that can be used, oldest first.
 func (r *Reconciler) findKeys(ctx context.Context, extension *v1alpha1.Extension, environment registry.Environment) ([][]byte, *status.Problem, error) {
 	active := registry.ActiveKeys(extension, environment, r.Now())
-	contents, err := secrets.ReadAll(ctx, r.Client, extension.Namespace, active.SecretNames(), apierrors.IsNotFound)
+	contents, err := secrets.ReadAll(ctx, r.Client, extension.Namespace, active.SecretNames(), secrets.IsUnreadable)
 	if err != nil {
 		return nil, nil, err
 	}

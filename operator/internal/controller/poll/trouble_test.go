@@ -74,10 +74,10 @@ var _ = Describe("A voting service in trouble", func() {
 			Expect(p).To(beReady())
 			Expect(w.noted()).To(ConsistOf(HavePrefix("Normal InSync")))
 			Expect(testutil.GatherAndCompare(w.metrics, strings.NewReader(fmt.Sprintf(`
-				# HELP acclaim_operator_configuration_errors_total Requests to voting services that failed or were refused, by the reason that the Poll's condition gives.
+				# HELP acclaim_operator_configuration_errors_total Requests to voting services that failed or were refused, by the Poll's namespace and the reason that its condition gives.
 				# TYPE acclaim_operator_configuration_errors_total counter
-				acclaim_operator_configuration_errors_total{reason=%q} 2
-			`, reason)), "acclaim_operator_configuration_errors_total")).To(Succeed())
+				acclaim_operator_configuration_errors_total{reason=%q,resource_namespace=%q} 2
+			`, reason, p.Namespace)), "acclaim_operator_configuration_errors_total")).To(Succeed())
 		},
 		Entry("when it is down", refuse, v1alpha1.ServicesAvailable, v1alpha1.ReasonServiceUnreachable),
 		Entry("when it hangs", hang, v1alpha1.ServicesAvailable, v1alpha1.ReasonServiceUnreachable),
@@ -180,7 +180,7 @@ var _ = Describe("The key of an Extension", func() {
 		w.delete(ctx, w.extension())
 		w.settle(ctx, p)
 		Expect(p).To(beBecause(v1alpha1.Configured, v1alpha1.ReasonExtensionNotFound))
-		w.create(ctx, w.extension())
+		w.createExtension(ctx)
 		w.settle(ctx, p)
 		Expect(p).To(beReady())
 	})

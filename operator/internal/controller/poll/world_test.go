@@ -82,7 +82,7 @@ func newWorld(ctx context.Context) *world {
 	w.namespace = namespace.Name
 	DeferCleanup(func(ctx SpecContext) { Expect(cluster.CheckStatuses(ctx, w.namespace)).To(Succeed()) })
 	w.create(ctx, w.secret())
-	w.create(ctx, w.extension())
+	w.createExtension(ctx)
 	return w
 }
 
@@ -159,6 +159,26 @@ func (w *world) extension() *v1alpha1.Extension {
 	e := &v1alpha1.Extension{ObjectMeta: w.named("quiz"), Spec: v1alpha1.ExtensionSpec{ClientID: clientID}}
 	e.Spec.Keys = []v1alpha1.Key{{SecretRef: v1alpha1.SecretKeyReference{Name: "quiz", Key: "key"}}}
 	return e
+}
+
+// createExtension creates the Extension as one that all pods have.
+func (w *world) createExtension(ctx context.Context) {
+	GinkgoHelper()
+	w.create(ctx, w.extension())
+	w.register(ctx, metav1.ConditionTrue, v1alpha1.ReasonRegistered)
+}
+
+// register stores the condition Registered of the Extension as its controller does, since an
+// hour.
+func (w *world) register(ctx context.Context, value metav1.ConditionStatus, reason string) {
+	GinkgoHelper()
+	e := w.extension()
+	Expect(w.api.Get(ctx, client.ObjectKeyFromObject(e), e)).To(Succeed())
+	e.Status.Conditions = []metav1.Condition{{
+		Type: v1alpha1.Registered, Status: value, Reason: reason, Message: "why",
+		LastTransitionTime: metav1.Time{Time: w.clock.standing().Add(-time.Hour)},
+	}}
+	Expect(w.api.Status().Update(ctx, e)).To(Succeed())
 }
 
 func (w *world) backend(name string) *v1alpha1.Backend {
