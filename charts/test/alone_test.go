@@ -18,8 +18,11 @@ import (
 // bindings is a cluster that has ClusterRoleBindings.
 type bindings []string
 
-// GetClientFor returns a client for the one kind that the chart looks up.
-func (b bindings) GetClientFor(string, string) (dynamic.NamespaceableResourceInterface, bool, error) {
+// GetClientFor returns a client for a kind that the chart looks up.
+func (b bindings) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
+	if kind == "Namespace" {
+		return namespaces{}.GetClientFor(apiVersion, kind)
+	}
 	scheme := runtime.NewScheme()
 	if err := rbacv1.AddToScheme(scheme); err != nil {
 		return nil, false, err
@@ -33,6 +36,21 @@ func (b bindings) GetClientFor(string, string) (dynamic.NamespaceableResourceInt
 	return fake.NewSimpleDynamicClient(scheme, objects...).Resource(rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings")), false, nil
 }
 
+// renderOver renders the chart for a cluster in which it looks objects up.
+func renderOver(t *testing.T, values map[string]any, cluster engine.ClientProvider) (map[string]string, error) {
+	t.Helper()
+	loaded, err := loader.Load(chart)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := common.ReleaseOptions{Name: "acclaim", Namespace: "live", IsInstall: true}
+	all, err := util.ToRenderValues(loaded, values, options, common.DefaultCapabilities)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine.RenderWithClientProvider(loaded, all, cluster)
+}
+
 // Two operators that watch all namespaces would race for every object.
 func TestOneOperatorOfAllNamespaces(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -42,7 +60,9 @@ func TestOneOperatorOfAllNamespaces(t *testing.T) {
 	}{
 		"alone":                             {nil, true, ""},
 		"its own upgrade":                   {bindings{"live-acclaim-operator"}, true, ""},
+		"beside one of some":                {bindings{"other-second-operator-finalizers"}, true, ""},
 		"beside another":                    {bindings{"other-second-operator"}, true, "other-second-operator"},
+		"beside one of some namespaces":     {bindings{"other-second-operator-lookups"}, true, ""},
 		"in its own namespace, beside that": {bindings{"other-second-operator"}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -53,16 +73,7 @@ func TestOneOperatorOfAllNamespaces(t *testing.T) {
 			}
 			operator["allNamespaces"] = test.all
 			values["operator"] = operator
-			loaded, err := loader.Load(chart)
-			if err != nil {
-				t.Fatal(err)
-			}
-			options := common.ReleaseOptions{Name: "acclaim", Namespace: "live", IsInstall: true}
-			all, err := util.ToRenderValues(loaded, values, options, common.DefaultCapabilities)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = engine.RenderWithClientProvider(loaded, all, test.cluster)
+			_, err := renderOver(t, values, test.cluster)
 			if refused := err != nil; refused != (test.want != "") {
 				t.Fatalf("error is %v", err)
 			}

@@ -74,32 +74,32 @@ func leads(s *corev1.Service, port string, d *appsv1.Deployment) bool {
 	})
 }
 
-// The runbook has a section for each alert, which names its address, and none for another.
+// The runbook has a section for each alert, which names its address, and none for another. Its
+// first word says whether to wake someone, as the severity does.
 func TestRunbook(t *testing.T) {
 	content, err := os.ReadFile("../../services/docs/runbook.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	sections := map[string]bool{}
-	for _, heading := range regexp.MustCompile(`(?m)^### (Acclaim\w+)$`).FindAllStringSubmatch(string(content), -1) {
-		sections[heading[1]] = true
+	urgency := map[string]string{}
+	for _, section := range regexp.MustCompile(`(?m)^### (Acclaim\w+)\n(\w+\.)?`).FindAllStringSubmatch(string(content), -1) {
+		urgency[section[1]] = section[2]
 	}
-	for _, object := range objects(t, "testdata/everything") {
-		rule, ok := object.(*monitoringv1.PrometheusRule)
-		if !ok {
-			continue
+	severity := map[string]string{"Page.": "critical", "Ticket.": "warning", "Note.": "info"}
+	for _, rule := range alerts(t) {
+		said, exists := urgency[rule.Alert]
+		if !exists {
+			t.Errorf("the runbook has no section %s", rule.Alert)
 		}
-		for _, r := range rule.Spec.Groups[0].Rules {
-			if !sections[r.Alert] {
-				t.Errorf("the runbook has no section %s", r.Alert)
-			}
-			delete(sections, r.Alert)
-			if address := r.Annotations["runbook_url"]; !strings.HasSuffix(address, "/services/docs/runbook.md#"+strings.ToLower(r.Alert)) {
-				t.Errorf("%s leads to %q", r.Alert, address)
-			}
+		if severity[said] == "" || severity[said] != rule.Labels["severity"] {
+			t.Errorf("the runbook says of %s %q, and its severity is %q", rule.Alert, said, rule.Labels["severity"])
+		}
+		delete(urgency, rule.Alert)
+		if address := rule.Annotations["runbook_url"]; !strings.HasSuffix(address, "/services/docs/runbook.md#"+strings.ToLower(rule.Alert)) {
+			t.Errorf("%s leads to %q", rule.Alert, address)
 		}
 	}
-	for alert := range sections {
+	for alert := range urgency {
 		t.Errorf("the runbook has a section %s, and there is no such alert", alert)
 	}
 }

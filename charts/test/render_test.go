@@ -121,12 +121,17 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// The chart has no warning of `helm lint --strict`, with the values of a case or with its own.
 func TestLint(t *testing.T) {
+	all := map[string]map[string]any{"own": {}}
 	for _, folder := range cases(t) {
-		t.Run(filepath.Base(folder), func(t *testing.T) {
+		all[filepath.Base(folder)] = readValues(t, folder)
+	}
+	for name, values := range all {
+		t.Run(name, func(t *testing.T) {
 			lint := action.NewLint()
 			lint.Strict = true
-			for _, err := range lint.Run([]string{chart}, readValues(t, folder)).Errors {
+			for _, err := range lint.Run([]string{chart}, values).Errors {
 				t.Error(err)
 			}
 		})
@@ -144,7 +149,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// A digest counts instead of the tag, for the operator and for the Backends.
+// A digest counts instead of the tag, for the operator, its watchdog and the Backends.
 func TestDigest(t *testing.T) {
 	values := readValues(t, "testdata/trial")
 	digest := "sha256:" + strings.Repeat("0a", 32)
@@ -153,7 +158,7 @@ func TestDigest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(r.Manifest, "image: acclaim@"+digest+"\n"); n != 2 {
+	if n := strings.Count(r.Manifest, "image: acclaim@"+digest+"\n"); n != 3 {
 		t.Errorf("%d images have the digest", n)
 	}
 }

@@ -1,8 +1,10 @@
 package test
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +20,11 @@ import (
 
 const (
 	web      = `{namespace="acclaim",pod="web-1"}`
-	operator = `{namespace="acclaim",pod="operator-1"`
+	operator = `{namespace="live",pod="acclaim-operator-1",resource_namespace="quiz"`
+	itself   = `{namespace="live",pod="acclaim-operator-1"`
+	voting   = `{namespace="quiz",pod="default-voting-5d9f-x2k",container="voting"`
+	// present is a metric that each operator has. A state without it has an operator.
+	present = "acclaim_operator_drift_corrected_total"
 )
 
 // A state raises the alerts about it and no other one, and each alert has a state that raises
@@ -35,8 +41,16 @@ func TestAlertsFire(t *testing.T) {
 			`acclaim_tracing_spans_total{namespace="acclaim",outcome="exported"} 0+9x60`,
 			`acclaim_budget_refused_total{namespace="acclaim",budget="pages",cause="share"} 0+9x60`,
 			`acclaim_operator_polls` + operator + `,reason="InSync"} 9x60`,
-			`acclaim_operator_task_failed{task="backup",cronjob="b"} 0x60`,
-			`acclaim_operator_task_last_success_timestamp_seconds{task="backup",cronjob="b"} 1000000x60`,
+			`acclaim_operator_backends` + operator + `,environment="production",status="ready"} 1x60`,
+			`leader_election_master_status` + itself + `,name="operator.acclaim.dev"} 1x60`,
+			`leader_election_master_status{namespace="live",pod="acclaim-operator-2",name="operator.acclaim.dev"} 0x60`,
+			`process_start_time_seconds` + itself + `} 7x60`, `workqueue_depth` + itself + `,controller="poll"} 2x9 0x50`,
+			`controller_runtime_reconcile_total` + itself + `,controller="poll",result="success"} 0+9x60`,
+			`controller_runtime_reconcile_total` + itself + `,controller="poll",result="error"} 0+1x60`,
+			`kube_pod_container_status_restarts_total` + voting + `} 7x60`,
+			`kube_pod_container_status_last_terminated_reason` + voting + `,reason="OOMKilled"} 1x60`,
+			`acclaim_operator_task_failed{task="backup",resource_namespace="quiz",cronjob="b"} 0x60`,
+			`acclaim_operator_task_last_success_timestamp_seconds{task="backup",resource_namespace="quiz",cronjob="b"} 1000000x60`,
 		}},
 		"everything was bad for one minute": {series: []string{
 			`acclaim_database_reachable` + web + ` 1x9 0`, `acclaim_database_pool_waiters` + web + ` 0x9 3`, `acclaim_peers_unreachable` + web + ` 0x9 1`,
@@ -48,9 +62,14 @@ func TestAlertsFire(t *testing.T) {
 			`acclaim_operator_backends` + operator + `,environment="production",status="degraded"} 0x9 1`,
 			`acclaim_operator_extensions` + operator + `,ready="False",reason="NoSecret"} 0x9 1`,
 			`acclaim_operator_polls` + operator + `,reason="Rejected"} 0x9 1`,
-			`acclaim_operator_task_failed{task="backup",cronjob="b"} 0x9 1`, `acclaim_operator_task_failed{task="verify",cronjob="v"} 0x9 1`,
-			`acclaim_operator_task_last_success_timestamp_seconds{task="backup",cronjob="b"} 1000000x9 740800`,
-			`acclaim_operator_task_last_success_timestamp_seconds{task="verify",cronjob="v"} 1000000x9 49600`,
+			`acclaim_operator_namespaces` + operator + `,resource_namespace="team",state="missing"} 0x9 1`,
+			present + itself + `} 0x9 _`, `leader_election_master_status` + itself + `,name="operator.acclaim.dev"} 1x9 0`,
+			`process_start_time_seconds` + itself + `} 7x9 8`, `workqueue_depth` + itself + `,controller="poll"} 0x9 2`,
+			`controller_runtime_reconcile_total` + itself + `,controller="poll",result="error"} 0x9 9`,
+			`kube_pod_container_status_restarts_total` + voting + `} 0x9 1`,
+			`acclaim_operator_task_failed{task="backup",resource_namespace="quiz",cronjob="b"} 0x9 1`, `acclaim_operator_task_failed{task="verify",resource_namespace="quiz",cronjob="v"} 0x9 1`,
+			`acclaim_operator_task_last_success_timestamp_seconds{task="backup",resource_namespace="live",cronjob="b"} 1000000x9 740800`,
+			`acclaim_operator_task_last_success_timestamp_seconds{task="verify",resource_namespace="live",cronjob="v"} 1000000x9 49600`,
 		}},
 		"the database is away":                     {[]string{`acclaim_database_reachable` + web + ` 1x9 0x1`}, []string{"AcclaimDatabaseAway"}},
 		"one probe fails":                          {[]string{`acclaim_database_reachable` + web + ` 1x9 0`}, nil},
@@ -71,18 +90,45 @@ func TestAlertsFire(t *testing.T) {
 		"a Backend is degraded":                    {[]string{`acclaim_operator_backends` + operator + `,environment="production",status="degraded"} 1x6`}, []string{"AcclaimBackendDegraded"}},
 		"an Extension is not ready":                {[]string{`acclaim_operator_extensions` + operator + `,ready="False",reason="NoSecret"} 1x20`}, []string{"AcclaimExtensionsNotReady"}},
 		"a Poll is not ready":                      {[]string{`acclaim_operator_polls` + operator + `,reason="Rejected"} 1x20`}, []string{"AcclaimPollsNotReady"}},
-		"a backup fails":                           {[]string{`acclaim_operator_task_failed{task="backup",cronjob="b"} 1x6`}, []string{"AcclaimBackupFails"}},
-		"a verification fails":                     {[]string{`acclaim_operator_task_failed{task="verify",cronjob="v"} 1x6`}, []string{"AcclaimVerifyFails"}},
-		"the last backup is three days ago":        {[]string{`acclaim_operator_task_last_success_timestamp_seconds{task="backup",cronjob="b"} 740800x6`}, []string{"AcclaimBackupOverdue"}},
-		"the last verification is three days ago":  {[]string{`acclaim_operator_task_last_success_timestamp_seconds{task="verify",cronjob="v"} 740800x6`}, nil},
-		"the last verification is eleven days ago": {[]string{`acclaim_operator_task_last_success_timestamp_seconds{task="verify",cronjob="v"} 49600x6`}, []string{"AcclaimVerifyOverdue"}},
+		"a namespace is gone":                      {[]string{`acclaim_operator_namespaces` + operator + `,resource_namespace="team",state="missing"} 1x20`, `acclaim_operator_namespaces` + operator + `,resource_namespace="team",state="watched"} 0x20`}, []string{"AcclaimNamespaceNotWatched"}},
+		"all namespaces are watched":               {[]string{`acclaim_operator_namespaces` + operator + `,resource_namespace="team",state="missing"} 0x20`, `acclaim_operator_namespaces` + operator + `,resource_namespace="team",state="watched"} 1x20`}, nil},
+		"two teams' Polls are not ready":           {[]string{`acclaim_operator_polls` + operator + `,reason="Conflict"} 1x20`, `acclaim_operator_polls{namespace="live",pod="acclaim-operator-1",resource_namespace="team",reason="Conflict"} 1x20`}, []string{"AcclaimPollsNotReady", "AcclaimPollsNotReady"}},
+		"no operator runs":                         {[]string{present + itself + `} 0 _x20`}, []string{"AcclaimOperatorAbsent"}},
+		"no operator runs, nor does a backup":      {[]string{present + itself + `} 0 _x60`, `acclaim_operator_task_last_success_timestamp_seconds{task="backup",resource_namespace="live",cronjob="b"} 830000 _x60`}, []string{"AcclaimOperatorAbsent", "AcclaimBackupOverdue"}},
+		"another operator runs elsewhere":          {[]string{present + `{namespace="other"} 0x20`}, []string{"AcclaimOperatorAbsent"}},
+		"no operator leads":                        {[]string{`leader_election_master_status` + itself + `,name="operator.acclaim.dev"} 0x6`}, []string{"AcclaimOperatorWithoutLeader"}},
+		"the other operator leads":                 {[]string{`leader_election_master_status` + itself + `,name="operator.acclaim.dev"} 0x6`, `leader_election_master_status{namespace="live",pod="acclaim-operator-2",name="operator.acclaim.dev"} 1x6`}, nil},
+		"the operator restarts":                    {[]string{`process_start_time_seconds` + itself + `} 1 2 3 4 5`}, []string{"AcclaimOperatorRestarts"}},
+		"the operator does not keep up":            {[]string{`workqueue_depth` + itself + `,controller="poll",priority="0"} 0+2x40`}, []string{"AcclaimOperatorBehind"}},
+		"the operator has much to do":              {[]string{`workqueue_depth` + itself + `,controller="poll",priority="0"} 900x9 0 900x20`}, nil},
+		"reconciliations fail":                     {[]string{`controller_runtime_reconcile_total` + itself + `,controller="poll",result="error"} 0+2x40`, `controller_runtime_reconcile_total` + itself + `,controller="poll",result="success"} 0+1x40`}, []string{"AcclaimOperatorFails"}},
+		"a pod of a Backend restarts":              {[]string{`kube_pod_container_status_restarts_total` + voting + `} 1+1x9`}, []string{"AcclaimPodsRestart"}},
+		"a pod of the operator restarts":           {[]string{`kube_pod_container_status_restarts_total` + itself + `,container="operator"} 1+1x9`}, []string{"AcclaimPodsRestart"}},
+		"a pod of another program restarts":        {[]string{`kube_pod_container_status_restarts_total{namespace="quiz",pod="web-5d9f-x2k",container="web"} 1+1x9`, `kube_pod_container_status_restarts_total{namespace="other",pod="default-voting-5d9f-x2k",container="voting"} 1+1x9`}, nil},
+		"a pod runs out of memory":                 {[]string{`kube_pod_container_status_restarts_total` + voting + `} 1x9 2x9`, `kube_pod_container_status_last_terminated_reason` + voting + `,reason="OOMKilled"} _x9 1x9`}, []string{"AcclaimPodsOutOfMemory"}},
+		"a Backend has no backup":                  {[]string{`acclaim_operator_backends` + operator + `,environment="production",status="ready"} 1x61`, `acclaim_operator_task_last_success_timestamp_seconds{task="backup",resource_namespace="acclaim",cronjob="b"} 1000000x61`}, []string{"AcclaimBackupMissing"}},
+		"a Backend has a backup":                   {[]string{`acclaim_operator_backends` + operator + `,environment="production",status="ready"} 1x61`, `acclaim_operator_task_last_success_timestamp_seconds{task="backup",resource_namespace="quiz",cronjob="b"} 1000000x61`}, nil},
+		"a backup fails":                           {[]string{`acclaim_operator_task_failed{task="backup",resource_namespace="quiz",cronjob="b"} 1x6`}, []string{"AcclaimBackupFails"}},
+		"a verification fails":                     {[]string{`acclaim_operator_task_failed{task="verify",resource_namespace="quiz",cronjob="v"} 1x6`}, []string{"AcclaimVerifyFails"}},
+		"the last backup is three days ago":        {[]string{`acclaim_operator_task_last_success_timestamp_seconds{task="backup",resource_namespace="live",cronjob="b"} 740800x6`}, []string{"AcclaimBackupOverdue"}},
+		"the last verification is three days ago":  {[]string{`acclaim_operator_task_last_success_timestamp_seconds{task="verify",resource_namespace="live",cronjob="v"} 740800x6`}, nil},
+		"the last verification is eleven days ago": {[]string{`acclaim_operator_task_last_success_timestamp_seconds{task="verify",resource_namespace="live",cronjob="v"} 49600x6`}, []string{"AcclaimVerifyOverdue"}},
+		"a Backend has no backup of its promise": {[]string{
+			`acclaim_operator_backup_last_success_timestamp_seconds{resource_namespace="team",backend="b"} 740800x6`,
+			`acclaim_operator_backup_max_age_seconds{resource_namespace="team",backend="b"} 93600x6`,
+		}, []string{"AcclaimBackendWithoutBackup"}},
+		"a Backend has a backup of its promise": {[]string{
+			`acclaim_operator_backup_last_success_timestamp_seconds{resource_namespace="team",backend="b"} 999000x6`,
+			`acclaim_operator_backup_max_age_seconds{resource_namespace="team",backend="b"} 93600x6`,
+		}, nil},
+		"Polls of a suspended Backend": {[]string{`acclaim_operator_polls` + operator + `,reason="BackendSuspended"} 1x20`}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var fired []string
 			for _, rule := range rules {
-				if found := firing(t, rule, test.series); len(found) > 0 {
+				for _, s := range firing(t, rule, test.series) {
 					fired = append(fired, rule.Alert)
-					checkSummary(t, rule, found)
+					checkLabels(t, rule, s)
 				}
 			}
 			if diff := cmp.Diff(test.want, fired); diff != "" {
@@ -116,13 +162,21 @@ func alerts(t *testing.T) (all []monitoringv1.Rule) {
 // firstMinute is the time of the first value of each series, so many seconds after 1970.
 const firstMinute = 1_000_000
 
-// checkSummary checks that the labels in the summary of an alert are those of what fires.
-func checkSummary(t *testing.T, rule monitoringv1.Rule, found promql.Matrix) {
+// checkLabels checks that the labels in the summary of an alert are those of what fires, and that
+// Alertmanager can route it by the namespace.
+func checkLabels(t *testing.T, rule monitoringv1.Rule, s promql.Series) {
 	t.Helper()
 	for _, label := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(rule.Annotations["summary"], -1) {
-		if found[0].Metric.Get(label[1]) == "" {
+		if s.Metric.Get(label[1]) == "" {
 			t.Errorf("the summary of %s has %s, which its expression does not keep", rule.Alert, label[1])
 		}
+	}
+	namespace := s.Metric.Get("namespace")
+	if rule.Labels["namespace"] == "{{ $labels.resource_namespace }}" {
+		namespace = s.Metric.Get("resource_namespace")
+	}
+	if namespace == "" {
+		t.Errorf("%s has no namespace", rule.Alert)
 	}
 }
 
@@ -153,22 +207,21 @@ func firing(t *testing.T, rule monitoringv1.Rule, series []string) promql.Matrix
 	return slices.DeleteFunc(found, func(s promql.Series) bool { return len(s.Floats) <= int(pending/time.Minute) })
 }
 
-// loadSeries returns a storage of series and the time of their last value.
+// loadSeries returns a storage of series and the time of their last value. It has an operator
+// unless a series says that it has none.
 func loadSeries(t *testing.T, series []string) (stored storage.Queryable, last time.Time) {
 	t.Helper()
+	last = time.Unix(firstMinute, 0)
 	var all []storage.Series
 	for _, line := range series {
-		name, values, err := parser.NewParser(parser.Options{}).ParseSeriesDesc(line)
-		if err != nil {
-			t.Fatal(err)
+		s, until := parseSeries(t, line)
+		if all = append(all, s); until.After(last) {
+			last = until
 		}
-		s := promql.Series{Metric: name}
-		for minute, value := range values {
-			at := time.Unix(firstMinute, 0).Add(time.Duration(minute) * time.Minute)
-			s.Floats = append(s.Floats, promql.FPoint{T: at.UnixMilli(), F: value.Value})
-			last = at
-		}
-		all = append(all, promql.NewStorageSeries(s))
+	}
+	if !slices.ContainsFunc(series, func(line string) bool { return strings.HasPrefix(line, present) }) {
+		s, _ := parseSeries(t, fmt.Sprintf("%s%s} 0x%d", present, itself, (last.Unix()-firstMinute)/60))
+		all = append(all, s)
 	}
 	return &storage.MockQueryable{MockQuerier: &storage.MockQuerier{
 		SelectMockFunction: func(_ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
@@ -177,6 +230,24 @@ func loadSeries(t *testing.T, series []string) (stored storage.Queryable, last t
 			})}
 		},
 	}}, last
+}
+
+// parseSeries returns a series, written as in the tests of rules of promtool, and the time of its
+// last value.
+func parseSeries(t *testing.T, line string) (parsed storage.Series, last time.Time) {
+	t.Helper()
+	name, values, err := parser.NewParser(parser.Options{}).ParseSeriesDesc(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := promql.Series{Metric: name}
+	for minute, value := range values {
+		last = time.Unix(firstMinute, 0).Add(time.Duration(minute) * time.Minute)
+		if !value.Omitted {
+			s.Floats = append(s.Floats, promql.FPoint{T: last.UnixMilli(), F: value.Value})
+		}
+	}
+	return promql.NewStorageSeries(s), last
 }
 
 // seriesSet is a [storage.SeriesSet] of some series.

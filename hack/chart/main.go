@@ -1,4 +1,4 @@
-// Chart brings charts/acclaim up to date with what it comes from: the resource
+// Command chart brings charts/acclaim up to date with what it comes from: the resource
 // definitions and the role that are generated from code, and values.yaml, whose
 // comments become the table in README.md and the schema in values.schema.json.
 // `make generate` runs it.

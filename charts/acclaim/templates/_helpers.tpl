@@ -18,6 +18,20 @@
 {{- .Values.operator.allNamespaces | ternary (list) (append .Values.operator.namespaces .Release.Namespace | uniq | sortAlpha) | toJson }}
 {{- end }}
 
+{{/* Those of them that can have a RoleBinding, as JSON: Helm fails with one in a namespace that does not exist or is
+being deleted. `helm template` cannot look and keeps all. */}}
+{{- define "acclaim.boundNamespaces" -}}
+{{- $looks := lookup "v1" "Namespace" "" "kube-system" }}
+{{- $bound := list }}
+{{- range include "acclaim.namespaces" . | fromJsonArray }}
+{{- $found := lookup "v1" "Namespace" "" . }}
+{{- if or (not $looks) (eq . $.Release.Namespace) (and $found (not $found.metadata.deletionTimestamp)) }}
+{{- $bound = append $bound . }}
+{{- end }}
+{{- end }}
+{{- $bound | toJson }}
+{{- end }}
+
 {{/* The peers that a NetworkPolicy admits to the ports with metrics, as a list in JSON. */}}
 {{- define "acclaim.monitoringPeers" -}}
 {{- $peers := .Values.monitoring.from }}
