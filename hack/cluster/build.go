@@ -40,6 +40,8 @@ func components() []component {
 		// libseccomp; without that no pod with a RuntimeDefault profile starts.
 		{name: "runc", upstream: "github.com/opencontainers/runc", version: []string{"main.version"}, tags: "seccomp", cgo: true},
 		{name: "cni", upstream: "github.com/containernetworking/plugins"},
+		// Its Kubernetes libraries are of the operator's version, which are built already.
+		{name: "kube-router", upstream: "github.com/cloudnativelabs/kube-router/v2"},
 	}
 }
 
@@ -50,24 +52,21 @@ type builder struct {
 	report *report
 }
 
-func newBuilder(ctx context.Context, r *report) (builder, error) {
-	gomod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
-	if err != nil {
-		return builder{}, fmt.Errorf("go env GOMOD: %w", err)
-	}
+// newBuilder returns the builder of a checkout, given its folder.
+func newBuilder(root string, r *report) (builder, error) {
 	cache, err := cacheFolder()
-	return builder{
-		source: filepath.Join(filepath.Dir(strings.TrimSpace(string(gomod))), "hack", "cluster"),
-		cache:  cache,
-		report: r,
-	}, err
+	return builder{source: filepath.Join(root, "hack", "cluster"), cache: cache, report: r}, err
 }
 
 // buildComponent returns the folder of a component's programs, and builds them first when
 // they are not there. The folder is there whole or not at all.
 func (b builder) buildComponent(ctx context.Context, c component) (string, error) {
 	module := filepath.Join(b.source, "tools", c.name)
-	key, err := cacheKey(fmt.Sprintf("%+v", c), filepath.Join(module, "go.mod"), filepath.Join(module, "go.sum"))
+	sources, err := filepath.Glob(filepath.Join(module, "*")) // go.mod, go.sum and a program of ours
+	if err != nil {
+		return "", err
+	}
+	key, err := cacheKey(fmt.Sprintf("%+v", c), sources...)
 	if err != nil {
 		return "", err
 	}
@@ -91,7 +90,11 @@ func (b builder) fillOnce(ctx context.Context, name, key string, fill func(folde
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", name, err)
 	}
-	return folder, os.Rename(unfinished, folder)
+	err = os.Rename(unfinished, folder)
+	if _, missing := os.Stat(folder); missing == nil {
+		return folder, nil // another run may have been first
+	}
+	return folder, err
 }
 
 func (c component) goBuild(ctx context.Context, module, folder string) error {

@@ -16,8 +16,9 @@ import (
 
 // cluster is one that is to be started, or that runs.
 type cluster struct {
-	state   string // folder
+	place
 	report  *report
+	Source  string   // folder of the checkout that it is from
 	Path    []string // folders of programs
 	Images  []string // archives that every node has
 	Plugins string   // folder of network plugins, one of Path
@@ -26,28 +27,26 @@ type cluster struct {
 
 const clusterFile = "cluster.json"
 
-func stateFolder() (string, error) {
-	cache, err := cacheFolder()
-	return filepath.Join(cache, "cluster"), err
-}
-
 // prepareCluster returns a cluster that can be started: it builds what is not there.
 func prepareCluster(cmd *cobra.Command) (*cluster, error) {
 	ctx := cmd.Context()
 	if err := checkPackages(ctx); err != nil {
 		return nil, err
 	}
-	state, err := stateFolder()
+	here, err := thisPlace(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{state: state, report: newReport(cmd.ErrOrStderr())}
+	c := &cluster{place: here, report: newReport(cmd.ErrOrStderr())}
 	servers, err := assets.Find(ctx, cmd.ErrOrStderr())
 	if err != nil {
 		return nil, err
 	}
 	c.Path = []string{servers}
-	b, err := newBuilder(ctx, c.report)
+	if c.Source, err = checkout(ctx); err != nil {
+		return nil, err
+	}
+	b, err := newBuilder(c.Source, c.report)
 	if err != nil {
 		return nil, err
 	}
@@ -74,24 +73,44 @@ func prepareCluster(cmd *cobra.Command) (*cluster, error) {
 
 // findCluster returns the cluster that is up.
 func findCluster(cmd *cobra.Command) (*cluster, error) {
-	state, err := stateFolder()
+	here, err := thisPlace(cmd.Context())
 	if err != nil {
 		return nil, err
 	}
-	content, err := os.ReadFile(filepath.Join(state, clusterFile))
+	content, err := os.ReadFile(filepath.Join(here.state, clusterFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New("there is no cluster; `make cluster-up` starts one")
+		return nil, fmt.Errorf("there is no cluster %s; `make cluster-up` starts one", here.name)
 	}
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{state: state, report: newReport(cmd.ErrOrStderr())}
+	c := &cluster{place: here, report: newReport(cmd.ErrOrStderr())}
 	return c, json.Unmarshal(content, c)
 }
 
-// up starts the cluster in place of the one there may be, or what is left of it.
+// checkOwner returns an error if the cluster of this name is from another checkout.
+func (c *cluster) checkOwner() error {
+	content, err := os.ReadFile(filepath.Join(c.state, clusterFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var other cluster
+	if err := errors.Join(err, json.Unmarshal(content, &other)); err != nil {
+		return err
+	}
+	if other.Source != c.Source {
+		return fmt.Errorf("the cluster %s is from %s: choose another name, or take it down by `make cluster-down CLUSTER=%s`", c.name, other.Source, c.name)
+	}
+	return nil
+}
+
+// up starts the cluster in place of the one of its name that there may be, or what is
+// left of it.
 func (c *cluster) up(ctx context.Context, nodes int) error {
-	if err := takeDown(ctx, c.state, c.report); err != nil {
+	if err := c.checkOwner(); err != nil {
+		return err
+	}
+	if err := c.takeDown(ctx, c.report); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(c.state, 0o755); err != nil {
@@ -107,7 +126,7 @@ func (c *cluster) up(ctx context.Context, nodes int) error {
 	if err := c.issueCertificates(nodes); err != nil {
 		return err
 	}
-	if err := connectNodes(ctx, nodes); err != nil {
+	if err := c.connectNodes(ctx, nodes); err != nil {
 		return err
 	}
 	for _, step := range []func(context.Context, int) error{c.startControl, c.startNodes, c.deploy} {
@@ -115,8 +134,8 @@ func (c *cluster) up(ctx context.Context, nodes int) error {
 			return fmt.Errorf("%w\nlogs are in %s", err, filepath.Join(c.state, "machines"))
 		}
 	}
-	c.report.logf("the cluster is up. Its API, and the ingress at http://%s:%d, are reached from its own network:\n"+
-		"          go run ./hack/cluster run kubectl get nodes", nodeAddress(1), ingressPort)
+	c.report.logf("the cluster %s is up. Its API, and the ingress at http://%s:%d, are reached from its own network:\n"+
+		"          go run ./hack/cluster run kubectl get nodes", c.name, nodeAddress(1), ingressPort)
 	return nil
 }
 
@@ -165,8 +184,9 @@ func (c *cluster) startNodes(ctx context.Context, nodes int) error {
 	return nil
 }
 
-// deploy starts what runs in pods and waits for it.
-func (c *cluster) deploy(ctx context.Context, _ int) error {
+// deploy starts what runs in pods and waits for it, and for the firewalls, which need
+// the rights that come with it.
+func (c *cluster) deploy(ctx context.Context, nodes int) error {
 	folder := filepath.Join(c.state, "manifests")
 	if err := c.renderTemplate("manifests", folder, manifestValues{DNS: dnsService, Ingress: ingressPort, Gateway: gatewayPort}); err != nil {
 		return err
@@ -186,5 +206,14 @@ func (c *cluster) deploy(ctx context.Context, _ int) error {
 		}
 		c.report.logf("%s is ready", filepath.Base(workload))
 	}
+	for i := 1; i <= nodes; i++ {
+		_, err := retryUntilDone(ctx, func() (string, error) {
+			return runCommand(ctx, "", "nsenter", "--net="+c.namespacePath(nodeName(i)), "iptables", "--list-rules", "KUBE-NWPLCY-DEFAULT")
+		})
+		if err != nil {
+			return fmt.Errorf("%s enforces no network policies: %w", nodeName(i), err)
+		}
+	}
+	c.report.logf("network policies are enforced")
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -19,7 +20,7 @@ import (
 // A cluster itself needs root and minutes: it is tested by what runs in it.
 
 func TestCertificates(t *testing.T) {
-	c := &cluster{state: t.TempDir()}
+	c := &cluster{place: place{name: "acclaim", state: t.TempDir()}}
 	if err := c.issueCertificates(1); err != nil {
 		t.Fatal(err)
 	}
@@ -57,9 +58,66 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
+// Clusters of several names, and of several checkouts, are apart.
+func TestNames(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv(nameVariable, "one")
+	one, err := thisPlace(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for namespace, want := range map[string]string{
+		"one-control": control, "one-node-3": "node-3",
+		"two-control": "", "one-node-control": "", "one-node-3-control": "", "one-two-node-3": "", "one-node-": "",
+	} {
+		if name, ours := one.machine(namespace); ours != (want != "") || ours && name != want {
+			t.Errorf("%s is %q, %t; want %q", namespace, name, ours, want)
+		}
+	}
+	for _, name := range []string{"One", "one/two", "-one", strings.Repeat("o", 41)} {
+		t.Setenv(nameVariable, name)
+		if _, err := thisPlace(t.Context()); err == nil {
+			t.Errorf("%q is a name", name)
+		}
+	}
+	t.Setenv(nameVariable, "")
+	here, err := thisPlace(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := checkout(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if here.name != defaultName(root) || here.name == defaultName(root+"-2") || here.state == one.state {
+		t.Errorf("the place of this checkout is %+v", here)
+	}
+}
+
+// The cluster of another checkout stays, also if both are given one name.
+func TestOwner(t *testing.T) {
+	there := place{name: "acclaim", state: t.TempDir()}
+	if err := (&cluster{place: there, Source: "/a"}).checkOwner(); err != nil {
+		t.Errorf("without a cluster: %v", err)
+	}
+	content, err := json.Marshal(&cluster{place: there, Source: "/a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(there.state, clusterFile), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := (&cluster{place: there, Source: "/a"}).checkOwner(); err != nil {
+		t.Errorf("the same checkout: %v", err)
+	}
+	if err := (&cluster{place: there, Source: "/b"}).checkOwner(); err == nil || !strings.Contains(err.Error(), "/a") {
+		t.Errorf("another checkout: %v", err)
+	}
+}
+
 // What is rendered is well-formed and filled in.
 func TestRender(t *testing.T) {
-	c := &cluster{state: t.TempDir()}
+	c := &cluster{place: place{name: "acclaim", state: t.TempDir()}}
 	node, err := c.newNode(1)
 	if err != nil {
 		t.Fatal(err)
@@ -88,14 +146,14 @@ func TestRender(t *testing.T) {
 			}
 		}
 	}
-	if want := 9; rendered != want {
+	if want := 10; rendered != want {
 		t.Errorf("%d files, want %d", rendered, want)
 	}
 }
 
 // A machine can be started again from what was written for the first time.
 func TestMachineFile(t *testing.T) {
-	c := &cluster{state: t.TempDir()}
+	c := &cluster{place: place{name: "acclaim", state: t.TempDir()}}
 	want := c.controlPlane(1)
 	if err := want.writeFile(c.state); err != nil {
 		t.Fatal(err)
@@ -178,7 +236,7 @@ func TestRemoveControlGroups(t *testing.T) {
 		}
 	}
 	for range 2 { // what is gone is no error
-		if err := removeControlGroups(root, "node-1"); err != nil {
+		if err := removeControlGroups(root, "acclaim-node-1"); err != nil {
 			t.Fatal(err)
 		}
 	}

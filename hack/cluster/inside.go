@@ -17,7 +17,7 @@ import (
 
 // loadImages loads archives into every node, once containerd answers there.
 func (c *cluster) loadImages(ctx context.Context, archives []string) error {
-	names, err := listMachines()
+	names, err := c.machines()
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (c *cluster) loadInto(ctx context.Context, name, archive string) error {
 		return err
 	}
 	_, err := retryUntilDone(ctx, func() (string, error) {
-		pids, err := machineProcesses(ctx, name)
+		pids, err := c.machineProcesses(ctx, name)
 		if err != nil || len(pids) == 0 {
 			return "", fmt.Errorf("%s does not run: %w", name, err)
 		}
@@ -73,7 +73,7 @@ func retryUntilDone(ctx context.Context, do backoff.Operation[string]) (string, 
 }
 
 func (c *cluster) kubectl(ctx context.Context, arguments ...string) (string, error) {
-	arguments = append([]string{"--net=" + namespacePath(control), c.findProgram("kubectl"), "--kubeconfig=" + c.certificatePath("admin.kubeconfig")}, arguments...)
+	arguments = append([]string{"--net=" + c.namespacePath(control), c.findProgram("kubectl"), "--kubeconfig=" + c.certificatePath("admin.kubeconfig")}, arguments...)
 	return runCommand(ctx, "", "nsenter", arguments...)
 }
 
@@ -84,12 +84,13 @@ func (c *cluster) replaceProcess(command []string) error {
 		return err
 	}
 	environment := slices.DeleteFunc(os.Environ(), func(variable string) bool {
-		return strings.HasPrefix(variable, "PATH=") || strings.HasPrefix(variable, "KUBECONFIG=")
+		return strings.HasPrefix(variable, "PATH=") || strings.HasPrefix(variable, "KUBECONFIG=") || strings.HasPrefix(variable, nameVariable+"=")
 	})
 	environment = append(environment,
 		"PATH="+strings.Join(append(c.Path, os.Getenv("PATH")), ":"),
-		"KUBECONFIG="+c.certificatePath("admin.kubeconfig"))
-	return syscall.Exec(nsenter, append([]string{nsenter, "--net=" + namespacePath(control)}, command...), environment)
+		"KUBECONFIG="+c.certificatePath("admin.kubeconfig"),
+		nameVariable+"="+c.name) // for a command that stops a node of it
+	return syscall.Exec(nsenter, append([]string{nsenter, "--net=" + c.namespacePath(control)}, command...), environment)
 }
 
 // findProgram returns the file of one of our programs.

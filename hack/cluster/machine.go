@@ -18,6 +18,7 @@ import (
 // machine describes the control plane or a node to its process 1.
 type machine struct {
 	Name     string
+	Group    string    // name of its network namespace and control group
 	Folder   string    // where its logs are and, of a node, what it stores
 	Node     bool      // pods run here
 	Programs []program // that must always run
@@ -63,8 +64,8 @@ func readMachine(file string) (machine, error) {
 // machineProcesses returns the processes of a machine. They are those in its network
 // that have a process namespace of their own, which excludes other commands run
 // in that network.
-func machineProcesses(ctx context.Context, name string) ([]int, error) {
-	listed, err := runCommand(ctx, "", "ip", "netns", "pids", prefix+name)
+func (p place) machineProcesses(ctx context.Context, name string) ([]int, error) {
+	listed, err := runCommand(ctx, "", "ip", "netns", "pids", p.group(name))
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +84,8 @@ func machineProcesses(ctx context.Context, name string) ([]int, error) {
 }
 
 // signalProgram sends a signal to a program of a machine.
-func signalProgram(ctx context.Context, machine, program string, signal syscall.Signal) error {
-	pids, err := machineProcesses(ctx, machine)
+func (p place) signalProgram(ctx context.Context, machine, program string, signal syscall.Signal) error {
+	pids, err := p.machineProcesses(ctx, machine)
 	if err != nil {
 		return err
 	}
@@ -111,9 +112,9 @@ func namespaceDepth(status string) int {
 // killMachine ends all processes of a machine at once and returns when they and their
 // control groups are gone. An API server without its etcd would take a minute to
 // end by itself.
-func killMachine(ctx context.Context, name string) error {
+func (p place) killMachine(ctx context.Context, name string) error {
 	gone := func() (struct{}, error) {
-		pids, err := machineProcesses(ctx, name)
+		pids, err := p.machineProcesses(ctx, name)
 		if err != nil {
 			return struct{}{}, backoff.Permanent(err)
 		}
@@ -125,7 +126,7 @@ func killMachine(ctx context.Context, name string) error {
 		if len(pids) > 0 {
 			return struct{}{}, fmt.Errorf("%s still has processes %v", name, pids)
 		}
-		return struct{}{}, removeControlGroups(controlGroups, name)
+		return struct{}{}, removeControlGroups(controlGroups, p.group(name))
 	}
 	_, err := backoff.Retry(ctx, gone, backoff.WithBackOff(backoff.NewConstantBackOff(100*time.Millisecond)), backoff.WithMaxElapsedTime(20*time.Second))
 	return err
@@ -133,21 +134,21 @@ func killMachine(ctx context.Context, name string) error {
 
 // takeDown ends every machine and removes what was the cluster's: networks, control
 // groups and the state folder. What is not there is not an error, so it also
-// clears up what a run left that was cut short.
-func takeDown(ctx context.Context, state string, r *report) error {
-	names, err := listMachines()
+// clears up what a run left that was cut short. Clusters of other names stay.
+func (p place) takeDown(ctx context.Context, r *report) error {
+	names, err := p.machines()
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if err := killMachine(ctx, name); err != nil {
+		if err := p.killMachine(ctx, name); err != nil {
 			return err
 		}
-		if _, err := runCommand(ctx, "", "ip", "netns", "del", prefix+name); err != nil {
+		if _, err := runCommand(ctx, "", "ip", "netns", "del", p.group(name)); err != nil {
 			return err
 		}
 	}
-	if err := os.RemoveAll(state); err != nil {
+	if err := os.RemoveAll(p.state); err != nil {
 		return err
 	}
 	// With the first name ip mounts this folder over itself, and leaves that. Where
@@ -157,7 +158,7 @@ func takeDown(ctx context.Context, state string, r *report) error {
 		_ = os.Remove(namespaces)
 	}
 	if len(names) > 0 {
-		r.logf("the cluster is down, %d machines ended", len(names))
+		r.logf("the cluster %s is down, %d machines ended", p.name, len(names))
 	}
 	return nil
 }
@@ -165,11 +166,11 @@ func takeDown(ctx context.Context, state string, r *report) error {
 // controlGroups is the folder in which the kernel shows them.
 const controlGroups = "/sys/fs/cgroup"
 
-// removeControlGroups removes those of a machine: below root or, in version 1,
+// removeControlGroups removes those of a name: below root or, in version 1,
 // below each controller.
 func removeControlGroups(root, name string) error {
 	var failed error
-	for _, pattern := range []string{prefix + name, "*/" + prefix + name} {
+	for _, pattern := range []string{name, "*/" + name} {
 		groups, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			return err

@@ -34,7 +34,7 @@ func start(state, name string) error {
 	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return err
 	}
-	command := exec.Command("nsenter", "--net="+namespacePath(name), self, "machine", file) //nolint:noctx // it outlives every context
+	command := exec.Command("nsenter", "--net="+namespaces+"/"+m.Group, self, "machine", file) //nolint:noctx // it outlives every context
 	command.Stdout, command.Stderr = log, log
 	command.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,

@@ -12,6 +12,9 @@
 // else there. The network of the machine is not touched, and the network of the
 // cluster has no way out. The names of the network namespaces are all that a
 // later run needs to take down what an earlier one left.
+//
+// Each checkout has a cluster of its own; ACCLAIM_CLUSTER names another one. Clusters run
+// side by side, and no command changes one that it is not about.
 package main
 
 import (
@@ -39,7 +42,7 @@ func newUp() *cobra.Command {
 	var nodes int
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Start a cluster, in place of the one there may be",
+		Short: "Start a cluster, in place of the one of its name that there may be",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if nodes < 1 || nodes > maxNodes {
@@ -65,11 +68,11 @@ func newDown() *cobra.Command {
 		Short: "End the cluster and remove all that was its own",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			folder, err := stateFolder()
+			here, err := thisPlace(cmd.Context())
 			if err != nil {
 				return err
 			}
-			return takeDown(cmd.Context(), folder, newReport(cmd.ErrOrStderr()))
+			return here.takeDown(cmd.Context(), newReport(cmd.ErrOrStderr()))
 		},
 	}
 }
@@ -132,12 +135,16 @@ func newStop() *cobra.Command {
 		Short: "Lose a node, as by a power cut",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// The cable first: killed programs would otherwise still close their
-			// connections.
-			if err := unplugNode(cmd.Context(), args[0]); err != nil {
+			here, err := thisPlace(cmd.Context())
+			if err != nil {
 				return err
 			}
-			return killMachine(cmd.Context(), args[0])
+			// The cable first: killed programs would otherwise still close their
+			// connections.
+			if err := here.unplugNode(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			return here.killMachine(cmd.Context(), args[0])
 		},
 	}
 }
@@ -148,14 +155,14 @@ func newStart() *cobra.Command {
 		Short: "Start a node that was stopped",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			folder, err := stateFolder()
+			here, err := thisPlace(cmd.Context())
 			if err != nil {
 				return err
 			}
-			if err := reconnectNode(cmd.Context(), args[0]); err != nil {
+			if err := here.reconnectNode(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			return start(folder, args[0])
+			return start(here.state, args[0])
 		},
 	}
 }
@@ -174,7 +181,11 @@ func newSignal(use, short string, signal syscall.Signal) *cobra.Command {
 		Short: short,
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return signalProgram(cmd.Context(), control, args[0], signal)
+			here, err := thisPlace(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return here.signalProgram(cmd.Context(), control, args[0], signal)
 		},
 	}
 }

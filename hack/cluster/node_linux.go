@@ -129,7 +129,7 @@ func (m machine) makeControlGroups() error {
 		// One that others use stays.
 		_ = os.WriteFile(filepath.Join(controlGroups, "cgroup.subtree_control"), []byte("+"+controller), 0)
 	}
-	group := filepath.Join(controlGroups, prefix+m.Name)
+	group := filepath.Join(controlGroups, m.Group)
 	if err := os.MkdirAll(group, 0o755); err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (m machine) makeControlGroupsV1() error {
 		if filepath.Base(controller) == "unified" {
 			continue
 		}
-		group := filepath.Join(controller, prefix+m.Name)
+		group := filepath.Join(controller, m.Group)
 		if err := os.MkdirAll(group, 0o755); err != nil {
 			return err
 		}
@@ -175,5 +175,5 @@ func (m machine) makeControlGroupsV1() error {
 			}
 		}
 	}
-	return weigh(filepath.Join(controlGroups, "cpu", prefix+m.Name, "cpu.shares"), 1024)
+	return weigh(filepath.Join(controlGroups, "cpu", m.Group, "cpu.shares"), 1024)
 }

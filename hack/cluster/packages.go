@@ -13,6 +13,8 @@ func debianPackages() map[string]string {
 	return map[string]string{
 		"gcc":        "gcc libc6-dev",
 		"ip":         "iproute2",
+		"ipset":      "ipset",
+		"iptables":   "iptables",
 		"mount":      "mount",
 		"nft":        "nftables",
 		"nsenter":    "util-linux",

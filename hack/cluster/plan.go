@@ -38,6 +38,7 @@ func (c *cluster) issueCertificates(nodes int) error {
 		{file: "controller-manager", user: "system:kube-controller-manager"},
 		{file: "scheduler", user: "system:kube-scheduler"},
 		{file: "kube-proxy", user: "system:kube-proxy"},
+		{file: "kube-router", user: "system:kube-router"},
 	}
 	for i := 1; i <= nodes; i++ {
 		name := nodeName(i)
@@ -87,7 +88,7 @@ func (c *cluster) controlPlane(nodes int) machine {
 		"--node-monitor-grace-period="+grace,
 		"--flex-volume-plugin-dir="+filepath.Join(folder, "volume-plugins"),
 	)
-	return machine{Name: control, Folder: folder, Programs: []program{
+	return machine{Name: control, Group: c.group(control), Folder: folder, Programs: []program{
 		etcd,
 		{Name: "kube-apiserver", Arguments: c.apiServer()},
 		{Name: "kube-controller-manager", Arguments: manager},
@@ -129,9 +130,9 @@ func (c *cluster) apiServer() []string {
 
 // nodeValues are the values in the configuration of a node.
 type nodeValues struct {
-	Name, Address, PodRange, PodNetwork, DNS string
-	Folder, Certificates                     string
-	Plugins, Runtime, Pause                  string
+	Name, Group, Address, PodRange, PodNetwork, DNS string
+	Folder, Certificates                            string
+	Plugins, Runtime, Pause                         string
 }
 
 // manifestValues are the values in manifests.
@@ -142,22 +143,26 @@ type manifestValues struct {
 }
 
 // newNode writes the configuration of a node and returns its machine: containerd,
-// the kubelet and kube-proxy.
+// the kubelet, kube-proxy and kube-router.
 func (c *cluster) newNode(number int) (machine, error) {
 	name := nodeName(number)
 	folder := machineFolder(c.state, name)
 	err := c.renderTemplate("config", folder, nodeValues{
-		Name: name, Address: nodeAddress(number), PodRange: fmt.Sprintf(podRange, number), PodNetwork: podNetwork, DNS: dnsService,
+		Name: name, Group: c.group(name), Address: nodeAddress(number), PodRange: fmt.Sprintf(podRange, number), PodNetwork: podNetwork, DNS: dnsService,
 		Folder: folder, Certificates: c.certificatePath(""), Plugins: c.Plugins, Runtime: c.findProgram("runc"), Pause: imageName("pause"),
 	})
 	path := strings.Join(append(c.Path, "/usr/sbin", "/usr/bin", "/sbin", "/bin"), ":")
-	return machine{Name: name, Folder: folder, Node: true, Programs: []program{
+	return machine{Name: name, Group: c.group(name), Folder: folder, Node: true, Programs: []program{
 		{Name: "containerd", Path: path, Arguments: []string{c.findProgram("containerd"), "--config=" + filepath.Join(folder, "containerd.toml")}},
 		{Name: "kubelet", Path: path, Arguments: []string{
 			c.findProgram("kubelet"), "--config=" + filepath.Join(folder, "kubelet.yaml"), "--kubeconfig=" + c.certificatePath(name+".kubeconfig"),
 			"--hostname-override=" + name, "--node-ip=" + nodeAddress(number),
 		}},
 		{Name: "kube-proxy", Path: path, Arguments: []string{c.findProgram("kube-proxy"), "--config=" + filepath.Join(folder, "kube-proxy.yaml")}},
+		{Name: "kube-router", Path: path, Arguments: []string{
+			c.findProgram("kube-router"), "--kubeconfig=" + c.certificatePath("kube-router.kubeconfig"),
+			"--hostname-override=" + name, "--service-cluster-ip-range=" + serviceNetwork,
+		}},
 	}}, err
 }
 

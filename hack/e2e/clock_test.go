@@ -76,6 +76,7 @@ func (w *world) provideClocks(ctx context.Context) *clockwork {
 		e.host = b.Spec.Ingress.Host
 		return e
 	}
+	w.joinPeers(ctx, clockNames()...)
 	c := &clockwork{w, enter("right", 0), enter("fast", clockError), enter("slow", -clockError)}
 	for _, e := range c.all() {
 		name, _, _ := strings.Cut(e.host, ".")
@@ -87,7 +88,7 @@ func (w *world) provideClocks(ctx context.Context) *clockwork {
 
 func (c *clockwork) remove(ctx context.Context) {
 	GinkgoHelper()
-	names := []string{"right", "fast", "slow"}
+	names := clockNames()
 	for _, name := range names {
 		Expect(c.Delete(ctx, &v1alpha1.Backend{ObjectMeta: c.named(name)})).To(Succeed())
 	}
@@ -95,7 +96,11 @@ func (c *clockwork) remove(ctx context.Context) {
 		c.gone(ctx, &v1alpha1.Backend{ObjectMeta: c.named(name)})
 	}
 	c.removeDatabase(ctx, "clock-database")
+	c.partPeers(ctx)
 }
+
+// clockNames returns the names of the three Backends.
+func clockNames() []string { return []string{"right", "fast", "slow"} }
 
 // expectTokens expects each pod to judge the tokens that it receives by its own clock.
 func (c *clockwork) expectTokens(ctx context.Context) {

@@ -68,7 +68,7 @@ func TestStolenProcessors(t *testing.T) {
 
 // What verifications found is read from what `acclaim verify` prints.
 func TestProblems(t *testing.T) {
-	const table = "             number  problems\nvotes        3       %d\ndocuments    5       1\n"
+	const table = "     kind  number  problems\nvotes        3       %d\ndocuments    5       1\n"
 	output := "job created\n" + fmt.Sprintf(table, 0) + "\njob done 7\n" + fmt.Sprintf(table, 2)
 	if got := problems(output); !slices.Equal(got, []int{1, 3}) {
 		t.Errorf("problems %v", got)

@@ -14,6 +14,7 @@
 //	                            are restored into one
 //	ACCLAIM_E2E_KILL_IMAGE      hack/e2e/kill, packed
 //	ACCLAIM_E2E_CLOCK_IMAGE     the services, built with a clock that is off (hack/e2e/clock)
+//	ACCLAIM_E2E_PLUGINS         the folder with the plugin of kubectl
 //	ACCLAIM_E2E_MONGODB_URI     a database to use instead for the release
 //	ACCLAIM_E2E_INGRESS         where the ingress controller listens, if not at port
 //	                            30080 of the first node
@@ -23,9 +24,10 @@
 //	                            with the label `control` it is given `pause
 //	                            kube-apiserver`, or `resume kube-apiserver`
 //
-// Specs with the label `pods` connect with pods by their addresses. Those
-// with the label `gateway` need a Gateway API implementation: a GatewayClass
-// `traefik` whose listeners have the port 8000, at port 30081 of each node.
+// Specs with the label `pods` connect with pods by their addresses. Those with the label
+// `policies` need a network that enforces NetworkPolicies, and those with the label
+// `gateway` an implementation of the Gateway API: a GatewayClass `traefik` whose listeners
+// have the port 8000, at port 30081 of each node.
 //
 // It calls helm, kubectl and, for the commands of documents, bash and curl. Nodes have the images already.
 // `make e2e` sees to all of it.

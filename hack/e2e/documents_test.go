@@ -64,18 +64,19 @@ func answers(output string) []string {
 	return found
 }
 
-// problems returns the numbers of problems in the tables of verifications: the last column.
+// problems returns the numbers of problems in the tables of verifications: the last column. What
+// another command says just after a table may end with a number, too.
 func problems(output string) []int {
 	var found []int
-	inside := false
+	inside, width := false, 0
 	for line := range strings.Lines(output) {
 		cells := strings.Fields(line)
 		if len(cells) > 1 && cells[len(cells)-1] == "problems" {
-			found, inside = append(found, 0), true
+			found, inside, width = append(found, 0), true, len(cells)
 			continue
 		}
 		var count int
-		if inside = inside && len(cells) > 1; inside {
+		if inside = inside && len(cells) == width; inside {
 			var err error
 			count, err = strconv.Atoi(cells[len(cells)-1])
 			inside = err == nil

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
@@ -25,18 +23,14 @@ const ofControl = "control"
 // leaders are killed.
 func leaders(w *world) {
 	It("loses nothing that is declared to a leader that is killed while it writes", func(ctx SpecContext) {
-		before := w.leader(ctx)
-		pods, err := w.pods(ctx, client.MatchingLabels{"app.kubernetes.io/component": "operator"})
-		Expect(err).NotTo(HaveOccurred())
-		leads := slices.IndexFunc(pods, func(pod corev1.Pod) bool { return strings.HasPrefix(before, pod.Name+"_") })
-		Expect(leads).NotTo(BeNumerically("<", 0), "%s leads, and is no pod", before)
+		before, leads := w.leader(ctx), w.leadingPod(ctx)
 
 		declaring, enough := context.WithCancel(ctx)
 		defer enough()
 		declared := w.declare(declaring, "led")
 		w.pollReady(ctx, "led-0")
 		began := time.Now()
-		w.kill(ctx, &pods[leads])
+		w.kill(ctx, leads)
 		Eventually(ctx, func() string { return w.leader(ctx) }).ShouldNot(BeElementOf(before, ""))
 		w.report.took("a killed leader to a new one", began)
 		enough()

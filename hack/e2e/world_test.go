@@ -44,7 +44,8 @@ type world struct {
 	// frugal is set where another release runs beside: production alone, whose pods
 	// request little.
 	frugal    bool
-	installed version // the release begins with it
+	installed version  // the release begins with it
+	tenants   []string // further namespaces that it watches
 }
 
 // version is a chart and an image.
@@ -116,6 +117,10 @@ func (w *world) values() object {
 		"sandbox":    object{},
 		// A drifted configuration is corrected within it.
 		"operator": object{"driftInterval": "20s"},
+	}
+	if w.tenants != nil {
+		values["operator"].(object)["namespaces"] = w.tenants
+		values["production"].(object)["allowedNamespaces"] = object{"from": "All"}
 	}
 	if w.frugal {
 		values["production"].(object)["services"] = w.services()

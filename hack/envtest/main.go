@@ -1,4 +1,4 @@
-// Envtest prints the folder that holds the etcd and the kube-apiserver for tests
+// Command envtest prints the folder that holds the etcd and the kube-apiserver for tests
 // of the operator, and gets them first where they are missing:
 //
 //	export KUBEBUILDER_ASSETS=$(go run ./hack/envtest)

@@ -25,7 +25,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	root := &cobra.Command{Use: "image", Short: "Write container images without Docker or a registry", SilenceUsage: true}
-	root.AddCommand(newAcclaim(), newPack(), newSBOM())
+	root.AddCommand(newAcclaim(), newPack(), newPlugin(), newSBOM())
 	if err := root.ExecuteContext(ctx); err != nil {
 		os.Exit(1) // cobra has printed it
 	}

@@ -51,15 +51,22 @@ func (p product) linkFlags(program program) string {
 // It adds no CA bundle: the programs embed one.
 func (p product) build(ctx context.Context, folder string) ([]entry, error) {
 	for _, program := range programs() {
-		command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
-			"-ldflags", p.linkFlags(program), "-o", filepath.Join(folder, program.name), program.pkg)
-		command.Dir = p.source
-		command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+p.architecture)
-		if output, err := command.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("build %s: %w\n%s", program.pkg, err, output)
+		if err := p.compile(ctx, program, "linux", p.architecture, filepath.Join(folder, program.name)); err != nil {
+			return nil, err
 		}
 	}
 	return p.contents(folder), nil
+}
+
+// compile builds a program for a platform into a file.
+func (p product) compile(ctx context.Context, program program, system, architecture, file string) error {
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", p.linkFlags(program), "-o", file, program.pkg)
+	command.Dir = p.source
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+architecture)
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", program.pkg, err, output)
+	}
+	return nil
 }
 
 // contents returns the entries of the image, given the folder of the programs.

@@ -77,7 +77,7 @@ func TestLinkFlags(t *testing.T) {
 // there.
 func TestPrograms(t *testing.T) {
 	source := filepath.Join("..", "..")
-	for _, program := range programs() {
+	for _, program := range append(programs(), plugin()) {
 		folder := program.pkg
 		if program.versioned != "main" {
 			folder = strings.TrimPrefix(program.versioned, "github.com/acclaim-dev/acclaim/")
