@@ -29,8 +29,9 @@ const (
 	testLayers = `
 package      | imports | tests also
 app/store    |         |
-app/rules    | store   | fake
+app/rules    | store double | fake
 app/fake     | store   |
+app/internal/testing/double | store | rules
 `
 	testOwners = `
 library  | imported by
@@ -42,9 +43,10 @@ gone     |
 // sound is a tree that keeps the rules above.
 func sound() map[string]pkg {
 	return map[string]pkg{
-		"store": {path: "app/store", libraries: []string{"database", "fmt"}, clock: []string{"store.go:1"}},
-		"rules": {path: "app/rules", imports: []string{"store"}, testImports: []string{"rules", "fake"}},
-		"fake":  {path: "app/fake"},
+		"store":  {path: "app/store", libraries: []string{"database", "fmt"}, clock: []string{"store.go:1"}},
+		"rules":  {path: "app/rules", imports: []string{"store"}, testImports: []string{"rules", "fake"}},
+		"fake":   {path: "app/fake"},
+		"double": {path: "app/internal/testing/double", imports: []string{"store"}, testImports: []string{"rules"}},
 	}
 }
 
@@ -63,6 +65,8 @@ func TestCheck(t *testing.T) {
 			[]string{"app/store may not import rules"}},
 		"import of what only tests may": {"rules", pkg{path: "app/rules", imports: []string{"fake"}},
 			[]string{"app/rules may not import fake"}},
+		"import of test support": {"rules", pkg{path: "app/rules", imports: []string{"double"}},
+			[]string{"app/rules may not import double, which is for tests"}},
 		"test import": {"fake", pkg{path: "app/fake", testImports: []string{"rules"}},
 			[]string{"tests of app/fake may not import rules"}},
 		"library of another": {"rules", pkg{path: "app/rules", libraries: []string{"database"}},
@@ -81,7 +85,7 @@ func TestCheck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tree := sound()
 			tree[test.replace] = test.by
-			got := check(r, []pkg{tree["store"], tree["rules"], tree["fake"]})
+			got := check(r, []pkg{tree["store"], tree["rules"], tree["fake"], tree["double"]})
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("violations (-want +got):\n%s", diff)
 			}
@@ -111,7 +115,7 @@ func TestReadRulesRefuses(t *testing.T) {
 func TestReadTree(t *testing.T) {
 	root := t.TempDir()
 	files := map[string]string{
-		"app/store/store.go":      "package store\n\nimport (\n\t\"database\"\n\t\"time\"\n)\n\nvar _ = time.Now()\nvar _ = time.Unix\n",
+		"app/store/store.go":      "// Package store keeps things. It forgets nothing.\npackage store\n\nimport (\n\t\"database\"\n\t\"time\"\n)\n\nvar _ = time.Now()\nvar _ = time.Unix\n",
 		"app/rules/rules.go":      "package rules\n\nimport \"mod/app/store\"\n",
 		"app/rules/rules_test.go": "package rules_test\n\nimport (\n\t\"mod/app/fake\"\n\t\"time\"\n)\n\nvar _ = time.Now()\n",
 		"app/rules/testdata/x.go": "package ignored\n",
@@ -127,7 +131,7 @@ func TestReadTree(t *testing.T) {
 	}
 	want := []pkg{
 		{path: "app/rules", imports: []string{"store"}, testImports: []string{"fake"}},
-		{path: "app/store", libraries: []string{"database", "time"}, clock: []string{"store.go:8"}},
+		{path: "app/store", doc: "Package store keeps things.", libraries: []string{"database", "time"}, clock: []string{"store.go:9"}},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(pkg{})); diff != "" {
 		t.Errorf("packages (-want +got):\n%s", diff)

@@ -11,6 +11,7 @@ import (
 // pkg holds the facts about a package that the rules are about.
 type pkg struct {
 	path        string   // below the module
+	doc         string   // the first sentence of its comment
 	imports     []string // of the project, short names
 	testImports []string // of the project, short names
 	libraries   []string // all others, without those of tests
@@ -28,7 +29,7 @@ func check(r rules, packages []pkg) []string {
 			continue
 		}
 		delete(missing, p.path)
-		violations = slices.Concat(violations, checkLayer(l, p), checkOwners(r.owners, p), checkTime(r.timeless, p))
+		violations = slices.Concat(violations, checkLayer(l, r.support, p), checkOwners(r.owners, p), checkTime(r.timeless, p))
 	}
 	for p := range missing {
 		violations = append(violations, p+" is in the table of layers and does not exist")
@@ -37,11 +38,14 @@ func check(r rules, packages []pkg) []string {
 	return violations
 }
 
-func checkLayer(l layer, p pkg) []string {
+func checkLayer(l layer, support map[string]bool, p pkg) []string {
 	var violations []string
 	for _, name := range p.imports {
 		if !slices.Contains(l.imports, name) {
 			violations = append(violations, fmt.Sprintf("%s may not import %s", p.path, name))
+		}
+		if support[name] && !isSupport(p.path) {
+			violations = append(violations, fmt.Sprintf("%s may not import %s, which is for tests", p.path, name))
 		}
 	}
 	inTests := slices.Concat(l.imports, l.tests, []string{path.Base(p.path)})
@@ -52,6 +56,9 @@ func checkLayer(l layer, p pkg) []string {
 	}
 	return violations
 }
+
+// isSupport reports whether a package is for tests and benchmarks alone.
+func isSupport(p string) bool { return strings.Contains(p, "/internal/testing/") }
 
 func checkOwners(owners map[string][]string, p pkg) []string {
 	var violations []string

@@ -32,7 +32,7 @@ func TestMetricsAndLogsPage(t *testing.T) {
 		t.Errorf("the page lists %s, which no process exports", name)
 	}
 	logs := page[strings.Index(page, "## Logs"):]
-	source := goSource(t, "../../services") + goSource(t, "../../api")
+	source := goSource(t, "../../services") + goSource(t, "../../api/tracing")
 	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (?:error|warn|info) \\|").FindAllStringSubmatch(logs, -1) {
 		if !strings.Contains(source, `"`+row[1]+`"`) {
 			t.Errorf("the page lists the message %q, which no process logs", row[1])

@@ -12,6 +12,7 @@ type rules struct {
 	layers   map[string]layer    // by path below the module
 	owners   map[string][]string // by library
 	timeless []string
+	support  map[string]bool // the packages that only tests and their support may import
 }
 
 type layer struct {
@@ -20,12 +21,15 @@ type layer struct {
 
 // readRules reads the tables and refuses those that contradict themselves.
 func readRules(layers, owners, timeless string) (rules, error) {
-	r := rules{layers: map[string]layer{}, owners: map[string][]string{}, timeless: names(timeless)}
+	r := rules{layers: map[string]layer{}, owners: map[string][]string{}, timeless: names(timeless), support: map[string]bool{}}
 	for _, row := range rows(layers) {
 		if len(row) != 3 {
 			return rules{}, fmt.Errorf("layers: %q is not a row of three", row)
 		}
 		r.layers[row[0]] = layer{imports: names(row[1]), tests: names(row[2])}
+		if isSupport(row[0]) {
+			r.support[path.Base(row[0])] = true
+		}
 	}
 	for _, row := range rows(owners) {
 		if len(row) != 2 {

@@ -56,7 +56,7 @@ func readPackage(module, root, dir string) (pkg, error) {
 	if err != nil {
 		return pkg{}, err
 	}
-	p := pkg{path: filepath.ToSlash(below)}
+	p := pkg{path: filepath.ToSlash(below), doc: built.Doc}
 	p.imports, p.libraries = split(module, built.Imports)
 	p.testImports, _ = split(module, slices.Concat(built.TestImports, built.XTestImports))
 	for _, name := range built.GoFiles {

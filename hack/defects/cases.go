@@ -11,10 +11,12 @@ type defectCase struct {
 // Folders that several defects are in.
 const (
 	streamFolder   = "services/internal/engine/stream"
+	rewriteFolder  = "services/internal/engine/rewrite"
 	mongoFolder    = "services/internal/store/mongostore"
 	pebbleFolder   = "services/internal/store/pebblestore"
 	documentFolder = "services/internal/engine/document"
 	apiFolder      = "services/internal/face/httpapi"
+	operations     = "services/internal/operation"
 	liveFolder     = "services/internal/feed/live"
 	sinkFolder     = "services/internal/feed/sink"
 	votingFolder   = "services/voting"
@@ -23,6 +25,7 @@ const (
 	rankingFolder  = "services/ranking"
 	appFolder      = "services/internal/process/app"
 	gameFolder     = "services/internal/face/gamelink"
+	desiredFolder  = "operator/internal/desired"
 )
 
 func defectCases() []defectCase {
@@ -35,6 +38,11 @@ func defectCases() []defectCase {
 	all = append(all, worldDefects()...)
 	all = append(all, strictDefects()...)
 	all = append(all, votingDefects()...)
+	all = append(all, maintenanceDefects()...)
+	all = append(all, lastWordDefects()...)
+	all = append(all, keyDefects()...)
+	all = append(all, operatorDefects()...)
+	all = append(all, tenantDefects()...)
 	return append(all, accessDefects()...)
 }
 
@@ -56,19 +64,19 @@ func streamDefects() []defectCase {
 			{streamFolder, "streamLog.handleBatch", "l.refreshState(ctx)", "false, error(nil)"},
 		}, streamFolder, "TestSimulation"},
 		{"a later truncation gets the checksum of an earlier one", []codeEdit{
-			{streamFolder, "logRedaction.ensureChecksum", "x.checkpoint >= begun", "false"},
+			{rewriteFolder, "logRedaction.ensureChecksum", "r.checkpoint >= begun", "false"},
 		}, streamFolder, "TestPausedProcessMeetsALaterTruncation"},
 		{"a change of a configuration is sent to a process that does not read it", []codeEdit{
-			{streamFolder, "Engine.DoFrom", "!e.options.allRead(level)", "false"},
+			{streamFolder, "Engine.DoAtFrom", "!e.options.AllRead(level)", "false"},
 		}, votingFolder, "TestChangesBesideEarlierReleases"},
 		{"a game that reconfigures a poll undoes what staff has changed", []codeEdit{
-			{gameFolder, "connection.reconfigurePoll", "http.MethodPatch", "http.MethodPost"},
+			{gameFolder, "connection.reconfigurePoll", "c.patchPoll(c.ctx, id, patch)", "c.replacePoll(c.ctx, id, patch)"},
 		}, gameFolder, "TestReconfigureKeepsWhatStaffChanges"},
 		{"a snapshot that is being written brings an erased id back", []codeEdit{
 			{streamFolder, "streamLog.saveSnapshot", "l.folds == fold", "l.folds >= fold"},
 		}, streamFolder, "TestEraseMeetsASnapshotBeingWritten"},
 		{"an erasure leaves a snapshot from before it", []codeEdit{
-			{streamFolder, "logRedaction.dropOldSnapshot", "x.last == 0", "x.last >= 0"},
+			{rewriteFolder, "logRedaction.dropOldSnapshot", "r.last == 0", "r.last >= 0"},
 		}, streamFolder, "TestEraseMeetsALateSnapshot"},
 		{"times fall when the clock steps back", []codeEdit{
 			{streamFolder, "streamLog.nextTime", "max(l.engine.clock.Now().UnixMilli(), l.earliestTime())", "l.engine.clock.Now().UnixMilli()"},
@@ -131,12 +139,55 @@ func storeDefects() []defectCase {
 		{"a write is answered before the disk has it", []codeEdit{
 			{pebbleFolder, "Store.write", "Sync: b.durable", "Sync: false"},
 		}, pebbleFolder, "TestPowerLoss"},
+		{"a power failure leaves a marker without its manifest", []codeEdit{
+			{pebbleFolder, "patientFS.Create", `strings.HasPrefix(p.PathBase(name), "marker.")`, `strings.HasPrefix(p.PathBase(name), "no marker")`},
+		}, "services/internal/upkeep/admin", "TestMaintenanceIsCutOffAtAnyStep"},
 		{"a store without descriptors refuses all until it starts again", []codeEdit{
 			{pebbleFolder, "Store.retry", "!isShortage(err)", "true"},
 		}, pebbleFolder, "TestDiskFillsUp"},
+		{"a damaged manifest is taken for an empty store, and its data is deleted", []codeEdit{
+			{pebbleFolder, "Store.checkLogs", "last != s.commits", "false"},
+			{pebbleFolder, "followLog", "commit > last+1", "false"},
+		}, pebbleFolder, "TestEmptiedManifest"},
+		{"zeros at the end of a block of a manifest hide an sstable", []codeEdit{
+			{pebbleFolder, "Store.checkManifest", "end != edits.Offset()", "end < 0"},
+		}, pebbleFolder, "TestLostEdit"},
+		{"a program that has started keeps the garbage of its start", []codeEdit{
+			{"services/internal/process/cli", "serve", "debug.FreeOSMemory()", "_ = debug.FreeOSMemory"},
+		}, "services", "TestRestartLeavesNoGarbage"},
+		{"the number of commits is forgotten when the log that holds them is deleted", []codeEdit{
+			{pebbleFolder, "manifestFile.Sync", "_ = f.store.witness.Sync()", ""},
+		}, pebbleFolder, "TestWitnessIsDurable"},
+		{"a command that only reads deletes and writes files", []codeEdit{
+			{pebbleFolder, "Store.openDatabase", "options.ReadOnly = s.config.access != readWrite", ""},
+		}, pebbleFolder, "TestOpenToRead"},
+		{"a second process gets in when LOCK is deleted", []codeEdit{
+			{pebbleFolder, "openWitness", "flock(file, syscall.LOCK_EX|syscall.LOCK_NB)", "error(nil)"},
+		}, pebbleFolder, "TestDeletedLock"},
 		{"an export leaves out a stream without its first chunk", []codeEdit{
 			{"services/internal/upkeep/transfer", "exporter.writeStream", "head.Seq == 0", "false"},
 		}, "services/internal/upkeep/transfer", "TestExportOfDamage"},
+	}
+}
+
+// keyDefects are about the keys by which requests are recognised when they are repeated.
+func keyDefects() []defectCase {
+	return []defectCase{
+		{"the keys of a bot last a second and displace those of others", []codeEdit{
+			{streamFolder, "keyRing.dropOld", "!once.IsOld(at, now)", "false"},
+		}, votingFolder, "TestBotFillsOnlyItsPartOfTheRoom"},
+		{"a caller with many keys takes the room of all", []codeEdit{
+			{streamFolder, "chunkDraft.takeRoom", "l.keys.countOf(owner)+d.own[owner] >= free", "false"},
+		}, votingFolder, "TestBotFillsOnlyItsPartOfTheRoom"},
+		{"a repeated vote undoes a later one of its voter", []codeEdit{
+			{streamFolder, "streamLog.addKey", "before.at != 0 && before.key != k.mark.Key", "false"},
+		}, votingFolder, "TestRepetitionInASingleVotePoll"},
+		{"a vote of before a reset comes back when it is repeated", []codeEdit{
+			{streamFolder, "streamLog.applyEntries", "len(l.keys.held.keys) > 0 && l.keys.held.epoch != holder.KeyEpoch(l.state)", "false"},
+		}, votingFolder, "TestRepetitionInASingleVotePoll"},
+		{"the keys of a document that is edited often last seconds", []codeEdit{
+			{documentFolder, "withKey", "len(kept) >= usualKeys && once.IsOld(kept[0].At, key.At)", "len(kept) >= usualKeys"},
+		}, documentFolder, "TestKeysOfADocument"},
 	}
 }
 
@@ -179,7 +230,7 @@ func eventDefects() []defectCase {
 func hiddenDefects() []defectCase {
 	return []defectCase{
 		{"GET and POST /vote show hidden results", []codeEdit{
-			{apiFolder, "writeTally", "to.isAudienceOf(id)", "false"},
+			{operations, "Caller.show", "c.IsAudienceOf(id)", "false"},
 		}, apiFolder, "TestTwins"},
 		{"a vote is answered as if its poll hid nothing", []codeEdit{
 			{votingFolder, "voteCommand.answerFrom", "config: s.hidingConfig()", "config: nil"},
@@ -205,11 +256,17 @@ func hiddenDefects() []defectCase {
 			{votingFolder, "Service.HidesPast", "!viewer", "true"},
 		}, apiFolder, "TestTwins"},
 		{"each of several equal questions about the past folds the log", []codeEdit{
-			{apiFolder, "pastAnswers.ask", "a != nil", "false"},
+			{operations, "pastAnswers.ask", "a != nil", "false"},
 		}, apiFolder, "TestEqualHistories"},
 		{"a purchase takes coins in a channel that has no room for it", []codeEdit{
-			{"services/purchase", "nextPage", "currency == Coins && open >= pageSize", "false"},
+			{"services/purchase", "nextPage", "currency == Coins && listed >= pageSize", "false"},
 		}, "services/purchase", "TestFullChannelRefusesCoins"},
+		{"a refund in several steps makes coins where there are no transactions", []codeEdit{
+			{"services/purchase", "Service.change", "!s.peersRead()", "errors.Is(err, errEarly)"},
+		}, "services/purchase", "TestHistories"},
+		{"purchases in several steps are uncertain, and lost, over a server without transactions", []codeEdit{
+			{"services/purchase", "Service.change", "!s.peersRead()", "errors.Is(err, errEarly)"},
+		}, "services/purchase", "TestCoinsWithoutTransactions/races"},
 		{"GET /vote shows hidden results of the past", []codeEdit{
 			{votingFolder, "Service.TallyAt", "viewer && now.Hidden", "false"},
 			{votingFolder, "Service.TallyAt", "s.HidesPast(ctx, p, v, viewer)", "s.HidesPast(ctx, p, v, false)"},
@@ -256,18 +313,24 @@ func worldDefects() []defectCase {
 
 func accessDefects() []defectCase {
 	return []defectCase{
+		{"a Backend that limits what pods connect to cuts off DNS servers at another port than 53", []codeEdit{
+			{desiredFolder, "dnsPorts", `intstr.FromString("dns")`, `intstr.FromInt32(53)`},
+		}, desiredFolder, "TestBackend/everything"},
+		{"the sandboxes of many extensions fill the store", []codeEdit{
+			{operations, "Caller.claims", "c.Environment == tenant.Sandbox && extension.Limited()", "false"},
+		}, apiFolder, "TestSandboxesShareAQuota"},
 		{"a broadcast ignores its target", []codeEdit{
-			{apiFolder, "API.broadcast", "m.To, err = body.target()", "_, err = body.target()"},
+			{apiFolder, "API.broadcast", "m.To, err = targetOf(body)", "_, err = targetOf(body)"},
 		}, apiFolder, "TestTargets"},
 		{"a credential is cached before the limiter admits its caller", []codeEdit{
-			{apiFolder, "credentialVerifier.verifyHeader", "found.into = current", "current.verified.Add(digest, found.credential)"},
-		}, apiFolder, "TestOnlyAdmittedCredentialsAreCached"},
+			{operations, "CredentialVerifier.VerifyHeader", "found.into = current", "current.verified.Add(digest, found.credential)"},
+		}, operations, "TestOnlyAdmittedCredentialsAreCached"},
 		{"a credential has several spellings", []codeEdit{
-			{apiFolder, "newVerifier", "jwt.WithStrictDecoding()", "jwt.WithTimeFunc(now)"},
-		}, apiFolder, "TestOtherSpellingsOfATokenAreRefused"},
+			{operations, "NewVerifier", "jwt.WithStrictDecoding()", "jwt.WithTimeFunc(now)"},
+		}, operations, "TestOtherSpellingsOfATokenAreRefused"},
 		{"a claim that is there twice is read by its last value", []codeEdit{
-			{apiFolder, "tokenClaims.UnmarshalJSON", "o.err == nil && hasDoubledMember(payload)", "false"},
-		}, apiFolder, "TestDoubledClaimsAreRefused"},
+			{operations, "tokenClaims.UnmarshalJSON", "o.Err == nil && hasDoubledMember(payload)", "false"},
+		}, operations, "TestDoubledClaimsAreRefused"},
 		{"published keys are accepted from games on other machines", []codeEdit{
 			{appFolder, "Config.publicListener", "c.GameListen", "c.Listen"},
 		}, appFolder, "TestSampleKeysNeedLoopback"},

@@ -36,14 +36,14 @@ func readGo(name string, content []byte) (source, error) {
 }
 
 // readNode notes the names and the messages, and reports whether to descend.
-func (g *source) readNode(files *token.FileSet, n ast.Node) bool {
+func (s *source) readNode(files *token.FileSet, n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.FuncDecl:
 		if n.Name.Name != "main" {
-			g.functions = append(g.functions, declared{n.Name.Name, files.Position(n.Name.Pos()).Line})
+			s.functions = append(s.functions, declared{n.Name.Name, files.Position(n.Name.Pos()).Line})
 		}
 	case *ast.TypeSpec:
-		g.types = append(g.types, declared{n.Name.Name, files.Position(n.Name.Pos()).Line})
+		s.types = append(s.types, declared{n.Name.Name, files.Position(n.Name.Pos()).Line})
 	case *ast.CallExpr:
 		return !isReason(n)
 	case *ast.ImportSpec:
@@ -54,7 +54,7 @@ func (g *source) readNode(files *token.FileSet, n ast.Node) bool {
 			value = strings.ReplaceAll(value, "_", " ")
 		}
 		if n.Kind == token.STRING && err == nil && strings.Contains(value, " ") {
-			g.texts = append(g.texts, text{message, files.Position(n.Pos()).Line, value})
+			s.texts = append(s.texts, text{message, files.Position(n.Pos()).Line, value})
 		}
 	}
 	return true

@@ -123,13 +123,13 @@ func readerOf(file string) func(string, []byte) (source, error) {
 	return nil
 }
 
-func (g source) measure(r rules, file string) Measure {
+func (s source) measure(r rules, file string) Measure {
 	m := Measure{
-		Comments: g.comments, IndirectComments: namesIn(file, g.indirect),
-		Functions: len(g.functions), OneWordFunctions: namesIn(file, oneWord(g.functions)),
-		Types: len(g.types), OneWordTypes: namesIn(file, oneWord(g.types)),
+		Comments: s.comments, IndirectComments: namesIn(file, s.indirect),
+		Functions: len(s.functions), OneWordFunctions: namesIn(file, oneWord(s.functions)),
+		Types: len(s.types), OneWordTypes: namesIn(file, oneWord(s.types)),
 	}
-	for _, t := range g.texts {
+	for _, t := range s.texts {
 		findings := r.find(file, t)
 		m.Findings = append(m.Findings, findings...)
 		if t.kind == comment {
