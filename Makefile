@@ -11,6 +11,11 @@ SEEDS    ?= 100000
 WORLDS   ?= 1000
 ARGS     ?=
 
+# Each clone has a cluster of its own in hack/cluster; CLUSTER names another one.
+ifdef CLUSTER
+export ACCLAIM_CLUSTER := $(CLUSTER)
+endif
+
 # The tools module pins the linter. `go tool` builds it once for each version of
 # it and of Go, and keeps it in Go's build cache.
 LINT := go tool -modfile=$(CURDIR)/hack/tools/go.mod golangci-lint
@@ -41,13 +46,16 @@ MODULES := hack/image
 # The commit of the version before this one. A release sets it to that of the last.
 PREVIOUS ?= 71a309da8473ba6a903968bf6bb83dd253350945
 
-.PHONY: help build image dist manifest push-chart check-dist check-image check-argocd check-chart run test mixed has-previous simulate generate check-generate browser clients lint vulncheck fuzz abuse defects soak bench bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
+.PHONY: help build plugin image dist manifest push-chart check-dist check-image check-argocd check-chart run test mixed has-previous simulate generate check-generate browser clients lint vulncheck fuzz abuse defects soak bench bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## Build the program, bin/acclaim
 	go build -trimpath -ldflags '$(STAMP)' -o bin/acclaim ./services
+
+plugin: ## Build the plugin of kubectl, bin/kubectl-acclaim; kubectl finds it in any folder of PATH
+	go build -trimpath -ldflags '-X main.version=$(VERSION) -X main.commit=$(REVISION)' -o bin/kubectl-acclaim ./operator/kubectl-acclaim
 
 image: ## Write the image without Docker, bin/acclaim-image.tar; ARGS adds flags
 	mkdir -p bin
@@ -62,16 +70,20 @@ RELEASE  = $(VERSION:v%=%)
 CHART    = $(if $(filter v%,$(VERSION)),--version $(RELEASE)) --app-version $(RELEASE)
 DIST    := $(CURDIR)/bin/dist
 PROCESSORS ?= amd64 arm64
+# Of the plugin of kubectl.
+PLATFORMS  ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
-dist: ## Write a release into bin/dist: an image for each of PROCESSORS, chart, manifests, bill of materials, checksums
+dist: ## Write a release into bin/dist: an image for each of PROCESSORS, kubectl's plugin for each of PLATFORMS, chart, manifests, bill of materials, checksums
 	rm -rf $(DIST) && mkdir -p $(DIST)
 	for processor in $(PROCESSORS); do \
 		go -C hack/image run . acclaim --architecture $$processor --tag acclaim:$(RELEASE) --docker-archive $(DIST)/acclaim-$(RELEASE)-$$processor.tar; \
 	done
 	@# `go tool` would ignore -trimpath and build Helm's library once more.
 	$(HELMS) go -C hack/cluster/tools/helm run helm.sh/helm/v4/cmd/helm package $(CURDIR)/charts/acclaim $(CHART) --destination $(DIST)
+	go -C hack/image run . plugin $(DIST) $(addprefix --platforms=,$(PLATFORMS))
 	programs=$$(mktemp -d) && trap 'rm -rf "$$programs"' EXIT && go -C hack/image run . acclaim --root "$$programs" && \
-		go -C hack/image run . sbom "$$programs/acclaim" "$$programs/operator" >$(DIST)/acclaim-$(RELEASE).cdx.json
+		tar -xzf "$$(ls $(DIST)/kubectl-acclaim-*.tar.gz | head -1)" -C "$$programs" && \
+		go -C hack/image run . sbom "$$programs/acclaim" "$$programs/operator" "$$programs"/kubectl-acclaim* >$(DIST)/acclaim-$(RELEASE).cdx.json
 	$(MAKE) manifest
 	cd $(DIST) && sha256sum * >SHA256SUMS
 
@@ -88,7 +100,7 @@ push-chart: ## Push the chart of bin/dist to a registry as an OCI artifact; CHAR
 	$(HELMS) go -C hack/cluster/tools/helm run helm.sh/helm/v4/cmd/helm push $(wildcard $(DIST)/acclaim-*.tgz) $(CHART_REGISTRY) $(ARGS)
 
 check-dist: dist ## Fail when a file of the release is missing or differs from its checksum
-	cd $(DIST) && sha256sum --check --strict SHA256SUMS && test "$$(wc -l <SHA256SUMS)" = $(words chart bom default all-namespaces $(PROCESSORS))
+	cd $(DIST) && sha256sum --check --strict SHA256SUMS && test "$$(wc -l <SHA256SUMS)" = $(words chart bom default all-namespaces krew $(PROCESSORS) $(PLATFORMS))
 
 check-image: image ## Fail when a copy of what is committed, built elsewhere, gives another image
 	@copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT && git clone -q . "$$copy/tree" && \
@@ -123,12 +135,13 @@ mixed: has-previous ## Run this version and the one before, of the commit PREVIO
 simulate: ## Run SEEDS simulations of the engine, 100000 by default, and WORLDS of the whole program, 1000 by default
 	ACCLAIM_SIM_SEEDS=$(SEEDS) ACCLAIM_SIM_WORLDS=$(WORLDS) go test -count=1 -timeout=0 -run='^TestSimulation$$' ./services/internal/engine/stream ./services/internal/process/app
 
-generate: ## Write what is generated from the API types and the chart's values: methods, CRDs, RBAC, the chart's copies
+generate: ## Write what is generated from the API types, the chart's values and the table of operations
 	$(GENERATE)
 	go run ./hack/chart
+	go test ./services/internal/operation -run TestGenerated -count=1 -update
 
 check-generate: generate ## Fail when what is generated is not what is committed
-	@test -z "$$(git status --porcelain -- api config charts)" || { git status --short -- api config charts; git diff -- api config charts; exit 1; } >&2
+	@test -z "$$(git status --porcelain -- api config charts operator)" || { git status --short -- api config charts operator; git diff -- api config charts operator; exit 1; } >&2
 
 check-argocd: ## Run config/argocd/health.lua as Argo CD does and hold the samples for Argo CD and Flux to their schemas; the first run builds its interpreter
 	go -C hack/argocd vet ./...
@@ -172,15 +185,15 @@ soak: ## Run the histories over elections of a replica set for DURATION, 1h by d
 bench: ## Measure throughput against the ceiling; ARGS adds flags, see ARGS=-help; MONGODB_URI names a cluster
 	go run ./hack/bench $(ARGS)
 
-cluster-up: ## Start a Kubernetes cluster of NODES nodes on this machine, 1 by default; needs root, see hack/cluster
+cluster-up: ## Start a Kubernetes cluster of NODES nodes on this machine, 1 by default, and this clone's or the one named CLUSTER; needs root, see hack/cluster
 	go run ./hack/cluster up --nodes $(NODES)
 
-cluster-down: ## End it and remove what was its own
+cluster-down: ## End that cluster and remove what was its own
 	go run ./hack/cluster down
 
 # What the end-to-end suite is given. LABELS selects specs, such as `nodes`: those that a
 # run with NODES=3 adds. One node cannot be taken away.
-E2E := ACCLAIM_E2E_IMAGE=acclaim:dev ACCLAIM_E2E_PREVIOUS_IMAGE=acclaim:previous ACCLAIM_E2E_PREVIOUS_CHART=$(CURDIR)/bin/acclaim-previous.tgz ACCLAIM_E2E_DATABASE_IMAGE=acclaim-mongod:dev ACCLAIM_E2E_KILL_IMAGE=acclaim-kill:dev ACCLAIM_E2E_CLOCK_IMAGE=acclaim-clock:dev
+E2E := ACCLAIM_E2E_IMAGE=acclaim:dev ACCLAIM_E2E_PREVIOUS_IMAGE=acclaim:previous ACCLAIM_E2E_PREVIOUS_CHART=$(CURDIR)/bin/acclaim-previous.tgz ACCLAIM_E2E_DATABASE_IMAGE=acclaim-mongod:dev ACCLAIM_E2E_KILL_IMAGE=acclaim-kill:dev ACCLAIM_E2E_CLOCK_IMAGE=acclaim-clock:dev ACCLAIM_E2E_PLUGINS=$(CURDIR)/bin
 E2E_IMAGES := $(addprefix bin/,acclaim-image.tar acclaim-previous-image.tar mongod-image.tar kill-image.tar clock-image.tar)
 # Releases are tested beside each other by processes of their own.
 E2E_RUN = $(CURDIR)/bin/ginkgo --procs=3 -v --timeout=40m $(if $(CI),--no-color) $(if $(LABELS),--label-filter='$(LABELS)') ./e2e.test
@@ -222,7 +235,7 @@ e2e-previous:
 			go -C hack/image run . acclaim --tag acclaim:previous --docker-archive $(CURDIR)/bin/acclaim-previous-image.tar; \
 	fi
 
-e2e-images: image e2e-previous
+e2e-images: image plugin e2e-previous
 	CGO_ENABLED=0 go -C hack/mongod build -trimpath -o $(CURDIR)/bin/mongod .
 	go -C hack/image run . pack --tag acclaim-mongod:dev --docker-archive $(CURDIR)/bin/mongod-image.tar $(CURDIR)/bin/mongod
 	CGO_ENABLED=0 go build -trimpath -o bin/kill ./hack/e2e/kill
