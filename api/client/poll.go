@@ -6,46 +6,21 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+
+	"github.com/acclaim-dev/acclaim/api/contract"
 )
 
-// PollConfig is a poll's configuration. Times are Unix seconds, 0 where none is set.
-// The service never returns Prompt and UserData of a configuration; [Poll] has them.
-type PollConfig struct {
-	UserIDVoting           bool            `json:"userIDVoting"`
-	DistinctOptionsPerUser int64           `json:"distinctOptionsPerUser"`
-	TotalVotesPerUser      int64           `json:"totalVotesPerUser"`
-	VotesPerOption         int64           `json:"votesPerOption"`
-	Global                 bool            `json:"global"`
-	Disabled               bool            `json:"disabled"`
-	Prompt                 string          `json:"prompt"`
-	Options                []string        `json:"options"`
-	UserData               json.RawMessage `json:"userData,omitempty"`
-	StartsAt               int64           `json:"startsAt"`
-	EndsAt                 int64           `json:"endsAt"`
-	ResultsVisibility      string          `json:"resultsVisibility,omitempty"` // empty: always
-	ShowCount              bool            `json:"showCount,omitempty"`
-	LoggedInOnly           bool            `json:"loggedInOnly,omitempty"`
-	Strict                 bool            `json:"strict,omitempty"` // refuses votes for no option and a change of the question
-	Status                 string          `json:"status,omitempty"` // pending, active or expired; only read
-}
-
 // NewPollConfig returns the configuration of a new poll: the service's defaults, but strict.
-func NewPollConfig() PollConfig {
-	return PollConfig{DistinctOptionsPerUser: 1, TotalVotesPerUser: 1, VotesPerOption: 1, Strict: true}
+func NewPollConfig() contract.PollConfig {
+	config := contract.DefaultPollConfig()
+	config.Strict = true
+	return config
 }
 
 // Poll is a configured poll as its viewers see it.
 type Poll struct {
-	ID      string `json:"id"`
+	contract.Poll
 	Channel string `json:"channel,omitempty"` // only in lists
-	PollConfig
-	Hidden  bool  `json:"hidden"`  // viewers do not see the results now
-	Version int64 `json:"version"` // rises with each configuration
-	// QuestionChanged is the version that last changed the question: votes from before it are
-	// for another one. 0: none did.
-	QuestionChanged int64 `json:"questionChanged,omitempty"`
-	// VotedVersion is the version under which the caller voted, where it is another one and known.
-	VotedVersion int64 `json:"votedVersion,omitempty"`
 }
 
 // Statistics are a poll's statistics. Fractions keep the service's notation.
@@ -75,23 +50,30 @@ type VoteResult struct {
 
 func withID(id string) url.Values { return url.Values{"id": {id}} }
 
+// SavedConfig is the explicit configuration of a poll, without Prompt and UserData, which [Poll]
+// has, and the status of its schedule by the clock of the service.
+type SavedConfig struct {
+	contract.PollConfig
+	Status contract.Status `json:"status"`
+}
+
 // ReadPollConfig returns the explicit configuration of a poll and whether it has one.
-func (c *Client) ReadPollConfig(ctx context.Context, id string) (config PollConfig, found bool, err error) {
+func (c *Client) ReadPollConfig(ctx context.Context, id string) (config SavedConfig, found bool, err error) {
 	_, err = c.Call(ctx, Request{Method: http.MethodGet, Path: "/vote_config", Query: withID(id)}, &config)
 	if StatusOf(err) == http.StatusNotFound {
-		return PollConfig{}, false, nil
+		return SavedConfig{}, false, nil
 	}
 	return config, err == nil, err
 }
 
 // ConfigurePoll stores a configuration; votes stay as they are. In a strict poll with votes
 // the service refuses another question: [IsOtherQuestion] recognizes that.
-func (c *Client) ConfigurePoll(ctx context.Context, id string, config PollConfig) error {
+func (c *Client) ConfigurePoll(ctx context.Context, id string, config contract.PollConfig) error {
 	return c.replaceConfig(ctx, id, config, false)
 }
 
 // ConfigurePollKeepingVotes is ConfigurePoll that keeps the votes under another question.
-func (c *Client) ConfigurePollKeepingVotes(ctx context.Context, id string, config PollConfig) error {
+func (c *Client) ConfigurePollKeepingVotes(ctx context.Context, id string, config contract.PollConfig) error {
 	return c.replaceConfig(ctx, id, config, true)
 }
 
@@ -99,15 +81,14 @@ func (c *Client) ConfigurePollKeepingVotes(ctx context.Context, id string, confi
 // the poll answer another question.
 func IsOtherQuestion(err error) bool { return StatusOf(err) == http.StatusConflict }
 
-func (c *Client) replaceConfig(ctx context.Context, id string, config PollConfig, keepVotes bool) error {
-	config.Status = ""
+func (c *Client) replaceConfig(ctx context.Context, id string, config contract.PollConfig, keepVotes bool) error {
 	if config.Options == nil {
 		config.Options = []string{}
 	}
 	body := struct {
-		ID        string     `json:"id"`
-		Config    PollConfig `json:"config"`
-		KeepVotes bool       `json:"keepVotes,omitempty"`
+		ID        string              `json:"id"`
+		Config    contract.PollConfig `json:"config"`
+		KeepVotes bool                `json:"keepVotes,omitempty"`
 	}{id, config, keepVotes}
 	_, err := c.Call(ctx, Request{Method: http.MethodPost, Path: "/vote_config", Body: body}, nil)
 	return err

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/acclaim-dev/acclaim/api/client"
+	"github.com/acclaim-dev/acclaim/api/contract"
 )
 
 // PollResult is a poll with its numbers. A poll without configuration has an id only.
@@ -20,7 +21,7 @@ type PollResult struct {
 // bars, and no line is longer.
 func (r *PollResult) Draw(width int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s  votes: %d\n", Plain(cmp.Or(r.Poll.Prompt, r.Poll.ID)), cmp.Or(r.Poll.Status, "active"), r.Statistics.Count)
+	fmt.Fprintf(&b, "%s  %s  votes: %d\n", Plain(cmp.Or(r.Poll.Prompt, r.Poll.ID)), cmp.Or(r.Poll.Status, contract.Active), r.Statistics.Count)
 	if r.Statistics.Hidden {
 		b.WriteString("the results are hidden\n")
 	}

@@ -7,14 +7,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/acclaim-dev/acclaim/api/client"
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/api/terminal"
 )
 
 func TestDrawResults(t *testing.T) {
 	votes := make([]int64, 32)
 	votes[0], votes[2] = 1, 3
-	lunch := client.Poll{ID: "lunch", PollConfig: client.PollConfig{
-		Prompt: "What is for \x1b[2Jlunch?", Options: []string{"Soup", "Süßes Risotto mit sehr vielen Pilzen", "Salad"}, Status: "active",
+	lunch := client.Poll{Poll: contract.Poll{
+		ID: "lunch", Prompt: "What is for \x1b[2Jlunch?", Options: []string{"Soup", "Süßes Risotto mit sehr vielen Pilzen", "Salad"}, Status: contract.Active,
 	}}
 	for name, test := range map[string]struct {
 		result terminal.PollResult
@@ -31,12 +32,12 @@ What is for ?[2Jlunch?  active  votes: 4
 Soup                                        1   25.0%
 Süßes Risotto mit sehr vielen Pilzen        0    0.0%
 Salad                                       3   75.0%`},
-		"no configuration": {terminal.PollResult{client.Poll{ID: "x"}, client.Statistics{Count: 4, Specific: votes}}, 0, `
+		"no configuration": {terminal.PollResult{client.Poll{Poll: contract.Poll{ID: "x"}}, client.Statistics{Count: 4, Specific: votes}}, 0, `
 x  active  votes: 4
 0        1   25.0%
 1        0    0.0%
 2        3   75.0%`},
-		"no votes": {terminal.PollResult{client.Poll{ID: "x"}, client.Statistics{Specific: make([]int64, 32)}}, 80, `
+		"no votes": {terminal.PollResult{client.Poll{Poll: contract.Poll{ID: "x"}}, client.Statistics{Specific: make([]int64, 32)}}, 80, `
 x  active  votes: 0`},
 		"hidden": {terminal.PollResult{lunch, client.Statistics{Count: 4, Hidden: true}}, 80, `
 What is for ?[2Jlunch?  active  votes: 4

@@ -14,7 +14,7 @@ const layers = `
 package                     | imports                                                                        | tests also
 api/contract           |                                                                                |
 api/tracing            |                                                                                |
-api/terminal           | client                                                                         |
+api/terminal                | contract client                                                                |
 services/internal/filewatch |                                                                                |
 services/internal/fault     |                                                                                |
 services/internal/limit     | fault                                                                          |
@@ -61,7 +61,7 @@ services/internal/face/httpapi   | operation tracing exactjson limit fault once 
 services/internal/upkeep/admin     | exactjson fault key rewrite stream document tenant state purchase sink                         | domains storetest transfer pebblestore
 services/internal/face/gamelink  | contract operation limit exactjson fault event live tenant httpapi schedule voting state document pairing purchase match sandbox | domains storetest stream once
 services/internal/process/app | operation tracing batchtrace gamelink limit filewatch fault key once domains rewrite stream document tenant telemetry event live sink page httpapi pebblestore mongostore peer admin transfer | mongotest simnet sinktest schedule
-services/internal/process/cli | tracing client stream tenant sandbox telemetry sink transfer backup admin app terminal |
+services/internal/process/cli | contract tracing client stream tenant sandbox telemetry sink transfer backup admin app terminal |
 services/internal/testing/ceiling   | operation fault domains schedule once stream document tenant telemetry httpapi                         |
 services/internal/testing/ceilingserver | ceiling cli app |
 services                    | cli                                                                            | domains stream document tenant admin operation httpapi gamelink transfer pebblestore mongostore storetest mongotest faultproxy sinktest overlay
@@ -88,9 +88,9 @@ operator/internal/watchdog  | v1alpha1 status                                   
 operator/internal/controller/backups | v1alpha1 desired holder job status task                                     | testcluster
 operator/internal/controller/backend | v1alpha1 census desired holder job secrets sharing status                                       | testcluster
 operator/internal/controller/extension | client v1alpha1 census desired holder registry secrets sharing status                            | testcluster backend poll votingtest
-operator/internal/controller/poll | v1alpha1 census desired holder client registry secrets sharing status                            | testcluster votingtest watchdog
+operator/internal/controller/poll | contract v1alpha1 census desired holder client registry secrets sharing status | testcluster votingtest watchdog
 api/v1alpha1                |                                                                                | assets
-api/client                  |                                                                                | votingtest
+api/client                  | contract                                                                       | votingtest
 hack/arch                   |                                                                                | language
 hack/arch/language          |                                                                                |
 hack/words                  | language                                                                       |

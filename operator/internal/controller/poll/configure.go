@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	acclaim "github.com/acclaim-dev/acclaim/api/client"
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/sharing"
 	"github.com/acclaim-dev/acclaim/operator/internal/status"
@@ -43,14 +44,14 @@ func (r *Reconciler) configure(ctx context.Context, p *v1alpha1.Poll, t pollTarg
 		}
 		return r.writeConfig(ctx, p, t, want), nil
 	}
-	if found && lacksOnlyStrict(want, got) {
+	if found && lacksOnlyStrict(want, got.PollConfig) {
 		return r.addStrict(ctx, p, t, want), nil
 	}
-	return r.correctDrift(ctx, p, t, want, found && equalVisibly(want, got)), nil
+	return r.correctDrift(ctx, p, t, want, found && equalVisibly(want, got.PollConfig)), nil
 }
 
 // correctDrift applies the drift policy to a configuration that was written before.
-func (r *Reconciler) correctDrift(ctx context.Context, p *v1alpha1.Poll, t pollTarget, want acclaim.PollConfig, equal bool) *status.Problem {
+func (r *Reconciler) correctDrift(ctx context.Context, p *v1alpha1.Poll, t pollTarget, want contract.PollConfig, equal bool) *status.Problem {
 	if equal {
 		return nil
 	}
@@ -66,7 +67,7 @@ func (r *Reconciler) correctDrift(ctx context.Context, p *v1alpha1.Poll, t pollT
 }
 
 // writeConfig stores a configuration and records its hash and its Backend.
-func (r *Reconciler) writeConfig(ctx context.Context, p *v1alpha1.Poll, t pollTarget, want acclaim.PollConfig) *status.Problem {
+func (r *Reconciler) writeConfig(ctx context.Context, p *v1alpha1.Poll, t pollTarget, want contract.PollConfig) *status.Problem {
 	if err := r.replaceConfig(ctx, p, t, want); err != nil {
 		return r.classifyError(t, err)
 	}
@@ -105,8 +106,8 @@ func (r *Reconciler) classifyError(t pollTarget, err error) *status.Problem {
 }
 
 // declaredConfig returns the configuration that a Poll declares.
-func declaredConfig(p *v1alpha1.Poll) (acclaim.PollConfig, error) {
-	config := acclaim.PollConfig{
+func declaredConfig(p *v1alpha1.Poll) (contract.PollConfig, error) {
+	config := contract.PollConfig{
 		UserIDVoting:           p.Spec.VoterIdentity == v1alpha1.SharedUserID,
 		DistinctOptionsPerUser: p.Spec.DistinctOptionsPerUser,
 		TotalVotesPerUser:      p.Spec.TotalVotesPerUser,
@@ -115,8 +116,7 @@ func declaredConfig(p *v1alpha1.Poll) (acclaim.PollConfig, error) {
 		Disabled:               p.Spec.Disabled,
 		Prompt:                 p.Spec.Prompt,
 		Options:                p.Spec.Options,
-		StartsAt:               unixSeconds(p.Spec.StartsAt),
-		EndsAt:                 unixSeconds(p.Spec.EndsAt),
+		Schedule:               scheduleOf(p),
 		ResultsVisibility:      visibilityInAPI(p.Spec.ResultsVisibility),
 		ShowCount:              p.Spec.ShowCount,
 		LoggedInOnly:           p.Spec.LoggedInOnly,
@@ -133,16 +133,20 @@ func declaredConfig(p *v1alpha1.Poll) (acclaim.PollConfig, error) {
 
 // visibilityInAPI returns the API's name of a visibility. The service leaves the default
 // out of its answers.
-func visibilityInAPI(v v1alpha1.ResultsVisibility) string {
+func visibilityInAPI(v v1alpha1.ResultsVisibility) contract.Visibility {
 	switch v {
 	case v1alpha1.ResultsAfterVote:
-		return "afterVote"
+		return contract.VisibleAfterVote
 	case v1alpha1.ResultsAfterClose:
-		return "afterClose"
+		return contract.VisibleAfterClose
 	case v1alpha1.ResultsStaff:
-		return "staff"
+		return contract.VisibleToStaff
 	}
 	return ""
+}
+
+func scheduleOf(p *v1alpha1.Poll) contract.Schedule {
+	return contract.Schedule{StartsAt: unixSeconds(p.Spec.StartsAt), EndsAt: unixSeconds(p.Spec.EndsAt)}
 }
 
 func unixSeconds(t *metav1.Time) int64 {
@@ -154,10 +158,14 @@ func unixSeconds(t *metav1.Time) int64 {
 
 // hashConfig returns a short hash of a configuration, prompt and userData
 // included, and of the extension that it belongs to.
-func hashConfig(t pollTarget, c acclaim.PollConfig) string {
+func hashConfig(t pollTarget, c contract.PollConfig) string {
 	encoded, err := json.Marshal(c)
 	if err != nil {
 		panic(err) // strings, integers and JSON that was compacted
+	}
+	if c.UserData == nil {
+		// As every release has hashed it: another hash would write each Poll once more.
+		encoded = bytes.Replace(encoded, []byte(`"userData":null,`), nil, 1)
 	}
 	sum := sha256.Sum256(append(encoded, t.clientID...))
 	return hex.EncodeToString(sum[:8])
@@ -165,12 +173,12 @@ func hashConfig(t pollTarget, c acclaim.PollConfig) string {
 
 // equalVisibly compares the fields that the service returns of a configuration. No
 // options and an empty list of them are the same.
-func equalVisibly(want, got acclaim.PollConfig) bool {
+func equalVisibly(want, got contract.PollConfig) bool {
 	if !slices.Equal(want.Options, got.Options) {
 		return false
 	}
-	for _, c := range []*acclaim.PollConfig{&want, &got} {
-		c.Prompt, c.UserData, c.Status, c.Options = "", nil, "", nil
+	for _, c := range []*contract.PollConfig{&want, &got} {
+		c.Prompt, c.UserData, c.Options, c.Version, c.QuestionChanged = "", nil, nil, 0, 0
 	}
 	return reflect.DeepEqual(want, got)
 }

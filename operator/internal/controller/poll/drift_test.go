@@ -63,7 +63,7 @@ var _ = Describe("A configuration changed behind the operator's back", func() {
 			config := w.config(ctx, p)
 			w.configure(ctx, p)
 			w.settle(ctx, p)
-			Expect(w.serviceOf(p).ConfigurePoll(ctx, p.PollID(), *config)).To(Succeed())
+			Expect(w.serviceOf(p).ConfigurePoll(ctx, p.PollID(), config.PollConfig)).To(Succeed())
 			w.settle(ctx, p)
 			Expect(p).To(beReady())
 		})

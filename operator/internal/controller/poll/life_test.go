@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	acclaim "github.com/acclaim-dev/acclaim/api/client"
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
 
@@ -34,10 +35,14 @@ var _ = Describe("The life of a Poll", func() {
 			Expect(w.wire.TakeCalls()).To(Equal([]string{"PATCH polls", "GET /vote_config", "POST /vote_config", "PATCH polls/status"}))
 			Expect(p).To(beReady())
 			Expect(p.Finalizers).To(ConsistOf("acclaim.dev/poll"))
-			Expect(w.config(ctx, p)).To(Equal(&acclaim.PollConfig{
-				DistinctOptionsPerUser: 1, TotalVotesPerUser: 3, VotesPerOption: 1,
-				Options: []string{"this", "that"}, UserData: []byte("null"), Strict: true, Status: "active",
+			Expect(w.config(ctx, p)).To(Equal(&acclaim.SavedConfig{
+				PollConfig: contract.PollConfig{
+					DistinctOptionsPerUser: 1, TotalVotesPerUser: 3, VotesPerOption: 1,
+					Options: []string{"this", "that"}, UserData: []byte("null"), Strict: true,
+				},
+				Status: contract.Active,
 			}))
+			Expect(p.Status.AppliedHash).To(Equal("662c4d05b3d40b8d"), "another hash than that of earlier releases writes each Poll once more")
 			Expect(w.noted()).To(BeEmpty(), "that it went well is no news")
 		})
 
@@ -54,15 +59,18 @@ var _ = Describe("The life of a Poll", func() {
 	})
 
 	DescribeTable("its fields are those of the contract",
-		func(ctx SpecContext, change func(*v1alpha1.PollSpec), want func(*acclaim.PollConfig)) {
+		func(ctx SpecContext, change func(*v1alpha1.PollSpec), want func(*acclaim.SavedConfig)) {
 			w.create(ctx, w.backend("default"))
 			change(&p.Spec)
 			w.create(ctx, p)
 			w.settle(ctx, p)
 			Expect(p).To(beReady())
-			config := &acclaim.PollConfig{
-				DistinctOptionsPerUser: 1, TotalVotesPerUser: 3, VotesPerOption: 1,
-				Options: []string{"this", "that"}, UserData: []byte("null"), Strict: true, Status: "active",
+			config := &acclaim.SavedConfig{
+				PollConfig: contract.PollConfig{
+					DistinctOptionsPerUser: 1, TotalVotesPerUser: 3, VotesPerOption: 1,
+					Options: []string{"this", "that"}, UserData: []byte("null"), Strict: true,
+				},
+				Status: contract.Active,
 			}
 			want(config)
 			Expect(w.config(ctx, p)).To(Equal(config))
@@ -70,24 +78,24 @@ var _ = Describe("The life of a Poll", func() {
 			Expect(w.wire.TakeWrites()).To(BeEmpty(), "the service returns what was declared")
 		},
 		Entry("voterIdentity", func(s *v1alpha1.PollSpec) { s.VoterIdentity = v1alpha1.SharedUserID },
-			func(c *acclaim.PollConfig) { c.UserIDVoting = true }),
+			func(c *acclaim.SavedConfig) { c.UserIDVoting = true }),
 		Entry("the vote limits", func(s *v1alpha1.PollSpec) { s.DistinctOptionsPerUser, s.TotalVotesPerUser, s.VotesPerOption = 2, 4, 3 },
-			func(c *acclaim.PollConfig) {
+			func(c *acclaim.SavedConfig) {
 				c.DistinctOptionsPerUser, c.TotalVotesPerUser, c.VotesPerOption = 2, 4, 3
 			}),
 		Entry("disabled", func(s *v1alpha1.PollSpec) { s.Disabled = true },
-			func(c *acclaim.PollConfig) { c.Disabled = true }),
+			func(c *acclaim.SavedConfig) { c.Disabled = true }),
 		Entry("options left out", func(s *v1alpha1.PollSpec) { s.Options = nil },
-			func(c *acclaim.PollConfig) { c.Options = []string{} }),
+			func(c *acclaim.SavedConfig) { c.Options = []string{} }),
 		Entry("global", func(s *v1alpha1.PollSpec) {
 			id := "global-colour"
 			s.ID, s.Global, s.Channel = &id, true, ""
-		}, func(c *acclaim.PollConfig) { c.Global = true }),
+		}, func(c *acclaim.SavedConfig) { c.Global = true }),
 		Entry("strict", func(s *v1alpha1.PollSpec) { s.Strict = new(bool) },
-			func(c *acclaim.PollConfig) { c.Strict = false }),
+			func(c *acclaim.SavedConfig) { c.Strict = false }),
 		Entry("userData, which is not read back", func(s *v1alpha1.PollSpec) {
 			s.UserData = &apiextensionsv1.JSON{Raw: []byte(`{"any": ["json", 1.50]}`)}
-		}, func(*acclaim.PollConfig) {}),
+		}, func(*acclaim.SavedConfig) {}),
 	)
 
 	It("does not act for good upon what a late cache shows", func(ctx SpecContext) {

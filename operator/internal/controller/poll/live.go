@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
@@ -98,9 +99,9 @@ func setEnded(p *v1alpha1.Poll) {
 	switch {
 	case p.Status.Statistics != nil:
 		ended.Status, ended.Reason = metav1.ConditionTrue, v1alpha1.ReasonExpired
-	case p.Status.PollStatus == pending:
+	case p.Status.PollStatus == string(contract.Pending):
 		ended.Reason = v1alpha1.ReasonPending
-	case p.Status.PollStatus == expired:
+	case p.Status.PollStatus == string(contract.Expired):
 		ended.Reason = v1alpha1.ReasonSettling
 	}
 	status.SetConditions(&p.Status.Conditions, p.Generation, ended)

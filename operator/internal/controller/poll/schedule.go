@@ -8,6 +8,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
@@ -16,13 +17,6 @@ import (
 // the clocks of the service's pods may differ, and the last accepted votes are
 // still to be counted.
 const settleDelay = 2 * time.Second
-
-// The statuses of a poll in the contract.
-const (
-	pending = "pending"
-	active  = "active"
-	expired = "expired"
-)
 
 // pollTimes are the times at which a poll opens, expires, and has its final
 // statistics, in whole seconds as the service has them; zero if not set.
@@ -44,18 +38,12 @@ func timesOf(p *v1alpha1.Poll) (t pollTimes) {
 func (r *Reconciler) updateSchedule(p *v1alpha1.Poll) {
 	now, t := r.Now(), timesOf(p)
 	p.Status.NextTransitionTime = nil
-	switch {
-	case now.Before(t.start):
-		p.Status.PollStatus = pending
-		p.Status.NextTransitionTime = &metav1.Time{Time: t.start}
-	case t.end.IsZero():
-		p.Status.PollStatus = active
-	case now.Before(t.end):
-		p.Status.PollStatus = active
-		p.Status.NextTransitionTime = &metav1.Time{Time: t.end}
-	default:
-		p.Status.PollStatus = expired
+	for _, at := range []time.Time{t.end, t.start} {
+		if now.Before(at) {
+			p.Status.NextTransitionTime = &metav1.Time{Time: at}
+		}
 	}
+	p.Status.PollStatus = string(scheduleOf(p).Status(now))
 }
 
 // nextResult returns the time of the next reconciliation without a change: the next
@@ -88,7 +76,7 @@ func (r *Reconciler) recordStatistics(ctx context.Context, p *v1alpha1.Poll, t p
 	if err != nil {
 		return r.classifyError(t, err)
 	}
-	if config.Status != expired {
+	if config.Status != contract.Expired {
 		return nil // its clock is behind, or it has another end; the next comparison finds out
 	}
 	numbers, err := t.service.ReadStatistics(ctx, t.poll)

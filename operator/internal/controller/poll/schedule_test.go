@@ -106,7 +106,7 @@ var _ = Describe("The schedule of a Poll", func() {
 		w.settle(ctx, p)
 		config := w.config(ctx, p)
 		config.Options = []string{"another"}
-		Expect(w.serviceOf(p).ConfigurePoll(ctx, p.PollID(), *config)).To(Succeed())
+		Expect(w.serviceOf(p).ConfigurePoll(ctx, p.PollID(), config.PollConfig)).To(Succeed())
 		at(ctx, 32*time.Second, "expired", time.Minute)
 		Expect(p).To(beBecause(v1alpha1.Configured, v1alpha1.ReasonDrifted))
 		Expect(p.Status.Statistics).NotTo(BeNil())

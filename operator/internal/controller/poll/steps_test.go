@@ -21,7 +21,7 @@ type chapter struct {
 	Spec       v1alpha1.PollSpec
 	Status     v1alpha1.PollStatus
 	Finalizers []string
-	Config     *acclaim.PollConfig
+	Config     *acclaim.SavedConfig
 }
 
 // live takes a Poll through its whole life and returns its chapters. cut, if any,

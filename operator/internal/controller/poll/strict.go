@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	acclaim "github.com/acclaim-dev/acclaim/api/client"
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
@@ -19,7 +20,7 @@ func setStrictByDefault(p *v1alpha1.Poll) {
 
 // lacksOnlyStrict reports whether the service holds the declared configuration but for
 // strict, which a service of an earlier release does not know.
-func lacksOnlyStrict(want, got acclaim.PollConfig) bool {
+func lacksOnlyStrict(want, got contract.PollConfig) bool {
 	if !want.Strict || got.Strict {
 		return false
 	}
@@ -29,7 +30,7 @@ func lacksOnlyStrict(want, got acclaim.PollConfig) bool {
 
 // addStrict writes the declared configuration for a service that may know strict by now.
 // Until then that is no drift to report.
-func (r *Reconciler) addStrict(ctx context.Context, p *v1alpha1.Poll, t pollTarget, want acclaim.PollConfig) *status.Problem {
+func (r *Reconciler) addStrict(ctx context.Context, p *v1alpha1.Poll, t pollTarget, want contract.PollConfig) *status.Problem {
 	if p.Spec.DriftPolicy == v1alpha1.DriftObserve {
 		return nil
 	}
@@ -39,7 +40,7 @@ func (r *Reconciler) addStrict(ctx context.Context, p *v1alpha1.Poll, t pollTarg
 // replaceConfig stores a configuration and, where it asks another question, does with the
 // votes what the Poll says. Only an edit of the Poll deletes votes, the correction of drift
 // never does.
-func (r *Reconciler) replaceConfig(ctx context.Context, p *v1alpha1.Poll, t pollTarget, want acclaim.PollConfig) error {
+func (r *Reconciler) replaceConfig(ctx context.Context, p *v1alpha1.Poll, t pollTarget, want contract.PollConfig) error {
 	if p.Spec.ChangeQuestion == v1alpha1.ChangeKeepVotes {
 		return t.service.ConfigurePollKeepingVotes(ctx, t.poll, want)
 	}

@@ -87,7 +87,7 @@ var _ = Describe("A strict Poll", func() {
 
 		It("deletes no votes when it corrects drift", func(ctx SpecContext) {
 			ask(ctx, "Which?", v1alpha1.ChangeReset)
-			other := *w.config(ctx, p)
+			other := w.config(ctx, p).PollConfig
 			other.Prompt, other.Options = "Who?", []string{"she", "he"}
 			Expect(w.serviceOf(p).ConfigurePollKeepingVotes(ctx, p.PollID(), other)).To(Succeed())
 			w.settle(ctx, p)
@@ -99,7 +99,7 @@ var _ = Describe("A strict Poll", func() {
 	It("says nothing of a service that does not know strict polls", func(ctx SpecContext) {
 		w.settle(ctx, p)
 		w.noted()
-		older := *w.config(ctx, p)
+		older := w.config(ctx, p).PollConfig
 		older.Prompt, older.Strict = "Which?", false
 		Expect(w.serviceOf(p).ConfigurePoll(ctx, p.PollID(), older)).To(Succeed())
 		w.settle(ctx, p)

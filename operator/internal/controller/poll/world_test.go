@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	acclaim "github.com/acclaim-dev/acclaim/api/client"
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/poll"
 	"github.com/acclaim-dev/acclaim/operator/internal/testcluster"
@@ -289,7 +290,7 @@ func (w *world) serviceOf(p *v1alpha1.Poll) *acclaim.Client {
 }
 
 // config reads back what the service holds, nil when it holds nothing.
-func (w *world) config(ctx context.Context, p *v1alpha1.Poll) *acclaim.PollConfig {
+func (w *world) config(ctx context.Context, p *v1alpha1.Poll) *acclaim.SavedConfig {
 	GinkgoHelper()
 	config, found, err := w.serviceOf(p).ReadPollConfig(ctx, p.PollID())
 	Expect(err).NotTo(HaveOccurred())
@@ -302,7 +303,7 @@ func (w *world) config(ctx context.Context, p *v1alpha1.Poll) *acclaim.PollConfi
 // configure stores a configuration behind the operator's back.
 func (w *world) configure(ctx context.Context, p *v1alpha1.Poll) {
 	GinkgoHelper()
-	other := acclaim.PollConfig{DistinctOptionsPerUser: 1, TotalVotesPerUser: 9, VotesPerOption: 1}
+	other := contract.PollConfig{DistinctOptionsPerUser: 1, TotalVotesPerUser: 9, VotesPerOption: 1}
 	Expect(w.serviceOf(p).ConfigurePoll(ctx, p.PollID(), other)).To(Succeed())
 }
 

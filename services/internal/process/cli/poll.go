@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acclaim-dev/acclaim/api/client"
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/api/terminal"
 )
 
@@ -98,7 +99,7 @@ func newPollCreate(remote *remoteFlags) *cobra.Command {
 	f.BoolVar(&config.Global, "global", false, "make it a poll of all channels, whose id begins with \"global\"")
 	f.BoolVar(&config.UserIDVoting, "user-id-voting", false, "count each shared user id once, on all devices")
 	f.BoolVar(&config.LoggedInOnly, "logged-in-only", false, "count only viewers who are logged in")
-	f.StringVar(&config.ResultsVisibility, "results", "", "who sees results: always, afterVote, afterClose or staff")
+	f.StringVar((*string)(&config.ResultsVisibility), "results", "", "who sees results: always, afterVote, afterClose or staff")
 	f.BoolVar(&config.ShowCount, "show-count", false, "show the number of votes while results are hidden")
 	f.Int64Var(&config.TotalVotesPerUser, "votes-per-user", 1, "votes of a viewer")
 	f.Int64Var(&config.DistinctOptionsPerUser, "options-per-user", 1, "options that a viewer may choose")
@@ -110,7 +111,7 @@ func newPollCreate(remote *remoteFlags) *cobra.Command {
 }
 
 // replacePoll stores a configuration, and says what a user can do about votes in its way.
-func replacePoll(ctx context.Context, c *client.Client, id string, config client.PollConfig, keepVotes bool) error {
+func replacePoll(ctx context.Context, c *client.Client, id string, config contract.PollConfig, keepVotes bool) error {
 	replace := c.ConfigurePoll
 	if keepVotes {
 		replace = c.ConfigurePollKeepingVotes
@@ -178,7 +179,7 @@ func printPolls(cmd *cobra.Command, remote *remoteFlags, c *client.Client, id st
 func drawPolls(table *strings.Builder, polls []client.Poll) {
 	fmt.Fprintln(table, "ID\tSTATUS\tENDS\tOPTIONS\tPROMPT")
 	for _, p := range polls {
-		status := p.Status
+		status := string(p.Status)
 		if p.Disabled {
 			status += ", disabled"
 		}

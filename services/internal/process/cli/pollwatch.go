@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acclaim-dev/acclaim/api/client"
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/api/terminal"
 )
 
@@ -25,7 +26,7 @@ func newPollResults(remote *remoteFlags) *cobra.Command {
 
 func readResult(cmd *cobra.Command, c *client.Client, id string) (r terminal.PollResult, err error) {
 	if r.Poll, err = c.ReadPoll(cmd.Context(), id); client.StatusOf(err) == http.StatusNotFound {
-		r.Poll, err = client.Poll{ID: id}, nil
+		r.Poll, err = client.Poll{Poll: contract.Poll{ID: id}}, nil
 	}
 	if err == nil {
 		r.Statistics, err = c.ReadStatistics(cmd.Context(), id)
@@ -77,7 +78,7 @@ func (w *pollWatcher) readAgain() (err error) {
 func (w *pollWatcher) receive(e client.Event) error {
 	var update struct {
 		Stats  client.Statistics
-		Status string
+		Status contract.Status
 	}
 	switch name, _, _ := strings.Cut(e.Name, ":"); name {
 	case "vote_update":
@@ -90,7 +91,7 @@ func (w *pollWatcher) receive(e client.Event) error {
 		if err := json.Unmarshal(e.Data, &w.shown.Poll); err != nil {
 			return err
 		}
-		if w.shown.Poll.Status == "expired" {
+		if w.shown.Poll.Status == contract.Expired {
 			return w.readAgain() // with the final numbers
 		}
 	default: // vote_delete, resync
@@ -105,7 +106,7 @@ func (w *pollWatcher) show() (err error) {
 	} else {
 		err = w.remote.writeValue(w.cmd.OutOrStdout(), w.shown, nil)
 	}
-	if err == nil && w.shown.Poll.Status == "expired" {
+	if err == nil && w.shown.Poll.Status == contract.Expired {
 		return errEnded
 	}
 	return err
