@@ -122,6 +122,7 @@ github.com/gorilla/mux           | httpapi
 github.com/coder/websocket       | gamelink app bench abuse
 github.com/golang-jwt/jwt/v5     | client operation purchase sandbox sink sinktest bench abuse
 github.com/evanphx/json-patch/v5 | document
+github.com/go-json-experiment/json | exactjson
 github.com/prometheus            | httpapi telemetry census task poll backend backups extension operator scale
 github.com/fsnotify/fsnotify     | filewatch
 sigs.k8s.io/yaml                 | tenant cli registry supportreport testcluster chart abuse

@@ -326,10 +326,10 @@ func accessDefects() []defectCase {
 			{operations, "CredentialVerifier.VerifyHeader", "found.into = current", "current.verified.Add(digest, found.credential)"},
 		}, operations, "TestOnlyAdmittedCredentialsAreCached"},
 		{"a credential has several spellings", []codeEdit{
-			{operations, "NewVerifier", "jwt.WithStrictDecoding()", "jwt.WithTimeFunc(now)"},
+			{operations, "decodeSegment", "base64.RawURLEncoding.Strict()", "base64.RawURLEncoding"},
 		}, operations, "TestOtherSpellingsOfATokenAreRefused"},
 		{"a claim that is there twice is read by its last value", []codeEdit{
-			{operations, "tokenClaims.UnmarshalJSON", "o.Err == nil && hasDoubledMember(payload)", "false"},
+			{operations, "parseClaims", "o.members.HasDoubled()", "false"},
 		}, operations, "TestDoubledClaimsAreRefused"},
 		{"published keys are accepted from games on other machines", []codeEdit{
 			{appFolder, "Config.publicListener", "c.GameListen", "c.Listen"},

@@ -1,9 +1,8 @@
 package operation
 
 import (
-	"bytes"
+	"cmp"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -26,86 +25,13 @@ const (
 	cachedCredentials = 1 << 15
 )
 
-// tokenClaims holds the claims of the contract's tokens.
-type tokenClaims struct {
-	jwt.RegisteredClaims
-	Role, ChannelID, OpaqueUserID, UserID string
-	Unlinked                              bool
-	// Family and Game are the pairing and the game that the token hangs on.
-	Family, Game string
-	// KeyID is the overlay key that the token is.
-	KeyID string
-	// Claims for which empty and missing differ.
-	ExtensionID, AllowedStage *string
-}
-
-// UnmarshalJSON reads claims as strictly as a body: by their exact names and types, and
-// each once. Other claims may have any type.
-func (c *tokenClaims) UnmarshalJSON(payload []byte) error {
-	o := DecodeObject(payload)
-	if o.Err == nil && hasDoubledMember(payload) {
-		o.failDecoding()
-	}
-	*c = tokenClaims{
-		RegisteredClaims: jwt.RegisteredClaims{ExpiresAt: o.date("exp"), NotBefore: o.date("nbf")},
-		Role:             o.Text("role"),
-		ChannelID:        o.Text("channel_id"),
-		OpaqueUserID:     o.Text("opaque_user_id"),
-		UserID:           o.Text("user_id"),
-		Unlinked:         string(o.Members["is_unlinked"]) == "true",
-		Family:           o.Text("pin_family"),
-		Game:             o.Text("pin_game"),
-		KeyID:            o.Text("key_id"),
-		ExtensionID:      o.optionalText("extension_id"),
-		AllowedStage:     o.optionalText("allowed_stage"),
-	}
-	return o.Err
-}
-
-// hasDoubledMember reports whether a valid JSON object has two members of one name.
-func hasDoubledMember(object []byte) bool {
-	decoder, seen := json.NewDecoder(bytes.NewReader(object)), map[string]bool{}
-	_, _ = decoder.Token() // the brace
-	for decoder.More() {
-		name, err := decoder.Token()
-		text, ok := name.(string)
-		if err != nil || !ok || seen[text] || decoder.Decode(new(json.RawMessage)) != nil {
-			return true
-		}
-		seen[text] = true
-	}
-	return false
-}
-
-// optionalText returns the string member of that name, nil when there is none.
-func (o *Object) optionalText(name string) *string {
-	if !o.Has(name) {
-		return nil
-	}
-	s := o.Text(name)
-	return &s
-}
-
-// date returns the time of that name in Unix seconds, nil when there is none.
-func (o *Object) date(name string) *jwt.NumericDate {
-	raw, ok := o.Members[name]
-	if !ok {
-		return nil
-	}
-	var date jwt.NumericDate
-	if raw[0] == '"' || json.Unmarshal(raw, &date) != nil {
-		o.failDecoding()
-	}
-	return &date
-}
-
 // CredentialVerifier turns Authorization headers into callers of one environment. The
 // signature of a token is verified once; its expiry is checked each time.
 type CredentialVerifier struct {
 	environment tenant.Environment
 	registry    func() *tenant.Registry
 	now         func() time.Time
-	parser      *jwt.Parser
+	validator   *jwt.Validator
 	generation  atomic.Pointer[generation]
 }
 
@@ -145,12 +71,7 @@ func NewVerifier(environment tenant.Environment, registry func() *tenant.Registr
 		environment: environment,
 		registry:    registry,
 		now:         now,
-		parser: jwt.NewParser(
-			jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
-			jwt.WithExpirationRequired(),
-			jwt.WithStrictDecoding(), // one spelling of each signature
-			jwt.WithTimeFunc(now),
-		),
+		validator:   jwt.NewValidator(jwt.WithExpirationRequired(), jwt.WithTimeFunc(now)),
 	}
 }
 
@@ -239,28 +160,30 @@ func (v *CredentialVerifier) parseHeader(header string) (credential, error) {
 	if !ok {
 		return credential{}, errors.New("unknown client id")
 	}
-	var c tokenClaims
-	parsed, err := v.parser.ParseWithClaims(token, &c, v.verificationKeys(extension))
+	payload, signer, err := verifyToken(token, extension.ActiveSecrets(v.environment, v.now()))
 	if err != nil {
 		return credential{}, err
 	}
-	if err := v.checkClaims(parsed, &c, clientID); err != nil {
+	c, err := parseClaims(payload)
+	if err != nil {
+		return credential{}, err
+	}
+	if err := cmp.Or(v.validator.Validate(&c), v.checkClaims(&c, clientID)); err != nil {
 		return credential{}, err
 	}
 	caller := &Caller{
 		Extension:   extension,
 		Environment: v.environment,
 		Role:        roleOf(c.Role, extension),
-		ChannelID:   strings.Clone(c.ChannelID),
-		OpaqueID:    strings.Clone(c.OpaqueUserID),
-		UserID:      strings.Clone(c.UserID),
+		ChannelID:   c.ChannelID,
+		OpaqueID:    c.OpaqueUserID,
+		UserID:      c.UserID,
 		Validated:   c.Role == string(Admin) && extension.IsAdmin(c.UserID),
 		Unlinked:    c.Unlinked,
-		Family:      strings.Clone(c.Family),
-		Game:        strings.Clone(c.Game),
-		KeyID:       strings.Clone(c.KeyID),
+		Family:      c.Family,
+		Game:        c.Game,
+		KeyID:       c.KeyID,
 	}
-	signer := signerOf(parsed, extension.ActiveSecrets(v.environment, v.now()))
 	caller.SigningKey, caller.sampleKey = signer.ID(), signer.IsSample()
 	caller.nameQuotaHolders()
 	return credential{Caller: caller, expires: c.ExpiresAt.Time}, nil
@@ -268,11 +191,8 @@ func (v *CredentialVerifier) parseHeader(header string) (credential, error) {
 
 // checkClaims refuses a token that is not for the client id and the environment, or that names no
 // caller.
-func (v *CredentialVerifier) checkClaims(parsed *jwt.Token, c *tokenClaims, clientID string) error {
-	_, critical := parsed.Header["crit"]
+func (v *CredentialVerifier) checkClaims(c *tokenClaims, clientID string) error {
 	switch {
-	case critical:
-		return errors.New("the token demands an extension of JOSE")
 	case c.ExtensionID != nil && *c.ExtensionID != clientID:
 		return errors.New("the token is another extension's")
 	case c.AllowedStage != nil && *c.AllowedStage != string(v.environment):
@@ -287,17 +207,6 @@ func (v *CredentialVerifier) checkClaims(parsed *jwt.Token, c *tokenClaims, clie
 	return nil
 }
 
-// signerOf returns the active secret that has signed a verified token.
-func signerOf(token *jwt.Token, active []tenant.Secret) tenant.Secret {
-	signed := token.Raw[:strings.LastIndexByte(token.Raw, '.')]
-	for _, s := range active {
-		if jwt.SigningMethodHS256.Verify(signed, token.Signature, s.Value) == nil {
-			return s
-		}
-	}
-	return tenant.Secret{}
-}
-
 // checkSampleKey refuses a credential that everyone can sign for a request that comes from
 // another machine, through a proxy on this one.
 func (c *Caller) checkSampleKey(remote bool) error {
@@ -305,21 +214,6 @@ func (c *Caller) checkSampleKey(remote bool) error {
 		return unauthenticated(errors.New("the key is a published sample, and a proxy names a client on another machine"))
 	}
 	return nil
-}
-
-// verificationKeys returns the active secrets; any of them may have signed the
-// token.
-func (v *CredentialVerifier) verificationKeys(extension *tenant.Extension) jwt.Keyfunc {
-	return func(*jwt.Token) (any, error) {
-		var keys []jwt.VerificationKey
-		for _, secret := range extension.ActiveSecrets(v.environment, v.now()) {
-			keys = append(keys, secret.Value)
-		}
-		if len(keys) == 0 {
-			return nil, errors.New("no secret is active")
-		}
-		return jwt.VerificationKeySet{Keys: keys}, nil
-	}
 }
 
 // roleOf maps the roles that the platform issues to those of the contract.

@@ -1,11 +1,10 @@
 package operation
 
 import (
+	"bytes"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -25,10 +24,10 @@ func NewInvalidMember(problem string) error {
 	return fault.Wrap(fault.Invalid, InvalidMember(problem), "Invalid body")
 }
 
-// Object is a decoded JSON object whose members are read by their exact names.
-// A member of a wrong type makes err; null is a wrong type everywhere.
+// Object is a decoded JSON object whose members are read by their exact names; of several with
+// one name the last counts. A member of a wrong type makes Err; null is a wrong type everywhere.
 type Object struct {
-	Members map[string]json.RawMessage
+	members exactjson.Members
 	Err     error
 	// strict notes which members were asked for, and names the one of a wrong type in the reason.
 	strict bool
@@ -39,17 +38,23 @@ type Object struct {
 // DecodeObject reads a body that must be a JSON object and nothing else.
 func DecodeObject(body []byte) *Object {
 	o := &Object{}
-	if !utf8.Valid(body) || json.Unmarshal(body, &o.Members) != nil || o.Members == nil {
+	var err error
+	if o.members, err = exactjson.ParseMembers(body); err != nil {
 		o.failDecoding()
 	}
 	return o
 }
 
-// DecodeStrictly is decodeObject for an object whose errors name a member.
+// DecodeStrictly is DecodeObject for an object whose errors name a member.
 func DecodeStrictly(body []byte) *Object {
 	o := DecodeObject(body)
 	o.strict = true
 	return o
+}
+
+// DecodeMember returns an object with one member, whose errors name it.
+func DecodeMember(name string, value json.RawMessage) *Object {
+	return &Object{members: exactjson.Members{{Name: []byte(name), Value: value}}, strict: true}
 }
 
 func (o *Object) failDecoding() { o.Err = ErrInvalidBody() }
@@ -65,29 +70,38 @@ func (o *Object) failMember(name, wanted string) {
 	}
 }
 
-// raw returns the member of that name.
+// raw returns the member of that name, in the memory of the body.
 func (o *Object) raw(name string) (json.RawMessage, bool) {
 	if o.strict {
 		o.asked = append(o.asked, name)
 	}
-	raw, ok := o.Members[name]
-	return raw, ok
+	return o.members.Last(name)
 }
 
-// json returns the member of that name, which may be anything.
-func (o *Object) json(name string) json.RawMessage {
+// JSON returns a copy of the member of that name, which may be anything, nil when there is none.
+func (o *Object) JSON(name string) json.RawMessage {
 	raw, _ := o.raw(name)
-	return raw
+	return bytes.Clone(raw)
+}
+
+// All returns copies of all members by their names.
+func (o *Object) All() map[string]json.RawMessage {
+	all := make(map[string]json.RawMessage, len(o.members))
+	for _, m := range o.members {
+		all[string(m.Name)] = bytes.Clone(m.Value)
+	}
+	return all
 }
 
 // Unknown returns the paths of the members that were never asked for, sorted.
 func (o *Object) Unknown() (paths []string) {
-	for _, name := range slices.Sorted(maps.Keys(o.Members)) {
-		if !slices.Contains(o.asked, name) {
+	for _, m := range o.members {
+		if name := string(m.Name); !slices.Contains(o.asked, name) {
 			paths = append(paths, o.path+name)
 		}
 	}
-	return paths
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 // Needs makes err of a member that is not there.
@@ -99,14 +113,14 @@ func (o *Object) Needs(name string) {
 
 // Has reports whether the object has a member of that name.
 func (o *Object) Has(name string) bool {
-	_, ok := o.Members[name]
+	_, ok := o.members.Last(name)
 	return ok
 }
 
 // Text returns the string member of that name, "" when there is none.
 func (o *Object) Text(name string) (s string) {
 	if raw, ok := o.raw(name); ok {
-		if raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
+		if s, ok = exactjson.ParseText(raw); !ok {
 			o.failMember(name, "a string")
 		}
 	}
@@ -125,11 +139,11 @@ func (o *Object) Texts(name string) (list []string) {
 		return nil
 	}
 	for _, item := range items {
-		member := &Object{Members: map[string]json.RawMessage{"": item}}
-		list = append(list, member.Text(""))
-		if member.Err != nil {
+		text, ok := exactjson.ParseText(item)
+		if !ok {
 			o.failMember(name, "an array of strings")
 		}
+		list = append(list, text)
 	}
 	return list
 }

@@ -16,18 +16,18 @@ import (
 // ParsePollConfig returns the change that replaces the configuration of a poll by that of a JSON
 // object. It ignores members that it does not know.
 func ParsePollConfig(config json.RawMessage) (voting.Change, error) {
-	body := &Object{Members: map[string]json.RawMessage{"config": config}, strict: true}
+	body := DecodeMember("config", config)
 	in := body.Object("config")
 	change := voting.Change{Config: DecodeConfig(in)}
-	return change, NameInvalid(cmp.Or(body.Err, in.Err, CheckStored(in.Members["userData"])))
+	return change, NameInvalid(cmp.Or(body.Err, in.Err, CheckStored(in.JSON("userData"))))
 }
 
 // ParsePollPatch returns the change that a JSON Merge Patch makes of the configuration of a poll.
 func ParsePollPatch(patch json.RawMessage) (change voting.Change, err error) {
-	body := &Object{Members: map[string]json.RawMessage{"config": patch}, strict: true}
+	body := DecodeMember("config", patch)
 	in := body.Object("config")
 	change.Patch, err = DecodePatch(in, func(in *Object) any { return DecodeConfig(in) })
-	return change, cmp.Or(body.Err, err, CheckStored(in.Members["userData"]))
+	return change, cmp.Or(body.Err, err, CheckStored(in.JSON("userData")))
 }
 
 // NameInvalid moves the member for which a body is refused from the reason, which the contract
@@ -47,11 +47,11 @@ func NameInvalid(err error) error {
 // DecodePatch returns the JSON Merge Patch in an object, of a configuration that decode reads.
 // A member other than null is as decode understands it, so that 1.0 is 1.
 func DecodePatch(in *Object, decode func(*Object) any) (json.RawMessage, error) {
-	patch := map[string]json.RawMessage{}
-	typed := &Object{Members: map[string]json.RawMessage{}, strict: true, path: in.path}
-	for name, value := range in.Members {
-		if patch[name] = value; string(value) != "null" {
-			typed.Members[name] = value
+	patch := in.All()
+	typed := &Object{strict: true, path: in.path}
+	for name, value := range patch {
+		if string(value) != "null" {
+			typed.members = append(typed.members, exactjson.Member{Name: []byte(name), Value: value})
 		}
 	}
 	encoded, err := exactjson.Marshal(decode(typed))
@@ -63,9 +63,9 @@ func DecodePatch(in *Object, decode func(*Object) any) (json.RawMessage, error) 
 	if err := json.Unmarshal(encoded, &understood); err != nil {
 		return nil, err
 	}
-	for name := range typed.Members {
-		if value, ok := understood[name]; ok && value[0] != '{' {
-			patch[name] = value
+	for _, m := range typed.members {
+		if value, ok := understood[string(m.Name)]; ok && value[0] != '{' {
+			patch[string(m.Name)] = value
 		}
 	}
 	return exactjson.Marshal(patch)
@@ -106,7 +106,7 @@ func DecodeConfig(in *Object) voting.Config {
 		Disabled:               in.Boolean("disabled"),
 		Prompt:                 in.Text("prompt"),
 		Options:                in.Texts("options"),
-		UserData:               in.json("userData"),
+		UserData:               in.JSON("userData"),
 		Schedule:               DecodeSchedule(in),
 		ResultsVisibility:      voting.Visibility(in.Text("resultsVisibility")),
 		ShowCount:              in.Boolean("showCount"),

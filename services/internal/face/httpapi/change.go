@@ -39,7 +39,7 @@ func (a *API) patchVoteConfig(w http.ResponseWriter, r *apiRequest) error {
 
 // changeVoteConfig makes a change that the client wrote as in.
 func (a *API) changeVoteConfig(w http.ResponseWriter, r *apiRequest, id string, change voting.Change, in *operation.Object) error {
-	if err := operation.CheckStored(in.Members["userData"]); err != nil {
+	if err := operation.CheckStored(in.JSON("userData")); err != nil {
 		return err
 	}
 	id = cmp.Or(id, defaultID)

@@ -79,7 +79,7 @@ func decodeMessage(sent []byte) (*operation.Object, message.Message, error) {
 	if body.Needs("data"); body.Err != nil {
 		return nil, m, body.Err
 	}
-	m.Data = operation.CompactJSON(body.Members["data"])
+	m.Data = operation.CompactJSON(body.JSON("data"))
 	return body, m, operation.CheckStored(m.Data)
 }
 

@@ -63,17 +63,18 @@ func (a *API) patchViewerState(w http.ResponseWriter, r *apiRequest) error {
 
 // adminMap returns the patches by user id, and false for a body that is no
 // such map. An empty object is an empty merge patch.
-func adminMap(body []byte) (map[string]json.RawMessage, bool) {
-	patches := operation.DecodeObject(body)
-	if patches.Err != nil || len(patches.Members) == 0 {
+func adminMap(body []byte) (patches map[string]json.RawMessage, ok bool) {
+	in := operation.DecodeObject(body)
+	patches = in.All()
+	if in.Err != nil || len(patches) == 0 {
 		return nil, false
 	}
-	for id := range patches.Members {
+	for id := range patches {
 		if !operation.IsUserID(id) {
 			return nil, false
 		}
 	}
-	return patches.Members, true
+	return patches, true
 }
 
 func (a *API) patchViewers(w http.ResponseWriter, r *apiRequest, patches map[string]json.RawMessage) error {

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
+	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/limit"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
@@ -129,9 +129,9 @@ func decodeSubmission(element []byte, scope func() *once.Scope) (voting.Submissi
 		ok := true
 		switch string(name) {
 		case `"user_id"`:
-			vote.Voter.UserID, ok = parseText(value)
+			vote.Voter.UserID, ok = exactjson.ParseText(value)
 		case `"opaque_user_id"`:
-			vote.Voter.OpaqueID, ok = parseText(value)
+			vote.Voter.OpaqueID, ok = exactjson.ParseText(value)
 		case `"value"`:
 			vote.Value, ok = operation.ParseInteger(string(value))
 			vote.Value = keepValue(vote.Value, true)
@@ -139,7 +139,7 @@ func decodeSubmission(element []byte, scope func() *once.Scope) (voting.Submissi
 			vote.Count, ok = operation.ParseInteger(string(value))
 		case `"key"`:
 			var text string
-			text, ok = parseText(value)
+			text, ok = exactjson.ParseText(value)
 			key = &text
 		}
 		if !ok {
@@ -167,15 +167,4 @@ func withKey(vote voting.Submission, key string, scope func() *once.Scope) (voti
 	said := fmt.Appendf(nil, "%q %q %d %d", vote.Voter.OpaqueID, vote.Voter.UserID, voting.ValueOrZero(vote.Value), vote.Count)
 	vote.Key = scope().NewKey(key, said)
 	return vote, nil
-}
-
-// parseText reads a string of valid JSON.
-func parseText(value []byte) (s string, ok bool) {
-	if value[0] != '"' {
-		return "", false
-	}
-	if bytes.IndexByte(value, '\\') >= 0 {
-		return s, json.Unmarshal(value, &s) == nil
-	}
-	return string(value[1 : len(value)-1]), true
 }
