@@ -27,10 +27,8 @@ const maxMethods = 6
 // column says why one is better large.
 const largeInterfaces = `
 interface          | methods | reason
-admin.Store        | 11      | to be split
 app.Store          | 12      | to be split
 app.backend        | 20      | to be split
-backup.Target      | 11      | to be split
 gamelink.Matches   | 9       | to be split
 operation.Pairing  | 12      | to be split
 operation.Ranking  | 7       | to be split
@@ -38,8 +36,6 @@ operation.State    | 7       | to be split
 operation.Voting   | 16      | to be split
 rewrite/rewrite.go | 9       | to be split
 stream.Rules       | 21      | to be split
-transfer.Source    | 9       | to be split
-transfer.Target    | 10      | to be split
 `
 
 // libraryMethods are the methods of the libraries' interfaces that ours embed.

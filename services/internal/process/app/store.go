@@ -13,13 +13,17 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/store/mongostore"
 	"github.com/acclaim-dev/acclaim/services/internal/store/pebblestore"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
-	"github.com/acclaim-dev/acclaim/services/internal/upkeep/admin"
 )
 
 // Store is a store as commands use it: it can be listed, and it takes over documents
 // from another store.
 type Store interface {
-	admin.Store
+	stream.Store
+	document.Store
+	// Streams yields the names of the streams that begin with prefix.
+	Streams(ctx context.Context, prefix string) iter.Seq2[string, error]
+	// Keys yields the keys of the documents that begin with prefix.
+	Keys(ctx context.Context, prefix string) iter.Seq2[string, error]
 	// Restore stores a document with its version and write id.
 	Restore(ctx context.Context, key string, d document.Document) error
 }

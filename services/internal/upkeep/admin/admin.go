@@ -20,14 +20,17 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
-// Store is a store whose streams and documents can be listed.
+// Store is a store to what maintains it. [stream.Store] and [document.Store] describe the
+// methods without a comment.
 type Store interface {
-	stream.Store
-	document.Store
 	// Streams yields the names of the streams that begin with prefix.
 	Streams(ctx context.Context, prefix string) iter.Seq2[string, error]
+	Chunks(ctx context.Context, name string, after uint64) iter.Seq2[stream.Chunk, error]
 	// Keys yields the keys of the documents that begin with prefix.
 	Keys(ctx context.Context, prefix string) iter.Seq2[string, error]
+	Get(ctx context.Context, keys ...string) ([]document.Document, error)
+	Put(ctx context.Context, writes ...document.Write) error
+	Delete(ctx context.Context, key string) error
 }
 
 // Domain maintains the streams of one kind.

@@ -59,7 +59,7 @@ type aged struct {
 
 // agedStore is a store that an export can be imported into.
 type agedStore interface {
-	admin.Store
+	wholeStore
 	transfer.Target
 }
 

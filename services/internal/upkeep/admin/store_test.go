@@ -52,8 +52,14 @@ func (d *domains) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// wholeStore is a store that engines use, too.
+type wholeStore interface {
+	stream.Store
+	admin.Store
+}
+
 // verify verifies a whole store with engines that know nothing of it yet.
-func verify(t *testing.T, store admin.Store) *admin.Verification {
+func verify(t *testing.T, store wholeStore) *admin.Verification {
 	t.Helper()
 	steps, last := 0, 0
 	fresh := newDomains(store, stream.SystemClock(), stream.Options{})

@@ -6,18 +6,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
-	"github.com/acclaim-dev/acclaim/services/internal/upkeep/transfer"
 )
 
 // ErrNotEmpty marks a store that holds something which is not of the same restore.
 var ErrNotEmpty = errors.New("the store is not empty")
 
-// Target is a store that a backup can be restored into.
+// Target is a store that a restore can claim.
 type Target interface {
-	transfer.Target
+	Streams(ctx context.Context, prefix string) iter.Seq2[string, error]
+	Keys(ctx context.Context, prefix string) iter.Seq2[string, error]
+	Get(ctx context.Context, keys ...string) ([]document.Document, error)
 	Put(ctx context.Context, writes ...document.Write) error
 }
 
@@ -62,7 +64,7 @@ func Claim(ctx context.Context, store Target, restore, backup string) (string, e
 }
 
 // checkEmpty returns [ErrNotEmpty] for a store that has a stream or a document.
-func checkEmpty(ctx context.Context, store transfer.Source) error {
+func checkEmpty(ctx context.Context, store Target) error {
 	for name, err := range store.Streams(ctx, "") {
 		return notEmpty(name, err)
 	}

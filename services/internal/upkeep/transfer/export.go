@@ -12,10 +12,10 @@ import (
 )
 
 // Source is a store that can be exported. Its listings are ascending and hold
-// nothing locked between two names.
+// nothing locked between two names. [stream.Store] and [document.Store] describe its reads.
 type Source interface {
-	stream.Store // only its reads are used
 	Streams(ctx context.Context, prefix string) iter.Seq2[string, error]
+	Chunks(ctx context.Context, name string, after uint64) iter.Seq2[stream.Chunk, error]
 	Keys(ctx context.Context, prefix string) iter.Seq2[string, error]
 	Get(ctx context.Context, keys ...string) ([]document.Document, error)
 }

@@ -6,13 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 )
 
-// Target is a store that an export can be imported into.
+// Target is a store that an export can be imported into. [stream.Store] and
+// [document.Store] describe the methods without a comment.
 type Target interface {
-	Source
+	Chunks(ctx context.Context, name string, after uint64) iter.Seq2[stream.Chunk, error]
+	Append(ctx context.Context, chunk stream.Chunk) error
+	Get(ctx context.Context, keys ...string) ([]document.Document, error)
 	// Restore stores a document as it was elsewhere, its version and write id
 	// included, or returns [document.ErrConflict] where one was ever written.
 	Restore(ctx context.Context, key string, d document.Document) error
