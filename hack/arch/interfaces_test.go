@@ -33,7 +33,6 @@ gamelink.Matches   | 9       | to be split
 operation.Pairing  | 12      | to be split
 operation.Ranking  | 7       | to be split
 operation.State    | 7       | to be split
-operation.Voting   | 16      | to be split
 rewrite/rewrite.go | 9       | to be split
 stream.Rules       | 21      | to be split
 `

@@ -101,7 +101,7 @@ func (s *Server) Start(ctx context.Context) (err error) {
 		Now:         s.now,
 		Logger:      logger,
 		Metrics:     telemetry.NewMetrics(),
-		Voting:      s.domain,
+		Voting:      operation.NewVoting(s.domain),
 		PollLister:  s.store.StreamsAfter,
 	}), nil, nil)
 	s.http = httpapi.NewServer(httpapi.NewHandler(httpapi.Mount{API: api, Prefixes: []string{"/v1"}}), logger)

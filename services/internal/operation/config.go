@@ -24,22 +24,45 @@ import (
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
-// Voting is the part of package voting that its routes use.
-type Voting interface {
+// Voting is package voting as its routes use it. The zero Voting has no polls.
+type Voting struct {
+	Votes   VoteCaster
+	Tallies TallyReader
+	Configs PollConfigurer
+	Logs    VoteLogReader
+}
+
+// NewVoting returns the parts of a service.
+func NewVoting(s *voting.Service) Voting { return Voting{s, s, s, s} }
+
+// VoteCaster changes the votes of polls.
+type VoteCaster interface {
 	Vote(ctx context.Context, p voting.Poll, v voting.Voter, value, count int64, keys ...*once.Key) (voting.Tally, error)
 	VoteExisting(ctx context.Context, p voting.Poll, v voting.Voter, value, count int64, keys ...*once.Key) (voting.Tally, error)
 	VoteAll(ctx context.Context, p voting.Poll, votes []voting.Submission, existing bool, whole *once.Key) ([]error, *voting.Statistics, error)
+	Modify(ctx context.Context, p voting.Poll, user string, add int64, keys ...*once.Key) error
+	Reset(ctx context.Context, p voting.Poll) error
+}
+
+// TallyReader reads what the votes of polls add up to, and added up to before.
+type TallyReader interface {
 	Tally(ctx context.Context, p voting.Poll, v voting.Voter) (voting.Tally, error)
 	TallyAt(ctx context.Context, p voting.Poll, v voting.Voter, viewer bool, at int64, hold voting.MemoryHold) (voting.Tally, error)
 	History(ctx context.Context, p voting.Poll, v voting.Voter, viewer bool, r voting.HistoryRange, hold voting.MemoryHold) (voting.History, error)
 	HidesPast(ctx context.Context, p voting.Poll, v voting.Voter, viewer bool) (hidden bool, resets uint64, err error)
-	Reset(ctx context.Context, p voting.Poll) error
-	Modify(ctx context.Context, p voting.Poll, user string, add int64, keys ...*once.Key) error
+}
+
+// PollConfigurer reads and changes the configurations of polls.
+type PollConfigurer interface {
 	Config(ctx context.Context, p voting.Poll) (voting.Config, schedule.Status, bool, error)
 	ConfigFor(ctx context.Context, p voting.Poll, v voting.Voter) (config voting.Config, status schedule.Status, saved bool, cast int64, err error)
+	Change(ctx context.Context, p voting.Poll, c voting.Change, keys ...*once.Key) (version int64, known bool, err error)
 	Overview(ctx context.Context, p voting.Poll) (voting.Overview, error)
 	Conclude(ctx context.Context, p voting.Poll, now time.Time) (voting.Overview, error)
-	Change(ctx context.Context, p voting.Poll, c voting.Change, keys ...*once.Key) (version int64, known bool, err error)
+}
+
+// VoteLogReader reads the logs of polls.
+type VoteLogReader interface {
 	Log(ctx context.Context, p voting.Poll, after voting.Cursor) iter.Seq2[voting.LogRecord, error]
 	LogWithConfigs(ctx context.Context, p voting.Poll, after voting.Cursor) iter.Seq2[voting.LogRecord, error]
 }

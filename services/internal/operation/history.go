@@ -17,7 +17,7 @@ const historyTimeout = time.Minute
 func (s *Service) answerPast(ctx context.Context, c *Caller, id string, q pastQuestion, find func(context.Context, *pastAnswer, voting.MemoryHold) error) (*pastAnswer, error) {
 	poll, voter := c.poll(id), c.voter()
 	q.stream, q.audience = poll.Stream(), c.IsAudienceOf(id)
-	hidden, resets, err := s.Config.Voting.HidesPast(ctx, poll, voter, q.audience)
+	hidden, resets, err := s.Config.Voting.Tallies.HidesPast(ctx, poll, voter, q.audience)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (s *Service) answerPast(ctx context.Context, c *Caller, id string, q pastQu
 			return nil, err
 		}
 		// Looking again keeps out what was voted after a configuration that hides it.
-		hidden, after, err := s.Config.Voting.HidesPast(ctx, poll, voter, q.audience)
+		hidden, after, err := s.Config.Voting.Tallies.HidesPast(ctx, poll, voter, q.audience)
 		if err != nil || !hidden && after == resets {
 			return answer, err
 		}
@@ -64,7 +64,7 @@ func (s *Service) foldPast(ctx context.Context, c *Caller, answer *pastAnswer, f
 func (s *Service) tallyAt(ctx context.Context, c *Caller, id string, at int64) (tally voting.Tally, err error) {
 	poll, voter, audience := c.poll(id), c.voter(), c.IsAudienceOf(id)
 	answer, err := s.answerPast(ctx, c, id, pastQuestion{at: at, voter: voter}, func(ctx context.Context, answer *pastAnswer, hold voting.MemoryHold) (err error) {
-		answer.tally, err = s.Config.Voting.TallyAt(ctx, poll, voter, audience, at, hold)
+		answer.tally, err = s.Config.Voting.Tallies.TallyAt(ctx, poll, voter, audience, at, hold)
 		return err
 	})
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *Service) ReadHistory(ctx context.Context, c *Call, id string, wanted vo
 	}
 	poll, voter, audience := c.Caller.poll(id), c.Caller.voter(), c.Caller.IsAudienceOf(id)
 	answer, err := s.answerPast(ctx, c.Caller, id, pastQuestion{wanted: wanted}, func(ctx context.Context, answer *pastAnswer, hold voting.MemoryHold) (err error) {
-		answer.history, err = s.Config.Voting.History(ctx, poll, voter, audience, wanted, hold)
+		answer.history, err = s.Config.Voting.Tallies.History(ctx, poll, voter, audience, wanted, hold)
 		return err
 	})
 	if err != nil {

@@ -17,7 +17,7 @@ func (s *Service) ReadPoll(ctx context.Context, c *Call, id string) (view voting
 	if err := c.Caller.CheckReads(id); err != nil {
 		return view, err
 	}
-	config, status, saved, cast, err := s.Config.Voting.ConfigFor(ctx, c.Caller.poll(id), c.Caller.voter())
+	config, status, saved, cast, err := s.Config.Voting.Configs.ConfigFor(ctx, c.Caller.poll(id), c.Caller.voter())
 	if err != nil {
 		return view, err
 	}
@@ -41,10 +41,10 @@ func (s *Service) ReadOverview(ctx context.Context, c *Call, id string, conclude
 	}
 	now, poll := s.Config.Now(), c.Caller.poll(id)
 	if concluded {
-		read, err = s.Config.Voting.Conclude(ctx, poll, now)
+		read, err = s.Config.Voting.Configs.Conclude(ctx, poll, now)
 		status = read.Status(now)
 	} else {
-		read, err = s.Config.Voting.Overview(ctx, poll)
+		read, err = s.Config.Voting.Configs.Overview(ctx, poll)
 		status = read.Config.Status(now)
 	}
 	if err != nil {
@@ -62,10 +62,10 @@ func (s *Service) ReadOverview(ctx context.Context, c *Call, id string, conclude
 // readConfig returns the configuration of a poll and its status, by the clock or by its log.
 func (s *Service) readConfig(ctx context.Context, p voting.Poll, concluded bool) (config voting.Config, status schedule.Status, saved bool, err error) {
 	if !concluded {
-		return s.Config.Voting.Config(ctx, p)
+		return s.Config.Voting.Configs.Config(ctx, p)
 	}
 	now := s.Config.Now()
-	overview, err := s.Config.Voting.Conclude(ctx, p, now)
+	overview, err := s.Config.Voting.Configs.Conclude(ctx, p, now)
 	return overview.Config, overview.Status(now), overview.Configured, err
 }
 

@@ -182,11 +182,11 @@ func (s *Service) chargeStaff(r *Call, access accessRule) error {
 // has the channel go before those whose staff configures none.
 func (s *Service) chargeNewPoll(ctx context.Context, r *Call, id string) error {
 	if r.Caller.hasQuotas() {
-		tally, err := s.Config.Voting.Tally(ctx, r.Caller.poll(id), r.Caller.voter())
+		tally, err := s.Config.Voting.Tallies.Tally(ctx, r.Caller.poll(id), r.Caller.voter())
 		if err != nil {
 			return err
 		}
-		_, _, configured, err := s.Config.Voting.Config(ctx, r.Caller.poll(id))
+		_, _, configured, err := s.Config.Voting.Configs.Config(ctx, r.Caller.poll(id))
 		if err == nil && !configured && tally.Decay().LastNudged == 0 {
 			err = s.takeStream(r)
 		}

@@ -53,8 +53,8 @@ func (d Definition) withBodyBytes(limit func(*Caller) int) Definition { d.bodyBy
 // Table returns all operations, the most requested first.
 func Table() []Definition {
 	return slices.Concat(
-		inService(VotingService, func(c *Config) bool { return c.Voting != nil }, votingOperations()),
-		inService(VotingService, func(c *Config) bool { return c.Voting != nil && c.PollLister != nil }, pollOperations()),
+		inService(VotingService, func(c *Config) bool { return c.Voting.Votes != nil }, votingOperations()),
+		inService(VotingService, func(c *Config) bool { return c.Voting.Votes != nil && c.PollLister != nil }, pollOperations()),
 		inService(AccumulationService, func(c *Config) bool { return c.Accumulation != nil }, accumulationOperations()),
 		inService(RankingService, func(c *Config) bool { return c.Ranking != nil }, rankingOperations()),
 		inService(StateService, func(c *Config) bool { return c.State != nil }, stateOperations()),

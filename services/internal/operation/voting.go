@@ -44,9 +44,9 @@ func (s *Service) CastVote(ctx context.Context, c *Call, id string, value, count
 		return tally, err
 	}
 	err = s.addEntry(c, isGlobal(id), func(existing bool) (err error) {
-		vote := s.Config.Voting.Vote
+		vote := s.Config.Voting.Votes.Vote
 		if existing {
-			vote = s.Config.Voting.VoteExisting
+			vote = s.Config.Voting.Votes.VoteExisting
 		}
 		tally, err = vote(ctx, c.Caller.poll(id), c.Caller.voter(), value, count, keys...)
 		return err
@@ -68,7 +68,7 @@ func (s *Service) CastVotes(ctx context.Context, c *Call, id string, votes []vot
 		return nil, nil, fault.New(fault.Invalid, "votes must have no keys beside an Idempotency-Key")
 	}
 	err = s.addEntries(c, isGlobal(id), len(votes), func(existing bool) (err error) {
-		refusals, after, err = s.Config.Voting.VoteAll(ctx, c.Caller.poll(id), votes, existing, once.First(keys))
+		refusals, after, err = s.Config.Voting.Votes.VoteAll(ctx, c.Caller.poll(id), votes, existing, once.First(keys))
 		if err == nil && existing {
 			err = firstOfKind(refusals, fault.NotFound)
 		}
@@ -97,7 +97,7 @@ func (s *Service) ReadTally(ctx context.Context, c *Call, id string, at int64) (
 		return tally, err
 	}
 	if at == 0 {
-		tally, err = s.Config.Voting.Tally(ctx, c.Caller.poll(id), c.Caller.voter())
+		tally, err = s.Config.Voting.Tallies.Tally(ctx, c.Caller.poll(id), c.Caller.voter())
 	} else {
 		tally, err = s.tallyAt(ctx, c.Caller, id, at)
 	}
@@ -109,7 +109,7 @@ func (s *Service) ResetPoll(ctx context.Context, c *Call, id string) error {
 	if err := c.Caller.CheckOwner(id); err != nil {
 		return err
 	}
-	return s.Config.Voting.Reset(ctx, c.Caller.poll(id))
+	return s.Config.Voting.Votes.Reset(ctx, c.Caller.poll(id))
 }
 
 // ModifyVotes adds to the votes of a user.
@@ -124,7 +124,7 @@ func (s *Service) ModifyVotes(ctx context.Context, c *Call, id, user string, add
 	if err := s.chargeNewPoll(ctx, c, id); err != nil {
 		return err
 	}
-	return s.Config.Voting.Modify(ctx, c.Caller.poll(id), user, add, keys...)
+	return s.Config.Voting.Votes.Modify(ctx, c.Caller.poll(id), user, add, keys...)
 }
 
 // ReadPollConfig returns the configuration of a poll; saved is false for one that has none.
@@ -132,7 +132,7 @@ func (s *Service) ReadPollConfig(ctx context.Context, c *Call, id string) (confi
 	if err := c.Caller.CheckReads(id); err != nil {
 		return config, status, false, err
 	}
-	return s.Config.Voting.Config(ctx, c.Caller.poll(id))
+	return s.Config.Voting.Configs.Config(ctx, c.Caller.poll(id))
 }
 
 // ChangePoll replaces or patches the configuration of a poll. known reports whether version is
@@ -148,13 +148,13 @@ func (s *Service) ChangePoll(ctx context.Context, c *Call, id string, change vot
 	if err := s.chargeNewPoll(ctx, c, id); err != nil {
 		return 0, false, err
 	}
-	return s.Config.Voting.Change(ctx, c.Caller.poll(id), change, keys...)
+	return s.Config.Voting.Configs.Change(ctx, c.Caller.poll(id), change, keys...)
 }
 
 // ReadVoteLog yields the log of a poll after a cursor, with its configurations or without.
 func (s *Service) ReadVoteLog(ctx context.Context, c *Call, id string, after voting.Cursor, configs bool) iter.Seq2[voting.LogRecord, error] {
 	if configs {
-		return s.Config.Voting.LogWithConfigs(ctx, c.Caller.poll(id), after)
+		return s.Config.Voting.Logs.LogWithConfigs(ctx, c.Caller.poll(id), after)
 	}
-	return s.Config.Voting.Log(ctx, c.Caller.poll(id), after)
+	return s.Config.Voting.Logs.Log(ctx, c.Caller.poll(id), after)
 }

@@ -167,11 +167,11 @@ func newWorldOver(t *testing.T, store *storetest.Memory, owner stream.Peers) *wo
 	w.outage = down
 	config := operation.Config{
 		Environment: tenant.Production, Registry: load, Now: time.Now, Logger: logger, Metrics: discard{},
-		Voting: votes, PollLister: store.StreamsAfter, State: state.NewService(documents), Live: hub, Messages: messages,
+		Voting: operation.NewVoting(votes), PollLister: store.StreamsAfter, State: state.NewService(documents), Live: hub, Messages: messages,
 		Pairing: pairings, Purchases: purchases, GameLink: true,
 	}
 	api := httpapi.New(operation.NewService(config), nil, nil)
-	config.Voting, config.Budgets = interceptedVoting{votes, w}, operation.NewBudgets(operation.BudgetLimits{Requests: 1 << 16, PerAddress: 1 << 16, BodyBytes: 64 << 20, HistoryBytes: 64 << 20})
+	config.Voting.Configs, config.Budgets = interceptedVoting{votes, w}, operation.NewBudgets(operation.BudgetLimits{Requests: 1 << 16, PerAddress: 1 << 16, BodyBytes: 64 << 20, HistoryBytes: 64 << 20})
 	w.api = httpapi.NewHandler(httpapi.Mount{Prefixes: []string{"/v1"}, API: api})
 	w.games = gamelink.New(gamelink.Options{
 		Environment: tenant.Production, Registry: load, Now: time.Now, Logger: logger, Operations: operation.NewService(config),

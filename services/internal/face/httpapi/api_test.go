@@ -110,7 +110,7 @@ func newAPI(t testing.TB, change ...func(*apiSettings)) *api {
 		Now:          a.now,
 		Logger:       telemetry.NewLogger(a.log, slog.LevelInfo),
 		Metrics:      telemetry.NewMetrics(),
-		Voting:       votes,
+		Voting:       operation.NewVoting(votes),
 		PollLister:   store.StreamsAfter,
 		Accumulation: buffers,
 		Ranking:      questions,

@@ -21,7 +21,8 @@ import (
 // broken is a voting service that fails: reads by panicking when panics is set,
 // with err otherwise, its log after a number of records.
 type broken struct {
-	operation.Voting
+	operation.TallyReader
+	operation.VoteLogReader
 	err     error
 	panics  any
 	records int
@@ -45,7 +46,7 @@ func (b broken) Log(context.Context, voting.Poll, voting.Cursor) iter.Seq2[votin
 	}
 }
 
-func (b broken) into(c *apiSettings) { c.Voting = b }
+func (b broken) into(c *apiSettings) { c.Voting.Tallies, c.Voting.Logs = b, b }
 
 // Each kind of failure has one status; internal detail is logged, never sent.
 func TestFailures(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 
 // heldHistory is a poll whose histories take until they are released.
 type heldHistory struct {
-	operation.Voting
+	operation.TallyReader
 	begun, release chan struct{}
 }
 
@@ -35,8 +35,8 @@ func historyWorld(t *testing.T) (a *api, budgets *operation.Budgets, begin func(
 	held := heldHistory{begun: make(chan struct{}), release: make(chan struct{})}
 	budgets = operation.NewBudgets(operation.BudgetLimits{Requests: 1000, PerAddress: 1000, BodyBytes: 1 << 20, HistoryBytes: 2 << 20})
 	a = newAPI(t, func(c *apiSettings) {
-		held.Voting, c.Budgets = c.Voting, budgets
-		c.Voting = held
+		held.TallyReader, c.Budgets = c.Voting.Tallies, budgets
+		c.Voting.Tallies = held
 	})
 	file := registryFile
 	for _, id := range []string{"e1", "e2", "e3"} {
@@ -111,7 +111,7 @@ func TestViewersLeaveHistoriesToStaff(t *testing.T) {
 
 // foldCounter counts histories. Each takes a second.
 type foldCounter struct {
-	operation.Voting
+	operation.TallyReader
 	folds, ended *atomic.Int32
 }
 
@@ -119,7 +119,7 @@ func (f foldCounter) History(ctx context.Context, p voting.Poll, v voting.Voter,
 	f.folds.Add(1)
 	select {
 	case <-time.After(time.Second):
-		return f.Voting.History(ctx, p, v, viewer, r, hold)
+		return f.TallyReader.History(ctx, p, v, viewer, r, hold)
 	case <-ctx.Done():
 		f.ended.Add(1)
 		return voting.History{}, ctx.Err()
@@ -131,7 +131,7 @@ func (f foldCounter) History(ctx context.Context, p voting.Poll, v voting.Voter,
 func countFolds(t *testing.T, test func(a *api, ended *atomic.Int32, folded func(int32))) {
 	synctest.Test(t, func(t *testing.T) {
 		folds, ended := new(atomic.Int32), new(atomic.Int32)
-		a := newAPI(t, func(c *apiSettings) { c.Voting = foldCounter{c.Voting, folds, ended} })
+		a := newAPI(t, func(c *apiSettings) { c.Voting.Tallies = foldCounter{c.Voting.Tallies, folds, ended} })
 		a.as(bubbled(viewer()), "POST", "/vote", `{"value":1}`).is(200)
 		test(a, ended, func(want int32) {
 			t.Helper()
@@ -249,7 +249,7 @@ func TestMemoryOfHistories(t *testing.T) {
 }
 
 // slowHistory is a poll with a log that takes too long.
-type slowHistory struct{ operation.Voting }
+type slowHistory struct{ operation.TallyReader }
 
 func (slowHistory) History(ctx context.Context, _ voting.Poll, _ voting.Voter, _ bool, _ voting.HistoryRange, _ voting.MemoryHold) (voting.History, error) {
 	<-ctx.Done()
@@ -258,7 +258,7 @@ func (slowHistory) History(ctx context.Context, _ voting.Poll, _ voting.Voter, _
 
 func TestSlowHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAPI(t, func(c *apiSettings) { c.Voting = slowHistory{c.Voting} })
+		a := newAPI(t, func(c *apiSettings) { c.Voting.Tallies = slowHistory{c.Voting.Tallies} })
 		began := time.Now()
 		a.as(bubbled(viewer()), "GET", "/vote_history", "").refused(503, "The service cannot take this request now; nothing was stored")
 		if took := time.Since(began); took != time.Minute {

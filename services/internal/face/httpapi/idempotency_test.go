@@ -220,7 +220,7 @@ func TestKeysOfVotes(t *testing.T) {
 func TestKeysWithoutRoom(t *testing.T) {
 	const reason = "Too many keys in a short time; nothing was stored"
 	a := newAPI(t, func(c *apiSettings) {
-		c.Voting = voting.NewService(storetest.NewMemory(), stream.SystemClock(), stream.Options{KeyBudget: 8 * stream.KeySize})
+		c.Voting = operation.NewVoting(voting.NewService(storetest.NewMemory(), stream.SystemClock(), stream.Options{KeyBudget: 8 * stream.KeySize}))
 	})
 	a.as(broadcaster(), "POST", "/vote_config", `{"id":"p","config":{"totalVotesPerUser":99,"votesPerOption":99}}`).is(200)
 	var votes []string

@@ -16,6 +16,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/pairing"
@@ -176,7 +177,7 @@ func over(t *testing.T, store memory) (change func(*apiSettings), drain func()) 
 		}
 	}
 	return func(c *apiSettings) {
-		c.Voting, c.Accumulation, c.Ranking, c.State = votes, buffers, questions, states
+		c.Voting, c.Accumulation, c.Ranking, c.State = operation.NewVoting(votes), buffers, questions, states
 		c.Live, c.Messages, c.Roster = hub, messages, viewers
 		c.Pairing, c.Purchases = pairing.NewService(documents), purchase.NewService(documents, nil)
 		c.PollLister = func(_ context.Context, prefix, _ string) iter.Seq2[string, error] {

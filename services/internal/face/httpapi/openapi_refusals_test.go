@@ -293,7 +293,7 @@ func (c *contract) testRefusals(t *testing.T) {
 
 func (c *contract) probe(t *testing.T, op describedOperation, p probe) {
 	var votes *voting.Service
-	a, prefix := newAPI(t, func(c *apiSettings) { votes = c.Voting.(*voting.Service) }), op.prefixes[0]
+	a, prefix := newAPI(t, func(c *apiSettings) { votes = c.Voting.Votes.(*voting.Service) }), op.prefixes[0]
 	caller := op.sender()
 	if p.prepare != nil {
 		p.body = p.prepare(t, a)

@@ -64,7 +64,9 @@ func Services() []Service {
 			Name: operation.VotingService, Environment: tenant.Production, Domain: "voting", Kind: voting.Kind, hinted: true,
 			Retention: func(r tenant.Retention) time.Duration { return r.Logs },
 		}, voting.NewService, func(s *serviceSet, polls *voting.Service) func(*operation.Config) {
-			return func(c *operation.Config) { c.Voting, c.PollLister = polls, s.store.changes().streamsAfter }
+			return func(c *operation.Config) {
+				c.Voting, c.PollLister = operation.NewVoting(polls), s.store.changes().streamsAfter
+			}
 		}),
 		withEngine(Service{
 			Name: operation.AccumulationService, Environment: tenant.Production, Domain: "accumulation", Kind: accumulation.Kind, hinted: true,

@@ -45,9 +45,12 @@ func (s *Services) Provide(c *operation.Config) {
 }
 
 // Voting answers for package voting.
-func (s *Services) Voting() *Voting { return &Voting{tally: s.tally} }
+func (s *Services) Voting() operation.Voting {
+	v := &Voting{tally: s.tally}
+	return operation.Voting{Votes: v, Tallies: v, Configs: v, Logs: v}
+}
 
-// Voting implements httpapi.Voting.
+// Voting implements the parts of [operation.Voting].
 type Voting struct{ tally voting.Tally }
 
 // Vote returns the canned statistics with the submitted vote.
