@@ -75,15 +75,28 @@ type Accumulation interface {
 	Entries(ctx context.Context, b accumulation.Buffer, start int64, channel *string) iter.Seq2[accumulation.Entry, error]
 }
 
-// Ranking is the part of package ranking that its routes use.
-type Ranking interface {
+// Ranking is package ranking as its routes use it. The zero Ranking has no questions.
+type Ranking struct {
+	Answers AnswerRanker
+	Configs QuestionConfigurer
+}
+
+// NewRanking returns the parts of a service.
+func NewRanking(s *ranking.Service) Ranking { return Ranking{s, s} }
+
+// AnswerRanker takes answers and ranks them.
+type AnswerRanker interface {
 	Submit(ctx context.Context, q ranking.Question, identity, key string, keys ...*once.Key) (ranking.Answer, error)
 	SubmitExisting(ctx context.Context, q ranking.Question, identity, key string, keys ...*once.Key) (ranking.Answer, error)
 	Top(ctx context.Context, q ranking.Question, standing ranking.Standing, limit int) ([]ranking.Score, error)
-	Config(ctx context.Context, q ranking.Question) (ranking.Config, schedule.Status, bool, error)
-	Change(ctx context.Context, q ranking.Question, c ranking.Change, keys ...*once.Key) (digest string, err error)
 	Moderate(ctx context.Context, q ranking.Question, m ranking.Moderation) error
 	Clear(ctx context.Context, q ranking.Question) error
+}
+
+// QuestionConfigurer reads and changes the configurations of questions.
+type QuestionConfigurer interface {
+	Config(ctx context.Context, q ranking.Question) (ranking.Config, schedule.Status, bool, error)
+	Change(ctx context.Context, q ranking.Question, c ranking.Change, keys ...*once.Key) (digest string, err error)
 }
 
 // State is the part of package state that the routes of state and configuration

@@ -32,9 +32,9 @@ func (s *Service) SubmitAnswer(ctx context.Context, c *Call, id, key string) (an
 		return answer, err
 	}
 	err = s.addEntry(c, isGlobal(id), func(existing bool) (err error) {
-		submit := s.Config.Ranking.Submit
+		submit := s.Config.Ranking.Answers.Submit
 		if existing {
-			submit = s.Config.Ranking.SubmitExisting
+			submit = s.Config.Ranking.Answers.SubmitExisting
 		}
 		answer, err = submit(ctx, c.Caller.question(id), c.Caller.identity(), key, keys...)
 		return err
@@ -51,7 +51,7 @@ func (s *Service) ReadTop(ctx context.Context, c *Call, id string, standing rank
 	if c.Caller.IsAudienceOf(id) && standing != ranking.Visible {
 		return nil, errRole()
 	}
-	return s.Config.Ranking.Top(ctx, c.Caller.question(id), standing, limit)
+	return s.Config.Ranking.Answers.Top(ctx, c.Caller.question(id), standing, limit)
 }
 
 // ClearQuestion deletes the answers to a question and its configuration.
@@ -59,7 +59,7 @@ func (s *Service) ClearQuestion(ctx context.Context, c *Call, id string) error {
 	if err := c.Caller.CheckOwner(id); err != nil {
 		return err
 	}
-	return s.Config.Ranking.Clear(ctx, c.Caller.question(id))
+	return s.Config.Ranking.Answers.Clear(ctx, c.Caller.question(id))
 }
 
 // ReadQuestionConfig returns the configuration of a question; saved is false for one that has none.
@@ -67,7 +67,7 @@ func (s *Service) ReadQuestionConfig(ctx context.Context, c *Call, id string) (c
 	if err := c.Caller.CheckReadsQuestion(id); err != nil {
 		return config, status, false, err
 	}
-	return s.Config.Ranking.Config(ctx, c.Caller.question(id))
+	return s.Config.Ranking.Configs.Config(ctx, c.Caller.question(id))
 }
 
 // ChangeQuestion replaces or patches the configuration of a question. digest is that of the
@@ -81,7 +81,7 @@ func (s *Service) ChangeQuestion(ctx context.Context, c *Call, id string, change
 		return "", err
 	}
 	s.favourChannel(c.Caller)
-	return s.Config.Ranking.Change(ctx, c.Caller.question(id), change, keys...)
+	return s.Config.Ranking.Configs.Change(ctx, c.Caller.question(id), change, keys...)
 }
 
 // ModerateAnswers hides, shows or merges answers to a question.
@@ -91,5 +91,5 @@ func (s *Service) ModerateAnswers(ctx context.Context, c *Call, id string, m ran
 	}
 	s.favourChannel(c.Caller)
 	m.Actor = ranking.StaffActor{Role: string(c.Caller.Role), ID: c.Caller.Actor()}
-	return s.Config.Ranking.Moderate(ctx, c.Caller.question(id), m)
+	return s.Config.Ranking.Answers.Moderate(ctx, c.Caller.question(id), m)
 }

@@ -56,7 +56,7 @@ func Table() []Definition {
 		inService(VotingService, func(c *Config) bool { return c.Voting.Votes != nil }, votingOperations()),
 		inService(VotingService, func(c *Config) bool { return c.Voting.Votes != nil && c.PollLister != nil }, pollOperations()),
 		inService(AccumulationService, func(c *Config) bool { return c.Accumulation != nil }, accumulationOperations()),
-		inService(RankingService, func(c *Config) bool { return c.Ranking != nil }, rankingOperations()),
+		inService(RankingService, func(c *Config) bool { return c.Ranking.Answers != nil }, rankingOperations()),
 		inService(StateService, func(c *Config) bool { return c.State != nil }, stateOperations()),
 		inService(StateService, func(c *Config) bool { return c.Live != nil }, eventOperations()),
 		inService(StateService, func(c *Config) bool { return c.Messages != nil }, messageOperations()),

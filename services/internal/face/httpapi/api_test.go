@@ -113,7 +113,7 @@ func newAPI(t testing.TB, change ...func(*apiSettings)) *api {
 		Voting:       operation.NewVoting(votes),
 		PollLister:   store.StreamsAfter,
 		Accumulation: buffers,
-		Ranking:      questions,
+		Ranking:      operation.NewRanking(questions),
 		State:        states,
 		Live:         hub,
 		Messages:     messages,

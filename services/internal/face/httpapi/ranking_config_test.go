@@ -180,7 +180,7 @@ func TestRankConfigAndKeys(t *testing.T) {
 // Truncation keeps what a question shows, and what it accepts.
 func TestRankConfigOutlivesTheLog(t *testing.T) {
 	var questions *ranking.Service
-	a := newAPI(t, func(c *apiSettings) { questions = c.Ranking.(*ranking.Service) })
+	a := newAPI(t, func(c *apiSettings) { questions = c.Ranking.Answers.(*ranking.Service) })
 	a.as(broadcaster(), "POST", "/rank_config", `{"normalization":"nfkc","answersPerViewer":2,"holdAnswers":true}`).is(200)
 	a.answers("/rank", "Tea", "tea", "mate", "rude", "waits")
 	for _, body := range []string{`{"action":"hide","key":"rude"}`, `{"action":"show","key":"mate"}`, `{"action":"merge","key":"tea","into":"mate"}`} {

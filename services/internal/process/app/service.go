@@ -78,7 +78,7 @@ func Services() []Service {
 			Name: operation.RankingService, Environment: tenant.Production, Domain: "ranking", Kind: ranking.Kind, hinted: true,
 			Retention: func(r tenant.Retention) time.Duration { return r.Rankings },
 		}, ranking.NewService, func(_ *serviceSet, questions *ranking.Service) func(*operation.Config) {
-			return func(c *operation.Config) { c.Ranking = questions }
+			return func(c *operation.Config) { c.Ranking = operation.NewRanking(questions) }
 		}),
 		withParts(withEngine(Service{
 			Name: operation.StateService, Environment: tenant.Production, Domain: "message", Kind: message.Kind, hinted: true,

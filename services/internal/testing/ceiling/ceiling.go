@@ -41,7 +41,8 @@ func New(ctx context.Context) (*Services, error) {
 // Provide adds the answers to an API.
 func (s *Services) Provide(c *operation.Config) {
 	c.Voting = s.Voting()
-	c.Accumulation, c.Ranking, c.State = Accumulation{}, Ranking{}, State{}
+	c.Accumulation, c.Ranking = Accumulation{}, operation.Ranking{Answers: Ranking{}, Configs: Ranking{}}
+	c.State = State{}
 }
 
 // Voting answers for package voting.
@@ -151,7 +152,7 @@ func (Accumulation) Entries(context.Context, accumulation.Buffer, int64, *string
 	return func(func(accumulation.Entry, error) bool) {}
 }
 
-// Ranking implements httpapi.Ranking.
+// Ranking implements the parts of [operation.Ranking].
 type Ranking struct{}
 
 // Submit accepts the answer.
