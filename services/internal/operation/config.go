@@ -99,14 +99,27 @@ type QuestionConfigurer interface {
 	Change(ctx context.Context, q ranking.Question, c ranking.Change, keys ...*once.Key) (digest string, err error)
 }
 
-// State is the part of package state that the routes of state and configuration
-// use.
-type State interface {
+// State is package state as the routes of state and configuration and of stored documents use
+// it. The zero State has no documents.
+type State struct {
+	Scopes ScopeEditor
+	Named  NamedEditor
+}
+
+// NewState returns the parts of a service.
+func NewState(s *state.Service) State { return State{s, s} }
+
+// ScopeEditor reads and writes the documents of scopes.
+type ScopeEditor interface {
 	Read(ctx context.Context, c state.Caller, scopes ...state.Scope) ([]document.Document, error)
 	Write(ctx context.Context, c state.Caller, scope state.Scope, e state.Edit) (document.Document, error)
 	ReadViewers(ctx context.Context, c state.Caller, userIDs []string) (map[string]document.Document, error)
 	WriteViewers(ctx context.Context, c state.Caller, edits map[string]state.Edit) error
 	VisualizationID(ctx context.Context, c state.Caller) (string, error)
+}
+
+// NamedEditor reads and writes the documents with names.
+type NamedEditor interface {
 	ReadNamed(ctx context.Context, c state.Caller, id string) (document.Document, error)
 	WriteNamed(ctx context.Context, c state.Caller, id string, body []byte, existing bool) error
 }

@@ -140,7 +140,7 @@ func (s *Service) ReadNamedDocument(ctx context.Context, c *Call, id string) (do
 	if err := c.Caller.CheckReads(id); err != nil {
 		return document.Document{}, err
 	}
-	return s.Config.State.ReadNamed(ctx, c.Caller.stateCaller(), id)
+	return s.Config.State.Named.ReadNamed(ctx, c.Caller.stateCaller(), id)
 }
 
 // storeUpdate is the data of the event that follows each write of a named document.
@@ -152,7 +152,7 @@ type storeUpdate struct {
 // WriteNamedDocument replaces a named document of the channel by a JSON value, and announces it.
 func (s *Service) WriteNamedDocument(ctx context.Context, c *Call, id string, value json.RawMessage) error {
 	if err := s.editDocuments(c, 1, func(existing bool) error {
-		return s.Config.State.WriteNamed(ctx, c.Caller.stateCaller(), id, value, existing)
+		return s.Config.State.Named.WriteNamed(ctx, c.Caller.stateCaller(), id, value, existing)
 	}); err != nil {
 		return err
 	}

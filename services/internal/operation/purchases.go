@@ -94,7 +94,7 @@ func (s *Service) SpendCoins(ctx context.Context, c *Call, sku string, price int
 	if err != nil {
 		return 0, err
 	}
-	found, err := s.Config.State.Read(ctx, c.Caller.stateCaller(), state.ChannelConfig)
+	found, err := s.Config.State.Scopes.Read(ctx, c.Caller.stateCaller(), state.ChannelConfig)
 	if err != nil {
 		return 0, err
 	}

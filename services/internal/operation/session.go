@@ -31,7 +31,7 @@ func (s *Service) IssueSandboxTokens(c *Call, r sandbox.Request) ([]string, erro
 
 // ReadSession notes the caller and returns the id that its shows share.
 func (s *Service) ReadSession(ctx context.Context, c *Call) (visualizationID string, err error) {
-	id, err := s.Config.State.VisualizationID(ctx, c.Caller.stateCaller())
+	id, err := s.Config.State.Scopes.VisualizationID(ctx, c.Caller.stateCaller())
 	if err == nil {
 		err = s.noteCaller(ctx, c.Caller)
 	}

@@ -22,7 +22,7 @@ func (c *Caller) stateCaller() state.Caller {
 
 // ReadDocuments returns documents of the caller, all as they are at one moment (section 4.4).
 func (s *Service) ReadDocuments(ctx context.Context, c *Call, scopes ...state.Scope) ([]document.Document, error) {
-	return s.Config.State.Read(ctx, c.Caller.stateCaller(), scopes...)
+	return s.Config.State.Scopes.Read(ctx, c.Caller.stateCaller(), scopes...)
 }
 
 // WriteDocument makes a change of a document, if it has the version that match names.
@@ -32,7 +32,7 @@ func (s *Service) WriteDocument(ctx context.Context, c *Call, scope state.Scope,
 		return made, err
 	}
 	err = s.editDocuments(c, 1, func(existing bool) (err error) {
-		made, err = s.Config.State.Write(ctx, c.Caller.stateCaller(), scope, state.Edit{
+		made, err = s.Config.State.Scopes.Write(ctx, c.Caller.stateCaller(), scope, state.Edit{
 			Change:   change,
 			Match:    match,
 			Existing: existing,
@@ -63,7 +63,7 @@ func (s *Service) ReadViewer(ctx context.Context, c *Call, userID string) (found
 	}
 	owner := c.Caller.stateCaller()
 	owner.UserID = userID
-	documents, err := s.Config.State.Read(ctx, owner, state.ExtensionViewer)
+	documents, err := s.Config.State.Scopes.Read(ctx, owner, state.ExtensionViewer)
 	if err != nil {
 		return found, err
 	}
@@ -75,7 +75,7 @@ func (s *Service) ReadViewers(ctx context.Context, c *Call, userIDs []string) (m
 	if err := c.Caller.CheckReadsViewers(); err != nil {
 		return nil, err
 	}
-	return s.Config.State.ReadViewers(ctx, c.Caller.stateCaller(), userIDs)
+	return s.Config.State.Scopes.ReadViewers(ctx, c.Caller.stateCaller(), userIDs)
 }
 
 // WriteViewers makes a change of the document of each of several viewers, of all or of none.
@@ -89,6 +89,6 @@ func (s *Service) WriteViewers(ctx context.Context, c *Call, changes map[string]
 		for id, change := range changes {
 			edits[id] = state.Edit{Change: change, Existing: existing, MaxBytes: c.Caller.Limits().DocumentBytes, Once: once.First(keys)}
 		}
-		return s.Config.State.WriteViewers(ctx, c.Caller.stateCaller(), edits)
+		return s.Config.State.Scopes.WriteViewers(ctx, c.Caller.stateCaller(), edits)
 	})
 }

@@ -167,7 +167,7 @@ func newWorldOver(t *testing.T, store *storetest.Memory, owner stream.Peers) *wo
 	w.outage = down
 	config := operation.Config{
 		Environment: tenant.Production, Registry: load, Now: time.Now, Logger: logger, Metrics: discard{},
-		Voting: operation.NewVoting(votes), PollLister: store.StreamsAfter, State: state.NewService(documents), Live: hub, Messages: messages,
+		Voting: operation.NewVoting(votes), PollLister: store.StreamsAfter, State: operation.NewState(state.NewService(documents)), Live: hub, Messages: messages,
 		Pairing: pairings, Purchases: purchases, GameLink: true,
 	}
 	api := httpapi.New(operation.NewService(config), nil, nil)

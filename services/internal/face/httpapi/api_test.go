@@ -114,7 +114,7 @@ func newAPI(t testing.TB, change ...func(*apiSettings)) *api {
 		PollLister:   store.StreamsAfter,
 		Accumulation: buffers,
 		Ranking:      operation.NewRanking(questions),
-		State:        states,
+		State:        operation.NewState(states),
 		Live:         hub,
 		Messages:     messages,
 		Roster:       viewers,

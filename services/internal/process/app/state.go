@@ -39,7 +39,7 @@ func startState(s *serviceSet, messages *message.Service) func(*operation.Config
 	states := state.NewService(s.documents)
 	s.pairings, s.purchases, s.matches = pairing.NewService(s.documents), purchase.NewService(s.documents, s.accountsRead()), match.NewService(s.documents)
 	return func(c *operation.Config) {
-		c.State, c.Messages, c.Live = states, messages, s.broker
+		c.State, c.Messages, c.Live = operation.NewState(states), messages, s.broker
 		c.Pairing, c.Purchases, c.GameLink = s.pairings, s.purchases, s.gamesAnywhere
 	}
 }

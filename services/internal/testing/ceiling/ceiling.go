@@ -42,7 +42,7 @@ func New(ctx context.Context) (*Services, error) {
 func (s *Services) Provide(c *operation.Config) {
 	c.Voting = s.Voting()
 	c.Accumulation, c.Ranking = Accumulation{}, operation.Ranking{Answers: Ranking{}, Configs: Ranking{}}
-	c.State = State{}
+	c.State = operation.State{Scopes: State{}, Named: State{}}
 }
 
 // Voting answers for package voting.
@@ -131,7 +131,7 @@ func (v *Voting) Log(context.Context, voting.Poll, voting.Cursor) iter.Seq2[voti
 	return func(func(voting.LogRecord, error) bool) {}
 }
 
-// Accumulation implements httpapi.Accumulation.
+// Accumulation implements [operation.Accumulation].
 type Accumulation struct{}
 
 // Append does nothing.
@@ -186,7 +186,7 @@ func (Ranking) Moderate(context.Context, ranking.Question, ranking.Moderation) e
 // Clear does nothing.
 func (Ranking) Clear(context.Context, ranking.Question) error { return nil }
 
-// State implements httpapi.State.
+// State implements the parts of [operation.State].
 type State struct{}
 
 // Read returns documents that were never written.
@@ -207,12 +207,12 @@ func (State) ReadViewers(context.Context, state.Caller, []string) (map[string]do
 // WriteViewers does nothing.
 func (State) WriteViewers(context.Context, state.Caller, map[string]state.Edit) error { return nil }
 
-// ReadNamed implements httpapi.State.
+// ReadNamed returns an empty document.
 func (State) ReadNamed(context.Context, state.Caller, string) (document.Document, error) {
 	return document.Document{Version: 1, Body: []byte("{}")}, nil
 }
 
-// WriteNamed implements httpapi.State.
+// WriteNamed does nothing.
 func (State) WriteNamed(context.Context, state.Caller, string, []byte, bool) error { return nil }
 
 // VisualizationID returns a canned id.
