@@ -141,16 +141,35 @@ type Sandbox interface {
 	Tokens(r sandbox.Request) ([]string, error)
 }
 
-// Pairing is the part of package pairing that credentials and routes use.
-type Pairing interface {
+// Pairing is package pairing as credentials and routes use it. The zero Pairing knows no
+// credentials.
+type Pairing struct {
+	PINs     GamePairer
+	Games    GameKeeper
+	Overlays OverlayKeeper
+}
+
+// NewPairing returns the parts of a service.
+func NewPairing(s *pairing.Service) Pairing { return Pairing{s, s, s} }
+
+// GamePairer gives games PINs, by which a streamer pairs them with a channel.
+type GamePairer interface {
 	CreatePIN(ctx context.Context, c pairing.Channel, by pairing.Request, now time.Time) (pin string, err error)
 	OpenGame(ctx context.Context, o pairing.Owner, from string, now time.Time) (pin, family string, err error)
 	ConfirmPIN(ctx context.Context, c pairing.Channel, pin, key string, now time.Time) (family string, err error)
+}
+
+// GameKeeper knows the games of a channel.
+type GameKeeper interface {
 	Games(ctx context.Context, c pairing.Channel, now time.Time) ([]pairing.Game, error)
 	EndGame(ctx context.Context, c pairing.Channel, id string, now time.Time) error
 	Exists(ctx context.Context, c pairing.Channel, now time.Time) (bool, error)
 	Revoke(ctx context.Context, c pairing.Channel) error
 	Resolve(ctx context.Context, c pairing.Channel, t pairing.Token, keys []string) (channel string, err error)
+}
+
+// OverlayKeeper knows the overlay keys of a channel.
+type OverlayKeeper interface {
 	AddOverlayKey(ctx context.Context, c pairing.Channel, k pairing.OverlayKey, now time.Time) error
 	OverlayKeys(ctx context.Context, c pairing.Channel, now time.Time) ([]pairing.OverlayKey, error)
 	RevokeOverlayKey(ctx context.Context, c pairing.Channel, id string) error

@@ -25,7 +25,7 @@ func (s *Service) CreatePIN(ctx context.Context, c *Call, server bool) (pin stri
 		return "", errRole()
 	}
 	by := pairing.Request{By: string(c.Caller.Role), Key: c.Caller.SigningKey, Server: server}
-	return s.Config.Pairing.CreatePIN(ctx, c.Caller.pairingChannel(), by, s.Config.Now())
+	return s.Config.Pairing.PINs.CreatePIN(ctx, c.Caller.pairingChannel(), by, s.Config.Now())
 }
 
 // The rates of PINs that games without a credential ask for: of one client address at an
@@ -50,7 +50,7 @@ func (s *Service) OpenPIN(ctx context.Context, c *Call, identifier string) (pin,
 	if c.Client.IsValid() {
 		from = c.Client.String()
 	}
-	pin, family, err := s.Config.Pairing.OpenGame(ctx, owner, from, s.Config.Now())
+	pin, family, err := s.Config.Pairing.PINs.OpenGame(ctx, owner, from, s.Config.Now())
 	if err != nil {
 		return "", "", err
 	}
@@ -81,7 +81,7 @@ func (s *Service) ConfirmPIN(ctx context.Context, c *Call, pin string) error {
 		return err
 	}
 	channel := c.Caller.pairingChannel()
-	family, err := s.Config.Pairing.ConfirmPIN(ctx, channel, pin, c.Caller.SigningKey, s.Config.Now())
+	family, err := s.Config.Pairing.PINs.ConfirmPIN(ctx, channel, pin, c.Caller.SigningKey, s.Config.Now())
 	if err == nil {
 		s.refusedPairings.Remove(pairingName{environment: channel.Environment, extension: channel.Extension, family: family})
 	}
@@ -90,22 +90,22 @@ func (s *Service) ConfirmPIN(ctx context.Context, c *Call, pin string) error {
 
 // HasPIN reports whether the caller's channel has a PIN or a paired game.
 func (s *Service) HasPIN(ctx context.Context, c *Call) (bool, error) {
-	return s.Config.Pairing.Exists(ctx, c.Caller.pairingChannel(), s.Config.Now())
+	return s.Config.Pairing.Games.Exists(ctx, c.Caller.pairingChannel(), s.Config.Now())
 }
 
 // ListGames returns the games that are paired with the caller's channel.
 func (s *Service) ListGames(ctx context.Context, c *Call) ([]pairing.Game, error) {
-	return s.Config.Pairing.Games(ctx, c.Caller.pairingChannel(), s.Config.Now())
+	return s.Config.Pairing.Games.Games(ctx, c.Caller.pairingChannel(), s.Config.Now())
 }
 
 // EndGame ends the pairing of a game with the caller's channel.
 func (s *Service) EndGame(ctx context.Context, c *Call, id string) error {
-	return s.Config.Pairing.EndGame(ctx, c.Caller.pairingChannel(), id, s.Config.Now())
+	return s.Config.Pairing.Games.EndGame(ctx, c.Caller.pairingChannel(), id, s.Config.Now())
 }
 
 // RevokePIN ends every PIN and pairing of the caller's channel.
 func (s *Service) RevokePIN(ctx context.Context, c *Call) error {
-	return s.Config.Pairing.Revoke(ctx, c.Caller.pairingChannel())
+	return s.Config.Pairing.Games.Revoke(ctx, c.Caller.pairingChannel())
 }
 
 // CreateOverlayKey adds a key to the caller's channel and returns it with its credential.
@@ -117,7 +117,7 @@ func (s *Service) CreateOverlayKey(ctx context.Context, c *Call, key pairing.Ove
 			return key, "", err
 		}
 	}
-	if err := s.Config.Pairing.AddOverlayKey(ctx, c.Caller.pairingChannel(), key, now); err != nil {
+	if err := s.Config.Pairing.Overlays.AddOverlayKey(ctx, c.Caller.pairingChannel(), key, now); err != nil {
 		return key, "", err
 	}
 	token, err := s.signToken(c.Caller.Extension, sandbox.Grant{
@@ -128,10 +128,10 @@ func (s *Service) CreateOverlayKey(ctx context.Context, c *Call, key pairing.Ove
 
 // ListOverlayKeys returns the keys of the caller's channel, without their credentials.
 func (s *Service) ListOverlayKeys(ctx context.Context, c *Call) ([]pairing.OverlayKey, error) {
-	return s.Config.Pairing.OverlayKeys(ctx, c.Caller.pairingChannel(), s.Config.Now())
+	return s.Config.Pairing.Overlays.OverlayKeys(ctx, c.Caller.pairingChannel(), s.Config.Now())
 }
 
 // RevokeOverlayKey removes a key of the caller's channel.
 func (s *Service) RevokeOverlayKey(ctx context.Context, c *Call, id string) error {
-	return s.Config.Pairing.RevokeOverlayKey(ctx, c.Caller.pairingChannel(), id)
+	return s.Config.Pairing.Overlays.RevokeOverlayKey(ctx, c.Caller.pairingChannel(), id)
 }

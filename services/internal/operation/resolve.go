@@ -17,10 +17,10 @@ func (s *Service) ResolveCaller(ctx context.Context, c *Caller) (*Caller, error)
 	if c.Role != Overlay {
 		return s.resolveFamily(ctx, c)
 	}
-	if s.Config.Pairing == nil {
+	if s.Config.Pairing.Games == nil {
 		return nil, unauthenticated(fault.New(fault.Unauthenticated, "no overlay keys are known here"))
 	}
-	key, err := s.Config.Pairing.ResolveOverlayKey(ctx, c.pairingChannel(), c.KeyID, s.Config.Now())
+	key, err := s.Config.Pairing.Overlays.ResolveOverlayKey(ctx, c.pairingChannel(), c.KeyID, s.Config.Now())
 	if fault.KindOf(err) == fault.Unauthenticated {
 		err = unauthenticated(err)
 	}
@@ -38,7 +38,7 @@ func (s *Service) resolveFamily(ctx context.Context, c *Caller) (*Caller, error)
 	if c.Family == "" {
 		return c, nil
 	}
-	if s.Config.Pairing == nil {
+	if s.Config.Pairing.Games == nil {
 		return nil, unauthenticated(fault.New(fault.Unauthenticated, "no pairings are known here"))
 	}
 	channel, err := s.resolvePairing(ctx, c)
@@ -64,7 +64,7 @@ func (s *Service) resolvePairing(ctx context.Context, c *Caller) (string, error)
 	if until, ok := s.refusedPairings.Get(name); ok && now.Before(until) {
 		return "", fault.New(fault.Unauthenticated, "The pairing has ended")
 	}
-	channel, err := s.Config.Pairing.Resolve(ctx, c.pairingChannel(), pairing.Token{Family: c.Family, Game: c.Game}, c.Extension.KeyIDs(c.Environment, now))
+	channel, err := s.Config.Pairing.Games.Resolve(ctx, c.pairingChannel(), pairing.Token{Family: c.Family, Game: c.Game}, c.Extension.KeyIDs(c.Environment, now))
 	if fault.KindOf(err) == fault.Unauthenticated {
 		s.refusedPairings.Add(name, now.Add(time.Second))
 	}

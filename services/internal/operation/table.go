@@ -62,7 +62,7 @@ func Table() []Definition {
 		inService(StateService, func(c *Config) bool { return c.Messages != nil }, messageOperations()),
 		inService(StateService, func(c *Config) bool { return c.State.Scopes != nil && c.Messages != nil }, storeOperations()),
 		inService(StateService, func(c *Config) bool { return c.Roster != nil }, rosterOperations()),
-		inService(StateService, func(c *Config) bool { return c.State.Scopes != nil && c.Pairing != nil }, pairingOperations()),
+		inService(StateService, func(c *Config) bool { return c.State.Scopes != nil && c.Pairing.Games != nil }, pairingOperations()),
 		inService(StateService, func(c *Config) bool { return c.Purchases != nil && c.State.Scopes != nil && c.Messages != nil }, purchaseOperations()),
 		inService(StateService, func(c *Config) bool { return c.State.Scopes != nil }, emptyOperations()),
 		inService(SandboxService, func(c *Config) bool { return c.Sandbox != nil }, sandboxOperations()),

@@ -168,7 +168,7 @@ func newWorldOver(t *testing.T, store *storetest.Memory, owner stream.Peers) *wo
 	config := operation.Config{
 		Environment: tenant.Production, Registry: load, Now: time.Now, Logger: logger, Metrics: discard{},
 		Voting: operation.NewVoting(votes), PollLister: store.StreamsAfter, State: operation.NewState(state.NewService(documents)), Live: hub, Messages: messages,
-		Pairing: pairings, Purchases: purchases, GameLink: true,
+		Pairing: operation.NewPairing(pairings), Purchases: purchases, GameLink: true,
 	}
 	api := httpapi.New(operation.NewService(config), nil, nil)
 	config.Voting.Configs, config.Budgets = interceptedVoting{votes, w}, operation.NewBudgets(operation.BudgetLimits{Requests: 1 << 16, PerAddress: 1 << 16, BodyBytes: 64 << 20, HistoryBytes: 64 << 20})

@@ -118,7 +118,7 @@ func newAPI(t testing.TB, change ...func(*apiSettings)) *api {
 		Live:         hub,
 		Messages:     messages,
 		Roster:       viewers,
-		Pairing:      pairing.NewService(documents),
+		Pairing:      operation.NewPairing(pairing.NewService(documents)),
 		GameLink:     true,
 		Purchases:    purchase.NewService(documents, nil),
 	}}

@@ -13,6 +13,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 	"github.com/acclaim-dev/acclaim/services/pairing"
 )
@@ -99,7 +100,7 @@ func (d *gatedDocuments) Get(ctx context.Context, keys ...string) ([]document.Do
 func TestRevocationDelaysNoOtherRequest(t *testing.T) {
 	gate := &gatedDocuments{Store: storetest.NewMemory(), waiting: make(chan struct{}), open: make(chan struct{})}
 	a := newAPI(t, func(c *apiSettings) {
-		c.Pairing = pairing.NewService(document.NewService(gate, stream.SystemClock(), document.Options{}))
+		c.Pairing = operation.NewPairing(pairing.NewService(document.NewService(gate, stream.SystemClock(), document.Options{})))
 	})
 	overlay := a.newOverlay("/v1", broadcaster(), "{}")
 	address, transport := serveHTTP2(t, httpapi.NewServer(a.handler, slog.New(slog.DiscardHandler)))

@@ -111,7 +111,7 @@ func (s *serviceSet) verifyGames() {
 		return
 	}
 	pairings := pairing.NewService(s.openDocuments())
-	s.addAPI(func(c *operation.Config) { c.Pairing = pairings })
+	s.addAPI(func(c *operation.Config) { c.Pairing = operation.NewPairing(pairings) })
 }
 
 // openDocuments returns a service over the documents of the store.

@@ -40,7 +40,7 @@ func startState(s *serviceSet, messages *message.Service) func(*operation.Config
 	s.pairings, s.purchases, s.matches = pairing.NewService(s.documents), purchase.NewService(s.documents, s.accountsRead()), match.NewService(s.documents)
 	return func(c *operation.Config) {
 		c.State, c.Messages, c.Live = operation.NewState(states), messages, s.broker
-		c.Pairing, c.Purchases, c.GameLink = s.pairings, s.purchases, s.gamesAnywhere
+		c.Pairing, c.Purchases, c.GameLink = operation.NewPairing(s.pairings), s.purchases, s.gamesAnywhere
 	}
 }
 
