@@ -147,7 +147,7 @@ func (c *connection) setMatchPoll(name match.Name, m match.Match, id, round stri
 	if err := c.configureChannels(m.Channels, id, encoded); err != nil {
 		return err
 	}
-	after, err := c.server.options.Matches.SetPoll(c.ctx, name, id, poll, now)
+	after, err := c.server.options.MatchPolls.SetPoll(c.ctx, name, id, poll, now)
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (c *connection) changeMatchPoll(name match.Name, m match.Match, id string, 
 	if err != nil {
 		return err
 	}
-	after, err := c.server.options.Matches.ChangePoll(c.ctx, name, id, now, func(p match.Poll) (match.Poll, error) { return patchMatchPoll(p, patch) })
+	after, err := c.server.options.MatchPolls.ChangePoll(c.ctx, name, id, now, func(p match.Poll) (match.Poll, error) { return patchMatchPoll(p, patch) })
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (c *connection) deleteMatchPoll(r *gameRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := c.server.options.Matches.DeletePoll(c.ctx, name, id, c.server.options.Now())
+	m, err := c.server.options.MatchPolls.DeletePoll(c.ctx, name, id, c.server.options.Now())
 	if fault.KindOf(err) == fault.NotFound {
 		return done{true}, nil
 	}

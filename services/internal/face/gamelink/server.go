@@ -55,7 +55,7 @@ type Purchases interface {
 	Refund(ctx context.Context, c purchase.Channel, userID, id, sku string) error
 }
 
-// Matches is package match.
+// Matches is the part of package match that knows matches and their channels.
 type Matches interface {
 	Create(ctx context.Context, n match.Name, now time.Time) error
 	Keep(ctx context.Context, n match.Name, now time.Time) error
@@ -63,6 +63,10 @@ type Matches interface {
 	Read(ctx context.Context, n match.Name, now time.Time) (match.Match, error)
 	AddChannels(ctx context.Context, n match.Name, ids []string, now time.Time) (m match.Match, added []string, err error)
 	RemoveChannels(ctx context.Context, n match.Name, ids []string, now time.Time) error
+}
+
+// MatchPolls is the part of package match that knows the polls of matches.
+type MatchPolls interface {
 	SetPoll(ctx context.Context, n match.Name, id string, p match.Poll, now time.Time) (match.Match, error)
 	ChangePoll(ctx context.Context, n match.Name, id string, now time.Time, change func(match.Poll) (match.Poll, error)) (match.Match, error)
 	DeletePoll(ctx context.Context, n match.Name, id string, now time.Time) (match.Match, error)
@@ -81,6 +85,7 @@ type Options struct {
 	Pairing    Pairing
 	Purchases  Purchases
 	Matches    Matches
+	MatchPolls MatchPolls
 	// Budgets bound the bytes of messages, together with the bodies of requests.
 	Budgets *operation.Budgets
 	// Unauthenticated limits the connections that have not authenticated, 1,024 when 0.

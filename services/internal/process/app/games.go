@@ -42,7 +42,8 @@ func (p *Process) openGames() map[tenant.Environment]*gamelink.Server {
 	for _, m := range p.config.Mounts {
 		servers[m.Environment] = gamelink.New(gamelink.Options{
 			Environment: m.Environment, Registry: p.directory.Registry, Now: time.Now, Logger: p.logger,
-			Operations: p.operations[m.Environment], Live: p.services.broker, Pairing: p.services.pairings, Purchases: p.services.purchases, Matches: p.services.matches,
+			Operations: p.operations[m.Environment], Live: p.services.broker, Pairing: p.services.pairings, Purchases: p.services.purchases,
+			Matches: p.services.matches, MatchPolls: p.services.matches,
 			Budgets: p.budgets, Unauthenticated: int(p.limits.unauthenticatedGames),
 			Client: p.proxyWatch.Client, Ledger: p.services.ledger, Watch: p.watch,
 		})
