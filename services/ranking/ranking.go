@@ -120,7 +120,7 @@ type Service struct {
 func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
 	options.AllowEqualTimestamps = true // times play no part here
 	engine := stream.New(questionRules{}, store, clock, options)
-	return &Service{rewrite.NewService(engine, store), engine, clock}
+	return &Service{rewrite.Service{Runner: engine, Rewriter: rewrite.New(engine, store)}, engine, clock}
 }
 
 // Submit makes key the current answer of the identity. An answer that is too

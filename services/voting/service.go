@@ -21,7 +21,7 @@ type Service struct {
 func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
 	options.AllowEqualTimestamps = true // the order of votes is that of the log
 	engine := stream.New(pollRules{}, store, clock, options)
-	return &Service{rewrite.NewService(engine, store), engine, clock, options.AllRead}
+	return &Service{rewrite.Service{Runner: engine, Rewriter: rewrite.New(engine, store)}, engine, clock, options.AllRead}
 }
 
 // Vote submits count copies of value, which may be NoValue, and returns the statistics with them in.

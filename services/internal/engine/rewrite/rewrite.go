@@ -41,13 +41,5 @@ type Service struct {
 	*Rewriter
 }
 
-// NewService returns the part of a service whose engine is over a store.
-func NewService(engine interface {
-	stream.Runner
-	Log
-}, store stream.Store) Service {
-	return Service{engine, New(engine, store)}
-}
-
 // Rewriting returns what rewrites the streams of the service.
 func (s Service) Rewriting() *Rewriter { return s.Rewriter }
