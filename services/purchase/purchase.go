@@ -334,23 +334,23 @@ func withoutIndex(err error) error {
 
 func errNoTransaction() error { return fault.New(fault.NotFound, "No such transaction") }
 
-// BelongsTo reports whether a document with a name is about a purchase of a viewer with one
-// of the ids. body is asked for where the name does not tell.
-func BelongsTo(name string, ids []string, body func() ([]byte, error)) (bool, error) {
+// ViewerOf returns the id of the viewer of a purchase that a document with a name is about,
+// empty for other documents. body is asked for where the name does not tell.
+func ViewerOf(name string, body func() ([]byte, error)) (string, error) {
 	n, err := key.Parse(name)
 	switch {
 	case err != nil:
-		return false, nil //nolint:nilerr // it is no purchase's
+		return "", nil //nolint:nilerr // it is no purchase's
 	case n.Scope == key.CoinBalance:
-		return slices.Contains(ids, n.ID), nil
+		return n.ID, nil
 	case n.Scope != key.OpenPurchase:
-		return false, nil
+		return "", nil
 	}
 	stored, err := body()
 	if err != nil || stored == nil {
-		return false, err
+		return "", err
 	}
 	var t Transaction
 	err = json.Unmarshal(stored, &t)
-	return slices.Contains(ids, t.UserID), err
+	return t.UserID, err
 }

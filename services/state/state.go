@@ -78,11 +78,13 @@ func Prefix(environment, extension string) string {
 	return key.Prefix(Kind, environment, extension, "state")
 }
 
-// BelongsTo reports whether the document at a key is that of a viewer with one of
-// the ids.
-func BelongsTo(name string, ids []string) bool {
+// ViewerOf returns the id of the viewer whose document is at a key, empty for other documents.
+func ViewerOf(name string) string {
 	n, err := key.Parse(name)
-	return err == nil && (n.Scope == key.ViewerState || n.Scope == key.ExtensionViewerState) && slices.Contains(ids, n.ID)
+	if err != nil || n.Scope != key.ViewerState && n.Scope != key.ExtensionViewerState {
+		return ""
+	}
+	return n.ID
 }
 
 // Edit is one change of the document of a scope. The other fields are those of

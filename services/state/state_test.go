@@ -3,6 +3,7 @@ package state_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -229,7 +230,7 @@ func TestNumberOfViewersIsBounded(t *testing.T) {
 	wantInvalid(t, err, "Too many ids specified")
 }
 
-func TestBelongsTo(t *testing.T) {
+func TestViewerOf(t *testing.T) {
 	ids := []string{"U1", "42"}
 	for name, want := range map[string]bool{
 		"document/production/x/state/viewer/1/U1":           true,
@@ -246,7 +247,7 @@ func TestBelongsTo(t *testing.T) {
 		"document/production/x/state/extension_viewer/%zz":  false,
 		"document/production/x/state/extension_viewer/%342": true, // 42, escaped
 	} {
-		if got := state.BelongsTo(name, ids); got != want {
+		if got := slices.Contains(ids, state.ViewerOf(name)); got != want {
 			t.Errorf("%s belongs to the viewer: %t", name, got)
 		}
 	}

@@ -15,6 +15,7 @@ const (
 	Feed     = "message"
 	Document = "document" // state, configuration and secrets of an extension
 	Erasure  = "erasure"  // intent records of unfinished erasures
+	Erased   = "erased"   // records of finished erasures, which backups carry
 	Sink     = "sink"     // positions and leases of sinks
 	Roster   = "roster"   // the viewers that share their user id with an extension
 )
@@ -22,6 +23,10 @@ const (
 // RestoreClaim is the key of the document that names the restore which an empty store was
 // claimed for. It belongs to no extension, and Parse does not read it.
 const RestoreClaim = "restore/claim"
+
+// RestoreImported begins the keys of the documents that name, by client id, the backup from
+// which a restore has imported an extension. Parse does not read them.
+const RestoreImported = "restore/imported"
 
 // Scope is the part of an extension that a stream or a document belongs to. A name
 // holds its value between the extension and the fields of the scope.
@@ -110,7 +115,7 @@ func layout(kind string, scope Scope) (fields, bool) {
 		case Channel, Whispers, Games:
 			return withChannel, true
 		}
-	case Buffer, Erasure, Roster:
+	case Buffer, Erasure, Erased, Roster:
 		return withID, scope == ""
 	case Sink:
 		switch scope {
@@ -221,7 +226,7 @@ func (r *reader) name() (n Name, err error) {
 		n.Sink, n.Transport = r.element(), r.element()
 	}
 	switch n.Kind {
-	case Buffer, Erasure, Roster:
+	case Buffer, Erasure, Erased, Roster:
 	case Document:
 		n.Scope = r.documentScope()
 	default:

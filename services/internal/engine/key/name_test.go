@@ -45,6 +45,7 @@ var stored = map[string]key.Name{
 	"document/production/ext/match/index":        {Kind: key.Document, Environment: "production", Extension: "ext", Scope: key.Matches},
 	"document/production/ext/match/channels/X":   {Kind: key.Document, Environment: "production", Extension: "ext", Scope: key.Match, ID: "X"},
 	"document/production/ext/visualization":      {Kind: key.Document, Environment: "production", Extension: "ext", Scope: key.Visualization},
+	"erased/sandbox/ext/ABC":                     {Kind: key.Erased, Environment: "sandbox", Extension: "ext", ID: "ABC"},
 	"erasure/production/ext/ABC":                 {Kind: key.Erasure, Environment: "production", Extension: "ext", ID: "ABC"},
 	"sink/production/ext/s/webhook/at/poll/production/ext/channel/1/a%20b": {
 		Kind: key.Sink, Environment: "production", Extension: "ext", Sink: "s", Transport: "webhook",

@@ -20,6 +20,7 @@ type Log interface {
 	CheckOpen() error
 	ReadNext(head stream.Head, chunk *stream.Chunk, each func(ids []string)) (*stream.ControlRecord, error)
 	RedactChunk(chunk *stream.Chunk, erasing *stream.ControlRecord) (redacted *stream.Chunk, entries uint64, err error)
+	VisitCheckpointIDs(checkpoint *stream.ControlRecord, visit func(id string)) error
 	AppendRecord(ctx context.Context, name string, head stream.Head, record *stream.ControlRecord) error
 	Replay(name string) stream.Replay
 	Refresh(ctx context.Context, name string) error

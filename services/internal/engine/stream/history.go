@@ -49,6 +49,19 @@ func (e *Engine[S, C, E, R]) RedactChunk(chunk *Chunk, erasing *ControlRecord) (
 	return &changed, entries, nil
 }
 
+// VisitCheckpointIDs calls visit with each id of a viewer in the state of a checkpoint.
+func (e *Engine[S, C, E, R]) VisitCheckpointIDs(checkpoint *ControlRecord, visit func(id string)) error {
+	state, err := e.restoreCheckpoint(checkpoint)
+	if err != nil {
+		return err
+	}
+	e.rules.Rename(state, func(id string) string {
+		visit(id)
+		return id
+	})
+	return nil
+}
+
 // AppendRecord appends a control record to a log that ends with a head, when the pace of
 // commits allows it. Errors are those of [Store].
 func (e *Engine[S, C, E, R]) AppendRecord(ctx context.Context, name string, head Head, record *ControlRecord) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -44,7 +45,7 @@ It names damage that kept it from erasing everything and then exits with 1.`,
 		Example: `  acclaim erase --extension sample-extension --user 42`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := flags.run(cmd.Context(), cmd.ErrOrStderr())
+			r, err := flags.run(cmd.Context(), cmd.ErrOrStderr(), time.Now())
 			if err != nil {
 				return err
 			}
@@ -66,9 +67,9 @@ It names damage that kept it from erasing everything and then exits with 1.`,
 	return cmd
 }
 
-func (f *eraseFlags) run(ctx context.Context, progress io.Writer) (r *admin.ErasureReport, err error) {
+func (f *eraseFlags) run(ctx context.Context, progress io.Writer, now time.Time) (r *admin.ErasureReport, err error) {
 	var target admin.Target
-	target.DropData, target.Only = f.dropData, f.only
+	target.DropData, target.Only, target.At = f.dropData, f.only, now
 	for _, id := range []string{f.user, f.opaque} {
 		if id != "" {
 			target.IDs = append(target.IDs, id)

@@ -35,8 +35,11 @@ checksums. It is idempotent: repeated after an interruption, it finishes.
 
 Restore into an empty store that no program serves yet: a store in which something else
 was written meanwhile ends it. At the end it verifies all that the store has, as
-"acclaim verify" does, and prints the result. Viewers that were erased after the backup
-are there again: erase them again.
+"acclaim verify" does, and prints the result.
+
+It erases again the viewers that were erased after the backup: those that the backup,
+newer ones beside it and the store itself list, by digest. Where a newer backup cannot
+tell, it restores nothing and says which one: repair that, or move it elsewhere.
 
 With --claim it restores only into an empty store, once: it records the name there, goes
 on after an interruption with the same backup under the same name, and refuses another.
@@ -104,22 +107,22 @@ func (f *restoreFlags) run(ctx context.Context, location string, out, progress i
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore()) }()
+	erasures, err := b.Erasures(ctx)
+	if err != nil {
+		return err
+	}
 	extensions := b.Extensions
 	if len(f.extensions) > 0 {
 		extensions = f.extensions
 	}
 	for _, extension := range extensions {
-		err := b.Read(ctx, extension, func(in io.Reader) error {
-			result, err := importInto(ctx, store, in)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(out, "%s: read %s; stored chunks: %d, documents: %d\n", extension, formatTotals(result.Read), result.Chunks, result.Documents)
-			return err
-		})
-		if err != nil {
+		if err := restoreExtension(ctx, b, store, extension, out); err != nil {
 			return fmt.Errorf("restore the extension %s from %s: %w", extension, b.Name, err)
 		}
+	}
+	problems, err := applyErasures(ctx, b, store, erasures, extensions, out)
+	if err != nil {
+		return err
 	}
 	v, err := verify(ctx, store, progress, "")
 	if err != nil {
@@ -128,9 +131,31 @@ func (f *restoreFlags) run(ctx context.Context, location string, out, progress i
 	err = writeReport(out, false, nil, func(text *strings.Builder) {
 		fmt.Fprintf(text, "restored %s\n\n", b.Name)
 		writeVerification(text, v)
+		writeProblems(text, problems)
 	})
 	if err != nil {
 		return err
 	}
-	return foundProblems(len(v.Problems))
+	return foundProblems(len(v.Problems) + len(problems))
+}
+
+// restoreExtension imports an extension, unless an earlier process has done so and has begun to
+// erase viewers from it.
+func restoreExtension(ctx context.Context, b *backup.Backup, store app.Store, extension string, out io.Writer) error {
+	done, err := b.IsImported(ctx, store, extension)
+	if err != nil {
+		return err
+	}
+	if done {
+		_, err = fmt.Fprintf(out, "%s: imported before\n", extension)
+		return err
+	}
+	return b.Read(ctx, extension, func(in io.Reader) error {
+		result, err := importInto(ctx, store, in)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(out, "%s: read %s; stored chunks: %d, documents: %d\n", extension, formatTotals(result.Read), result.Chunks, result.Documents)
+		return err
+	})
 }

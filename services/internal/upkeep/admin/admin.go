@@ -52,6 +52,7 @@ func NewDomain(r *rewrite.Rewriter, retention func(tenant.Retention) time.Durati
 // interfaces below.
 type Eraser interface {
 	RelatedIDs(ctx context.Context, name string, ids []string) ([]string, error)
+	VisitIDs(ctx context.Context, name string, visit func(id string)) error
 	Erase(ctx context.Context, name string, viewer rewrite.Viewer) (rewrite.Erasure, error)
 }
 

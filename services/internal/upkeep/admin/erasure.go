@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
@@ -37,6 +38,8 @@ type Target struct {
 	rewrite.Viewer
 	// Only erases the given ids and does not search for other ids of the viewer.
 	Only bool
+	// At is the time that the record of the erasure names.
+	At time.Time
 }
 
 // ErasureReport lists what an erasure has changed.
@@ -124,6 +127,9 @@ func (e *ErasureService) eraseFrom(ctx context.Context, r *ErasureReport, s *vie
 		steps.step()
 	}
 	r.Followed = append(r.Followed, s.followed()...)
+	if err := e.storeRecord(ctx, s); err != nil { // before the intents go: a repetition finds all ids
+		return err
+	}
 	if len(r.Problems) > 0 {
 		return nil // the intent record stays for a repetition
 	}
@@ -157,22 +163,26 @@ func (e *ErasureService) eraseStream(ctx context.Context, r *ErasureReport, name
 
 func (e *ErasureService) eraseDocument(ctx context.Context, r *ErasureReport, name string, viewer rewrite.Viewer) error {
 	figures := r.searched(name)
-	belongs := state.BelongsTo(name, viewer.IDs)
-	if !belongs {
-		var err error
-		belongs, err = purchase.BelongsTo(name, viewer.IDs, func() ([]byte, error) {
-			found, err := e.store.Get(ctx, name)
-			if err != nil {
-				return nil, err
-			}
-			return found[0].Body, nil
-		})
-		if err != nil || !belongs {
-			return err
-		}
+	id, err := e.viewerOf(ctx, name)
+	if err != nil || id == "" || !slices.Contains(viewer.IDs, id) {
+		return err
 	}
 	figures.Found++
 	return e.documents.Delete(ctx, name)
+}
+
+// viewerOf returns the id of the viewer whom a document is about, empty if there is none.
+func (e *ErasureService) viewerOf(ctx context.Context, name string) (string, error) {
+	if id := state.ViewerOf(name); id != "" {
+		return id, nil
+	}
+	return purchase.ViewerOf(name, func() ([]byte, error) {
+		found, err := e.store.Get(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		return found[0].Body, nil
+	})
 }
 
 // list lists all streams and documents of an environment that can hold something of a

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
@@ -26,13 +27,16 @@ type viewerSearch struct {
 	// intents are the keys of the intent records of this erasure and of unfinished
 	// erasures of the same viewer.
 	intents []string
+	// at is the time of the erasure. repeated is set where its record exists.
+	at       time.Time
+	repeated bool
 }
 
 // searchIDs finds the ids of a viewer. An entry holds the ids of the token with which
 // it was sent, and a token is one viewer's: ids in the same entry are the same
 // viewer's.
 func (e *ErasureService) searchIDs(ctx context.Context, environment tenant.Environment, extension string, target Target, steps *stepCounter) (*viewerSearch, error) {
-	s := &viewerSearch{environment: string(environment), extension: extension, dropData: target.DropData}
+	s := &viewerSearch{environment: string(environment), extension: extension, dropData: target.DropData, at: target.At}
 	if err := e.list(ctx, s); err != nil {
 		return nil, err
 	}

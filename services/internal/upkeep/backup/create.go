@@ -90,10 +90,17 @@ type writer struct {
 }
 
 func (w *writer) writeAll(ctx context.Context, extensions []string) error {
+	before, err := listErasures(ctx, w.store, w.environments)
+	if err != nil {
+		return err
+	}
 	for _, extension := range extensions {
 		if err := w.writeExtension(ctx, extension); err != nil {
 			return fmt.Errorf("back up the extension %s: %w", extension, err)
 		}
+	}
+	if err := w.writeErasures(ctx, before); err != nil {
+		return err
 	}
 	return w.draft.Complete(ctx, []byte(w.sums.String()))
 }

@@ -5,6 +5,7 @@
 //
 //	20261123T031700Z/
 //	  quiz.jsonl.gz       the export of the extension "quiz", as package transfer writes it
+//	  erasures.jsonl      the records of erasures that the store had, if any
 //	  SHA256SUMS          as `sha256sum --check` reads it
 //
 // The subfolder gets its name when all of it is on the disk: a process that ends

@@ -93,7 +93,7 @@ func (b *Backup) checkFiles(ctx context.Context) error {
 		want, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
 		escaped, isExport := strings.CutSuffix(name, suffix)
 		extension, err := url.PathUnescape(escaped)
-		if !isExport || err != nil || fileName(extension) != name {
+		if name != erasuresFile && (!isExport || err != nil || fileName(extension) != name) {
 			return fmt.Errorf("%w: %s of %s has the line %q", transfer.ErrBadFile, sumsFile, b.Name, line)
 		}
 		got, err := b.sumFile(ctx, name)
@@ -103,7 +103,9 @@ func (b *Backup) checkFiles(ctx context.Context) error {
 		if got != want {
 			return fmt.Errorf("%w: %s of the backup %s was changed: its SHA-256 is %s, not %s", transfer.ErrBadFile, name, b.Name, got, want)
 		}
-		b.Extensions = append(b.Extensions, extension)
+		if isExport {
+			b.Extensions = append(b.Extensions, extension)
+		}
 	}
 	if len(b.Extensions) == 0 {
 		return fmt.Errorf("%w: %s of %s is empty", transfer.ErrBadFile, sumsFile, b.Name)
@@ -124,16 +126,22 @@ func (*Backup) badFile(err error) error {
 const maxSums = 16 << 20
 
 func (b *Backup) readSums(ctx context.Context) (string, error) {
-	file, err := b.storage.Open(ctx, b.Name, sumsFile)
+	sums, err := b.readFile(ctx, sumsFile, maxSums)
+	return string(sums), err
+}
+
+// readFile returns a file of at most limit bytes.
+func (b *Backup) readFile(ctx context.Context, name string, limit int64) ([]byte, error) {
+	file, err := b.storage.Open(ctx, b.Name, name)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	sums, err := io.ReadAll(io.LimitReader(file, maxSums+1))
-	if err == nil && len(sums) > maxSums {
-		err = fmt.Errorf("%w: %s of %s is larger than %d bytes", transfer.ErrBadFile, sumsFile, b.Name, maxSums)
+	content, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(content)) > limit {
+		err = fmt.Errorf("%w: %s of %s is larger than %d bytes", transfer.ErrBadFile, name, b.Name, limit)
 	}
-	return string(sums), err
+	return content, err
 }
 
 func (b *Backup) sumFile(ctx context.Context, name string) (string, error) {
