@@ -61,7 +61,7 @@ services/internal/face/httpapi   | operation tracing exactjson limit fault once 
 services/internal/upkeep/admin     | exactjson fault key rewrite stream document tenant state purchase sink                         | domains storetest transfer pebblestore
 services/internal/face/gamelink  | contract operation limit exactjson fault event live tenant httpapi schedule voting state document pairing purchase match sandbox | domains storetest stream once
 services/internal/process/app | operation tracing batchtrace gamelink limit filewatch fault key once domains rewrite stream document tenant telemetry event live sink page httpapi pebblestore mongostore peer admin transfer | mongotest simnet sinktest schedule
-services/internal/process/cli | contract tracing client key stream tenant sandbox telemetry sink transfer backup admin app terminal |
+services/internal/process/cli | contract tracing client key stream tenant sandbox telemetry sink transfer backup admin app terminal | storetest document voting
 services/internal/testing/ceiling   | operation fault domains schedule once stream document tenant telemetry httpapi                         |
 services/internal/testing/ceilingserver | ceiling cli app |
 services                    | cli                                                                            | domains stream document tenant admin operation httpapi gamelink transfer pebblestore mongostore storetest mongotest faultproxy sinktest overlay

@@ -107,13 +107,18 @@ func (f *restoreFlags) run(ctx context.Context, location string, out, progress i
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore()) }()
-	erasures, err := b.Erasures(ctx)
-	if err != nil {
-		return err
-	}
 	extensions := b.Extensions
 	if len(f.extensions) > 0 {
 		extensions = f.extensions
+	}
+	return restoreInto(ctx, b, store, extensions, out, progress)
+}
+
+// restoreInto restores extensions of a backup and verifies all that the store has.
+func restoreInto(ctx context.Context, b *backup.Backup, store app.Store, extensions []string, out, progress io.Writer) error {
+	erasures, err := b.Erasures(ctx)
+	if err != nil {
+		return err
 	}
 	for _, extension := range extensions {
 		if err := restoreExtension(ctx, b, store, extension, out); err != nil {
