@@ -79,7 +79,7 @@ func (b *Backup) Erasures(ctx context.Context) (*Erasures, error) {
 		lines, err := (&Backup{Name: name, storage: b.storage}).readErasures(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("the backup %s: %w: %w.\nNothing was restored: without this list, viewers that were erased since %s could be there again. "+
-				"Restore a newer backup, repair this one, or move it elsewhere to restore without its list", name, ErrUnknownErasures, err, b.Name)
+				"Restore a newer backup, repair this one, or move it elsewhere to restore without its list", name, ErrUnknownErasures, b.badFile(err), b.Name)
 		}
 		for _, line := range lines {
 			e.Known[line.Key] = line.Record
