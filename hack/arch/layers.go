@@ -21,7 +21,6 @@ services/internal/limit     | fault                                             
 services/internal/exactjson |                                                                                |
 services/internal/engine/key       |                                                                                |
 services/internal/engine/wire      |                                                                                |
-services/internal/schedule  | contract                                                                       |
 services/internal/testing/cputime   |                                                                                |
 services/internal/engine/batch     |                                                                                |
 services/internal/engine/batchtrace | fault                                                                         |
@@ -37,9 +36,9 @@ services/internal/testing/faultproxy |                                          
 services/internal/testing/simnet    |                                                                                |
 services/internal/testing/mongotest | faultproxy                                                                     |
 services/internal/testing/mongotest/mongoset | mongotest                                                           |
-services/voting             | contract exactjson fault key once schedule rewrite stream wire                                                | storetest
+services/voting             | contract exactjson fault key once rewrite stream wire | storetest
 services/accumulation       | fault key once rewrite stream wire                                                          | storetest
-services/ranking            | exactjson fault key once schedule rewrite stream wire                                                | storetest
+services/ranking            | contract exactjson fault key once rewrite stream wire | storetest
 services/state              | fault key once document                                                             | storetest
 services/message            | fault key once rewrite stream wire                                                          | storetest
 services/roster             | key rewrite stream wire                                                                | storetest fault
@@ -51,18 +50,18 @@ services/internal/tenant    | filewatch fault limit                             
 services/internal/upkeep/transfer  | exactjson fault key once stream document voting accumulation ranking roster             | storetest
 services/internal/upkeep/backup    | document key transfer                                                          | storetest stream voting
 services/internal/telemetry | stream live sink                                                               |
-services/internal/feed/event     | exactjson key schedule stream document voting accumulation ranking message                                             | storetest live sink tenant
+services/internal/feed/event     | contract exactjson key stream document voting accumulation ranking message | storetest live sink tenant
 services/internal/feed/live      | limit event fault                                                                    | storetest stream document voting accumulation ranking state message
 services/internal/feed/sink      | tracing event key stream document tenant                                               | storetest sinktest voting accumulation ranking state message
 services/internal/testing/sinktest  |                                                                                |
 services/internal/face/page      |                                                                                |
-services/internal/operation | tracing exactjson limit fault once schedule domains document tenant event live | telemetry
-services/internal/face/httpapi   | operation tracing exactjson limit fault once schedule domains rewrite stream document tenant telemetry event live            | storetest ceiling
+services/internal/operation | contract tracing exactjson limit fault once domains document tenant event live | telemetry
+services/internal/face/httpapi   | contract operation tracing exactjson limit fault once domains rewrite stream document tenant telemetry event live | storetest ceiling
 services/internal/upkeep/admin     | exactjson fault key rewrite stream document tenant state purchase sink                         | domains storetest transfer pebblestore
-services/internal/face/gamelink  | contract operation limit exactjson fault event live tenant httpapi schedule voting state document pairing purchase match sandbox | domains storetest stream once
-services/internal/process/app | operation tracing batchtrace gamelink limit filewatch fault key once domains rewrite stream document tenant telemetry event live sink page httpapi pebblestore mongostore peer admin transfer | mongotest simnet sinktest schedule
+services/internal/face/gamelink  | contract operation limit exactjson fault event live tenant httpapi voting state document pairing purchase match sandbox | domains storetest stream once
+services/internal/process/app | operation tracing batchtrace gamelink limit filewatch fault key once domains rewrite stream document tenant telemetry event live sink page httpapi pebblestore mongostore peer admin transfer | contract mongotest simnet sinktest
 services/internal/process/cli | contract tracing client key stream tenant sandbox telemetry sink transfer backup admin app terminal | storetest document voting
-services/internal/testing/ceiling   | operation fault domains schedule once stream document tenant telemetry httpapi                         |
+services/internal/testing/ceiling   | contract operation fault domains once stream document tenant telemetry httpapi |
 services/internal/testing/ceilingserver | ceiling cli app |
 services                    | cli                                                                            | domains stream document tenant admin operation httpapi gamelink transfer pebblestore mongostore storetest mongotest faultproxy sinktest overlay
 services/votingtest         | operation voting stream tenant telemetry httpapi pebblestore                               |
@@ -138,4 +137,4 @@ testing                          | storetest mongotest mongoset sinktest cputime
 
 // timeless lists the packages that may not ask the machine for the time: it is
 // an argument there, so that a replay gives what the first run gave.
-const timeless = "contract domains fault key schedule batch document desired"
+const timeless = "contract domains fault key batch document desired"

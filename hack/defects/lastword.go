@@ -12,10 +12,10 @@ func lastWordDefects() []defectCase {
 			{streamFolder, "chunkDraft.addMark", "d.marks && len(d.entries)+len(d.header.groups) == 0", "false"},
 		}, votingFolder, "TestConclude"},
 		{"the last update of a poll comes by the clock of the process that sends it", []codeEdit{
-			{votingFolder, "Overview.Status", "status == schedule.Expired", "false"},
+			{votingFolder, "Overview.Status", "status == contract.Expired", "false"},
 		}, liveFolder, "TestLastUpdateComesWhenTheLogSaysSo"},
 		{"the last delivery of a poll comes by the clock of the process that sends it", []codeEdit{
-			{votingFolder, "Overview.Status", "status == schedule.Expired", "false"},
+			{votingFolder, "Overview.Status", "status == contract.Expired", "false"},
 		}, sinkFolder, "TestLastUpdateComesWhenTheLogSaysSo"},
 		{"the final push of a match comes by the clock of its feed", []codeEdit{
 			{gameFolder, "matchFeed.statusOf", "!f.polls[id].isFinal(m.Polls[id].Ends, m.Channels)", "false"},

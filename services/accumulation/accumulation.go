@@ -94,7 +94,7 @@ type Service struct {
 // NewService returns a service over store. Close ends it.
 func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
 	engine := stream.New(bufferRules{}, store, clock, options)
-	return &Service{rewrite.Service{Runner: engine, Rewriter: rewrite.New(engine, store)}, engine}
+	return &Service{rewrite.Service{Runner: engine, Rewriter: rewrite.New(engine, engine, store)}, engine}
 }
 
 // Append adds an entry; it is visible to every read that begins afterwards. There is at most

@@ -135,7 +135,7 @@ type Service struct {
 func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
 	options.AllowEqualTimestamps = true // only the order matters
 	engine := stream.New(feedRules{}, store, clock, options)
-	return &Service{rewrite.Service{Runner: engine, Rewriter: rewrite.New(engine, store)}, engine}
+	return &Service{rewrite.Service{Runner: engine, Rewriter: rewrite.New(engine, engine, store)}, engine}
 }
 
 // Publish appends a message to a feed. Once it returns nil, every

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 )
 
 // Config decides which answers a question accepts and shows (section 2.11).
@@ -17,7 +17,7 @@ type Config struct {
 	MaxLength        int64         `json:"maxLength"` // characters
 	Blocked          []string      `json:"blocked"`
 	AnswersPerViewer int64         `json:"answersPerViewer"`
-	schedule.Schedule
+	contract.Schedule
 	// HoldAnswers keeps each answer that is not shown yet from the ranking until staff shows it.
 	HoldAnswers bool `json:"holdAnswers"`
 }
@@ -111,7 +111,7 @@ const (
 // judgeAnswer returns an answer as it is shown and the group it belongs to, or the reason for
 // which it is not accepted.
 func (f *answerFilter) judgeAnswer(key string, at int64) (text, group, reason string) {
-	if f.StatusAt(at) != schedule.Active {
+	if f.StatusAt(at) != contract.Active {
 		return "", "", reasonClosed
 	}
 	text, group = f.normalize(key)

@@ -11,12 +11,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 )
 
 // Kind is the first element of the names of questions' streams; the environment
@@ -120,7 +120,7 @@ type Service struct {
 func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
 	options.AllowEqualTimestamps = true // times play no part here
 	engine := stream.New(questionRules{}, store, clock, options)
-	return &Service{rewrite.Service{Runner: engine, Rewriter: rewrite.New(engine, store)}, engine, clock}
+	return &Service{rewrite.Service{Runner: engine, Rewriter: rewrite.New(engine, engine, store)}, engine, clock}
 }
 
 // Submit makes key the current answer of the identity. An answer that is too
@@ -183,7 +183,7 @@ func (s *Service) Configure(ctx context.Context, q Question, c Config) error {
 
 // Config returns the configuration and the status of the question; saved is false where the
 // question has none.
-func (s *Service) Config(ctx context.Context, q Question) (config Config, status schedule.Status, saved bool, err error) {
+func (s *Service) Config(ctx context.Context, q Question) (config Config, status contract.Status, saved bool, err error) {
 	answer, err := s.engine.View(ctx, q.Stream(), questionCommand{asks: true})
 	config = DefaultConfig()
 	if saved = answer.config != nil; saved {

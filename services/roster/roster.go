@@ -64,7 +64,7 @@ type Service struct {
 func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
 	options.AllowEqualTimestamps = true // only the order matters
 	engine := stream.New(rosterRules{}, store, clock, options)
-	return &Service{rewrite.Service{Runner: engine, Rewriter: rewrite.New(engine, store)}, engine}
+	return &Service{rewrite.Service{Runner: engine, Rewriter: rewrite.New(engine, engine, store)}, engine}
 }
 
 // Note records that a viewer shares the user id or, if not shared, does not any more. It is

@@ -6,9 +6,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 )
 
 // castVersions has the version of the configuration under which each voter of a table voted
@@ -138,7 +138,7 @@ func (s *State) castVersion(v Voter) int64 {
 // vote was cast, too: 0 where there is none, or it is not known, as of votes from before the
 // first configuration, of those in snapshots of an earlier release, and while a process of one
 // is alive.
-func (s *Service) ConfigFor(ctx context.Context, p Poll, v Voter) (config Config, status schedule.Status, saved bool, cast int64, err error) {
+func (s *Service) ConfigFor(ctx context.Context, p Poll, v Voter) (config Config, status contract.Status, saved bool, cast int64, err error) {
 	if !s.reads(stream.LevelCastVersions) {
 		config, status, saved, err = s.Config(ctx, p)
 		return config, status, saved, 0, err

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
@@ -23,7 +23,7 @@ func patch(text string) changeCommand {
 func TestPatch(t *testing.T) {
 	before := Config{
 		DistinctOptionsPerUser: 2, TotalVotesPerUser: 5, VotesPerOption: 3, Prompt: "Tea?", Options: []string{"yes", "no"},
-		UserData: json.RawMessage(`{"a":{"b":1.10,"c":2},"d":"<"}`), Schedule: schedule.Schedule{StartsAt: 7, EndsAt: 8},
+		UserData: json.RawMessage(`{"a":{"b":1.10,"c":2},"d":"<"}`), Schedule: contract.Schedule{StartsAt: 7, EndsAt: 8},
 		ResultsVisibility: VisibleToStaff, ShowCount: true, LoggedInOnly: true,
 	}
 	tests := map[string]struct {

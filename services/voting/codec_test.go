@@ -11,7 +11,6 @@ import (
 
 	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 )
 
 // everyEntry has each kind of entry, with contents at the edges.
@@ -21,7 +20,7 @@ func everyEntry() []Entry {
 		voteEntry{voter: Voter{"", "1"}, byUser: true, value: contract.MinValue, times: contract.MaxCount},
 		voteEntry{voter: Voter{strings.Repeat("o", maxIdentity), "\x00\xff"}, value: contract.MaxValue, times: 1},
 		configEntry{config: DefaultConfig()},
-		configEntry{config: Config{Prompt: "é", Options: []string{"a", ""}, UserData: json.RawMessage(`[1]`), Schedule: schedule.Schedule{EndsAt: math.MaxInt64}}},
+		configEntry{config: Config{Prompt: "é", Options: []string{"a", ""}, UserData: json.RawMessage(`[1]`), Schedule: contract.Schedule{EndsAt: math.MaxInt64}}},
 		modifierEntry{user: "Uann", add: -maxModifier},
 		modifierEntry{user: "1", add: maxModifier},
 		resetEntry{},

@@ -11,10 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
@@ -74,7 +74,7 @@ func (c *concluding) untilClosed(s *voting.Service) voting.Overview {
 		if o.Closed {
 			return o
 		}
-		if o.Wait <= 0 || o.Wait > 500*time.Millisecond || o.Status(time.Now()) != schedule.Active {
+		if o.Wait <= 0 || o.Wait > 500*time.Millisecond || o.Status(time.Now()) != contract.Active {
 			c.Fatalf("not closed: wait %v, %s", o.Wait, o.Status(time.Now()))
 		}
 		<-time.After(o.Wait)
@@ -117,7 +117,7 @@ func TestConclude(t *testing.T) {
 				if o := c.conclude(other); !o.Closed || o.Head != closed.Head || o.Wait != 0 {
 					t.Errorf("%s: closed %v at %d, wait %v", name, o.Closed, o.Head, o.Wait)
 				}
-				if o, err := other.Overview(t.Context(), forwardedPoll); err != nil || !o.Closed || o.Status(ends.Add(-time.Hour)) != schedule.Expired {
+				if o, err := other.Overview(t.Context(), forwardedPoll); err != nil || !o.Closed || o.Status(ends.Add(-time.Hour)) != contract.Expired {
 					t.Errorf("%s: read as closed: %v, %v", name, o.Closed, err)
 				}
 				if _, err := other.Vote(t.Context(), forwardedPoll, voting.Voter{OpaqueID: "late"}, 1, 1); err == nil || err.Error() != "poll is closed" {

@@ -8,7 +8,6 @@ import (
 	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 )
 
 // Config is a poll's configuration, which decides about votes.
@@ -17,7 +16,7 @@ type Config contract.PollConfig
 // DefaultConfig is in force while a poll has none of its own.
 func DefaultConfig() Config { return Config(contract.DefaultPollConfig()) }
 
-func (c *Config) isOpen(at int64) bool { return !c.Disabled && c.StatusAt(at) == schedule.Active }
+func (c *Config) isOpen(at int64) bool { return !c.Disabled && c.StatusAt(at) == contract.Active }
 
 // isMultiVote reports whether votes add up instead of replacing one another.
 func (c *Config) isMultiVote() bool { return c.TotalVotesPerUser > 1 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
+	"github.com/acclaim-dev/acclaim/api/contract"
 )
 
 // TestConfigBounds is sections 4.1 and 8 of the contract, both sides of each
@@ -90,7 +90,7 @@ func TestConfigComesBackAsSaved(t *testing.T) {
 	want := Config{
 		UserIDVoting: true, DistinctOptionsPerUser: 3, TotalVotesPerUser: 4, VotesPerOption: 5, Global: true,
 		Disabled: true, Prompt: "é<>&\u2028\x00", Options: []string{"", "b"}, UserData: json.RawMessage(`{"a":null}`),
-		Schedule: schedule.Schedule{StartsAt: 7, EndsAt: 8}, ResultsVisibility: VisibleAfterVote, ShowCount: true, LoggedInOnly: true,
+		Schedule: contract.Schedule{StartsAt: 7, EndsAt: 8}, ResultsVisibility: VisibleAfterVote, ShowCount: true, LoggedInOnly: true,
 	}
 	p := newPoll()
 	p.accept(t, configureCommand{id: "global", config: want})
@@ -165,7 +165,7 @@ func TestHidesResults(t *testing.T) {
 	for visibility, want := range map[Visibility]string{
 		"": "", VisibleAlways: "", VisibleAfterVote: "pending active", VisibleAfterClose: "pending active", VisibleToStaff: "pending active expired",
 	} {
-		for _, status := range []schedule.Status{schedule.Pending, schedule.Active, schedule.Expired} {
+		for _, status := range []contract.Status{contract.Pending, contract.Active, contract.Expired} {
 			c := Config{ResultsVisibility: visibility, Disabled: true}
 			if got := c.HidesResults(status); got != strings.Contains(want, string(status)) {
 				t.Errorf("%q hides the results while %s: %v", visibility, status, got)

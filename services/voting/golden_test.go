@@ -7,12 +7,12 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
+	"github.com/acclaim-dev/acclaim/api/contract"
 )
 
 // TestStoredFormats: what logs and snapshots hold is read by every later version.
 func TestStoredFormats(t *testing.T) {
-	config := Config{DistinctOptionsPerUser: 1, TotalVotesPerUser: 2, VotesPerOption: 3, Prompt: "<é>", UserData: json.RawMessage(`[1]`), Schedule: schedule.Schedule{EndsAt: 9}}
+	config := Config{DistinctOptionsPerUser: 1, TotalVotesPerUser: 2, VotesPerOption: 3, Prompt: "<é>", UserData: json.RawMessage(`[1]`), Schedule: contract.Schedule{EndsAt: 9}}
 	var entries []byte
 	for _, e := range []Entry{
 		voteEntry{voter: Voter{"U1", "1"}, byUser: true, value: -128, times: 30},

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 )
 
 // Overview holds the figures that subscribers of a poll receive.
@@ -30,13 +30,13 @@ type Overview struct {
 // Status returns the status of the poll as its subscribers are to know it: as the clock says,
 // but expired once the log has passed its end, and not before. So votes that an owner with a
 // slower clock still accepts are counted before the poll is said to have expired.
-func (o Overview) Status(now time.Time) schedule.Status {
+func (o Overview) Status(now time.Time) contract.Status {
 	status := o.Config.Status(now)
 	switch {
 	case o.Closed:
-		return schedule.Expired
-	case status == schedule.Expired:
-		return schedule.Active
+		return contract.Expired
+	case status == contract.Expired:
+		return contract.Active
 	}
 	return status
 }
@@ -61,7 +61,7 @@ func newOverview(a Answer, head stream.Position) Overview {
 
 // closesBy reports whether the configuration takes no vote at a time in Unix milliseconds, nor
 // at a later one.
-func (c *Config) closesBy(at int64) bool { return c.StatusAt(at) == schedule.Expired }
+func (c *Config) closesBy(at int64) bool { return c.StatusAt(at) == contract.Expired }
 
 const (
 	// closedFor is the time after its end from which a poll counts as closed whatever its log
@@ -79,7 +79,7 @@ const (
 // figures may change still.
 func (s *Service) Conclude(ctx context.Context, p Poll, now time.Time) (Overview, error) {
 	o, err := s.Overview(ctx, p)
-	if err != nil || o.Closed || o.Config.Status(now) != schedule.Expired {
+	if err != nil || o.Closed || o.Config.Status(now) != contract.Expired {
 		return o, err
 	}
 	if now.Sub(time.Unix(o.Config.EndsAt, 0)) >= closedFor {
@@ -91,7 +91,7 @@ func (s *Service) Conclude(ctx context.Context, p Poll, now time.Time) (Overview
 		o.Wait = mostWait
 		return o, ctx.Err() // what was read is true
 	}
-	if o = newOverview(answer, head); !o.Closed && o.Configured && o.Config.Status(now) == schedule.Expired {
+	if o = newOverview(answer, head); !o.Closed && o.Configured && o.Config.Status(now) == contract.Expired {
 		left := time.Duration(o.Config.EndsAt*1000-answer.decided) * time.Millisecond
 		o.Wait = min(max(left, leastWait), mostWait)
 	}

@@ -3,7 +3,6 @@ package voting
 import (
 	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 )
 
 // PollView is a configured poll as its viewers see it.
@@ -11,7 +10,7 @@ type PollView contract.Poll
 
 // View returns a configuration as viewers see it while the poll with the given id has a
 // status.
-func (c *Config) View(id string, status schedule.Status) PollView {
+func (c *Config) View(id string, status contract.Status) PollView {
 	v := PollView{
 		ID: id, Prompt: c.Prompt, Options: c.Options, UserData: c.UserData,
 		Status: status, Disabled: c.Disabled, StartsAt: c.StartsAt, EndsAt: c.EndsAt,

@@ -3,10 +3,10 @@ package voting
 import (
 	"context"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 )
 
 // Service answers for the polls of a store.
@@ -21,7 +21,7 @@ type Service struct {
 func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
 	options.AllowEqualTimestamps = true // the order of votes is that of the log
 	engine := stream.New(pollRules{}, store, clock, options)
-	return &Service{rewrite.Service{Runner: engine, Rewriter: rewrite.New(engine, store)}, engine, clock, options.AllRead}
+	return &Service{rewrite.Service{Runner: engine, Rewriter: rewrite.New(engine, engine, store)}, engine, clock, options.AllRead}
 }
 
 // Vote submits count copies of value, which may be NoValue, and returns the statistics with them in.
@@ -62,13 +62,13 @@ func (s *Service) Configure(ctx context.Context, p Poll, c Config) error {
 
 // Config returns the saved configuration and the status it gives the poll now;
 // saved is false when there is none.
-func (s *Service) Config(ctx context.Context, p Poll) (config Config, status schedule.Status, saved bool, err error) {
+func (s *Service) Config(ctx context.Context, p Poll) (config Config, status contract.Status, saved bool, err error) {
 	answer, err := s.engine.View(ctx, p.Stream(), configQuery{})
 	config, status, saved = s.readConfig(answer)
 	return config, status, saved, err
 }
 
-func (s *Service) readConfig(a Answer) (config Config, status schedule.Status, saved bool) {
+func (s *Service) readConfig(a Answer) (config Config, status contract.Status, saved bool) {
 	config = DefaultConfig()
 	if saved = a.config != nil; saved {
 		config = *a.config

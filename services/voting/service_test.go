@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
@@ -116,7 +116,7 @@ func TestSection21Scope(t *testing.T) {
 
 func TestSection41Config(t *testing.T) {
 	serve(t, func(t *testing.T, s *Service) {
-		wantConfig := func(when string, wantSaved bool, want schedule.Status) {
+		wantConfig := func(when string, wantSaved bool, want contract.Status) {
 			t.Helper()
 			config, status, saved, err := s.Config(t.Context(), local)
 			if err != nil || saved != wantSaved || saved && (status != want || config.TotalVotesPerUser != 7) {
@@ -127,15 +127,15 @@ func TestSection41Config(t *testing.T) {
 		mustVote(t, s, local, ann, 5, 1)
 		wantConfig("after a vote alone", false, "")
 		now := time.Now().Unix()
-		config := Config{DistinctOptionsPerUser: 1, TotalVotesPerUser: 7, VotesPerOption: 7, Schedule: schedule.Schedule{StartsAt: now + 5, EndsAt: now + 9}}
+		config := Config{DistinctOptionsPerUser: 1, TotalVotesPerUser: 7, VotesPerOption: 7, Schedule: contract.Schedule{StartsAt: now + 5, EndsAt: now + 9}}
 		if err := s.Configure(t.Context(), local, config); err != nil {
 			t.Fatal(err)
 		}
-		wantConfig("saved", true, schedule.Pending)
+		wantConfig("saved", true, contract.Pending)
 		time.Sleep(5 * time.Second) //nolint:forbidigo // time is fake in the bubble
-		wantConfig("at the start", true, schedule.Active)
+		wantConfig("at the start", true, contract.Active)
 		time.Sleep(4 * time.Second) //nolint:forbidigo // time is fake in the bubble
-		wantConfig("at the end", true, schedule.Expired)
+		wantConfig("at the end", true, contract.Expired)
 		if _, err := s.Vote(t.Context(), local, ann, 5, 1); !errors.Is(err, errPollClosed) {
 			t.Errorf("a vote after the end gives %v", err)
 		}

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 )
 
 // strictly returns a strict configuration with options.
@@ -167,7 +167,7 @@ func TestQuestionChangedIsShown(t *testing.T) {
 			t.Helper()
 			p.at++
 			p.accept(t, with(func(c *Config) { c.Prompt, c.Options = prompt, options }))
-			return p.state.config.View("p", schedule.Active).QuestionChanged
+			return p.state.config.View("p", contract.Active).QuestionChanged
 		}
 		if votes {
 			p.accept(t, cast(ann, 0))

@@ -2,7 +2,6 @@ package voting
 
 import (
 	"github.com/acclaim-dev/acclaim/api/contract"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 )
 
 // Visibility decides when viewers see the results of a poll.
@@ -27,10 +26,10 @@ func isKnown(v Visibility) bool {
 // HidesResults reports whether viewers may not see the results while the poll has a
 // status: in a poll with VisibleAfterVote, those that have not voted. A poll that is
 // disabled is not closed.
-func (c *Config) HidesResults(status schedule.Status) bool {
+func (c *Config) HidesResults(status contract.Status) bool {
 	switch c.ResultsVisibility {
 	case VisibleAfterVote, VisibleAfterClose:
-		return status != schedule.Expired
+		return status != contract.Expired
 	case VisibleToStaff:
 		return true
 	}
@@ -79,7 +78,7 @@ func (s *Statistics) hide(showCount bool) *Statistics {
 
 // ForViewers returns what all viewers see of the poll while it has a status. Where some of
 // them see more, because they have voted, that is in none of it.
-func (o Overview) ForViewers(status schedule.Status) Overview {
+func (o Overview) ForViewers(status contract.Status) Overview {
 	if o.Config.HidesResults(status) {
 		o.Statistics = o.Statistics.hide(o.Config.ShowCount)
 	}

@@ -6,13 +6,13 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/api/tracing"
 	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
 	"github.com/acclaim-dev/acclaim/services/internal/limit"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/pairing"
@@ -54,8 +54,8 @@ type TallyReader interface {
 
 // PollConfigurer reads and changes the configurations of polls.
 type PollConfigurer interface {
-	Config(ctx context.Context, p voting.Poll) (voting.Config, schedule.Status, bool, error)
-	ConfigFor(ctx context.Context, p voting.Poll, v voting.Voter) (config voting.Config, status schedule.Status, saved bool, cast int64, err error)
+	Config(ctx context.Context, p voting.Poll) (voting.Config, contract.Status, bool, error)
+	ConfigFor(ctx context.Context, p voting.Poll, v voting.Voter) (config voting.Config, status contract.Status, saved bool, cast int64, err error)
 	Change(ctx context.Context, p voting.Poll, c voting.Change, keys ...*once.Key) (version int64, known bool, err error)
 	Overview(ctx context.Context, p voting.Poll) (voting.Overview, error)
 	Conclude(ctx context.Context, p voting.Poll, now time.Time) (voting.Overview, error)
@@ -95,7 +95,7 @@ type AnswerRanker interface {
 
 // QuestionConfigurer reads and changes the configurations of questions.
 type QuestionConfigurer interface {
-	Config(ctx context.Context, q ranking.Question) (ranking.Config, schedule.Status, bool, error)
+	Config(ctx context.Context, q ranking.Question) (ranking.Config, contract.Status, bool, error)
 	Change(ctx context.Context, q ranking.Question, c ranking.Change, keys ...*once.Key) (digest string, err error)
 }
 

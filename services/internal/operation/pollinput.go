@@ -7,9 +7,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
@@ -116,6 +116,6 @@ func DecodeConfig(in *Object) voting.Config {
 }
 
 // DecodeSchedule reads the times of a poll or a question.
-func DecodeSchedule(in *Object) schedule.Schedule {
-	return schedule.Schedule{StartsAt: in.Integer("startsAt", 0), EndsAt: in.Integer("endsAt", 0)}
+func DecodeSchedule(in *Object) contract.Schedule {
+	return contract.Schedule{StartsAt: in.Integer("startsAt", 0), EndsAt: in.Integer("endsAt", 0)}
 }

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
@@ -35,7 +35,7 @@ func (s *Service) ReadPoll(ctx context.Context, c *Call, id string) (view voting
 // caller may see them, and its status. concluded asks for the status that follows from the log of
 // the poll ([voting.Overview.Status]) in place of what the clock says: the poll is expired once no
 // vote can come any more, so that the figures of an expired one are final.
-func (s *Service) ReadOverview(ctx context.Context, c *Call, id string, concluded bool) (read voting.Overview, status schedule.Status, err error) {
+func (s *Service) ReadOverview(ctx context.Context, c *Call, id string, concluded bool) (read voting.Overview, status contract.Status, err error) {
 	if err := c.Caller.CheckReads(id); err != nil {
 		return read, "", err
 	}
@@ -60,7 +60,7 @@ func (s *Service) ReadOverview(ctx context.Context, c *Call, id string, conclude
 }
 
 // readConfig returns the configuration of a poll and its status, by the clock or by its log.
-func (s *Service) readConfig(ctx context.Context, p voting.Poll, concluded bool) (config voting.Config, status schedule.Status, saved bool, err error) {
+func (s *Service) readConfig(ctx context.Context, p voting.Poll, concluded bool) (config voting.Config, status contract.Status, saved bool, err error) {
 	if !concluded {
 		return s.Config.Voting.Configs.Config(ctx, p)
 	}
@@ -94,7 +94,7 @@ type PollListing struct {
 	Channel string          // "*" for those of all channels
 	After   string          // the name of a stream
 	Limit   int             // at least 1
-	Status  schedule.Status // empty: all
+	Status  contract.Status // empty: all
 	Prefix  string          // what ids begin with
 	// Concluded asks for the status that follows from the logs, as of ReadOverview.
 	Concluded bool
@@ -118,7 +118,7 @@ func (l *PollListing) check(c *Caller) error {
 		return fault.New(fault.Invalid, "Malformed limit parameter")
 	}
 	switch l.Status {
-	case "", schedule.Pending, schedule.Active, schedule.Expired:
+	case "", contract.Pending, contract.Active, contract.Expired:
 	default:
 		return fault.New(fault.Invalid, "Malformed status parameter")
 	}

@@ -3,7 +3,7 @@ package operation
 import (
 	"context"
 
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/ranking"
 )
 
@@ -63,7 +63,7 @@ func (s *Service) ClearQuestion(ctx context.Context, c *Call, id string) error {
 }
 
 // ReadQuestionConfig returns the configuration of a question; saved is false for one that has none.
-func (s *Service) ReadQuestionConfig(ctx context.Context, c *Call, id string) (config ranking.Config, status schedule.Status, saved bool, err error) {
+func (s *Service) ReadQuestionConfig(ctx context.Context, c *Call, id string) (config ranking.Config, status contract.Status, saved bool, err error) {
 	if err := c.Caller.CheckReadsQuestion(id); err != nil {
 		return config, status, false, err
 	}

@@ -5,9 +5,9 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
@@ -128,7 +128,7 @@ func (s *Service) ModifyVotes(ctx context.Context, c *Call, id, user string, add
 }
 
 // ReadPollConfig returns the configuration of a poll; saved is false for one that has none.
-func (s *Service) ReadPollConfig(ctx context.Context, c *Call, id string) (config voting.Config, status schedule.Status, saved bool, err error) {
+func (s *Service) ReadPollConfig(ctx context.Context, c *Call, id string) (config voting.Config, status contract.Status, saved bool, err error) {
 	if err := c.Caller.CheckReads(id); err != nil {
 		return config, status, false, err
 	}

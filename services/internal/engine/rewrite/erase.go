@@ -115,7 +115,7 @@ func (r *logRedaction) inspectForErasure(chunk *stream.Chunk, n *stream.ControlR
 	if !n.HasKind(stream.RecordCheckpoint) {
 		return nil
 	}
-	_, found, err := r.log.RedactChunk(chunk, r.wanted)
+	_, found, err := r.content.RedactChunk(chunk, r.wanted)
 	r.found = r.found || found > 0
 	return err
 }
@@ -130,7 +130,7 @@ func (r *logRedaction) rewriteChunks(ctx context.Context, n *stream.ControlRecor
 		if chunk.Seq >= until {
 			break
 		}
-		redacted, entries, err := r.log.RedactChunk(&chunk, n)
+		redacted, entries, err := r.content.RedactChunk(&chunk, n)
 		if err != nil {
 			return seal, err
 		}

@@ -33,7 +33,7 @@ func (r *Rewriter) VisitIDs(ctx context.Context, name string, visit func(id stri
 		if !n.HasKind(stream.RecordCheckpoint) {
 			return nil
 		}
-		return r.log.VisitCheckpointIDs(n, visitOriginal)
+		return r.content.VisitCheckpointIDs(n, visitOriginal)
 	}
 	x.resetLog()
 	if err := x.readLog(ctx); err != nil {

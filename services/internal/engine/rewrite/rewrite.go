@@ -19,21 +19,29 @@ import (
 type Log interface {
 	CheckOpen() error
 	ReadNext(head stream.Head, chunk *stream.Chunk, each func(ids []string)) (*stream.ControlRecord, error)
-	RedactChunk(chunk *stream.Chunk, erasing *stream.ControlRecord) (redacted *stream.Chunk, entries uint64, err error)
-	VisitCheckpointIDs(checkpoint *stream.ControlRecord, visit func(id string)) error
 	AppendRecord(ctx context.Context, name string, head stream.Head, record *stream.ControlRecord) error
 	Replay(name string) stream.Replay
 	Refresh(ctx context.Context, name string) error
 }
 
-// Rewriter rewrites the streams of an engine.
-type Rewriter struct {
-	log   Log
-	store stream.Store
+// Content is an engine of streams to what looks for viewers in what they hold. [stream.Engine]
+// implements it and describes the methods.
+type Content interface {
+	RedactChunk(chunk *stream.Chunk, erasing *stream.ControlRecord) (redacted *stream.Chunk, entries uint64, err error)
+	VisitCheckpointIDs(checkpoint *stream.ControlRecord, visit func(id string)) error
 }
 
-// New returns a rewriter of the streams of an engine over a store.
-func New(log Log, store stream.Store) *Rewriter { return &Rewriter{log, store} }
+// Rewriter rewrites the streams of an engine.
+type Rewriter struct {
+	log     Log
+	content Content
+	store   stream.Store
+}
+
+// New returns a rewriter of the streams of an engine over a store. An engine is both.
+func New(log Log, content Content, store stream.Store) *Rewriter {
+	return &Rewriter{log, content, store}
+}
 
 // Service is the part of the service of a domain that knows no domain: its engine to
 // the process that runs it, and what rewrites its streams.

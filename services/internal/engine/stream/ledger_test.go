@@ -160,5 +160,5 @@ type ledgerEngine struct {
 
 func openLedger(store stream.Store, clock stream.Clock, options stream.Options) *ledgerEngine {
 	engine := stream.New(ledgerRules{}, store, clock, options)
-	return &ledgerEngine{engine, rewrite.New(engine, store)}
+	return &ledgerEngine{engine, rewrite.New(engine, engine, store)}
 }

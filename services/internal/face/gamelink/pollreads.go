@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"sync"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
@@ -99,7 +99,7 @@ func (c *connection) readLogged(ctx context.Context, id string) (body pollBody, 
 // readPoll returns a poll as it is at one moment; found is false for one that was never configured
 // and has no votes. concluded is that of [operation.Service.ReadOverview].
 func (c *connection) readPoll(ctx context.Context, id string, concluded bool) (body pollBody, found bool, err error) {
-	body = pollBody{TopicID: id, Poll: pollDescription{ID: id, Options: []string{}, Status: string(schedule.Active)}}
+	body = pollBody{TopicID: id, Poll: pollDescription{ID: id, Options: []string{}, Status: string(contract.Active)}}
 	err = c.ask(ctx, "poll.read", nil, func(ctx context.Context, call *operation.Call) error {
 		read, status, err := c.server.options.Operations.ReadOverview(ctx, call, id, concluded)
 		if err != nil {
@@ -117,7 +117,7 @@ func (c *connection) readPoll(ctx context.Context, id string, concluded bool) (b
 	return body, found, err
 }
 
-func (b *pollBody) describe(config voting.Config, status schedule.Status) {
+func (b *pollBody) describe(config voting.Config, status contract.Status) {
 	b.ends = config.EndsAt
 	b.Poll.Prompt, b.Poll.Status, b.Poll.Disabled = config.Prompt, string(status), config.Disabled
 	if config.Options != nil {

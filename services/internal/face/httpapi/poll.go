@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 )
 
 func (a *API) getPoll(w http.ResponseWriter, r *apiRequest) error {
@@ -84,7 +84,7 @@ func (r *apiRequest) pollListing() (l operation.PollListing, err error) {
 	}
 	l.Limit = cmp.Or(l.Limit, operation.DefaultPolls)
 	status, _ := r.queryParameter("status")
-	l.Status = schedule.Status(status)
+	l.Status = contract.Status(status)
 	l.Prefix, _ = r.queryParameter("prefix")
 	cursor, _ := r.queryParameter("cursor")
 	after, err := base64.RawURLEncoding.DecodeString(cursor)

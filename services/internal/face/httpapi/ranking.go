@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"net/http"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/ranking"
 )
 
@@ -97,7 +97,7 @@ func (a *API) deleteRank(w http.ResponseWriter, r *apiRequest) error {
 type rankConfigAnswer struct {
 	ranking.Config
 	Blocked []string        `json:"blocked,omitempty"`
-	Status  schedule.Status `json:"status"`
+	Status  contract.Status `json:"status"`
 }
 
 func (a *API) getRankConfig(w http.ResponseWriter, r *apiRequest) error {

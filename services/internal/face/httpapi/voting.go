@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
@@ -97,7 +97,7 @@ type configAnswer struct {
 	Prompt   string          `json:"prompt"`
 	UserData json.RawMessage `json:"userData"`
 	Options  []string        `json:"options"`
-	Status   schedule.Status `json:"status"`
+	Status   contract.Status `json:"status"`
 	// These take the place of the configuration's, which GET /poll shows.
 	Version         int64 `json:"version,omitempty"`
 	QuestionChanged int64 `json:"questionChanged,omitempty"`

@@ -3,8 +3,8 @@ package event
 import (
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/message"
 )
 
@@ -25,7 +25,7 @@ type Knowledge struct {
 	// a digest of the configuration and Status the status that the audience knows.
 	Configured bool            `json:"configured,omitempty"`
 	Config     string          `json:"config,omitempty"`
-	Status     schedule.Status `json:"status,omitempty"`
+	Status     contract.Status `json:"status,omitempty"`
 	// Hidden reports that viewers do not see the results.
 	Hidden bool `json:"hidden,omitempty"`
 	// Message is the number of a feed's last message, Before that of the last one up
@@ -38,7 +38,7 @@ type Knowledge struct {
 // seconds; 0: never.
 func (k Knowledge) NextTransition() int64 {
 	switch {
-	case k.Status == schedule.Pending:
+	case k.Status == contract.Pending:
 		return k.StartsAt
 	case k.EndsAt != k.Ended:
 		return k.EndsAt

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/voting"
@@ -88,7 +88,7 @@ func TestDiffPoll(t *testing.T) {
 		"it goes on":                   {known: Knowledge{EndsAt: 999, Ended: 999}, endsAt: 2000},
 		"the other clock is ahead":     {known: Knowledge{EndsAt: 1001, Ended: 1001}, endsAt: 1001, ended: 1001},
 	} {
-		read := voting.Overview{Statistics: stats[test.votes], Config: voting.Config{Schedule: schedule.Schedule{EndsAt: test.endsAt}}, Resets: uint64(test.resets), Head: 7}
+		read := voting.Overview{Statistics: stats[test.votes], Config: voting.Config{Schedule: contract.Schedule{EndsAt: test.endsAt}}, Resets: uint64(test.resets), Head: 7}
 		read.Closed = test.endsAt != 0 && test.endsAt <= now.Unix() && !test.open
 		c := DiffPoll(source, test.known, read, now, Staff)
 		want := known(Knowledge{Head: 7, Resets: uint64(test.resets), EndsAt: test.endsAt, Ended: test.ended}, test.votes)
@@ -227,7 +227,7 @@ func (m *pollModel) write(action byte, n int) {
 	case 2:
 		starts := m.now + int64(n%7) - 4
 		m.read.Config = voting.Config{
-			Schedule: schedule.Schedule{StartsAt: starts, EndsAt: max(starts, m.now+int64(n%5)-2)}, Version: int64(m.read.Head),
+			Schedule: contract.Schedule{StartsAt: starts, EndsAt: max(starts, m.now+int64(n%5)-2)}, Version: int64(m.read.Head),
 			ResultsVisibility: []voting.Visibility{"", voting.VisibleAfterClose, voting.VisibleToStaff}[n%3],
 		}
 		m.read.Configured = true
@@ -243,7 +243,7 @@ func (m *pollModel) write(action byte, n int) {
 
 // conclude has the log reach the present.
 func (m *pollModel) conclude() {
-	m.read.Closed = m.read.Closed || m.read.Config.Status(time.Unix(m.now, 0)) == schedule.Expired
+	m.read.Closed = m.read.Closed || m.read.Config.Status(time.Unix(m.now, 0)) == contract.Expired
 }
 
 // receive delivers at most some steps of the change, as a sink that is interrupted.

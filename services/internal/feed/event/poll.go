@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
@@ -53,22 +53,22 @@ func DiffPoll(s Source, known Knowledge, read voting.Overview, now time.Time, si
 // statusAfter returns the status of a poll at a time: expired once its log says so. A status
 // that the audience knows is not taken back without another configuration: another process's
 // clock may be ahead.
-func statusAfter(known Knowledge, read voting.Overview, now time.Time) schedule.Status {
+func statusAfter(known Knowledge, read voting.Overview, now time.Time) contract.Status {
 	status, end := read.Status(now), read.Config.EndsAt
 	same := known.Resets == read.Resets && known.Config == configDigest(read)
 	switch {
-	case end != 0 && known.Ended == end, same && known.Status == schedule.Expired:
-		return schedule.Expired
-	case same && known.Status == schedule.Active && status == schedule.Pending:
-		return schedule.Active
+	case end != 0 && known.Ended == end, same && known.Status == contract.Expired:
+		return contract.Expired
+	case same && known.Status == contract.Active && status == contract.Pending:
+		return contract.Active
 	}
 	return status
 }
 
 // pollKnowledge returns what an audience knows that has received all of a read.
-func pollKnowledge(read voting.Overview, status schedule.Status) Knowledge {
+func pollKnowledge(read voting.Overview, status contract.Status) Knowledge {
 	k := Knowledge{Head: read.Head, Resets: read.Resets, Stats: statsDigest(read.Statistics), EndsAt: read.Config.EndsAt}
-	if status == schedule.Expired {
+	if status == contract.Expired {
 		k.Ended = k.EndsAt
 	}
 	if read.Configured {
@@ -107,7 +107,7 @@ func configDigest(read voting.Overview) string {
 	if !read.Configured {
 		return ""
 	}
-	return digestOf(read.Config.View("", schedule.Active).JSON())
+	return digestOf(read.Config.View("", contract.Active).JSON())
 }
 
 // statsDigest returns a digest of statistics, empty when there are none.
@@ -125,7 +125,7 @@ func digestOf(text []byte) string {
 
 // pollData returns the data of an event about a poll's votes: the id and, of an update,
 // the statistics and the status.
-func pollData(id string, s *voting.Statistics, status schedule.Status) []byte {
+func pollData(id string, s *voting.Statistics, status contract.Status) []byte {
 	encoded, err := json.Marshal(id)
 	if err != nil {
 		panic(err) // a string always encodes

@@ -15,7 +15,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
@@ -81,7 +81,7 @@ const (
 // announcement describes what a poll_update event or a read tells of a poll.
 type announcement struct {
 	ID, Prompt string
-	Status     schedule.Status
+	Status     contract.Status
 }
 
 // transition is an announcement and the time at which it is due.
@@ -135,21 +135,21 @@ func (w *announcedWorld) playPoll(id string) {
 	starts := time.Now().Truncate(time.Second).Add(betweenTransitions)
 	changes := starts.Add(betweenTransitions)
 	ends := changes.Add(betweenTransitions)
-	w.expect(id, "first", schedule.Pending, time.Now())
+	w.expect(id, "first", contract.Pending, time.Now())
 	w.configure(0, id, "first", starts, ends)
-	w.expect(id, "first", schedule.Active, starts)
+	w.expect(id, "first", contract.Active, starts)
 	w.endProcesses(id, starts)
 	w.until(changes)
 	slot := w.rng.IntN(len(w.slots))
-	w.expect(id, "second", schedule.Active, time.Now())
+	w.expect(id, "second", contract.Active, time.Now())
 	w.configure(slot, id, "second", starts, ends)
 	w.endProcesses(id, time.Now())
-	w.expect(id, "second", schedule.Expired, ends)
+	w.expect(id, "second", contract.Expired, ends)
 	w.endProcesses(id, ends)
 	w.until(ends.Add(betweenTransitions))
 }
 
-func (w *announcedWorld) expect(id, prompt string, status schedule.Status, at time.Time) {
+func (w *announcedWorld) expect(id, prompt string, status contract.Status, at time.Time) {
 	w.due[id] = append(w.due[id], transition{announcement{id, prompt, status}, at})
 }
 

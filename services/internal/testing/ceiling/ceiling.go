@@ -8,12 +8,12 @@ import (
 	"iter"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
-	"github.com/acclaim-dev/acclaim/services/internal/schedule"
 	"github.com/acclaim-dev/acclaim/services/ranking"
 	"github.com/acclaim-dev/acclaim/services/state"
 	"github.com/acclaim-dev/acclaim/services/voting"
@@ -96,14 +96,14 @@ func (v *Voting) Reset(context.Context, voting.Poll) error { return nil }
 func (v *Voting) Modify(context.Context, voting.Poll, string, int64, ...*once.Key) error { return nil }
 
 // ConfigFor is Config: no voter has voted on another one.
-func (v *Voting) ConfigFor(ctx context.Context, p voting.Poll, _ voting.Voter) (config voting.Config, status schedule.Status, saved bool, cast int64, err error) {
+func (v *Voting) ConfigFor(ctx context.Context, p voting.Poll, _ voting.Voter) (config voting.Config, status contract.Status, saved bool, cast int64, err error) {
 	config, status, saved, err = v.Config(ctx, p)
 	return config, status, saved, 0, err
 }
 
 // Config returns the default configuration.
-func (v *Voting) Config(context.Context, voting.Poll) (voting.Config, schedule.Status, bool, error) {
-	return voting.DefaultConfig(), schedule.Active, true, nil
+func (v *Voting) Config(context.Context, voting.Poll) (voting.Config, contract.Status, bool, error) {
+	return voting.DefaultConfig(), contract.Active, true, nil
 }
 
 // Overview returns the default configuration.
@@ -171,8 +171,8 @@ func (Ranking) Top(context.Context, ranking.Question, ranking.Standing, int) ([]
 }
 
 // Config returns the default configuration.
-func (Ranking) Config(context.Context, ranking.Question) (ranking.Config, schedule.Status, bool, error) {
-	return ranking.DefaultConfig(), schedule.Active, true, nil
+func (Ranking) Config(context.Context, ranking.Question) (ranking.Config, contract.Status, bool, error) {
+	return ranking.DefaultConfig(), contract.Active, true, nil
 }
 
 // Change does nothing.

@@ -19,7 +19,7 @@ type sumEngine struct {
 // newSum returns an engine that keeps a snapshot of all that it has read.
 func newSum(s stream.Store) *sumEngine {
 	engine := stream.New(sumRules{}, s, stream.SystemClock(), stream.Options{SnapshotTail: 1})
-	return &sumEngine{engine, rewrite.New(engine, s)}
+	return &sumEngine{engine, rewrite.New(engine, engine, s)}
 }
 
 // sumRules are the rules of a domain without refusals, viewers and requests to peers. A
