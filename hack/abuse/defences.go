@@ -31,6 +31,7 @@ const (
 	credentials   = "services/internal/operation/credential.go"
 	gamesFile     = "services/internal/face/gamelink/server.go"
 	quotasFile    = "services/internal/limit/share.go"
+	purchasePages = "services/purchase/pages.go"
 	gameRights    = "services/internal/face/gamelink/authenticate.go"
 )
 
@@ -57,6 +58,9 @@ func gameDefences() []defenceCase {
 			{"services/pairing/pin.go", "func(p pinRecord) bool { return p.From == most })", "func(pinRecord) bool { return true })"}}, "invented-pins", "genuine game is gone", 0},
 		{"a PIN is good for its channel", []sourceEdit{{"services/pairing/pin.go", "if r.Server {", "if true {"},
 			{"services/pairing/pin.go", "Server: r.PINs[at].Server,", "Server: r.PINs[at].Role != broadcaster,"}}, "server-pins", "good for all channels", 0},
+		{"open purchases stay listed", []sourceEdit{
+			{purchasePages, "case len(p.IDs) >= pageSize:\n\t\treturn errPageFull\n", "case len(p.IDs) >= pageSize:\n\t\tp.IDs = p.IDs[1:]\n"},
+			{purchasePages, "listed >= maxPages*pageSize:\n\t\treturn -1\n", "listed >= 0:\n\t\treturn 0\n"}}, "buried-purchase", "vanished", 0},
 		{"a share of each channel", []sourceEdit{{quotasFile, "if bucket.taken <= amount*contendedShare {", "if bucket.taken <= amount-1 {"},
 			{quotasFile, "limit *= favouredShare", ""}}, "anonymous-drain", "another channel is refused", 0},
 		{"a share of each viewer", []sourceEdit{{quotasFile, "if bucket.taken <= amount*contendedShare {", "if bucket.taken <= amount-1 {"}},
