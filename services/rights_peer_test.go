@@ -16,12 +16,7 @@ import (
 // A process answers no one who lacks the certificate of a member, not even that it is there.
 func TestRightsOfPeers(t *testing.T) {
 	t.Parallel()
-	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	_ = free.Close() // the program listens there
+	address := freeAddress(t)
 	startProgram(t, t.TempDir(), "serve", "--mongodb-uri", databases["server"](t), "--peer-listen", address)
 	callers := map[string]*tls.Config{
 		"without a certificate": {},
