@@ -17,6 +17,11 @@ import (
 // does not see what waits here.
 const forwardPatience = 2 * queueTimeout
 
+// outcomePatience limits how long a call waits for the outcome of a group that the owner may
+// have run. It covers one outcome that the owner, or this process after it, has to settle. Where
+// both have to, one behind the other, they go on without the caller.
+const outcomePatience = 40 * time.Second
+
 // dispatchAttempts limits the peers that are tried before a call is run here.
 const dispatchAttempts = 2
 
@@ -79,10 +84,13 @@ func (e *Engine[S, C, E, R]) forwardCall(ctx context.Context, peer Peer, name st
 }
 
 // awaitForwarded waits until a call was dealt with. After the deadline it gives up a call
-// that waits behind another group, and one that only asks: nothing of them is stored.
+// that waits behind another group, and one that only asks: nothing of them is stored. It gives up
+// any other after outcomePatience, with fault.Uncertain.
 func (*Engine[S, C, E, R]) awaitForwarded(ctx context.Context, q *streamQueue[C, R], it *batch.Item[*forwardedCall[C, R]], deadline time.Time) (here bool, err error) {
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
+	late := time.NewTimer(outcomePatience)
+	defer late.Stop()
 	for {
 		select {
 		case <-it.Done():
@@ -93,6 +101,8 @@ func (*Engine[S, C, E, R]) awaitForwarded(ctx context.Context, q *streamQueue[C,
 			if q.calls.Withdraw(it) || len(it.Value.call.commands) == 0 {
 				return false, fault.New(fault.Unavailable, "the owner of the stream takes too long")
 			}
+		case <-late.C:
+			return false, fault.New(fault.Uncertain, "the outcome of a command is unknown")
 		}
 	}
 }

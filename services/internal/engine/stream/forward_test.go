@@ -103,3 +103,32 @@ func TestNobodyWaitsBehindAForwardedGroup(t *testing.T) {
 		mustClose(t, engine)
 	})
 }
+
+// lostOwner is an owner whose link is lost long after a request.
+type lostOwner struct{ slowLink }
+
+func (o *lostOwner) Owner(string) stream.Peer { return o }
+
+func (*lostOwner) Send(context.Context, []byte, func([]byte)) error {
+	time.Sleep(2 * time.Minute)
+	return errors.New("connection reset")
+}
+
+// A caller learns within a time that the outcome of its command is unknown, however often what
+// settles it has to wait.
+func TestACallerDoesNotWaitForEachAttemptToSettle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := storetest.NewMemory()
+		engine := newEngine(store, stream.Options{Peers: &lostOwner{}})
+		start := time.Now()
+		_, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 1})
+		if took := time.Since(start); fault.KindOf(err) != fault.Uncertain || took > 40*time.Second {
+			t.Errorf("%v after %v", err, took)
+		}
+		time.Sleep(2 * time.Minute)
+		if n := sum(t, newEngine(store, stream.Options{})); n != 1 {
+			t.Errorf("the sum is %d, and the command goes on without its caller", n)
+		}
+		mustClose(t, engine)
+	})
+}
