@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,18 +26,24 @@ const leaver = "U-leaving"
 // all.
 type limitedStore struct {
 	*storetest.Memory
-	left int
 	kill context.CancelFunc // ends what would try again
+	mu   sync.Mutex
+	left int
 }
 
 var errKilled = errors.New("the process is killed")
 
 func (s *limitedStore) write(write func() error) error {
-	if s.left == 0 {
+	s.mu.Lock()
+	killed := s.left == 0
+	if !killed {
+		s.left--
+	}
+	s.mu.Unlock()
+	if killed {
 		s.kill()
 		return errKilled
 	}
-	s.left--
 	return write()
 }
 
@@ -112,7 +119,7 @@ func TestRestoreIsKilledAtAnyWrite(t *testing.T) {
 	b := backUpTwice(t)
 	for writes := 0; ; writes++ {
 		ctx, kill := context.WithCancel(t.Context())
-		store := &limitedStore{storetest.NewMemory(), writes, kill}
+		store := &limitedStore{Memory: storetest.NewMemory(), kill: kill, left: writes}
 		killed := restoreInto(ctx, b, store, b.Extensions, io.Discard, io.Discard)
 		kill()
 		store.left = -1

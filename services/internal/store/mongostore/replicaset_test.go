@@ -125,7 +125,7 @@ func TestShardIsAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sets, router, names := shardedCluster(t)
-			s := mustOpen(t, router.URI()+"timeoutMS=1000&serverSelectionTimeoutMS=200")
+			s := mustOpen(t, router.URI()+"timeoutMS=5000&serverSelectionTimeoutMS=3000")
 			t.Cleanup(func() { mustClose(t, s) })
 			for _, name := range names {
 				mustAppend(t, s, name, 1)
