@@ -93,7 +93,7 @@ func TestRestoreKeepsReturnedViewers(t *testing.T) {
 	}
 }
 
-// Lists name nobody, and a newer backup that cannot tell its list ends a restore before it
+// Lists name no viewer, and a newer backup that cannot tell its list ends a restore before it
 // begins, unless it is elsewhere.
 func TestRestoreWithoutAList(t *testing.T) {
 	t.Parallel()

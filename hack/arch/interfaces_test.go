@@ -27,7 +27,7 @@ const maxMethods = 6
 // says why one is better large.
 const largeInterfaces = `
 interface    | methods | reason
-app.Store    | 12      | commands hand the one store on to several packages, each of which asks for the part that it calls
+app.Store    | 12      | commands hand the one store on to several packages, and each asks for the part that it calls
 app.backend  | 20      | app.Store and eight methods of its own: apart, a process would hold one object in two fields that must agree
 stream.Rules | 21      | a domain is one value with all of its rules; the engine needs every part, and each part is an interface of at most five
 `
