@@ -27,12 +27,14 @@ type attackCase struct {
 	mayRefuse bool
 	// mayTurnAway allows that victims cannot connect while the attack lasts.
 	mayTurnAway bool
+	// proxy has the program trust the attacker's address as that of a proxy.
+	proxy bool
+	signs attackSigns
 }
 
 // attackCases are all attacks, by what they exhaust or try to get. The names in brackets are
-// the findings of the security reviews (S, F) that each repeats. Two of them are not here:
-// F11, the port for other processes, which needs several processes, and F16, forged addresses,
-// which warns and refuses nothing.
+// the findings of the security reviews (S, F) that each repeats. F11 is not here: the port for
+// other processes, which needs several processes.
 func attackCases() []attackCase {
 	return []attackCase{
 		{name: "idle-connections", what: "hold 5,000 connections and send nothing", run: holdIdle},
@@ -76,6 +78,8 @@ func attackCases() []attackCase {
 		{name: "sandbox-store", what: "1,000 identities of the sandbox append 60 KB to buffers (F14)", run: fillSandbox, buildUp: 8 * time.Second,
 			settings: "  limits: {extensionBytesPerDay: 536870912}\n"},
 		{name: "sample-key", what: "the published key is used through a proxy of the same machine (F15)", run: useSampleKey},
+		{name: "forged-clients", what: "each request through a trusted proxy names another client (F16)", run: forgeClients, proxy: true,
+			signs: attackSigns{outcome: namedClient, times: 6_000, warning: "trusted proxies name thousands of clients", metrics: []metricBound{{name: "acclaim_proxy_clients", least: 4_096}}}},
 		{name: "buried-purchase", what: "400 purchases follow one that no game has seen (F17)", run: buryPurchase, buildUp: 2 * time.Second},
 		{name: "prefix-subscriptions", what: "20 games subscribe for 128 prefixes of one id that gets 20 votes a second (F18)", run: watchPrefixes},
 		{name: "full-disk", what: "the disk is full", run: fillDisk, smallDisk: true, mayRefuse: true},

@@ -32,6 +32,7 @@ const (
 	gamesFile     = "services/internal/face/gamelink/server.go"
 	quotasFile    = "services/internal/limit/share.go"
 	purchasePages = "services/purchase/pages.go"
+	proxyWatch    = "services/internal/face/httpapi/proxywatch.go"
 	gameRights    = "services/internal/face/gamelink/authenticate.go"
 )
 
@@ -58,6 +59,10 @@ func gameDefences() []defenceCase {
 			{"services/pairing/pin.go", "func(p pinRecord) bool { return p.From == most })", "func(pinRecord) bool { return true })"}}, "invented-pins", "genuine game is gone", 0},
 		{"a PIN is good for its channel", []sourceEdit{{"services/pairing/pin.go", "if r.Server {", "if true {"},
 			{"services/pairing/pin.go", "Server: r.PINs[at].Server,", "Server: r.PINs[at].Role != broadcaster,"}}, "server-pins", "good for all channels", 0},
+		{"a warning of forged clients", []sourceEdit{{proxyWatch, "const manyClientBits = 3850", "const manyClientBits = 1 << 30"}},
+			"forged-clients", "does not warn", 0},
+		{"the number of clients that proxies name", []sourceEdit{{proxyWatch, "return max(window.before, window.estimate())", "return window.before"}},
+			"forged-clients", "acclaim_proxy_clients grows by 0", 0},
 		{"open purchases stay listed", []sourceEdit{
 			{purchasePages, "case len(p.IDs) >= pageSize:\n\t\treturn errPageFull\n", "case len(p.IDs) >= pageSize:\n\t\tp.IDs = p.IDs[1:]\n"},
 			{purchasePages, "listed >= maxPages*pageSize:\n\t\treturn -1\n", "listed >= 0:\n\t\treturn 0\n"}}, "buried-purchase", "vanished", 0},

@@ -131,7 +131,7 @@ func (b *attackBench) measureRow(ctx context.Context, a attackCase, source strin
 	}()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w, err := b.newWorld(ctx, a)
+	w, err := b.newWorld(ctx, a, source)
 	if err != nil {
 		return r, err
 	}
@@ -139,10 +139,10 @@ func (b *attackBench) measureRow(ctx context.Context, a attackCase, source strin
 	if r.calm, err = w.measureCalm(ctx); err != nil {
 		return r, err
 	}
-	if r.calm.liveHeap, err = w.program.readLiveHeap(ctx); err != nil {
+	if r.launched, err = w.measureAttack(ctx, a, source, &r.attack); err != nil {
 		return r, err
 	}
-	if r.launched, err = w.measureAttack(ctx, a, source, &r.attack); err != nil {
+	if err := w.readSigns(ctx, a, &r); err != nil {
 		return r, err
 	}
 	b.measure.Release(1)
@@ -166,8 +166,11 @@ func (b *attackBench) measureRow(ctx context.Context, a attackCase, source strin
 	return r, nil
 }
 
-// newWorld starts everything in a folder of its own.
-func (b *attackBench) newWorld(ctx context.Context, a attackCase) (*world, error) {
+// noProxy is a network that is not on this machine, where each address is a client.
+const noProxy = "192.0.2.1/32"
+
+// newWorld starts everything in a folder of its own, for an attack from an address.
+func (b *attackBench) newWorld(ctx context.Context, a attackCase, source string) (*world, error) {
 	dir := filepath.Join(b.dir, a.name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -187,8 +190,12 @@ func (b *attackBench) newWorld(ctx context.Context, a attackCase) (*world, error
 		registry = "extensions:\n" + extensionEntry(extension, a.settings, []string{w.sinks.address + webhookPath}, w.sinks.address+pubsubPath) +
 			extensionEntry(otherExtension, "", []string{hanging, hanging, hanging, hanging}, "")
 	}
+	proxies := noProxy
+	if a.proxy {
+		proxies = source + "/32"
+	}
 	var err error
-	if w.program, err = startProgram(ctx, b.binary, dir, registry, a.smallDisk); err != nil {
+	if w.program, err = startProgram(ctx, b.binary, dir, registry, proxies, a.smallDisk); err != nil {
 		return nil, err
 	}
 	if w.victims, err = newVictims(ctx, w.program); err != nil {
@@ -212,7 +219,22 @@ func (w *world) measureCalm(ctx context.Context) (p phaseFigures, err error) {
 	defer cancel()
 	w.victims.live(warm)
 	w.measurePhase(ctx, calmWindows, &p)
+	if p.liveHeap, err = w.program.readLiveHeap(ctx); err != nil {
+		return p, err
+	}
+	if p.metrics, err = w.program.readMetrics(ctx); err != nil {
+		return p, err
+	}
 	return p, ctx.Err()
+}
+
+// readSigns notes how an operator would notice the attack that has just ended.
+func (w *world) readSigns(ctx context.Context, a attackCase, r *rowFigures) (err error) {
+	if r.attack.metrics, err = w.program.readMetrics(ctx); err != nil {
+		r.ended = fmt.Errorf("the admin listener: %w", err)
+	}
+	r.warned, err = w.program.hasLogged(a.signs.warning)
+	return err
 }
 
 // measurePhase lets the victims live for a number of windows.

@@ -39,6 +39,7 @@ type program struct {
 	// registry is the path of the file that declares the extensions.
 	registry string
 	data     string // its data folder as another process sees it
+	log      string // path of its log
 }
 
 // builtProgram is the compiled program and the flags that it knows.
@@ -57,9 +58,9 @@ func buildProgram(ctx context.Context, dir string, flags ...string) (b builtProg
 }
 
 // startProgram runs `acclaim serve` under the limits, in dir, and waits until it is
-// ready. With a small disk, its data is on a file system of diskSize, which ends with
-// the process.
-func startProgram(ctx context.Context, b builtProgram, dir, registry string, smallDisk bool) (*program, error) {
+// ready. It trusts the proxies of a network. With a small disk, its data is on a file system of
+// diskSize, which ends with the process.
+func startProgram(ctx context.Context, b builtProgram, dir, registry, proxies string, smallDisk bool) (*program, error) {
 	data := filepath.Join(dir, "data")
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func startProgram(ctx context.Context, b builtProgram, dir, registry string, sma
 	}
 	args := []string{"-c", script, b.path, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
 		"--data-dir", data, "--extensions", file, "--log-level", "warn"}
-	for _, flag := range optionalFlags() {
+	for _, flag := range optionalFlags(proxies) {
 		if bytes.Contains(b.help, []byte(flag.name+" ")) {
 			args = append(args, flag.name+"="+flag.value)
 		}
@@ -96,12 +97,12 @@ func startProgram(ctx context.Context, b builtProgram, dir, registry string, sma
 // optionalFlag is passed to programs that know it.
 type optionalFlag struct{ name, value string }
 
-func optionalFlags() []optionalFlag {
+func optionalFlags(proxies string) []optionalFlag {
 	return []optionalFlag{
 		{"--gamelink-listen", "127.0.0.1:0"},
 		{"--memory-budget", strconv.Itoa(memoryBudget)},
-		{"--trusted-proxies", "192.0.2.1/32"}, // none on this machine, where each address is a client
-		{"--sink-allow-private", "true"},      // the receivers are on this machine
+		{"--trusted-proxies", proxies},
+		{"--sink-allow-private", "true"}, // the receivers are on this machine
 	}
 }
 
@@ -118,7 +119,7 @@ func startCommand(ctx context.Context, command *exec.Cmd, log string) (*program,
 		said, _ := os.ReadFile(log)
 		return nil, fmt.Errorf("acclaim serve: %w\n%.2000s", err, said)
 	}
-	return &program{process: p, base: p.Base, sandbox: p.Sandbox, admin: p.Admin, games: p.Games, address: p.Host}, nil
+	return &program{process: p, log: log, base: p.Base, sandbox: p.Sandbox, admin: p.Admin, games: p.Games, address: p.Host}, nil
 }
 
 func (p *program) stop() error { return p.process.Stop() }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -244,6 +245,32 @@ func useSampleKey(ctx context.Context, a *attacker) {
 			a.breach("a published key is good for the public")
 		}
 		return response.Status, nil
+	})
+}
+
+// namedClient is the outcome of a request that names a client of its own, whatever its answer.
+const namedClient = "client named"
+
+// forgeClients names another client with each request, as those can that a proxy passes
+// X-Forwarded-For on for. Limits for an address do not hold then: all that the program can do is
+// to say so.
+func forgeClients(ctx context.Context, a *attacker) {
+	client := a.newClient(8)
+	defer client.CloseIdleConnections()
+	a.flood(ctx, 8, func(ctx context.Context, n int64) (string, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.Address+"/v1/vote?id="+mainPoll, nil)
+		if err != nil {
+			return "", err
+		}
+		request.Header.Set("Authorization", a.Crowd[n%crowdSize])
+		request.Header.Set("X-Forwarded-For", fmt.Sprintf("198.18.%d.%d", n/256%256, n%256))
+		response, err := client.Do(request)
+		if err != nil {
+			return "", err
+		}
+		defer response.Body.Close()
+		_, err = io.Copy(io.Discard, response.Body)
+		return namedClient, err
 	})
 }
 

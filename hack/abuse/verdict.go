@@ -34,16 +34,18 @@ type phaseFigures struct {
 	turnedAway map[string]int
 	// Medians of the 99th percentiles of the windows.
 	requests, connections, events time.Duration
-	resources                     heldResources // the greatest values
-	liveHeap                      int64         // bytes that a collection at the end of the phase leaves
-	stored                        int64         // bytes in the data folder at the end of the phase
-	stolen                        float64       // share of the processors' time that the host took away
+	resources                     heldResources      // the greatest values
+	liveHeap                      int64              // bytes that a collection at the end of the phase leaves
+	stored                        int64              // bytes in the data folder at the end of the phase
+	metrics                       map[string]float64 // at the end of the phase
+	stolen                        float64            // share of the processors' time that the host took away
 }
 
 // rowFigures are the phases of an attack.
 type rowFigures struct {
 	calm, attack, after phaseFigures
 	launched            map[string]int // what the attacker did, by outcome
+	warned              bool           // the program has logged what it must
 	undelivered         map[string]int // broadcasts that sinks lack ten seconds after the attack
 	stale               time.Duration  // age at the end of the attack of the poll that sinks have ten seconds later
 	ended               error          // of the program by itself, or when it could not end
@@ -112,6 +114,7 @@ func (r rowFigures) judge(a attackCase) []string {
 		complain("the attack did nothing")
 	}
 	r.judgeBreaches(complain)
+	r.judgeSigns(a.signs, complain)
 	if r.ended != nil {
 		complain("the program: %v", r.ended)
 	}
@@ -148,7 +151,7 @@ func (r rowFigures) judgeBreaches(complain func(string, ...any)) {
 	}
 }
 
-// isOnlySlow reports whether a row fails, and by nothing but delays.
+// isOnlySlow reports whether a row fails, and by nothing but delays, of the attack too.
 func (r rowFigures) isOnlySlow(a attackCase) bool { return r.failsOnlyBy(a, withoutLate) }
 
 // isUnclear reports whether a row fails by nothing but what a host causes that takes the
@@ -161,15 +164,18 @@ func (r rowFigures) isUnclear(a attackCase) bool {
 // failsOnlyBy reports whether a row fails, and not without delays and the failures that
 // excuse takes out.
 func (r rowFigures) failsOnlyBy(a attackCase, excuse func(failures map[string]int) map[string]int) bool {
-	prompt := r
+	fails, prompt := len(r.judge(a)) > 0, r
 	for _, p := range []*phaseFigures{&prompt.calm, &prompt.attack, &prompt.after} {
 		p.requests, p.connections, p.events = 0, 0, 0
 		p.failures, p.turnedAway = excuse(p.failures), excuse(p.turnedAway)
 	}
+	if r.isTooSlow(a.signs) {
+		a.signs = attackSigns{}
+	}
 	if r.mostStolen() > processor.MuchStolen { // sinks are late, too
 		prompt.undelivered, prompt.stale = nil, 0
 	}
-	return len(r.judge(a)) > 0 && len(prompt.judge(a)) == 0
+	return fails && len(prompt.judge(a)) == 0
 }
 
 // lateText is the failure of what took longer than latencyLimit.
