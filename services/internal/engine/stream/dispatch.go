@@ -89,9 +89,7 @@ func (e *Engine[S, C, E, R]) forwardCall(ctx context.Context, peer Peer, name st
 func (*Engine[S, C, E, R]) awaitForwarded(ctx context.Context, q *streamQueue[C, R], it *batch.Item[*forwardedCall[C, R]], deadline time.Time) (here bool, err error) {
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
-	late := time.NewTimer(outcomePatience)
-	defer late.Stop()
-	for {
+	for late := false; ; late = true {
 		select {
 		case <-it.Done():
 			return it.Value.here, it.Value.call.err
@@ -101,8 +99,10 @@ func (*Engine[S, C, E, R]) awaitForwarded(ctx context.Context, q *streamQueue[C,
 			if q.calls.Withdraw(it) || len(it.Value.call.commands) == 0 {
 				return false, fault.New(fault.Unavailable, "the owner of the stream takes too long")
 			}
-		case <-late.C:
-			return false, fault.New(fault.Uncertain, "the outcome of a command is unknown")
+			if late {
+				return false, fault.New(fault.Uncertain, "the outcome of a command is unknown")
+			}
+			timer.Reset(outcomePatience - forwardPatience)
 		}
 	}
 }

@@ -171,7 +171,7 @@ func (e *ErasureService) eraseDocument(ctx context.Context, r *ErasureReport, na
 	return e.documents.Delete(ctx, name)
 }
 
-// viewerOf returns the id of the viewer whom a document is about, empty if there is none.
+// viewerOf returns the id of the viewer that a document is about, empty if there is none.
 func (e *ErasureService) viewerOf(ctx context.Context, name string) (string, error) {
 	if id := state.ViewerOf(name); id != "" {
 		return id, nil
