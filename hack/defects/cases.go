@@ -75,6 +75,9 @@ func streamDefects() []defectCase {
 		{"a snapshot that is being written brings an erased id back", []codeEdit{
 			{streamFolder, "streamLog.saveSnapshot", "l.folds == fold", "l.folds >= fold"},
 		}, streamFolder, "TestEraseMeetsASnapshotBeingWritten"},
+		{"an erasure ends before a snapshot that holds the viewer is written", []codeEdit{
+			{streamFolder, "Engine.Refresh", "e.waitForSnapshot(ctx)", "nil"},
+		}, streamFolder, "TestEraseMeetsASnapshotBeingWritten"},
 		{"an erasure leaves a snapshot from before it", []codeEdit{
 			{rewriteFolder, "logRedaction.dropOldSnapshot", "r.last == 0", "r.last >= 0"},
 		}, streamFolder, "TestEraseMeetsALateSnapshot"},

@@ -55,12 +55,12 @@ func (r *Rewriter) Erase(ctx context.Context, name string, viewer Viewer) (Erasu
 			report.Chunks, report.Entries = report.Chunks+1, report.Entries+entries
 		}
 	}
-	done, err := x.runSteps(ctx)
-	if err == nil && !done {
-		err = x.dropOldSnapshot(ctx)
-	}
+	_, err := x.runSteps(ctx)
 	if x.changed {
 		err = errors.Join(err, r.log.Refresh(ctx, name))
+	}
+	if err == nil {
+		err = x.dropOldSnapshot(ctx)
 	}
 	report.RelatedIDs = linked.sortedIDs()
 	if err != nil {

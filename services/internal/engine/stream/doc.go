@@ -108,7 +108,7 @@
 // record attests. No stored data can prove that they agree with the original content.
 // Loading a stream does not check checksum records.
 //
-// One thing is not reached: a snapshot that a process took before the control record
+// One thing is not reached: a snapshot that another process took before the control record
 // and writes after the end of the erasure. It is never used, the next snapshot
 // replaces it, and erasing again deletes it. A process that keeps the stream in memory
 // forgets the ids on its next use of the stream, or when it evicts it.

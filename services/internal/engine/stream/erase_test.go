@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -231,23 +233,38 @@ func (h *held) SaveSnapshot(ctx context.Context, name string, snapshot stream.Sn
 	return h.Memory.SaveSnapshot(ctx, name, snapshot)
 }
 
-// An engine that reads an erasure while it writes a snapshot writes another snapshot.
+// An erasure waits for a snapshot that its engine copied before and is writing, and leaves
+// nothing of the viewer in it.
 func TestEraseMeetsASnapshotBeingWritten(t *testing.T) {
-	store := &held{posted(t), make(chan struct{}), make(chan struct{})}
-	engine := newEngine(store, stream.Options{SnapshotTail: 1, Exclusive: true})
-	for id := range uint64(8) { // more than the state takes
-		if _, err := engine.Do(t.Context(), testStream, post{id: id, who: "viewer-1"}); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		store := &held{posted(t), make(chan struct{}), make(chan struct{})}
+		engine := newEngine(store, stream.Options{SnapshotTail: 1, Exclusive: true})
+		for id := range uint64(8) { // more than the state takes
+			if _, err := engine.Do(t.Context(), testStream, post{id: id, who: "viewer-1"}); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	<-store.begun
-	erase(t, engine, "viewer-1")
-	close(store.let)
-	mustClose(t, engine)
-	wantErased(t, store, testStream, "viewer-1")
-	if report, err := verify(t, store.Memory); err != nil || !report.Snapshot {
-		t.Errorf("verify: %+v, %v, want a snapshot", report, err)
-	}
+		<-store.begun
+		erased := make(chan struct{})
+		go func() {
+			defer close(erased)
+			erase(t, engine, "viewer-1")
+		}()
+		time.Sleep(time.Minute) // by the clock of the bubble
+		select {
+		case <-erased:
+			t.Error("the erasure has ended before the snapshot was written")
+		default:
+		}
+		close(store.let)
+		<-erased
+		wantErased(t, store, testStream, "viewer-1")
+		mustClose(t, engine)
+		wantErased(t, store, testStream, "viewer-1")
+		if report, err := verify(t, store.Memory); err != nil || !report.Snapshot {
+			t.Errorf("verify: %+v, %v, want a snapshot", report, err)
+		}
+	})
 }
 
 // Verify proves that redacted chunks hold exactly the bytes that the last erasure

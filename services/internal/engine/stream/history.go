@@ -83,13 +83,16 @@ func (e *Engine[S, C, E, R]) AppendRecord(ctx context.Context, name string, head
 	return err
 }
 
-// Refresh makes a resident stream apply the chunks that were appended beside its worker.
+// Refresh makes a resident stream apply the chunks that were appended beside its worker. When it
+// returns without an error, no snapshot that this engine copied before is still to be written.
 func (e *Engine[S, C, E, R]) Refresh(ctx context.Context, name string) error {
 	e.mu.Lock()
 	resident := e.resident.Contains(name)
 	e.mu.Unlock()
-	if !resident {
-		return nil
+	if resident {
+		if err := e.runLocally(ctx, name, &submittedCall[C, R]{refresh: true}); err != nil {
+			return err
+		}
 	}
-	return e.runLocally(ctx, name, &submittedCall[C, R]{refresh: true})
+	return e.waitForSnapshot(ctx)
 }

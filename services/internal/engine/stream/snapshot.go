@@ -29,6 +29,17 @@ func (l *streamLog[S, C, E, R]) saveIfDue() {
 	})
 }
 
+// waitForSnapshot waits until the snapshot that is being written, if any, is written.
+func (e *Engine[S, C, E, R]) waitForSnapshot(ctx context.Context) error {
+	select {
+	case e.saving <- struct{}{}:
+		<-e.saving
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // saveSnapshot writes a snapshot of the state as it is, and another if an erasure has made
 // another state of it meanwhile. Readers go on meanwhile; the worker waits only
 // while the state is copied.
