@@ -1,17 +1,17 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	mongooptions "go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/acclaim-dev/acclaim/hack/child"
 )
 
 // benchDatabase is a MongoDB server, ours for the time of the measurement or one that
@@ -25,23 +25,33 @@ type benchDatabase struct {
 
 // openDatabase connects to a server, or builds and starts that of hack/mongod.
 func openDatabase(ctx context.Context, uri, dir string) (*benchDatabase, error) {
-	d := &benchDatabase{uri: uri, stop: func() error { return nil }}
-	if uri == "" {
-		if err := d.start(ctx, dir, "mongod", filepath.Join("hack", "mongod"), "--child", "--data", filepath.Join(dir, "mongod-data")); err != nil {
-			return nil, fmt.Errorf("hack/mongod: %w", err)
-		}
+	if uri != "" {
+		return (&benchDatabase{uri: uri, stop: func() error { return nil }}).connect()
 	}
-	return d.connect()
+	d, err := startDatabase(ctx, dir, filepath.Join("hack", "mongod"), "--child", "--data", filepath.Join(dir, "mongod-data"))
+	if err != nil {
+		return nil, fmt.Errorf("hack/mongod: %w", err)
+	}
+	return d, nil
 }
 
 // openModel builds and starts the model of a replica set, which takes inserts side by
 // side and keeps everything in memory.
 func openModel(ctx context.Context, dir string, args ...string) (*benchDatabase, error) {
-	d := &benchDatabase{}
-	if err := d.start(ctx, dir, "mongoset", filepath.Join("services", "internal", "testing", "mongotest", "mongoset"), args...); err != nil {
+	d, err := startDatabase(ctx, dir, filepath.Join("services", "internal", "testing", "mongotest", "mongoset"), args...)
+	if err != nil {
 		return nil, fmt.Errorf("model of a replica set: %w", err)
 	}
-	return d.connect()
+	return d, nil
+}
+
+// startDatabase builds a server, starts it and connects to it.
+func startDatabase(ctx context.Context, dir, server string, args ...string) (*benchDatabase, error) {
+	d, err := child.StartDatabase(ctx, dir, server, args...)
+	if err != nil {
+		return nil, err
+	}
+	return (&benchDatabase{uri: d.URI, ours: true, stop: d.Stop}).connect()
 }
 
 // connect connects to the server at the URI.
@@ -52,31 +62,6 @@ func (d *benchDatabase) connect() (*benchDatabase, error) {
 	}
 	d.client = client
 	return d, nil
-}
-
-// start builds a server from a folder and starts it. It prints its URI.
-func (d *benchDatabase) start(ctx context.Context, dir, name, folder string, args ...string) error {
-	binary := filepath.Join(dir, name)
-	build := exec.CommandContext(ctx, "go", "build", "-C", folder, "-o", binary, ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
-	}
-	server := exec.CommandContext(ctx, binary, args...)
-	in, err := server.StdinPipe()
-	if err != nil {
-		return err
-	}
-	out, err := server.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := server.Start(); err != nil {
-		return err
-	}
-	d.stop = func() error { return errors.Join(in.Close(), server.Wait()) }
-	line, err := bufio.NewReader(out).ReadString('\n')
-	d.uri, d.ours = strings.TrimSpace(line), true
-	return err
 }
 
 // scopedName returns the URI of a database of the server. A user is still looked for

@@ -1,5 +1,5 @@
-// Package child builds the program and runs it as a process of its own, for tools that
-// measure or attack it from outside.
+// Package child builds the program, or a database for it, and runs it as a process of its
+// own, for tools that measure or attack the program from outside.
 package child
 
 import (
