@@ -27,6 +27,7 @@ type attacker struct {
 	Duration time.Duration
 	Address  string // host:port of the API
 	Games    string // base address of GameLink
+	Peers    string // host:port of the listener for members; empty without
 	Registry string // path of the file that declares the extensions
 	Source   string // the attacker's own address
 	Data     string // folder on the program's small disk; empty without

@@ -29,12 +29,14 @@ type attackCase struct {
 	mayTurnAway bool
 	// proxy has the program trust the attacker's address as that of a proxy.
 	proxy bool
-	signs attackSigns
+	// members has the program share a database with another process, through which victims
+	// vote, too. One more starts during the attack.
+	members bool
+	signs   attackSigns
 }
 
 // attackCases are all attacks, by what they exhaust or try to get. The names in brackets are
-// the findings of the security reviews (S, F) that each repeats. F11 is not here: the port for
-// other processes, which needs several processes.
+// the findings of the security reviews (S, F) that each repeats.
 func attackCases() []attackCase {
 	return []attackCase{
 		{name: "idle-connections", what: "hold 5,000 connections and send nothing", run: holdIdle},
@@ -72,6 +74,8 @@ func attackCases() []attackCase {
 		{name: "loud-datastream", what: "40 anonymous viewers use up the channel's rate of /datastream (F8)", run: shoutOnDatastream},
 		{name: "server-pins", what: "games with a PIN of a server's token act in all channels (F9)", run: rightsOfPIN},
 		{name: "silent-games", what: "2,500 games from 200 addresses never authenticate (F10)", run: holdSilentSockets},
+		{name: "crowded-peers", what: "3,500 connections from 250 addresses to the port between processes finish no handshake (F11)", run: crowdPeers, members: true, buildUp: 4 * time.Second,
+			signs: attackSigns{outcome: peerConnection, times: 3_000, metrics: []metricBound{{name: "acclaim_peers_connections_refused_total", least: 2_000}}}},
 		{name: "repeated-history", what: "4 viewers ask for the history of 100,000 votes (F12)", run: askThePast, buildUp: 3 * time.Second},
 		{name: "loud-broadcaster", what: "the broadcaster of an empty channel configures polls and appends 60 KB to buffers (F13)", run: drainAsBroadcaster,
 			settings: "  limits: {identityBytesPerDay: 4194304}\n"},

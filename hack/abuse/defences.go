@@ -32,6 +32,7 @@ const (
 	gamesFile     = "services/internal/face/gamelink/server.go"
 	quotasFile    = "services/internal/limit/share.go"
 	purchasePages = "services/purchase/pages.go"
+	peerAdmission = "services/internal/cluster/peer/admission.go"
 	proxyWatch    = "services/internal/face/httpapi/proxywatch.go"
 	gameRights    = "services/internal/face/gamelink/authenticate.go"
 )
@@ -78,6 +79,10 @@ func gameDefences() []defenceCase {
 			{budgetsFile, "audienceHistories  = 1", "audienceHistories = 2"}, {budgetsFile, "viewersHistories   = 3", "viewersHistories = 4"}}, "repeated-history", "staff's question", 0},
 		{"the owners of polls of all channels", []sourceEdit{{"services/internal/tenant/build.go", `cmp.Or(block.GlobalPolls, "admin")`, `cmp.Or(block.GlobalPolls, "broadcaster")`}},
 			"forged-global", "of a global poll", 0},
+		{"connections of unknown peers", []sourceEdit{{peerAdmission, "if lease.Take(1) == nil {", "if _ = lease.Take(1); true {"}},
+			"crowded-peers", "descriptors in use", 0},
+		{"the share of members' addresses", []sourceEdit{{peerAdmission, "members > 0 {", "members < 0 {"}},
+			"crowded-peers", "a member that starts", 0},
 		{"published keys through a proxy", []sourceEdit{{credentials, "if c.sampleKey && remote {", "if false {"}}, "sample-key", "published key", 0},
 	}
 }

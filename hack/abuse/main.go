@@ -1,9 +1,9 @@
 // Command abuse shows that the program stays of use to ordinary viewers while
-// others attack it: the real program with an embedded store, under a limit of open
-// files and a memory budget, with voters, subscribers and receivers of sinks (the
-// victims) beside one attack after the other. It compares what the victims
-// experience, the program's memory and its descriptors before, during and ten
-// seconds after each attack.
+// others attack it: the real program with an embedded store, or with a database and
+// other processes beside it, under a limit of open files and a memory budget, with
+// voters, subscribers and receivers of sinks (the victims) beside one attack after
+// the other. It compares what the victims experience, the program's memory and its
+// descriptors before, during and ten seconds after each attack.
 //
 // It imports nothing of the program. The victims run in this process, each attack
 // in a process of its own at the lowest priority, so that the load generator's own

@@ -111,11 +111,14 @@ func (o *runOptions) checkAbilities(ctx context.Context) error {
 	return nil
 }
 
-// world is a program, its victims and the systems that its sinks lead to.
+// world is a program, its victims, the systems that its sinks lead to and the processes that
+// share its database.
 type world struct {
-	program *program
-	victims *victims
-	sinks   *sinkReceiver
+	program  *program
+	settings programSettings
+	victims  *victims
+	sinks    *sinkReceiver
+	cluster  *cluster
 }
 
 // measureRow measures calm, attack and, after the recovery, calm again.
@@ -139,7 +142,7 @@ func (b *attackBench) measureRow(ctx context.Context, a attackCase, source strin
 	if r.calm, err = w.measureCalm(ctx); err != nil {
 		return r, err
 	}
-	if r.launched, err = w.measureAttack(ctx, a, source, &r.attack); err != nil {
+	if err := w.measureAttack(ctx, a, source, &r); err != nil {
 		return r, err
 	}
 	if err := w.readSigns(ctx, a, &r); err != nil {
@@ -170,16 +173,20 @@ func (b *attackBench) measureRow(ctx context.Context, a attackCase, source strin
 const noProxy = "192.0.2.1/32"
 
 // newWorld starts everything in a folder of its own, for an attack from an address.
-func (b *attackBench) newWorld(ctx context.Context, a attackCase, source string) (*world, error) {
+func (b *attackBench) newWorld(ctx context.Context, a attackCase, source string) (_ *world, err error) {
 	dir := filepath.Join(b.dir, a.name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	w := &world{}
-	registry := "extensions:\n" + extensionEntry(extension, a.settings, nil, "") + extensionEntry(otherExtension, "", nil, "") +
+	w := &world{settings: programSettings{proxies: noProxy, smallDisk: a.smallDisk}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.close())
+		}
+	}()
+	w.settings.registry = "extensions:\n" + extensionEntry(extension, a.settings, nil, "") + extensionEntry(otherExtension, "", nil, "") +
 		extensionEntry(leakyExtension, "", nil, "") + sampleEntry
 	if a.sinks {
-		var err error
 		if w.sinks, err = startReceiver(ctx); err != nil {
 			return nil, err
 		}
@@ -187,31 +194,54 @@ func (b *attackBench) newWorld(ctx context.Context, a attackCase, source string)
 		if err != nil {
 			return nil, err
 		}
-		registry = "extensions:\n" + extensionEntry(extension, a.settings, []string{w.sinks.address + webhookPath}, w.sinks.address+pubsubPath) +
+		w.settings.registry = "extensions:\n" + extensionEntry(extension, a.settings, []string{w.sinks.address + webhookPath}, w.sinks.address+pubsubPath) +
 			extensionEntry(otherExtension, "", []string{hanging, hanging, hanging, hanging}, "")
 	}
-	proxies := noProxy
 	if a.proxy {
-		proxies = source + "/32"
+		w.settings.proxies = source + "/32"
 	}
-	var err error
-	if w.program, err = startProgram(ctx, b.binary, dir, registry, proxies, a.smallDisk); err != nil {
-		return nil, err
+	return w, w.start(ctx, b.binary, dir, a.members)
+}
+
+// start starts the program, another member if it has members, and the victims.
+func (w *world) start(ctx context.Context, binary builtProgram, dir string, members bool) (err error) {
+	s := w.settings
+	if members {
+		if w.cluster, err = newCluster(ctx, binary, dir); err != nil {
+			return err
+		}
+		s.flags = []string{"--mongodb-uri", w.cluster.database.URI, "--peer-listen", w.cluster.port}
 	}
-	if w.victims, err = newVictims(ctx, w.program); err != nil {
-		return nil, errors.Join(err, w.program.stop())
+	if w.program, err = startProgram(ctx, binary, dir, s); err != nil {
+		return err
 	}
-	return w, nil
+	var others []*program
+	if members {
+		if err := w.cluster.join(ctx, w.settings, time.Now().Add(startTimeout)); err != nil {
+			return fmt.Errorf("a member: %w", err)
+		}
+		others = w.cluster.members
+	}
+	w.victims, err = newVictims(ctx, w.program, others)
+	return err
 }
 
 // close ends everything and returns how the program ended.
 func (w *world) close() error {
-	w.victims.close()
-	err := w.program.stop()
-	if w.sinks != nil {
-		err = errors.Join(err, w.sinks.server.Close())
+	if w.victims != nil {
+		w.victims.close()
 	}
-	return err
+	var errs []error
+	if w.program != nil {
+		errs = append(errs, w.program.stop())
+	}
+	if w.cluster != nil {
+		errs = append(errs, w.cluster.close())
+	}
+	if w.sinks != nil {
+		errs = append(errs, w.sinks.server.Close())
+	}
+	return errors.Join(errs...)
 }
 
 func (w *world) measureCalm(ctx context.Context) (p phaseFigures, err error) {
@@ -283,24 +313,33 @@ func (p *phaseFigures) hold(r heldResources) {
 	p.resources.descriptors = max(p.resources.descriptors, r.descriptors)
 }
 
-// measureAttack lets the victims live beside the attack.
-func (w *world) measureAttack(ctx context.Context, a attackCase, source string, p *phaseFigures) (launched map[string]int, err error) {
+// measureAttack lets the victims live beside the attack. Where there are members, one more
+// starts in the middle of its build-up.
+func (w *world) measureAttack(ctx context.Context, a attackCase, source string, r *rowFigures) error {
 	from, err := newAttacker(a, w.program, source)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	attacking := make(chan error, 1)
-	go func() {
-		var err error
-		launched, err = launch(ctx, from)
-		attacking <- err
-	}()
+	var under errgroup.Group
+	if w.cluster != nil {
+		from.Peers = w.cluster.port
+		end := time.Now().Add(from.Duration)
+		under.Go(func() error {
+			wait(ctx, a.buildUp/2)
+			r.apart = w.cluster.join(ctx, w.settings, end)
+			return nil
+		})
+	}
+	under.Go(func() (err error) {
+		r.launched, err = launch(ctx, from)
+		return err
+	})
 	wait(ctx, from.Duration-attackWindow*windowLength)
-	w.measurePhase(ctx, attackWindow, p)
-	err = <-attacking
-	p.hold(w.program.readResources())
-	p.resources.resident = p.resources.peak // between the samples, too
-	return launched, err
+	w.measurePhase(ctx, attackWindow, &r.attack)
+	err = under.Wait()
+	r.attack.hold(w.program.readResources())
+	r.attack.resources.resident = r.attack.resources.peak // between the samples, too
+	return err
 }
 
 // launch runs an attack in a process of the lowest priority and returns what it did.

@@ -57,32 +57,40 @@ func buildProgram(ctx context.Context, dir string, flags ...string) (b builtProg
 	return b, err
 }
 
-// startProgram runs `acclaim serve` under the limits, in dir, and waits until it is
-// ready. It trusts the proxies of a network. With a small disk, its data is on a file system of
-// diskSize, which ends with the process.
-func startProgram(ctx context.Context, b builtProgram, dir, registry, proxies string, smallDisk bool) (*program, error) {
+// programSettings are what differs between programs.
+type programSettings struct {
+	registry string // declares the extensions
+	proxies  string // the network whose proxies it trusts
+	// smallDisk puts its data on a file system of diskSize, which ends with the process.
+	smallDisk bool
+	flags     []string
+}
+
+// startProgram runs `acclaim serve` under the limits, in dir, and waits until it is ready.
+func startProgram(ctx context.Context, b builtProgram, dir string, s programSettings) (*program, error) {
 	data := filepath.Join(dir, "data")
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return nil, err
 	}
 	file := filepath.Join(dir, "extensions.yaml")
-	if err := os.WriteFile(file, []byte(registry), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(s.registry), 0o600); err != nil {
 		return nil, err
 	}
 	script := fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, openFiles)
-	if smallDisk {
+	if s.smallDisk {
 		script = fmt.Sprintf("mount -t tmpfs -o size=%s tmpfs %q && %s", diskSize, data, script)
 	}
 	args := []string{"-c", script, b.path, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
 		"--data-dir", data, "--extensions", file, "--log-level", "warn"}
-	for _, flag := range optionalFlags(proxies) {
+	args = append(args, s.flags...)
+	for _, flag := range optionalFlags(s.proxies) {
 		if bytes.Contains(b.help, []byte(flag.name+" ")) {
 			args = append(args, flag.name+"="+flag.value)
 		}
 	}
 	command := exec.CommandContext(ctx, "sh", args...)
 	command.Env = append(os.Environ(), fmt.Sprintf("GOMEMLIMIT=%d", memoryBudget))
-	if smallDisk {
+	if s.smallDisk {
 		command.SysProcAttr = ownMounts()
 	}
 	p, err := startCommand(ctx, command, filepath.Join(dir, "log"))

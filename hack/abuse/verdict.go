@@ -46,6 +46,7 @@ type rowFigures struct {
 	calm, attack, after phaseFigures
 	launched            map[string]int // what the attacker did, by outcome
 	warned              bool           // the program has logged what it must
+	apart               error          // why a member that started during the attack did not reach the others
 	undelivered         map[string]int // broadcasts that sinks lack ten seconds after the attack
 	stale               time.Duration  // age at the end of the attack of the poll that sinks have ten seconds later
 	ended               error          // of the program by itself, or when it could not end
@@ -115,6 +116,9 @@ func (r rowFigures) judge(a attackCase) []string {
 	}
 	r.judgeBreaches(complain)
 	r.judgeSigns(a.signs, complain)
+	if r.apart != nil {
+		complain("attack: a member that starts: %v", r.apart)
+	}
 	if r.ended != nil {
 		complain("the program: %v", r.ended)
 	}
@@ -172,8 +176,8 @@ func (r rowFigures) failsOnlyBy(a attackCase, excuse func(failures map[string]in
 	if r.isTooSlow(a.signs) {
 		a.signs = attackSigns{}
 	}
-	if r.mostStolen() > processor.MuchStolen { // sinks are late, too
-		prompt.undelivered, prompt.stale = nil, 0
+	if r.mostStolen() > processor.MuchStolen { // sinks and members are late, too
+		prompt.undelivered, prompt.stale, prompt.apart = nil, 0, nil
 	}
 	return fails && len(prompt.judge(a)) == 0
 }

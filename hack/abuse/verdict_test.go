@@ -114,6 +114,8 @@ func TestJudge(t *testing.T) {
 		{"much is stored", attackCase{}, func(r *rowFigures) { r.calm.stored, r.attack.stored = 80<<20, 209<<20 },
 			[]string{"attack: 129 MiB stored, 128 allowed"}},
 		{"the disk is full", attackCase{smallDisk: true}, func(r *rowFigures) { r.attack.stored = 177 << 20 }, nil},
+		{"a member stays alone", attackCase{}, func(r *rowFigures) { r.apart = errors.New("it knows 1 of 3 members") },
+			[]string{"attack: a member that starts: it knows 1 of 3 members"}},
 		{"no descriptor left", attackCase{}, func(r *rowFigures) { r.attack.resources.descriptors = openFiles },
 			[]string{"attack: all 3000 descriptors in use"}},
 		{"descriptors stay", attackCase{}, func(r *rowFigures) { r.after.resources.descriptors = 321 },
@@ -163,6 +165,7 @@ func TestStolenProcessors(t *testing.T) {
 		{func(r *rowFigures) { r.attack.refused, r.attack.stolen = 1, 0.9 }, "FAIL"},
 		{func(r *rowFigures) { r.after.failures["timeout"], r.calm.stolen = 1, 0.5 }, "UNCLEAR"},
 		{func(r *rowFigures) { r.after.failures["timeout"] = 1 }, "FAIL"},
+		{func(r *rowFigures) { r.apart, r.attack.stolen = errors.New("late"), 0.9 }, "UNCLEAR"},
 		{func(r *rowFigures) { r.after.resources.resident, r.after.stolen = memoryLimit+1, 0.9 }, "FAIL"},
 	} {
 		row := reportRow{rowFigures: quiet()}

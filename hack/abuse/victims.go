@@ -32,6 +32,7 @@ const mainPoll = "main"
 type victims struct {
 	*victimRecorder
 	program     *program
+	bases       []string // of the API of each process that they vote through
 	broadcaster victim
 	staff       victim // at the page of staff
 	players     players
@@ -54,8 +55,11 @@ type victim struct {
 }
 
 // newVictims lets the broadcaster configure the poll and the subscribers subscribe.
-func newVictims(ctx context.Context, p *program) (*victims, error) {
-	v := &victims{victimRecorder: newRecorder(), program: p, probe: victim{http: newClient("127.1.0.2", true), kind: connections}}
+func newVictims(ctx context.Context, p *program, members []*program) (*victims, error) {
+	v := &victims{victimRecorder: newRecorder(), program: p, bases: []string{p.base}, probe: victim{http: newClient("127.1.0.2", true), kind: connections}}
+	for _, m := range members {
+		v.bases = append(v.bases, m.base)
+	}
 	staff, err := newCredential(extension, "broadcaster", channel, "U-broadcaster")
 	if err != nil {
 		return nil, err
@@ -121,7 +125,7 @@ func (v *victims) live(ctx context.Context) {
 		all.Go(func() { pace(ctx, pause, do) })
 	}
 	for i, one := range v.voters {
-		keep(voterPause, func(ctx context.Context, due time.Time, n int) { v.vote(ctx, one, due, i+n) })
+		keep(voterPause, func(ctx context.Context, due time.Time, n int) { v.vote(ctx, one, v.bases[i%len(v.bases)], due, i+n) })
 	}
 	for _, one := range v.readers {
 		keep(voterPause, func(ctx context.Context, due time.Time, _ int) {
@@ -133,7 +137,7 @@ func (v *victims) live(ctx context.Context) {
 			if (i+n)%3 == 0 {
 				v.lookAtEvents(ctx, one, due)
 			} else {
-				v.vote(ctx, one, due, i+n)
+				v.vote(ctx, one, v.program.base, due, i+n)
 			}
 		})
 	}
@@ -169,8 +173,8 @@ func pace(ctx context.Context, pause time.Duration, do func(ctx context.Context,
 	}
 }
 
-func (v *victims) vote(ctx context.Context, one victim, due time.Time, n int) {
-	v.expect(ctx, one, due, http.MethodPost, v.program.base+"/vote?id="+mainPoll, fmt.Sprintf(`{"value":%d}`, n%2))
+func (v *victims) vote(ctx context.Context, one victim, base string, due time.Time, n int) {
+	v.expect(ctx, one, due, http.MethodPost, base+"/vote?id="+mainPoll, fmt.Sprintf(`{"value":%d}`, n%2))
 }
 
 // expect makes a request whose answer must be 200.

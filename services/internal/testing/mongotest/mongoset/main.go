@@ -1,6 +1,6 @@
 // Command mongoset runs the model of a replica set of package mongotest, or of a sharded
-// cluster, as a process, for `make bench`: a database that takes inserts side by side, and whose processor time does
-// not count as that of the programs. It prints its URI and ends with its input.
+// cluster, as a process, for `make bench` and `make abuse`: a database that takes inserts side by side, and whose
+// processor time does not count as that of the programs. It prints its URI and ends with its input.
 package main
 
 import (

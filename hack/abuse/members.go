@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/hack/child"
+)
+
+// cluster has what the program shares with other processes, the members: a database, and the
+// polls that each of them may own.
+type cluster struct {
+	database *child.Database
+	// port is the host:port of the listener for members, whose host members have, too.
+	port    string
+	binary  builtProgram
+	dir     string
+	voter   victim
+	members []*program
+}
+
+// newCluster starts the database.
+func newCluster(ctx context.Context, b builtProgram, dir string) (*cluster, error) {
+	c := &cluster{binary: b, dir: dir}
+	credentials, err := newViewers(1, extension, channel, "Umember")
+	if err != nil {
+		return nil, err
+	}
+	c.voter = victim{http: newClient("127.1.0.7", true), credential: credentials[0]}
+	if c.port, err = findPort(ctx); err != nil {
+		return nil, err
+	}
+	c.database, err = child.StartDatabase(ctx, dir, filepath.Join("services", "internal", "testing", "mongotest", "mongoset"))
+	return c, err
+}
+
+// findPort returns an address that is free: no ready line names that of the listener for members.
+func findPort(ctx context.Context) (string, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
+// join starts another member and votes through it until it reaches all that there are.
+func (c *cluster) join(ctx context.Context, s programSettings, deadline time.Time) error {
+	number := len(c.members) + 1
+	s.flags = []string{"--mongodb-uri", c.database.URI}
+	p, err := startProgram(ctx, c.binary, filepath.Join(c.dir, fmt.Sprint("member-", number)), s)
+	if err != nil {
+		return err
+	}
+	c.members = append(c.members, p)
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	return c.awaitReach(ctx, p, number+1)
+}
+
+// awaitReach votes through a member, each time in another poll, until it forwards votes to their
+// owners and reaches all members.
+func (c *cluster) awaitReach(ctx context.Context, p *program, members int) error {
+	var metrics map[string]float64
+	for n := 0; ; n++ {
+		_, err := c.voter.send(ctx, http.MethodPost, fmt.Sprintf("%s/vote?id=shared%d", p.base, n), `{"value":1}`)
+		read, problem := p.readMetrics(ctx)
+		if problem == nil {
+			metrics = read
+		}
+		alive, unreachable, forwarded := metrics["acclaim_peers_alive"], metrics["acclaim_peers_unreachable"], metrics["acclaim_stream_forwarded_total"]
+		switch {
+		case err == nil && problem == nil && alive >= float64(members) && unreachable == 0 && forwarded > 0:
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("it knows %.0f of %d members, does not reach %.0f and has forwarded %.0f votes", alive, members, unreachable, forwarded)
+		}
+		wait(ctx, samplePause)
+	}
+}
+
+// close ends the members and the database.
+func (c *cluster) close() error {
+	var errs []error
+	for _, p := range c.members {
+		errs = append(errs, p.stop())
+	}
+	if c.database != nil {
+		errs = append(errs, c.database.Stop())
+	}
+	return errors.Join(errs...)
+}
+
+// peerConnection is an outcome of crowdPeers: a connection to the port for members.
+const peerConnection = "connected to the port for members"
+
+// crowdPeers connects to the port for members from many addresses that have none. Half of the
+// connections send nothing, the others the beginning of a handshake.
+func crowdPeers(ctx context.Context, a *attacker) {
+	a.flood(ctx, manyConnections, func(ctx context.Context, n int64) (string, error) {
+		stranger := &attacker{Address: a.Peers, Source: a.from(n%250 + 1).Source}
+		conn, err := stranger.dial(ctx)
+		if err != nil {
+			return "", err
+		}
+		a.count(peerConnection)
+		if n%2 == 1 {
+			_, _ = io.WriteString(conn, "\x16\x03\x01\x02\x00\x01") // its end is seen by the reader
+		}
+		return holdUntilClosed(ctx, conn, 0, 0)
+	})
+}
