@@ -85,7 +85,8 @@ func attackCases() []attackCase {
 		{name: "forged-clients", what: "each request through a trusted proxy names another client (F16)", run: forgeClients, proxy: true,
 			signs: attackSigns{outcome: namedClient, times: 6_000, warning: "trusted proxies name thousands of clients", metrics: []metricBound{{name: "acclaim_proxy_clients", least: 4_096}}}},
 		{name: "buried-purchase", what: "400 purchases follow one that no game has seen (F17)", run: buryPurchase, buildUp: 2 * time.Second},
-		{name: "prefix-subscriptions", what: "20 games subscribe for 128 prefixes of one id that gets 20 votes a second (F18)", run: watchPrefixes},
+		{name: "prefix-subscriptions", what: "20 games subscribe for 128 prefixes of one id that gets 20 votes a second (F18)", run: watchPrefixes,
+			signs: attackSigns{outcome: "POST: 200", times: 40, metrics: []metricBound{{name: "acclaim_gamelink_poll_reads_total", least: 4, mostEach: 2}}}},
 		{name: "full-disk", what: "the disk is full", run: fillDisk, smallDisk: true, mayRefuse: true},
 	}
 }

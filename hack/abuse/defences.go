@@ -81,6 +81,10 @@ func gameDefences() []defenceCase {
 			"forged-global", "of a global poll", 0},
 		{"connections of unknown peers", []sourceEdit{{peerAdmission, "if lease.Take(1) == nil {", "if _ = lease.Take(1); true {"}},
 			"crowded-peers", "descriptors in use", 0},
+		{"one read for all subscriptions of a game", []sourceEdit{
+			{"services/internal/face/gamelink/poll.go", "if c.polls.handled[e.Name] >= e.Sequence && e.Sequence > 0 {", "if false {"},
+			{"services/internal/face/gamelink/pollreads.go", "c.server.reads.do(", "newPollReads().do("}},
+			"prefix-subscriptions", "acclaim_gamelink_poll_reads_total", 0},
 		{"the share of members' addresses", []sourceEdit{{peerAdmission, "members > 0 {", "members < 0 {"}},
 			"crowded-peers", "a member that starts", 0},
 		{"published keys through a proxy", []sourceEdit{{credentials, "if c.sampleKey && remote {", "if false {"}}, "sample-key", "published key", 0},

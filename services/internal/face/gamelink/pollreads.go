@@ -83,9 +83,13 @@ func (r *pollRead) wait(ctx context.Context) *pollRead {
 // readPollShared is readLogged, together with the other games that may see the same. Where the game
 // that reads fails, perhaps because of its own credential, the others read for themselves.
 func (c *connection) readPollShared(ctx context.Context, key pollKey) (pollBody, bool, error) {
-	shared, mine := c.server.reads.do(ctx, key, func() (pollBody, bool, error) { return c.readLogged(ctx, key.id) })
-	if shared.err != nil && !mine && ctx.Err() == nil {
+	read := func() (pollBody, bool, error) {
+		c.server.counters.pollReads.Add(1)
 		return c.readLogged(ctx, key.id)
+	}
+	shared, mine := c.server.reads.do(ctx, key, read)
+	if shared.err != nil && !mine && ctx.Err() == nil {
+		return read()
 	}
 	return shared.body, shared.found, shared.err
 }

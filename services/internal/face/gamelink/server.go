@@ -141,13 +141,14 @@ type Server struct {
 
 // serverCounters are the figures of a server.
 type serverCounters struct {
-	requests, pushes, slow, refused, displaced atomic.Uint64
+	requests, pushes, pollReads, slow, refused, displaced atomic.Uint64
 }
 
 // Stats are figures of a server.
 type Stats struct {
 	Connections, Unauthenticated    int64
 	Requests, Pushes, Slow, Refused uint64
+	PollReads                       uint64 // because of events about polls, each for all games that may see the same
 	Displaced                       uint64 // games that did not authenticate and made room for others
 }
 
@@ -172,7 +173,7 @@ func (s *Server) Stats() Stats {
 	defer s.mu.Unlock()
 	return Stats{
 		Connections: int64(len(s.connections)), Unauthenticated: s.strangers.size(),
-		Requests: s.counters.requests.Load(), Pushes: s.counters.pushes.Load(),
+		Requests: s.counters.requests.Load(), Pushes: s.counters.pushes.Load(), PollReads: s.counters.pollReads.Load(),
 		Slow: s.counters.slow.Load(), Refused: s.counters.refused.Load(), Displaced: s.counters.displaced.Load(),
 	}
 }

@@ -216,7 +216,7 @@ func registerGames(m *telemetry.Metrics, servers map[tenant.Environment]*gamelin
 		for _, server := range servers {
 			s := server.Stats()
 			all.Connections, all.Unauthenticated = all.Connections+s.Connections, all.Unauthenticated+s.Unauthenticated
-			all.Requests, all.Pushes = all.Requests+s.Requests, all.Pushes+s.Pushes
+			all.Requests, all.Pushes, all.PollReads = all.Requests+s.Requests, all.Pushes+s.Pushes, all.PollReads+s.PollReads
 			all.Slow, all.Refused, all.Displaced = all.Slow+s.Slow, all.Refused+s.Refused, all.Displaced+s.Displaced
 		}
 		return []telemetry.Sample{
@@ -224,6 +224,7 @@ func registerGames(m *telemetry.Metrics, servers map[tenant.Environment]*gamelin
 			telemetry.Gauge("unauthenticated_connections", "Connected games that have not authenticated.", all.Unauthenticated),
 			telemetry.Counter("requests_total", "Messages received from games.", all.Requests),
 			telemetry.Counter("pushes_total", "Updates sent to games.", all.Pushes),
+			telemetry.Counter("poll_reads_total", "Reads of polls because of events about them, each for all games that may see the same.", all.PollReads),
 			telemetry.Counter("slow_connections_total", "Games cut off because they did not read or answer.", all.Slow),
 			telemetry.Counter("displaced_connections_total", "Games that did not authenticate and made room for others.", all.Displaced),
 			telemetry.Counter("refused_connections_total", "Games turned away because there were too many or the process is shutting down.", all.Refused),
