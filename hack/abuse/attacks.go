@@ -74,7 +74,7 @@ func attackCases() []attackCase {
 		{name: "loud-datastream", what: "40 anonymous viewers use up the channel's rate of /datastream (F8)", run: shoutOnDatastream},
 		{name: "server-pins", what: "games with a PIN of a server's token act in all channels (F9)", run: rightsOfPIN},
 		{name: "silent-games", what: "2,500 games from 200 addresses never authenticate (F10)", run: holdSilentSockets},
-		{name: "crowded-peers", what: "3,500 connections from 250 addresses to the port between processes finish no handshake (F11)", run: crowdPeers, members: true, buildUp: 4 * time.Second,
+		{name: "crowded-peers", what: "3,500 connections from 250 addresses to the port between processes show no member's certificate (F11)", run: crowdPeers, members: true, buildUp: 4 * time.Second,
 			signs: attackSigns{outcome: peerConnection, times: 3_000, metrics: []metricBound{{name: "acclaim_peers_connections_refused_total", least: 2_000}}}},
 		{name: "repeated-history", what: "4 viewers ask for the history of 100,000 votes (F12)", run: askThePast, buildUp: 3 * time.Second},
 		{name: "loud-broadcaster", what: "the broadcaster of an empty channel configures polls and appends 60 KB to buffers (F13)", run: drainAsBroadcaster,

@@ -87,6 +87,8 @@ func gameDefences() []defenceCase {
 			"prefix-subscriptions", "acclaim_gamelink_poll_reads_total", 0},
 		{"the share of members' addresses", []sourceEdit{{peerAdmission, "members > 0 {", "members < 0 {"}},
 			"crowded-peers", "a member that starts", 0},
+		{"certificates of members", []sourceEdit{{"services/internal/cluster/peer/identity.go", "|| !accept(digestOf(state.PeerCertificates[0].Raw)) {", "{"}},
+			"crowded-peers", "of no member is answered", 0},
 		{"published keys through a proxy", []sourceEdit{{credentials, "if c.sampleKey && remote {", "if false {"}}, "sample-key", "published key", 0},
 	}
 }

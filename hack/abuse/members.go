@@ -1,13 +1,21 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/hack/child"
@@ -99,19 +107,56 @@ func (c *cluster) close() error {
 // peerConnection is an outcome of crowdPeers: a connection to the port for members.
 const peerConnection = "connected to the port for members"
 
-// crowdPeers connects to the port for members from many addresses that have none. Half of the
-// connections send nothing, the others the beginning of a handshake.
+// crowdPeers connects to the port for members from many addresses that have none. Of three
+// connections one sends nothing, one the beginning of a handshake, and one shows a certificate
+// of its own.
 func crowdPeers(ctx context.Context, a *attacker) {
+	own, err := newPeerConfig()
+	if err != nil {
+		a.count(err.Error())
+		return
+	}
 	a.flood(ctx, manyConnections, func(ctx context.Context, n int64) (string, error) {
-		stranger := &attacker{Address: a.Peers, Source: a.from(n%250 + 1).Source}
-		conn, err := stranger.dial(ctx)
+		unknown := &attacker{Address: a.Peers, Source: a.from(n%250 + 1).Source}
+		conn, err := unknown.dial(ctx)
 		if err != nil {
 			return "", err
 		}
 		a.count(peerConnection)
-		if n%2 == 1 {
+		switch n % 3 {
+		case 1:
 			_, _ = io.WriteString(conn, "\x16\x03\x01\x02\x00\x01") // its end is seen by the reader
+		case 2:
+			defer wait(ctx, returnPause)
+			return a.askAsMember(conn, own), nil
 		}
 		return holdUntilClosed(ctx, conn, 0, 0)
 	})
+}
+
+// newPeerConfig returns the settings of a TLS client with a certificate as a member makes one.
+func newPeerConfig() (*tls.Config, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Unix(1<<33, 0)}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{{Certificate: [][]byte{raw}, PrivateKey: key}},
+		InsecureSkipVerify: true}, err // any server will do
+}
+
+// askAsMember shows a certificate that no member has, which must not be answered.
+func (a *attacker) askAsMember(conn *boundConn, own *tls.Config) string {
+	defer conn.end()
+	secure := tls.Client(conn, own)
+	if _, err := io.WriteString(secure, formatHead("GET", "/", "", -1)+"\r\n"); err != nil {
+		return "handshake: " + describeError(err)
+	}
+	line, err := bufio.NewReader(secure).ReadString('\n')
+	if err == nil {
+		a.breach("the certificate of no member is answered")
+		return strings.TrimSpace(line)
+	}
+	return "certificate: " + describeError(err)
 }
