@@ -12,6 +12,8 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/tmaxmax/go-sse"
+
+	"github.com/acclaim-dev/acclaim/api/contract"
 )
 
 // idleTimeout is the longest silence of a stream; the service sends a comment every 15 s.
@@ -19,7 +21,7 @@ const idleTimeout = time.Minute
 
 // Resync is the name of an event after which a subscriber reads again what it shows: the
 // service does not know what it has missed.
-const Resync = "resync"
+const Resync = contract.Resync
 
 // Event is an event of the service, or a message.
 type Event struct {

@@ -79,11 +79,8 @@ func (l limits) of(m contract.Measure) int64 {
 // the numbers.
 func TestDocuments(t *testing.T) {
 	for file, least := range map[string]int{"../openapi.yaml": 20, "../contract.md": 20, "../../operator/docs/poll.md": 5} {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, found := string(data), 0
+		data := readFile(t, file)
+		text, found := data, 0
 		for _, b := range pollBounds() {
 			text = writeReason(text, b, &found)
 			text = writeRows(text, b, &found)
@@ -91,7 +88,7 @@ func TestDocuments(t *testing.T) {
 		if found < least {
 			t.Errorf("%s has only %d places with limits of polls", file, found)
 		}
-		if text == string(data) {
+		if text == data {
 			continue
 		}
 		if !*update {
@@ -141,11 +138,7 @@ func numbersOf(m contract.Measure) *regexp.Regexp {
 
 func readYAML(t *testing.T, file string, into any) {
 	t.Helper()
-	source, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal(source, into); err != nil {
+	if err := yaml.Unmarshal([]byte(readFile(t, file)), into); err != nil {
 		t.Fatal(err)
 	}
 }

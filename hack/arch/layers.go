@@ -40,18 +40,18 @@ services/voting             | contract exactjson fault key once rewrite stream w
 services/accumulation       | fault key once rewrite stream wire                                                          | storetest
 services/ranking            | contract exactjson fault key once rewrite stream wire | storetest
 services/state              | fault key once document                                                             | storetest
-services/message            | fault key once rewrite stream wire                                                          | storetest
+services/message            | contract fault key once rewrite stream wire                                                          | storetest
 services/roster             | key rewrite stream wire                                                                | storetest fault
 services/pairing            | fault key document                                                             | storetest
 services/purchase           | fault key once document                                                           | storetest stream mongostore mongotest faultproxy
 services/match              | fault key document                                                             | storetest
-services/sandbox            | fault tenant                                                                   |
+services/sandbox            | contract fault tenant                                                                   |
 services/internal/tenant    | filewatch fault limit                                                                          |
 services/internal/upkeep/transfer  | exactjson fault key once stream document voting accumulation ranking roster             | storetest
 services/internal/upkeep/backup    | document key transfer                                                          | storetest stream voting
 services/internal/telemetry | stream live sink                                                               |
 services/internal/feed/event     | contract exactjson key stream document voting accumulation ranking message | storetest live sink tenant
-services/internal/feed/live      | limit event fault                                                                    | storetest stream document voting accumulation ranking state message
+services/internal/feed/live      | contract limit event fault                                                                    | storetest stream document voting accumulation ranking state message
 services/internal/feed/sink      | tracing event key stream document tenant                                               | storetest sinktest voting accumulation ranking state message
 services/internal/testing/sinktest  |                                                                                |
 services/internal/face/page      |                                                                                |

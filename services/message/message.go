@@ -21,6 +21,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
@@ -92,13 +93,12 @@ const (
 // events, or begins as one of those that were reserved first: a message with such a name
 // would announce what no read confirms.
 func IsReserved(name string) bool {
-	switch kind, _, _ := strings.Cut(name, ":"); kind {
-	case "poll_update", "channel_config_update", "extension_config_update", "json_store_update",
-		"curated_poll_update", "accumulate", "rank_update":
-		return true
-	}
-	return slices.ContainsFunc([]string{"vote_update", "vote_delete", "channel_state_update", "extension_state_update", "resync"},
-		func(own string) bool { return strings.HasPrefix(name, own) })
+	kind, _, _ := strings.Cut(name, ":")
+	isKind := func(own string) bool { return kind == strings.TrimSuffix(own, ":") }
+	begins := func(own string) bool { return strings.HasPrefix(name, strings.TrimSuffix(own, ":")) }
+	return kind == "curated_poll_update" || slices.ContainsFunc(contract.Events(), isKind) || slices.ContainsFunc([]string{
+		contract.VoteUpdate, contract.VoteDelete, contract.ChannelStateUpdate, contract.ExtensionStateUpdate, contract.Resync,
+	}, begins)
 }
 
 // checkBounds returns why a message may not be published, or nil.

@@ -15,6 +15,8 @@ import (
 	"unicode/utf16"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/acclaim-dev/acclaim/api/contract"
 )
 
 // Lifetime is the validity of a token.
@@ -97,9 +99,9 @@ func (c claims) MarshalJSON() ([]byte, error) {
 
 // IssueToken signs a token for the grant that expires its lifetime after now.
 func IssueToken(g Grant, secret []byte, now time.Time) (string, error) {
-	perms := &permissions{Listen: []string{"broadcast", "global", "whisper-" + g.OpaqueID}, Send: []string{}}
+	perms := &permissions{Listen: []string{contract.TargetBroadcast, contract.TargetGlobal, contract.TargetWhisper + g.OpaqueID}, Send: []string{}}
 	if g.Role != "viewer" && g.KeyID == "" {
-		perms.Send = []string{"broadcast"}
+		perms.Send = []string{contract.TargetBroadcast}
 	}
 	if g.Role == UnconfirmedGame {
 		perms = nil

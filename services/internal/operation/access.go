@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
 )
@@ -43,10 +44,10 @@ func (c *Caller) PollTopics(topics []string) ([]string, error) {
 		polls = []string{"*"}
 	}
 	for _, question := range c.Key.Questions {
-		topics = append(topics, event.RankName(question))
+		topics = append(topics, contract.RankUpdate+question)
 	}
 	for _, poll := range polls {
-		topics = append(topics, event.PollNames(poll)...)
+		topics = append(topics, contract.PollEvents(poll)...)
 	}
 	return topics, nil
 }
@@ -56,7 +57,7 @@ func (c *Caller) mayFollow(topic string) bool {
 	prefix, open := strings.CutSuffix(topic, "*")
 	if !open {
 		id, ok := event.PollID(topic)
-		return ok && c.Key.Shows(id) || slices.ContainsFunc(c.Key.Questions, func(id string) bool { return topic == event.RankName(id) })
+		return ok && c.Key.Shows(id) || slices.ContainsFunc(c.Key.Questions, func(id string) bool { return topic == contract.RankUpdate+id })
 	}
 	// Up to the colon, messages may have names with the prefix.
 	_, ok := event.PollPrefix(prefix)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/limit"
@@ -160,7 +161,7 @@ func (s *Service) WriteNamedDocument(ctx context.Context, c *Call, id string, va
 	if err != nil {
 		return err
 	}
-	return s.Config.Messages.Announce(ctx, c.Caller.feed(), message.Message{Name: "json_store_update:" + id, Data: data})
+	return s.Config.Messages.Announce(ctx, c.Caller.feed(), message.Message{Name: contract.StoreUpdate + id, Data: data})
 }
 
 // NewMessage returns a message with JSON data for one viewer, or for all where to is empty.

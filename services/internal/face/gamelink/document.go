@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
@@ -97,7 +98,8 @@ func (c *connection) subscribeState(r *gameRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return done{true}, c.subscribe(topicKey{"state", id}, []string{id + "_state_update"}, func(_ context.Context, e *event.Event) error {
+	update := map[string]string{"channel": contract.ChannelStateUpdate, "extension": contract.ExtensionStateUpdate}[id]
+	return done{true}, c.subscribe(topicKey{"state", id}, []string{update}, func(_ context.Context, e *event.Event) error {
 		c.push(id, map[string]any{"topic_id": id, "state": e.Data})
 		return nil
 	})
@@ -177,14 +179,15 @@ func (c *connection) subscribeConfig(r *gameRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return done{true}, c.subscribe(topicKey{"config", id}, []string{id + "_config_update"}, func(_ context.Context, e *event.Event) error {
-		c.push("config", configAnswer{Config: e.Data, ID: id, Topic: id})
+	update := map[string]string{"channel": contract.ChannelConfigUpdate, "extension": contract.ExtensionConfigUpdate}[id]
+	return done{true}, c.subscribe(topicKey{contract.PushConfig, id}, []string{update}, func(_ context.Context, e *event.Event) error {
+		c.push(contract.PushConfig, configAnswer{Config: e.Data, ID: id, Topic: id})
 		return nil
 	})
 }
 
 func (c *connection) unsubscribeConfig(r *gameRequest) (any, error) {
 	id, err := r.configTopic()
-	c.unsubscribe(topicKey{"config", id})
+	c.unsubscribe(topicKey{contract.PushConfig, id})
 	return done{true}, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/match"
@@ -266,19 +267,19 @@ func (c *connection) subscribeMatch(r *gameRequest) (any, error) {
 	if err != nil && fault.KindOf(err) != fault.NotFound {
 		return nil, err
 	}
-	return done{true}, c.addFeed(topicKey{"match_poll", name.ID}, func() (feed, error) { return c.openMatchFeed(name) })
+	return done{true}, c.addFeed(topicKey{contract.PushMatchPoll, name.ID}, func() (feed, error) { return c.openMatchFeed(name) })
 }
 
 func (c *connection) unsubscribeMatch(r *gameRequest) (any, error) {
 	name := c.matchOf(r, "topic_id")
-	c.unsubscribe(topicKey{"match_poll", name.ID})
+	c.unsubscribe(topicKey{contract.PushMatchPoll, name.ID})
 	return done{true}, r.data.err
 }
 
 // endMatchFeeds ends what only servers may receive.
 func (c *connection) endMatchFeeds() {
 	for name := range c.subscriptions {
-		if name.target == "match_poll" {
+		if name.target == contract.PushMatchPoll {
 			c.unsubscribe(name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
 	"github.com/acclaim-dev/acclaim/services/match"
@@ -251,7 +252,7 @@ func (f *matchFeed) notePolls(m match.Match, now time.Time) {
 func (f *matchFeed) followChannels(m match.Match) error {
 	var topics []string
 	for _, id := range slices.Sorted(maps.Keys(f.polls)) {
-		topics = append(topics, "vote_update:"+id, "poll_update:"+id, "vote_delete:"+id)
+		topics = append(topics, contract.PollEvents(id)...)
 	}
 	if !slices.Equal(topics, f.topics) {
 		f.closeMembers()
@@ -332,7 +333,7 @@ func (f *matchFeed) push(id, status string, now time.Time) {
 	}
 	p.changed, p.expired, p.pushed = false, expires, now
 	if body.Overall.Count != 0 || expires {
-		f.c.push("match_poll", body)
+		f.c.push(contract.PushMatchPoll, body)
 	}
 }
 

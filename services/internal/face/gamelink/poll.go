@@ -221,7 +221,7 @@ func (m *pollMemory) note(e *event.Event) {
 // followsPoll reports whether the client has subscribed to a poll. Only the goroutine that
 // reads may call it.
 func (c *connection) followsPoll(id string) bool {
-	return c.subscriptions[topicKey{"poll", id}] != nil || c.subscriptions[topicKey{"poll", "*"}] != nil
+	return c.subscriptions[topicKey{contract.PushPoll, id}] != nil || c.subscriptions[topicKey{contract.PushPoll, "*"}] != nil
 }
 
 func knowledgeOf(b pollBody) pollKnowledge {
@@ -237,10 +237,9 @@ func (c *connection) subscribePoll(r *gameRequest) (any, error) {
 	if r.data.err != nil {
 		return nil, r.data.err
 	}
-	topics := []string{"vote_update:" + id, "poll_update:" + id, "vote_delete:" + id}
 	c.polls.Lock()
 	defer c.polls.Unlock()
-	if err := c.subscribe(topicKey{"poll", id}, topics, c.pollPusher()); err != nil {
+	if err := c.subscribe(topicKey{contract.PushPoll, id}, contract.PollEvents(id), c.pollPusher()); err != nil {
 		return nil, err
 	}
 	if id == "*" {
@@ -282,7 +281,7 @@ func (c *connection) unsubscribePoll(r *gameRequest) (any, error) {
 	if r.data.err != nil {
 		return nil, r.data.err
 	}
-	c.unsubscribe(topicKey{"poll", id})
+	c.unsubscribe(topicKey{contract.PushPoll, id})
 	c.forgetPolls()
 	return done{true}, nil
 }
@@ -327,9 +326,9 @@ func (c *connection) pushPoll(ctx context.Context, e *event.Event, key pollKey) 
 		before.status = announcedStatus(e)
 	}
 	after := knowledgeOf(body)
-	if shouldPush(before, after, strings.HasPrefix(e.Name, "vote_update:")) {
+	if shouldPush(before, after, strings.HasPrefix(e.Name, contract.VoteUpdate)) {
 		c.polls.know(id, after.status, after.numbers)
-		c.push("poll", body)
+		c.push(contract.PushPoll, body)
 	} else {
 		c.polls.know(id, after.status, before.numbers) // votes that have come meanwhile have an event of their own
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/purchase"
@@ -27,10 +28,10 @@ func (c *connection) subscribePurchases(r *gameRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return done{true}, c.subscribe(topicKey{"purchase", sku}, []string{operation.PurchaseMessage}, func(_ context.Context, e *event.Event) error {
+	return done{true}, c.subscribe(topicKey{contract.PushPurchase, sku}, []string{operation.PurchaseMessage}, func(_ context.Context, e *event.Event) error {
 		var t purchase.Transaction
 		if e.Name == operation.PurchaseMessage && json.Unmarshal(e.Data, &t) == nil && (sku == "*" || t.SKU == sku) {
-			c.push("twitchPurchaseBits", t)
+			c.push(contract.PushPurchase, t)
 		}
 		return nil
 	})
@@ -38,7 +39,7 @@ func (c *connection) subscribePurchases(r *gameRequest) (any, error) {
 
 func (c *connection) unsubscribePurchases(r *gameRequest) (any, error) {
 	sku, err := r.product()
-	c.unsubscribe(topicKey{"purchase", sku})
+	c.unsubscribe(topicKey{contract.PushPurchase, sku})
 	return done{true}, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
 
 	"github.com/cenkalti/backoff/v5"
@@ -164,15 +165,15 @@ func (c *connection) subscribeDatastream(r *gameRequest) (any, error) {
 	if r.data.text("topic_id"); r.data.err != nil {
 		return nil, r.data.err
 	}
-	return done{true}, c.subscribe(topicKey{"datastream", ""}, []string{operation.DatastreamMessage}, func(_ context.Context, e *event.Event) error {
+	return done{true}, c.subscribe(topicKey{contract.PushDatastream, ""}, []string{operation.DatastreamMessage}, func(_ context.Context, e *event.Event) error {
 		if e.Name == operation.DatastreamMessage {
-			c.push("datastream", map[string]any{"events": []datastreamEvent{{e.Data, c.server.options.Now().Unix()}}})
+			c.push(contract.PushDatastream, map[string]any{"events": []datastreamEvent{{e.Data, c.server.options.Now().Unix()}}})
 		}
 		return nil
 	})
 }
 
 func (c *connection) unsubscribeDatastream(*gameRequest) (any, error) {
-	c.unsubscribe(topicKey{"datastream", ""})
+	c.unsubscribe(topicKey{contract.PushDatastream, ""})
 	return done{true}, nil
 }

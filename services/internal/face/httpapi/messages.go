@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/message"
@@ -93,9 +94,9 @@ func targetOf(o *operation.Object) (to string, err error) {
 	if o.Err != nil {
 		return "", o.Err
 	}
-	to, whisper := strings.CutPrefix(target, "whisper-")
+	to, whisper := strings.CutPrefix(target, contract.TargetWhisper)
 	switch {
-	case target == "broadcast":
+	case target == contract.TargetBroadcast:
 		return "", nil
 	case !whisper || to == "" || len(to) > operation.MaxID:
 		return "", fault.New(fault.Invalid, "Invalid target")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 	"github.com/acclaim-dev/acclaim/services/ranking"
@@ -47,7 +48,7 @@ func (s Source) bufferEvent(a Audience, span bufferSpan) *Event {
 		data = EncodeJSON(bufferData{s.ID, span.entries, latest})
 	}
 	return &Event{
-		Audience: a, Name: accumulate + s.ID, Data: data, For: Staff, Named: true,
+		Audience: a, Name: contract.Accumulate + s.ID, Data: data, For: Staff, Named: true,
 		span: &span, source: s.Name, place: []uint64{span.after, span.end},
 	}
 }
@@ -122,7 +123,7 @@ func DiffQuestion(s Source, known Knowledge, read ranking.Board) Change {
 	if final.Head == known.Head && final.Stats == known.Stats {
 		return Change{Final: final}
 	}
-	e := s.newEvent(rankUpdate+s.ID, data, read.Head)
+	e := s.newEvent(contract.RankUpdate+s.ID, data, read.Head)
 	e.For, e.Named = Staff, true
 	return Change{Steps: []Step{{Event: e, After: final}}, Final: final}
 }

@@ -112,7 +112,7 @@ func DiffFeed(s Source, known Knowledge, page message.Page) Change {
 		missed = messages[0].Number - 1
 		after = Knowledge{Message: missed}
 	}
-	first := s.newEvent(Resync, []byte("{}"), missed)
+	first := s.newEvent(contract.Resync, []byte("{}"), missed)
 	return Change{Steps: append([]Step{{Event: first, After: after}}, steps...), Final: final, Missed: true}
 }
 

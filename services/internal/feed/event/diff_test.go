@@ -161,7 +161,7 @@ func TestDiffFeed(t *testing.T) {
 		if got := names(t, c); !slices.Equal(got, test.want) || c.Final != final || c.More() {
 			t.Errorf("%s: %q and %+v, want %q and %+v", name, got, c.Final, test.want, final)
 		}
-		if c.Missed != (len(test.want) > 0 && test.want[0] == Resync) {
+		if c.Missed != (len(test.want) > 0 && test.want[0] == contract.Resync) {
 			t.Errorf("%s: missed is %v", name, c.Missed)
 		}
 	}
@@ -256,20 +256,20 @@ func (m *pollModel) receive(most int) {
 			m.t.Fatalf("%s leads nowhere", s.Event.Name)
 		}
 		m.known = s.After
-		if data := s.Event.Name + string(s.Event.Data); strings.HasPrefix(s.Event.Name, voteUpdate) {
-			if data == m.shown && m.known.Ended == before.Ended && m.known.Resets == before.Resets && m.last == voteUpdate {
+		if data := s.Event.Name + string(s.Event.Data); strings.HasPrefix(s.Event.Name, contract.VoteUpdate) {
+			if data == m.shown && m.known.Ended == before.Ended && m.known.Resets == before.Resets && m.last == contract.VoteUpdate {
 				m.t.Fatalf("%s comes again unchanged", data)
 			}
-			m.shown, m.last = data, voteUpdate
-		} else if strings.HasPrefix(s.Event.Name, pollUpdate) {
+			m.shown, m.last = data, contract.VoteUpdate
+		} else if strings.HasPrefix(s.Event.Name, contract.PollUpdate) {
 			if data == m.announced {
 				m.t.Fatalf("%s comes again unchanged", data)
 			}
-			m.announced, m.last = data, pollUpdate
+			m.announced, m.last = data, contract.PollUpdate
 		} else {
 			m.announced = ""
 			m.deletions++
-			m.last = voteDelete
+			m.last = contract.VoteDelete
 		}
 	}
 	if len(c.Steps) == 0 {
@@ -292,10 +292,10 @@ func (m *pollModel) finish() {
 	}
 	want := string(pollData("p", read.Statistics, status))
 	statsOf := func(data string) string { stats, _, _ := strings.Cut(data, `,"status"`); return stats }
-	if m.shown != "" && statsOf(m.shown) != statsOf(voteUpdate+"p"+want) && !read.Statistics.Empty() || m.shown == "" && !read.Statistics.Empty() {
+	if m.shown != "" && statsOf(m.shown) != statsOf(contract.VoteUpdate+"p"+want) && !read.Statistics.Empty() || m.shown == "" && !read.Statistics.Empty() {
 		m.t.Fatalf("in the end %s is shown, the poll is %s", m.shown, want)
 	}
-	if announced := string(read.Config.View("p", status).JSON()); read.Configured && m.announced != pollUpdate+"p"+announced {
+	if announced := string(read.Config.View("p", status).JSON()); read.Configured && m.announced != contract.PollUpdate+"p"+announced {
 		m.t.Fatalf("in the end %s is announced, the poll is %s", m.announced, announced)
 	}
 	if m.read.Resets > 0 && m.deletions == 0 {
@@ -331,7 +331,7 @@ func (m *feedModel) receive(most int) {
 	steps := c.Steps[:min(len(c.Steps), most)]
 	for i, s := range steps {
 		switch {
-		case s.Event.Name == Resync && i == 0 && first > m.received+1:
+		case s.Event.Name == contract.Resync && i == 0 && first > m.received+1:
 			m.received = first - 1
 		case s.Event.Message == m.received+1:
 			m.received++

@@ -23,37 +23,17 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 	"github.com/acclaim-dev/acclaim/services/message"
 )
 
-// Names of events. The id of the poll, buffer or question follows those that end with a colon. Clients compare them to
-// the letter.
+// Names of events that no client receives.
 const (
-	voteUpdate           = "vote_update:"
-	voteDelete           = "vote_delete:"
-	pollUpdate           = "poll_update:"
-	accumulate           = "accumulate:"
-	rankUpdate           = "rank_update:"
-	channelStateUpdate   = "channel_state_update"
-	extensionStateUpdate = "extension_state_update"
-
-	channelConfigUpdate   = "channel_config_update"
-	extensionConfigUpdate = "extension_config_update"
 	// PairingUpdate tells games that the pairings of their channel have changed.
 	PairingUpdate = "pairing_update"
 	// overlayUpdate is about the overlay keys of a channel. It leaves no process.
 	overlayUpdate = "overlay_update"
-	// Resync tells its audience that it missed too much and must read everything
-	// again.
-	Resync = "resync"
-)
-
-// Targets of events, as the streaming platform calls them.
-const (
-	targetBroadcast = "broadcast"
-	targetGlobal    = "global"
-	targetWhisper   = "whisper-" // the opaque id of the viewer follows
 )
 
 // Audience is a channel or, if Global, a whole extension.
@@ -65,13 +45,13 @@ type Audience struct {
 // IsMessageName reports whether a message may have a name that begins with prefix.
 // The other names belong to events about polls and documents.
 func IsMessageName(prefix string) bool {
-	return strings.HasPrefix(prefix, "json_store_update") || !message.IsReserved(prefix)
+	return strings.HasPrefix(prefix, strings.TrimSuffix(contract.StoreUpdate, ":")) || !message.IsReserved(prefix)
 }
 
 // PollPrefix returns the poll ids that a prefix of event names stands for: those
 // that begin with id. ok is false where the prefix stands for no poll's event.
 func PollPrefix(prefix string) (id string, ok bool) {
-	for _, kind := range []string{voteUpdate, voteDelete, pollUpdate} {
+	for _, kind := range []string{contract.VoteUpdate, contract.VoteDelete, contract.PollUpdate} {
 		if id, ok := strings.CutPrefix(prefix, kind); ok {
 			return id, true
 		}
@@ -82,18 +62,9 @@ func PollPrefix(prefix string) (id string, ok bool) {
 	return "", false
 }
 
-// PollNames returns the names of the events about a poll, or what matches those about all
-// polls for the id *.
-func PollNames(id string) []string {
-	return []string{voteUpdate + id, pollUpdate + id, voteDelete + id}
-}
-
-// RankName returns the name of the events about a question.
-func RankName(id string) string { return rankUpdate + id }
-
 // PollID returns the id of the poll that an event of the given name is about.
 func PollID(name string) (id string, ok bool) {
-	for _, kind := range []string{voteUpdate, voteDelete, pollUpdate} {
+	for _, kind := range []string{contract.VoteUpdate, contract.VoteDelete, contract.PollUpdate} {
 		if id, ok := strings.CutPrefix(name, kind); ok && id != "" {
 			return id, true
 		}
@@ -104,7 +75,7 @@ func PollID(name string) (id string, ok bool) {
 // IsOwned reports whether an event of that name is about a poll or a question, which have owners.
 func IsOwned(name string) bool {
 	_, ofPoll := PollID(name)
-	return ofPoll || strings.HasPrefix(name, rankUpdate)
+	return ofPoll || strings.HasPrefix(name, contract.RankUpdate)
 }
 
 // Sight is the part of a poll that a side of its audience sees (section 2.9).
@@ -158,7 +129,9 @@ type Event struct {
 }
 
 // NewResync returns a resync event for an audience.
-func NewResync(a Audience) *Event { return &Event{Audience: a, Name: Resync, Data: []byte("{}")} }
+func NewResync(a Audience) *Event {
+	return &Event{Audience: a, Name: contract.Resync, Data: []byte("{}")}
+}
 
 // Target returns "broadcast", "global" or "whisper-" and an opaque id.
 func (e *Event) Target() string {
@@ -166,13 +139,13 @@ func (e *Event) Target() string {
 	case e.To != "":
 		return WhisperTarget(e.To)
 	case e.Audience.Global:
-		return targetGlobal
+		return contract.TargetGlobal
 	}
-	return targetBroadcast
+	return contract.TargetBroadcast
 }
 
 // WhisperTarget returns the target of what is sent to one viewer.
-func WhisperTarget(id string) string { return targetWhisper + id }
+func WhisperTarget(id string) string { return contract.TargetWhisper + id }
 
 // IsFrom reports whether the event is about the source of a name.
 func (e *Event) IsFrom(source string) bool { return e.source == source }

@@ -33,15 +33,15 @@ func DiffPoll(s Source, known Knowledge, read voting.Overview, now time.Time, si
 	repeats := deleted && !ended && known.Stats == "" && final.Stats == ""
 	if deleted {
 		known.Resets, known.Stats, known.Config, known.Status = read.Resets, resetStats, "", ""
-		steps = append(steps, Step{Event: s.newEvent(voteDelete+s.ID, pollData(s.ID, nil, ""), read.Resets), After: known})
+		steps = append(steps, Step{Event: s.newEvent(contract.VoteDelete+s.ID, pollData(s.ID, nil, ""), read.Resets), After: known})
 	}
 	if final.announces(known) {
-		e := s.newEvent(pollUpdate+s.ID, read.Config.View(s.ID, status).JSON(), configPlace(final)...)
+		e := s.newEvent(contract.PollUpdate+s.ID, read.Config.View(s.ID, status).JSON(), configPlace(final)...)
 		known = knowConfig(known, final)
 		steps = append(steps, Step{Event: e, After: known})
 	}
 	if ended || known.Stats != final.Stats {
-		e := s.newEvent(voteUpdate+s.ID, pollData(s.ID, read.Statistics, status), read.Head, uint64(final.Ended))
+		e := s.newEvent(contract.VoteUpdate+s.ID, pollData(s.ID, read.Statistics, status), read.Head, uint64(final.Ended))
 		steps = append(steps, Step{Event: e, Repeats: repeats})
 	}
 	if len(steps) > 0 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/message"
@@ -68,13 +69,13 @@ func (s Source) UpdateName() string {
 	case s.pairing:
 		return PairingUpdate
 	case s.Config && s.Audience.Global:
-		return extensionConfigUpdate
+		return contract.ExtensionConfigUpdate
 	case s.Config:
-		return channelConfigUpdate
+		return contract.ChannelConfigUpdate
 	case s.Audience.Global:
-		return extensionStateUpdate
+		return contract.ExtensionStateUpdate
 	}
-	return channelStateUpdate
+	return contract.ChannelStateUpdate
 }
 
 // FeedSource returns the feed of messages to an audience.
@@ -129,11 +130,11 @@ func PollAudiences(environment, extension, channel, prefix string) (audiences []
 // NamedSource returns the source that only a topic with the name of its events stands for:
 // a buffer or a question. ok is false for any other name.
 func NamedSource(environment, extension, channel, name string) (s Source, ok bool) {
-	if id, ok := strings.CutPrefix(name, accumulate); ok && id != "" {
+	if id, ok := strings.CutPrefix(name, contract.Accumulate); ok && id != "" {
 		b := accumulation.Buffer{Environment: environment, Extension: extension, Name: id}
 		return sourceOf(b.StreamName()), true
 	}
-	if id, ok := strings.CutPrefix(name, rankUpdate); ok && id != "" {
+	if id, ok := strings.CutPrefix(name, contract.RankUpdate); ok && id != "" {
 		q := ranking.Question{Environment: environment, Extension: extension, Channel: channel, ID: id}
 		return sourceOf(q.StreamName()), true
 	}

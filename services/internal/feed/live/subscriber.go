@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
 	"github.com/acclaim-dev/acclaim/services/internal/limit"
@@ -243,7 +244,7 @@ func (s *Subscriber) namesEvent(e *event.Event) bool {
 
 // matchesName reports whether the subscriber's topics include a name.
 func (s *Subscriber) matchesName(name string) bool {
-	return name == event.Resync || slices.ContainsFunc(s.topics, func(t topic) bool { return t.matchesName(name) })
+	return name == contract.Resync || slices.ContainsFunc(s.topics, func(t topic) bool { return t.matchesName(name) })
 }
 
 // digitsOnly returns a user id, and "" for what is none: the id in a whisper that is not

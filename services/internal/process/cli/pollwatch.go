@@ -40,8 +40,7 @@ func newPollWatch(remote *remoteFlags) *cobra.Command {
 		if _, err := c.ReadStatistics(cmd.Context(), id); err != nil {
 			return err // a subscription would wait for the service
 		}
-		topics := []string{"vote_update:" + id, "poll_update:" + id, "vote_delete:" + id}
-		err := c.Subscribe(cmd.Context(), topics, w.readAgain, w.receive)
+		err := c.Subscribe(cmd.Context(), contract.PollEvents(id), w.readAgain, w.receive)
 		if errors.Is(err, errEnded) || cmd.Context().Err() != nil {
 			return nil //nolint:nilerr // the poll has ended, or the user has seen enough
 		}
@@ -80,13 +79,13 @@ func (w *pollWatcher) receive(e client.Event) error {
 		Stats  client.Statistics
 		Status contract.Status
 	}
-	switch name, _, _ := strings.Cut(e.Name, ":"); name {
-	case "vote_update":
+	switch {
+	case strings.HasPrefix(e.Name, contract.VoteUpdate):
 		if err := json.Unmarshal(e.Data, &update); err != nil {
 			return err
 		}
 		w.shown.Statistics, w.shown.Poll.Status = update.Stats, cmp.Or(update.Status, w.shown.Poll.Status)
-	case "poll_update":
+	case strings.HasPrefix(e.Name, contract.PollUpdate):
 		w.shown.Poll = client.Poll{}
 		if err := json.Unmarshal(e.Data, &w.shown.Poll); err != nil {
 			return err
@@ -94,7 +93,7 @@ func (w *pollWatcher) receive(e client.Event) error {
 		if w.shown.Poll.Status == contract.Expired {
 			return w.readAgain() // with the final numbers
 		}
-	default: // vote_delete, resync
+	default: // VoteDelete, Resync
 		return w.readAgain()
 	}
 	return w.show()
