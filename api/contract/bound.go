@@ -22,6 +22,9 @@ const (
 	Bytes      Measure = "%s must be at most %d bytes"
 	Entries    Measure = "%s must have at most %d entries"
 	EachBytes  Measure = "each of %s must be at most %d bytes" // of the longest entry
+	// Phrases measures the longest entry, too; that each has a word is a rule of its own.
+	Phrases Measure = "each of %s must have a letter or digit and at most %d bytes"
+	Range   Measure = "%s must be between 1 and %d, the first not above the second"
 )
 
 // IsBroken reports whether the size is outside of the bound.

@@ -21,6 +21,9 @@ func pollBounds() []contract.Bound {
 	return append((&contract.PollConfig{}).Bounds(), contract.PollIDBound("id", ""))
 }
 
+// bounds returns every limit of a configuration.
+func bounds() []contract.Bound { return append(contract.QuestionBounds(1, 1, nil, 1), pollBounds()...) }
+
 // limits are those of a schema of OpenAPI or of a CRD.
 type limits struct {
 	Minimum, Maximum, MaxLength, MaxItems int64
@@ -81,12 +84,12 @@ func TestDocuments(t *testing.T) {
 	for file, least := range map[string]int{"../openapi.yaml": 20, "../contract.md": 20, "../../operator/docs/poll.md": 5} {
 		data := readFile(t, file)
 		text, found := data, 0
-		for _, b := range pollBounds() {
+		for _, b := range bounds() {
 			text = writeReason(text, b, &found)
 			text = writeRows(text, b, &found)
 		}
 		if found < least {
-			t.Errorf("%s has only %d places with limits of polls", file, found)
+			t.Errorf("%s has only %d places with limits", file, found)
 		}
 		if text == data {
 			continue
@@ -133,6 +136,8 @@ func numbersOf(m contract.Measure) *regexp.Regexp {
 		contract.Bytes:      `([Aa]t most |maxLength: |\| )\d+`,
 		contract.Entries:    `(\| at most |\| |maxItems: )\d+`,
 		contract.EachBytes:  `([Ee]ach at most |each |maxLength: )\d+`,
+		contract.Phrases:    `(and at most |maxLength: )\d+`,
+		contract.Range:      `$^`,
 	}[m])
 }
 

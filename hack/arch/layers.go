@@ -42,9 +42,9 @@ services/ranking            | contract exactjson fault key once rewrite stream w
 services/state              | fault key once document                                                             | storetest
 services/message            | contract fault key once rewrite stream wire                                                          | storetest
 services/roster             | key rewrite stream wire                                                                | storetest fault
-services/pairing            | fault key document                                                             | storetest
+services/pairing            | contract fault key document                                                             | storetest
 services/purchase           | fault key once document                                                           | storetest stream mongostore mongotest faultproxy
-services/match              | fault key document                                                             | storetest
+services/match              | contract fault key document                                                             | storetest
 services/sandbox            | contract fault tenant                                                                   |
 services/internal/tenant    | filewatch fault limit                                                                          |
 services/internal/upkeep/transfer  | exactjson fault key once stream document voting accumulation ranking roster             | storetest

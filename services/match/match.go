@@ -17,6 +17,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -25,14 +26,8 @@ import (
 // lapse is the time after which a match ends that no request names and that has no poll.
 const lapse = time.Hour
 
-// Bounds of what extensions and matches hold.
-const (
-	maxMatches  = 100  // of an extension
-	maxChannels = 1000 // of a match
-	maxPolls    = 32   // of a match; a further one replaces one that has ended
-	maxID       = 128  // of a match or a channel, in bytes
-	maxBytes    = 1 << 20
-)
+// maxBytes limits a document.
+const maxBytes = 1 << 20
 
 // Name names a match.
 type Name struct{ Environment, Extension, ID string }
@@ -98,14 +93,14 @@ func errUnknown() error { return fault.New(fault.NotFound, "No such match") }
 
 // Create makes a match without channels. One that exists stays as it is.
 func (s *Service) Create(ctx context.Context, n Name, now time.Time) error {
-	if n.ID == "" || len(n.ID) > maxID {
-		return fault.New(fault.Invalid, "id must have 1 to 128 bytes")
+	if n.ID == "" || len(n.ID) > contract.MaxMatchID {
+		return fault.Newf(fault.Invalid, "id must have 1 to %d bytes", contract.MaxMatchID)
 	}
 	_, err := s.editIndex(ctx, n, now, func(x matchIndex) error {
 		entry, ok := x[n.ID]
 		if !ok {
-			if len(x) >= maxMatches {
-				return fault.New(fault.Invalid, "An extension has at most 100 matches")
+			if len(x) >= contract.MaxMatches {
+				return fault.Newf(fault.Invalid, "An extension has at most %d matches", contract.MaxMatches)
 			}
 			entry.Document = rand.Text()
 		}
@@ -173,8 +168,8 @@ func (s *Service) Read(ctx context.Context, n Name, now time.Time) (m Match, err
 // AddChannels adds channels and returns the match and those that it did not have.
 func (s *Service) AddChannels(ctx context.Context, n Name, ids []string, now time.Time) (m Match, added []string, err error) {
 	for _, id := range ids {
-		if id == "" || len(id) > maxID {
-			return m, nil, fault.New(fault.Invalid, "channel_ids must have 1 to 128 bytes each")
+		if id == "" || len(id) > contract.MaxMatchID {
+			return m, nil, fault.Newf(fault.Invalid, "channel_ids must have 1 to %d bytes each", contract.MaxMatchID)
 		}
 	}
 	m, err = s.editMatch(ctx, n, now, func(m *Match) error {
@@ -189,8 +184,8 @@ func (s *Service) AddChannels(ctx context.Context, n Name, ids []string, now tim
 				added = append(added, id)
 			}
 		}
-		if m.Channels = append(m.Channels, added...); len(m.Channels) > maxChannels {
-			return fault.New(fault.Invalid, "A match has at most 1000 channels")
+		if m.Channels = append(m.Channels, added...); len(m.Channels) > contract.MaxMatchChannels {
+			return fault.Newf(fault.Invalid, "A match has at most %d channels", contract.MaxMatchChannels)
 		}
 		return nil
 	})
@@ -218,14 +213,15 @@ func (s *Service) Named(ctx context.Context, n Name, now time.Time) (Match, erro
 	return s.Read(ctx, n, now)
 }
 
-// SetPoll stores the configuration of a poll and returns the match.
+// SetPoll stores the configuration of a poll and returns the match. Where the match is full, the poll
+// replaces one that has ended.
 func (s *Service) SetPoll(ctx context.Context, n Name, id string, p Poll, now time.Time) (Match, error) {
 	return s.editMatch(ctx, n, now, func(m *Match) error {
 		if m.Polls == nil {
 			m.Polls = map[string]Poll{}
 		}
 		m.Polls[id] = p
-		if len(m.Polls) <= maxPolls {
+		if len(m.Polls) <= contract.MaxMatchPolls {
 			return nil
 		}
 		for other, old := range m.Polls {
@@ -234,7 +230,7 @@ func (s *Service) SetPoll(ctx context.Context, n Name, id string, p Poll, now ti
 				return nil
 			}
 		}
-		return fault.New(fault.Invalid, "A match has at most 32 polls that have not ended")
+		return fault.Newf(fault.Invalid, "A match has at most %d polls that have not ended", contract.MaxMatchPolls)
 	})
 }
 

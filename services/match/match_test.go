@@ -3,6 +3,7 @@ package match_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,5 +83,30 @@ func TestPollLimit(t *testing.T) {
 	}
 	if m, err := s.DeletePoll(t.Context(), n, "more", now); err != nil || len(m.Polls) != 31 {
 		t.Errorf("%d polls, %v", len(m.Polls), err)
+	}
+}
+
+// Clients compare the reasons to the letter.
+func TestLimitReasons(t *testing.T) {
+	documents := document.NewService(storetest.NewMemory(), clock{}, document.Options{})
+	s, n, now := match.NewService(documents), match.Name{Environment: "production", Extension: "ext", ID: "m"}, time.Unix(1_000_000, 0)
+	if err := s.Create(t.Context(), n, now); err != nil {
+		t.Fatal(err)
+	}
+	var full error
+	for i := range 33 {
+		_, full = s.SetPoll(t.Context(), n, fmt.Sprint(i), match.Poll{Config: []byte("{}")}, now)
+	}
+	long := n
+	long.ID = strings.Repeat("x", 129)
+	_, _, channel := s.AddChannels(t.Context(), n, []string{"1", ""}, now)
+	for want, err := range map[string]error{
+		"id must have 1 to 128 bytes":                      s.Create(t.Context(), long, now),
+		"channel_ids must have 1 to 128 bytes each":        channel,
+		"A match has at most 32 polls that have not ended": full,
+	} {
+		if fault.KindOf(err) != fault.Invalid || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }

@@ -80,11 +80,8 @@ type Message struct {
 	Data json.RawMessage
 }
 
-// Bounds of a message, in bytes.
+// What a feed keeps in memory.
 const (
-	MaxData = 8 << 10
-	maxName = 128
-	// What a feed keeps in memory.
 	keptMessages = 256
 	keptBytes    = 512 << 10
 )
@@ -106,10 +103,10 @@ func (m Message) checkBounds() error {
 	switch {
 	case IsReserved(m.Name):
 		return fault.New(fault.Invalid, "event is a name that the service itself uses")
-	case m.Name == "" || len(m.Name) > maxName || !utf8.ValidString(m.Name) || strings.ContainsAny(m.Name, "*\r\n\x00"):
-		return fault.Newf(fault.Invalid, "event must have 1 to %d bytes, and none of them *", maxName)
-	case len(m.Data) > MaxData:
-		return fault.Newf(fault.TooLarge, "data is larger than %d bytes", MaxData)
+	case m.Name == "" || len(m.Name) > contract.MaxMessageName || !utf8.ValidString(m.Name) || strings.ContainsAny(m.Name, "*\r\n\x00"):
+		return fault.Newf(fault.Invalid, "event must have 1 to %d bytes, and none of them *", contract.MaxMessageName)
+	case len(m.Data) > contract.MaxMessageData:
+		return fault.Newf(fault.TooLarge, "data is larger than %d bytes", contract.MaxMessageData)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -162,7 +163,7 @@ func TestRefusals(t *testing.T) {
 		"a wildcard":         {message.Message{Name: "a*"}, fault.Invalid},
 		"two lines":          {message.Message{Name: "a\nb"}, fault.Invalid},
 		"the service's name": {message.Message{Name: "vote_update:p"}, fault.Invalid},
-		"too much":           {message.Message{Name: "a", Data: make([]byte, message.MaxData+1)}, fault.TooLarge},
+		"too much":           {message.Message{Name: "a", Data: make([]byte, contract.MaxMessageData+1)}, fault.TooLarge},
 	} {
 		if err := s.Publish(t.Context(), channel(), test.message); fault.KindOf(err) != test.kind || err == nil {
 			t.Errorf("%s: %v", name, err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -15,14 +16,6 @@ import (
 // OverlayLifetime is the longest validity of an overlay key, and that of one without an
 // expiry.
 const OverlayLifetime = 100 * 365 * 24 * time.Hour
-
-// Bounds of overlay keys.
-const (
-	maxOverlayKeys  = 100 // of a channel
-	maxOverlayPolls = 10  // of a key, and its questions: its topics are those of one subscription
-	maxPollID       = 256 // bytes
-	maxKeyName      = 128 // bytes
-)
 
 // OverlayKey is a credential for broadcast software. The text that its holder sends is a
 // token, which is stored nowhere: the key's id in the document of the channel makes it good.
@@ -70,8 +63,8 @@ func (k OverlayKey) check(now time.Time) error {
 		return err
 	}
 	switch {
-	case len(k.Name) > maxKeyName:
-		return fault.Newf(fault.Invalid, "name must be at most %d bytes", maxKeyName)
+	case len(k.Name) > contract.MaxOverlayName:
+		return fault.Newf(fault.Invalid, "name must be at most %d bytes", contract.MaxOverlayName)
 	case k.isOver(now) || k.Expires > now.Add(OverlayLifetime).Unix():
 		return fault.New(fault.Invalid, "expires must be within the next 100 years")
 	}
@@ -80,10 +73,10 @@ func (k OverlayKey) check(now time.Time) error {
 
 // checkShown returns why the key may not show what a member of its creation lists, or nil.
 func checkShown(member string, ids []string) error {
-	bad := func(id string) bool { return id == "" || len(id) > maxPollID || strings.Contains(id, "*") }
+	bad := func(id string) bool { return id == "" || len(id) > contract.MaxID || strings.Contains(id, "*") }
 	switch {
-	case ids != nil && (len(ids) == 0 || len(ids) > maxOverlayPolls):
-		return fault.Newf(fault.Invalid, "%s must have 1 to %d ids", member, maxOverlayPolls)
+	case ids != nil && (len(ids) == 0 || len(ids) > contract.MaxOverlayPolls):
+		return fault.Newf(fault.Invalid, "%s must have 1 to %d ids", member, contract.MaxOverlayPolls)
 	case slices.ContainsFunc(ids, bad):
 		return fault.New(fault.Invalid, "Invalid id")
 	}
@@ -102,8 +95,8 @@ func (s *Service) AddOverlayKey(ctx context.Context, c Channel, k OverlayKey, no
 	}
 	return edit(ctx, s, c.overlays(), func(r *overlayRecord) error {
 		r.Keys = slices.DeleteFunc(r.Keys, func(k OverlayKey) bool { return k.isOver(now) })
-		if len(r.Keys) >= maxOverlayKeys {
-			return fault.Newf(fault.Invalid, "A channel has at most %d overlay keys", maxOverlayKeys)
+		if len(r.Keys) >= contract.MaxOverlayKeys {
+			return fault.Newf(fault.Invalid, "A channel has at most %d overlay keys", contract.MaxOverlayKeys)
 		}
 		r.Keys = append(r.Keys, k)
 		return nil

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"maps"
 	"slices"
+
+	"github.com/acclaim-dev/acclaim/api/contract"
 )
 
 // answerBoard holds the answers of each identity, and the groups of answers in the order of
@@ -207,7 +209,7 @@ func (b *answerBoard) clearAll() {
 func (b *answerBoard) memorySize() int {
 	size := 256 + b.size + b.groupIndex.size
 	if b.filter != nil {
-		size += 256 + 2*len(b.filter.phrases)*maxBlockedBytes
+		size += 256 + 2*len(b.filter.phrases)*contract.MaxBlockedPhrase
 	}
 	return size
 }

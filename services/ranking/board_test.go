@@ -11,6 +11,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
@@ -353,14 +354,14 @@ func TestCirclesEnd(t *testing.T) {
 
 func TestDecisionsAreBounded(t *testing.T) {
 	b, rules := newBoard(), questionRules{}
-	for i := range 2 * maxDecisions {
+	for i := range 2 * contract.MaxDecisions {
 		d, err := rules.Decide(b, 0, questionCommand{answerEntry: answerEntry{kind: entryHidden, key: fmt.Sprint(i)}})
 		if err != nil {
 			break
 		}
 		rules.Apply(b, 0, d.Entry)
 	}
-	if b.decisions < maxDecisions-1 || b.decisions > maxDecisions {
+	if b.decisions < contract.MaxDecisions-1 || b.decisions > contract.MaxDecisions {
 		t.Errorf("%d decisions", b.decisions)
 	}
 	if d, err := rules.Decide(b, 0, questionCommand{answerEntry: answerEntry{kind: entryShown, key: "7"}}); err != nil || !d.Store {

@@ -36,39 +36,26 @@ const (
 
 // DefaultConfig returns the configuration under which a question behaves as one without.
 func DefaultConfig() Config {
-	return Config{Normalization: Exact, MinLength: 1, MaxLength: maxKey, AnswersPerViewer: 1}
+	return Config{Normalization: Exact, MinLength: 1, MaxLength: contract.MaxAnswer, AnswersPerViewer: 1}
 }
-
-// Limits of a configuration (section 8).
-const (
-	maxAnswers      = 10  // of an identity
-	maxBlocked      = 100 // words and phrases
-	maxBlockedBytes = 64  // of one
-)
 
 // checkLimits returns why the configuration may not be stored, or nil.
 func (c Config) checkLimits() error {
-	for _, rule := range []struct {
-		broken bool
-		reason string
-	}{
-		{c.Normalization != Exact && c.Normalization != Compatible, "normalization must be none or nfkc"},
-		{c.MinLength < 1 || c.MinLength > c.MaxLength || c.MaxLength > maxKey, "minLength and maxLength must be between 1 and 256, the first not above the second"},
-		{len(c.Blocked) > maxBlocked, "blocked must have at most 100 entries"},
-		{slices.ContainsFunc(c.Blocked, isBadPhrase), "each of blocked must have a letter or digit and at most 64 bytes"},
-		{c.AnswersPerViewer < 1 || c.AnswersPerViewer > maxAnswers, "answersPerViewer must be between 1 and 10"},
-		{c.ScheduleProblem() != "", c.ScheduleProblem()},
-	} {
-		if rule.broken {
-			return fault.New(fault.Invalid, rule.reason)
+	if c.Normalization != Exact && c.Normalization != Compatible {
+		return fault.New(fault.Invalid, "normalization must be none or nfkc")
+	}
+	for _, b := range contract.QuestionBounds(c.MinLength, c.MaxLength, c.Blocked, c.AnswersPerViewer) {
+		if b.IsBroken() || b.Measure == contract.Phrases && slices.ContainsFunc(c.Blocked, isWordless) {
+			return fault.New(fault.Invalid, b.Reason())
 		}
+	}
+	if reason := c.ScheduleProblem(); reason != "" {
+		return fault.New(fault.Invalid, reason)
 	}
 	return nil
 }
 
-func isBadPhrase(phrase string) bool {
-	return len(phrase) > maxBlockedBytes || joinWords(foldText(phrase)) == ""
-}
+func isWordless(phrase string) bool { return joinWords(foldText(phrase)) == "" }
 
 // encodeJSON returns the form in which it is stored and forwarded. Equal configurations
 // have equal encodings.
@@ -119,7 +106,7 @@ func (f *answerFilter) judgeAnswer(key string, at int64) (text, group, reason st
 	switch {
 	case characters < f.MinLength || group == "":
 		return "", "", reasonShort
-	case characters > f.MaxLength || max(len(text), len(group)) > maxKey:
+	case characters > f.MaxLength || max(len(text), len(group)) > contract.MaxAnswer:
 		return "", "", reasonLong
 	case f.blocksAnswer(text):
 		return "", "", reasonBlocked

@@ -3,6 +3,7 @@ package ranking
 import (
 	"encoding/binary"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 )
 
@@ -117,7 +118,7 @@ func (questionRules) DecodeEntry(r *wire.Reader) (e answerEntry) {
 		return e
 	case entryAnswered:
 		e.identity, e.key, e.group = r.Text(), r.Text(), r.Text()
-		e.keep = int(min(r.Uvarint(), maxAnswers+1))
+		e.keep = int(min(r.Uvarint(), contract.MaxAnswers+1))
 		e.held = r.Bool()
 	case entryMerged:
 		e.key, e.group = r.Text(), r.Text()
@@ -150,7 +151,7 @@ func splitTag(tag uint64) (kind entryKind, attributed bool) {
 func (e answerEntry) isSound() bool {
 	switch e.kind {
 	case entryAnswered:
-		return e.identity != "" && e.key != "" && e.group != "" && e.keep >= 1 && e.keep <= maxAnswers
+		return e.identity != "" && e.key != "" && e.group != "" && e.keep >= 1 && e.keep <= contract.MaxAnswers
 	case entryMerged:
 		return e.key != "" && e.group != "" && e.key != e.group
 	}

@@ -103,12 +103,6 @@ type Board struct {
 	Head uint64
 }
 
-// Bounds of a question.
-const (
-	maxKey   = 256 // bytes of an answer that is accepted
-	MaxLimit = 10_000
-)
-
 // Service answers for the questions of a store.
 type Service struct {
 	rewrite.Service
@@ -143,7 +137,7 @@ func (s *Service) submit(ctx context.Context, q Question, c questionCommand, key
 	if c.key == "" {
 		return Answer{}, fault.New(fault.Invalid, "key must not be empty")
 	}
-	if len(c.key) > maxKey {
+	if len(c.key) > contract.MaxAnswer {
 		return Answer{}, nil
 	}
 	answer, err := s.engine.Do(ctx, q.Stream(), c, keys...)
@@ -151,9 +145,9 @@ func (s *Service) submit(ctx context.Context, q Question, c questionCommand, key
 }
 
 // Top returns the answers of a standing with the highest scores, by score descending and
-// then by the key of their group ascending, bytewise; limit is from 1 to MaxLimit.
+// then by the key of their group ascending, bytewise; limit is from 1 to [contract.MaxRanking].
 func (s *Service) Top(ctx context.Context, q Question, standing Standing, limit int) ([]Score, error) {
-	if limit < 1 || limit > MaxLimit {
+	if limit < 1 || limit > contract.MaxRanking {
 		return nil, fault.New(fault.Invalid, "Malformed limit parameter")
 	}
 	answer, err := s.engine.View(ctx, q.Stream(), questionCommand{top: limit, standing: standing})
@@ -229,7 +223,7 @@ func (s *Service) Moderate(ctx context.Context, q Question, m Moderation) error 
 	if (m.Into != "") != (m.Action == Merge) {
 		return fault.New(fault.Invalid, "into goes with merge")
 	}
-	if m.Key == "" || len(m.Key) > maxKey || len(m.Into) > maxKey {
+	if m.Key == "" || len(m.Key) > contract.MaxAnswer || len(m.Into) > contract.MaxAnswer {
 		return errModeration()
 	}
 	return s.store(ctx, q, e)

@@ -1,6 +1,7 @@
 package ranking
 
 import (
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -95,10 +96,8 @@ func (b *answerBoard) configure(c Config, at int64) (questionDecision, error) {
 	return questionDecision{Entry: answerEntry{kind: entryConfigured, config: &c}, Store: true}, nil
 }
 
-// maxDecisions limits what staff decides about a question, and so the chains of merged groups.
-const maxDecisions = 10_000
-
-// moderate decides about a decision of staff, which may name a group by its key or an answer.
+// moderate decides about a decision of staff, which may name a group by its key or an answer. The
+// number of decisions is limited, and so are the chains of merged groups.
 func (b *answerBoard) moderate(e answerEntry) (questionDecision, error) {
 	e.key = b.groupNamed(e.key)
 	if e.kind == entryMerged {
@@ -110,8 +109,8 @@ func (b *answerBoard) moderate(e answerEntry) (questionDecision, error) {
 		return questionDecision{}, errModeration()
 	}
 	g := b.standingOf(e.key)
-	if b.decisionCount() > maxDecisions-2 && !g.decided {
-		return questionDecision{}, fault.Newf(fault.Invalid, "A question has at most %d moderated answers", maxDecisions)
+	if b.decisionCount() > contract.MaxDecisions-2 && !g.decided {
+		return questionDecision{}, fault.Newf(fault.Invalid, "A question has at most %d moderated answers", contract.MaxDecisions)
 	}
 	before := g.decision(e.key)
 	before.actor = e.actor
@@ -119,7 +118,7 @@ func (b *answerBoard) moderate(e answerEntry) (questionDecision, error) {
 }
 
 func errModeration() error {
-	return fault.Newf(fault.Invalid, "key and into must have 1 to %d bytes", maxKey)
+	return fault.Newf(fault.Invalid, "key and into must have 1 to %d bytes", contract.MaxAnswer)
 }
 
 // groupNamed returns the key of the group that has the key or, otherwise, to which an answer

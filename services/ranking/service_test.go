@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -59,7 +60,7 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, limit := range []int{0, -1, ranking.MaxLimit + 1} {
+	for _, limit := range []int{0, -1, contract.MaxRanking + 1} {
 		if _, err := s.Top(ctx, q, ranking.Visible, limit); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("limit %d: %v", limit, err)
 		}

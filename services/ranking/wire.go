@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 )
@@ -12,9 +13,9 @@ import (
 // What stands for the number of answers asked for in other commands: an entry to a question
 // that must exist, the query for the configuration, and a change of it.
 const (
-	existingOnly = MaxLimit + 1
-	configOnly   = MaxLimit + 2
-	changeOnly   = MaxLimit + 3 // of stream.LevelChanges
+	existingOnly = contract.MaxRanking + 1
+	configOnly   = contract.MaxRanking + 2
+	changeOnly   = contract.MaxRanking + 3 // of stream.LevelChanges
 )
 
 // AppendCommand writes the number of answers asked for, 0 for an entry, and their standing
@@ -51,7 +52,7 @@ func (questionRules) DecodeCommand(r *wire.Reader) questionCommand {
 		return c
 	case top == existingOnly, top == 0:
 		return questionCommand{existing: top > 0, answerEntry: questionRules{}.DecodeEntry(r)}
-	case top > MaxLimit:
+	case top > contract.MaxRanking:
 		r.Fail(wire.ErrMalformed)
 		return questionCommand{}
 	default:

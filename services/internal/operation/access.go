@@ -64,9 +64,6 @@ func (c *Caller) mayFollow(topic string) bool {
 	return ok && strings.Contains(prefix, ":") && c.Key.ShowsAllPolls()
 }
 
-// MaxID is the longest id in a query, in bytes.
-const MaxID = 256
-
 // accessRule lists the roles that may use a route.
 type accessRule struct {
 	roles []Role

@@ -11,6 +11,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/sandbox"
@@ -201,7 +202,7 @@ func (v *CredentialVerifier) checkClaims(c *tokenClaims, clientID string) error 
 		return errors.New("the token has no role")
 	case c.Role == sandbox.UnconfirmedGame && c.Family == "":
 		return errors.New("the token of a game names no pairing")
-	case max(len(c.ChannelID), len(c.OpaqueUserID), len(c.UserID)) > MaxID:
+	case max(len(c.ChannelID), len(c.OpaqueUserID), len(c.UserID)) > contract.MaxID:
 		return errors.New("an id in the token is too long")
 	}
 	return nil

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/acclaim-dev/acclaim/services/message"
+	"github.com/acclaim-dev/acclaim/api/contract"
 )
 
 // The services that the operations are divided among. One process may serve all of them or one
@@ -191,7 +191,7 @@ func messageOperations() []Definition {
 		define("message.broadcast.named", "POST /pusher_broadcast", staff()).withBodyBytes(limit),
 		define("message.broadcast.extension", "POST /extension_broadcast /broadcast_extension", AdminOrBackend()).withBodyBytes(limit),
 		define("message.whisper", "POST /whisper_self", anyone()).withBodyBytes(limit),
-		define("datastream.send", "POST /datastream", anyone()).withBodyBytes(func(*Caller) int { return message.MaxData }),
+		define("datastream.send", "POST /datastream", anyone()).withBodyBytes(func(*Caller) int { return contract.MaxMessageData }),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
 
 	"github.com/coder/websocket"
@@ -138,7 +139,7 @@ func (c *connection) issue(channel string, hangsOn pairing.Token, keyID string) 
 func (c *connection) authenticate(r *gameRequest) (any, error) {
 	d := r.data
 	id, pin, refresh, token := d.text("client_id"), d.text("pin"), d.text("refresh"), d.text("jwt")
-	if len(d.text("game_id")) > 256 || d.err != nil {
+	if len(d.text("game_id")) > contract.MaxID || d.err != nil {
 		return nil, errors.Join(d.err, fault.New(fault.Invalid, "game_id is too long"))
 	}
 	if named, ok := c.server.find(id); !ok || named.ClientID != c.extension.ClientID {

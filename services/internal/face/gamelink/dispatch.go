@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
@@ -135,9 +136,6 @@ type gameEvent struct {
 	data json.RawMessage
 }
 
-// maxViewerID is the longest id of a viewer, in bytes.
-const maxViewerID = 256
-
 // broadcast sends an event to all viewers, or to those with the given ids.
 func (c *connection) broadcast(r *gameRequest) (any, error) {
 	ids := r.data.texts("ids")
@@ -149,7 +147,7 @@ func (c *connection) broadcast(r *gameRequest) (any, error) {
 		return done{true}, c.sendEvent(c.ctx, event, "")
 	}
 	for _, id := range ids {
-		if id == "" || len(id) > maxViewerID {
+		if id == "" || len(id) > contract.MaxID {
 			return nil, fault.New(fault.Invalid, "Invalid target")
 		}
 		if err := c.sendEvent(c.ctx, event, id); err != nil {

@@ -213,6 +213,8 @@ func TestStrangers(t *testing.T) {
 	}
 	g, _ = w.paired()
 	g.must("set", "gameMetadata", `{"name":"`+strings.Repeat("x", 200)+`","logo":"data:`+strings.Repeat("x", 900<<10)+`"}`)
+	g.refused("set", "gameMetadata", `{"name":"`+strings.Repeat("x", 257)+`"}`, 400, "name must be at most 256 bytes")
+	g.refused("set", "gameMetadata", `{"logo":"`+strings.Repeat("x", 1<<20+1)+`"}`, 413, "logo must be at most 1 MiB")
 }
 
 // A lost answer locks no game out: the token before works as well.

@@ -2,10 +2,12 @@ package gamelink
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/state"
 )
@@ -26,9 +28,6 @@ func (c *connection) patchChannel(operations ...patchOperation) error {
 	return c.writeDocument("state.channel", state.Channel, body)
 }
 
-// maxLogo limits the logo of a game, a data URL, in bytes.
-const maxLogo = 1 << 20
-
 // metadataAnswer is the data of the answer to metadata.
 type metadataAnswer struct {
 	OK     bool  `json:"ok"`
@@ -41,10 +40,10 @@ func (c *connection) setMetadata(r *gameRequest) (any, error) {
 	switch {
 	case d.err != nil:
 		return nil, d.err
-	case len(values["name"]) > 256:
-		return nil, fault.New(fault.Invalid, "name must be at most 256 bytes")
-	case len(values["logo"]) > maxLogo:
-		return nil, refuse(http.StatusRequestEntityTooLarge, "logo must be at most 1 MiB")
+	case len(values["name"]) > contract.MaxGameName:
+		return nil, fault.Newf(fault.Invalid, "name must be at most %d bytes", contract.MaxGameName)
+	case len(values["logo"]) > contract.MaxGameLogo:
+		return nil, refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("logo must be at most %d MiB", contract.MaxGameLogo>>20))
 	}
 	add := func(names ...string) error {
 		var operations []patchOperation

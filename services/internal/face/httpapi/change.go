@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/ranking"
@@ -81,7 +82,7 @@ func (a *API) patchRankConfig(w http.ResponseWriter, r *apiRequest) error {
 	if err := cmp.Or(body.Err, err, operation.UnknownMember(body)); err != nil {
 		return err
 	}
-	if len(id) > operation.MaxID {
+	if len(id) > contract.MaxID {
 		return fault.New(fault.Invalid, "Invalid id")
 	}
 	if err := r.checkQueryID(id); err != nil {

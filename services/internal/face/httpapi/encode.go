@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-	"github.com/acclaim-dev/acclaim/services/internal/operation"
 )
 
 // defaultID is the id of a poll, buffer or question in a request without one.
@@ -26,7 +26,7 @@ func (r *apiRequest) id() (string, error) {
 // anyID returns the query's id of anything but a poll.
 func (r *apiRequest) anyID() (string, error) {
 	id, _ := r.queryParameter("id")
-	if len(id) > operation.MaxID {
+	if len(id) > contract.MaxID {
 		return "", fault.New(fault.Invalid, "Invalid id")
 	}
 	return cmp.Or(id, defaultID), nil

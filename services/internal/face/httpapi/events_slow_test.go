@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	limits "github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
 	"github.com/acclaim-dev/acclaim/services/message"
 )
@@ -38,7 +39,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 			}
 			slow, quick := listen(), []*bufio.Reader{listen(), listen()}
 
-			filler, published := strings.Repeat("x", message.MaxData-20), 0
+			filler, published := strings.Repeat("x", limits.MaxMessageData-20), 0
 			publish := func() {
 				t.Helper()
 				first := published
@@ -56,13 +57,13 @@ func TestClientThatDoesNotRead(t *testing.T) {
 					}
 				}
 			}
-			const tooMuch = 64 << 20 / message.MaxData // far more than systems buffer
+			const tooMuch = 64 << 20 / limits.MaxMessageData // far more than systems buffer
 			for broker.Stats().Slow == 0 && published < tooMuch {
 				publish()
 			}
 			received, err := io.Copy(io.Discard, slow) // hangs unless it is disconnected
 			t.Logf("disconnected after %d messages, had %d bytes of them, then %v", published, received, err)
-			if published == tooMuch || received >= int64(published*message.MaxData) {
+			if published == tooMuch || received >= int64(published*limits.MaxMessageData) {
 				t.Errorf("a client that does not read is sent %d messages, %d bytes", published, received)
 			}
 			for broker.Stats().Subscribers != len(quick) {

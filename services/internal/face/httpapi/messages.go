@@ -39,7 +39,7 @@ func (a *API) broadcast(w http.ResponseWriter, r *apiRequest, body *operation.Ob
 	if body.Err != nil {
 		return body.Err
 	}
-	if len(channel) > operation.MaxID {
+	if len(channel) > contract.MaxID {
 		return operation.NewInvalidMember("user_id is too long")
 	}
 	if err := r.Caller.CheckBroadcasts(channel); err != nil {
@@ -98,7 +98,7 @@ func targetOf(o *operation.Object) (to string, err error) {
 	switch {
 	case target == contract.TargetBroadcast:
 		return "", nil
-	case !whisper || to == "" || len(to) > operation.MaxID:
+	case !whisper || to == "" || len(to) > contract.MaxID:
 		return "", fault.New(fault.Invalid, "Invalid target")
 	}
 	return to, nil

@@ -34,16 +34,13 @@ func (a *API) postRank(w http.ResponseWriter, r *apiRequest) error {
 	return writeValue(w, answer(got))
 }
 
-// defaultTop is the default limit of GET /rank.
-const defaultTop = 100
-
 // topLimit returns the number of answers that GET /rank asks for.
 func (r *apiRequest) topLimit() (int, error) {
 	limit, err := r.positiveParameter("limit")
-	if err == nil && limit > ranking.MaxLimit {
+	if err == nil && limit > contract.MaxRanking {
 		err = fault.New(fault.Invalid, "Malformed limit parameter")
 	}
-	return cmp.Or(limit, defaultTop), err
+	return cmp.Or(limit, contract.DefaultRanking), err
 }
 
 // standing returns the standing of the answers that GET /rank asks for.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -147,10 +148,10 @@ func decodeSubmission(element []byte, scope func() *once.Scope) (voting.Submissi
 		}
 	}
 	vote.Count = cmp.Or(vote.Count, 1)
-	if len(vote.Voter.UserID) > operation.MaxID {
+	if len(vote.Voter.UserID) > contract.MaxID {
 		return vote, operation.NewInvalidMember("user_id is too long")
 	}
-	if len(vote.Voter.OpaqueID) > operation.MaxID {
+	if len(vote.Voter.OpaqueID) > contract.MaxID {
 		return vote, operation.NewInvalidMember("opaque_user_id is too long")
 	}
 	if key == nil {

@@ -107,9 +107,6 @@ type questionData struct {
 	Held int             `json:"held,omitempty"`
 }
 
-// rankedAtOnce is the number of answers in a rank_update event, the default of GET /rank.
-const rankedAtOnce = 100
-
 // DiffQuestion compares what is known of a question with a read of its best answers. The
 // latest ranks win. Whatever is written is a change, also where the event has the answers of
 // the one before: staff reads hidden answers too, and may have read in between what an

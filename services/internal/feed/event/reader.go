@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/message"
@@ -202,7 +203,7 @@ func (r *Reader) loadSource(ctx context.Context, s Source, known Knowledge, now 
 		page, err := r.stores.Buffers.After(ctx, s.buffer(), known.Head)
 		return &sourceRead{head: max(page.Head, known.Head), buffer: page, after: known.Head}, err
 	case Question:
-		board, err := r.stores.Questions.Board(ctx, s.question(), rankedAtOnce)
+		board, err := r.stores.Questions.Board(ctx, s.question(), contract.DefaultRanking)
 		return &sourceRead{head: board.Head, question: board}, err
 	}
 	return nil, fmt.Errorf("event: %q is no source", s.Name)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/acclaim-dev/acclaim/api/contract"
 )
 
 // Cursor is the id of an event: how much a subscriber has received. The numbers of
@@ -48,7 +50,7 @@ func (c Cursor) String() string { return string(c.appendText(nil)) }
 
 func parseCursor(id string) (c Cursor, err error) {
 	parts := strings.Split(id, ".")
-	if len(parts) < 4 || len(parts) > 5+maxTopics { // 4 before whispers had a feed of their own
+	if len(parts) < 4 || len(parts) > 5+contract.MaxTopics { // 4 before whispers had a feed of their own
 		return c, fmt.Errorf("live: %q is no event id", id)
 	}
 	c.broker = parts[0]

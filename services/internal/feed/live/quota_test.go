@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
@@ -100,7 +101,7 @@ func TestSourcesOfOneIdentity(t *testing.T) {
 		most, refused := 0, 0
 		for round := range 300 {
 			var topics []string
-			for i := range maxTopics {
+			for i := range contract.MaxTopics {
 				topics = append(topics, fmt.Sprintf("vote_update:x%d-%d", round, i))
 			}
 			if s, err := p.broker.Subscribe(t.Context(), subscriptionOf("a", "U1", topics...)); err == nil {

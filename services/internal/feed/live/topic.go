@@ -3,6 +3,7 @@ package live
 import (
 	"strings"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
 )
@@ -10,20 +11,14 @@ import (
 // topic is the name of an event or, with * at its end, a prefix of names.
 type topic string
 
-// Bounds of the topics of one subscription.
-const (
-	maxTopics     = 32
-	maxTopicBytes = 300
-)
-
 func parseTopics(texts []string) ([]topic, error) {
-	if len(texts) > maxTopics {
-		return nil, fault.Newf(fault.Invalid, "There must be at most %d topics", maxTopics)
+	if len(texts) > contract.MaxTopics {
+		return nil, fault.Newf(fault.Invalid, "There must be at most %d topics", contract.MaxTopics)
 	}
 	topics := make([]topic, len(texts))
 	for i, text := range texts {
 		star := strings.IndexByte(text, '*')
-		if text == "" || len(text) > maxTopicBytes || star >= 0 && star < len(text)-1 {
+		if text == "" || len(text) > contract.MaxTopic || star >= 0 && star < len(text)-1 {
 			return nil, fault.New(fault.Invalid, "Invalid topic")
 		}
 		topics[i] = topic(text)
