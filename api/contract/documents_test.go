@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,14 +29,16 @@ func bounds() []contract.Bound { return append(contract.QuestionBounds(1, 1, nil
 type limits struct {
 	Minimum, Maximum, MaxLength, MaxItems int64
 	Items                                 *limits
+	Description                           string
+	Enum                                  []string
 	Properties                            map[string]limits
 	Rules                                 []struct{ Rule, Message string } `json:"x-kubernetes-validations"`
 	Free                                  bool                             `json:"x-kubernetes-preserve-unknown-fields"` // schemas cannot measure it
 }
 
-// The schema of a Poll refuses what the service would, and nothing else: its markers are
-// written by hand.
-func TestPollResource(t *testing.T) {
+// readCRD returns the schema of the objects of a CRD.
+func readCRD(t *testing.T, plural string) limits {
+	t.Helper()
 	var crd struct {
 		Spec struct {
 			Versions []struct {
@@ -43,23 +46,76 @@ func TestPollResource(t *testing.T) {
 			}
 		}
 	}
-	readYAML(t, "../../config/crd/acclaim.dev_polls.yaml", &crd)
-	spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	readYAML(t, "../../config/crd/acclaim.dev_"+plural+".yaml", &crd)
+	return crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+}
+
+// The schema of a Poll refuses what the service would, and nothing else: its markers are
+// written by hand.
+func TestPollResource(t *testing.T) {
+	poll := readCRD(t, "polls")
+	spec := poll.Properties["spec"]
 	for _, b := range pollBounds() {
 		got, ok := spec.Properties[b.Member]
 		if !ok {
 			t.Errorf("a Poll has no %s", b.Member)
 		}
+		isCount := b.Measure == contract.Between || b.Measure == contract.Positive
+		if !isCount && !strings.Contains(got.Description, fmt.Sprint(b.Most)) {
+			t.Errorf("the description of %s does not have the limit %q", b.Member, b.Reason())
+		}
 		if got.Free {
 			continue
 		}
-		if got.of(b.Measure) != b.Most || b.Measure == contract.Between && got.Minimum != b.Least {
+		if got.of(b.Measure) != b.Most || got.Minimum != b.Least {
 			t.Errorf("a Poll does not have the limit %q", b.Reason())
 		}
 		if b.Measure == contract.Bytes || b.Measure == contract.EachBytes {
 			text := fmt.Sprint(got.Rules)
 			if !strings.Contains(text, b.Reason()) || !strings.Contains(text, fmt.Sprintf("size() <= %d", b.Most)) {
 				t.Errorf("no rule of a Poll says %q: %s", b.Reason(), text)
+			}
+		}
+	}
+	// Without an id, the name of the object is the id.
+	named := fmt.Sprint(poll.Rules)
+	if !strings.Contains(named, fmt.Sprintf("metadata.name.size() <= %d ", contract.MaxPollID)) || !strings.Contains(named, fmt.Sprintf("at most %d characters", contract.MaxPollID)) {
+		t.Errorf("no rule limits the name of a Poll to %d characters: %s", contract.MaxPollID, named)
+	}
+	var shown []string
+	for _, v := range []contract.Visibility{contract.VisibleAlways, contract.VisibleAfterVote, contract.VisibleAfterClose, contract.VisibleToStaff} {
+		shown = append(shown, strings.ToUpper(string(v[:1]))+string(v[1:]))
+	}
+	if got := spec.Properties["resultsVisibility"].Enum; !slices.Equal(got, shown) {
+		t.Errorf("a Poll has the visibilities %q, want %q", got, shown)
+	}
+}
+
+// The schema of an Extension has the largest limits that the registry of a service may have.
+func TestExtensionResource(t *testing.T) {
+	spec := readCRD(t, "extensions").Properties["spec"]
+	for where, of := range map[string]limits{"an Extension": spec, "the sandbox of an Extension": spec.Properties["sandbox"]} {
+		if got := of.Properties["sinks"].MaxItems; got != contract.MaxSinks {
+			t.Errorf("%s has at most %d sinks, want %d", where, got, contract.MaxSinks)
+		}
+		members := of.Properties["limits"].Properties
+		if len(members) == 0 {
+			t.Errorf("%s has no limits", where)
+		}
+		for name, got := range members {
+			least, most := int64(0), int64(contract.MaxQuota)
+			switch name {
+			case "identityRate", "extensionRate", "messageRate": // objects
+				continue
+			case "documentBytes", "accumulationEntryBytes":
+				least, most = 1, contract.MaxStoredBytes
+			case "bodyBytes", "adminMapBytes":
+				least, most = 1, contract.MaxBodyBytes
+			case "tokenHours":
+				least, most = 1, contract.MaxTokenHours
+			}
+			if got.Minimum != least || got.Maximum != most {
+				t.Errorf("%s of %s is from %d to %d, want %d to %d", name, where, got.Minimum, got.Maximum, least, most)
 			}
 		}
 	}

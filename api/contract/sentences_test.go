@@ -41,6 +41,10 @@ func sentences() []sentence {
 		{contractPage, "is any JSON of at most # KiB", []int64{dataKiB}},
 		{contractPage, "a JSON object of at most # KiB, otherwise 413, to the games", []int64{dataKiB}},
 		{contractPage, "`polls` and `questions` are 1 to # ids each", []int64{contract.MaxOverlayPolls}},
+		{contractPage, "| `documentBytes`: a document after the write | 64 KiB | # MiB |", []int64{contract.MaxStoredBytes >> 20}},
+		{contractPage, "| `bodyBytes`: a request body | 256 KiB | # MiB |", []int64{contract.MaxBodyBytes >> 20}},
+		{contractPage, "| `adminMapBytes`: a map of patches | 4 MiB | # MiB |", []int64{contract.MaxBodyBytes >> 20}},
+		{contractPage, "| `accumulationEntryBytes`: an entry | 64 KiB | # MiB |", []int64{contract.MaxStoredBytes >> 20}},
 		{contractPage, "the # best visible answers", []int64{contract.DefaultRanking}},
 
 		{openapiFile, "the # best visible answers", []int64{contract.DefaultRanking}},

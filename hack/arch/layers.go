@@ -46,7 +46,7 @@ services/pairing            | contract fault key document                       
 services/purchase           | fault key once document                                                           | storetest stream mongostore mongotest faultproxy
 services/match              | contract fault key document                                                             | storetest
 services/sandbox            | contract fault tenant                                                                   |
-services/internal/tenant    | filewatch fault limit                                                                          |
+services/internal/tenant    | contract filewatch fault limit                                                                          |
 services/internal/upkeep/transfer  | exactjson fault key once stream document voting accumulation ranking roster             | storetest
 services/internal/upkeep/backup    | document key transfer                                                          | storetest stream voting
 services/internal/telemetry | stream live sink                                                               |
@@ -73,7 +73,7 @@ operator/internal/task | census |
 operator/internal/job       |                                                                                |
 operator/internal/testcluster | v1alpha1 assets                                                              |
 operator/internal/desired   | v1alpha1                                                                       |
-operator/internal/registry  | v1alpha1 status                                                                       |
+operator/internal/registry  | contract v1alpha1 status                                                                       |
 operator/internal/status    | v1alpha1                                                                       |
 operator/internal/scope     |                                                                                |
 operator/internal/holder    | v1alpha1 status                                                                |

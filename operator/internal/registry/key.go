@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
@@ -17,14 +18,10 @@ import (
 // the room of the others.
 const MaxKeyBytes = 4096
 
-// The services refuse a registry with a key that they refuse, as a whole: so what package
-// tenant of the services refuses never gets into one.
-const (
-	// minKeyBytes is the minimum length of a decoded key.
-	minKeyBytes = 16
-	// samplePrefix begins every key that this project publishes.
-	samplePrefix = "sample-"
-)
+// samplePrefix begins every key that this project publishes. The services refuse a registry with
+// a key that they refuse, as a whole: so what package tenant of the services refuses never gets
+// into one.
+const samplePrefix = "sample-"
 
 // usableKey is a key that was found and decoded.
 type usableKey struct {
@@ -159,8 +156,8 @@ func decodeKey(declared v1alpha1.Key, secrets SecretContents) (usableKey, *statu
 	reason := v1alpha1.ReasonInvalidKey
 	switch {
 	case err != nil:
-	case len(value) < minKeyBytes:
-		reason, err = v1alpha1.ReasonWeakKey, fmt.Errorf("has less than %d bytes", minKeyBytes)
+	case len(value) < contract.MinKeyBytes:
+		reason, err = v1alpha1.ReasonWeakKey, fmt.Errorf("has less than %d bytes", contract.MinKeyBytes)
 	case bytes.HasPrefix(value, []byte(samplePrefix)):
 		reason, err = v1alpha1.ReasonPublicKey, errors.New("is a published sample, with which anyone can sign tokens")
 	}

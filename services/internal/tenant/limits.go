@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/limit"
 )
 
@@ -68,14 +69,6 @@ func DefaultLimits() Limits {
 
 const day = 24 * time.Hour
 
-// The largest limits that the stores and the memory of a replica are sized for.
-const (
-	maxTokenHours  = 87600 // 10 years
-	maxStoredBytes = 1 << 20
-	maxBodyBytes   = 64 << 20
-	maxQuota       = 1 << 40
-)
-
 // limitsBlock is the file's "limits". What it leaves out stays as it was.
 type limitsBlock struct {
 	TokenHours             *int       `json:"tokenHours"`
@@ -105,10 +98,10 @@ type rateBlock struct {
 // overrideLimits returns base with what the block sets laid over it.
 func (b limitsBlock) overrideLimits(base Limits, report reportFunc) Limits {
 	if hours := b.TokenHours; hours != nil {
-		if *hours < 1 || *hours > maxTokenHours {
-			report.at("tokenHours")("", "must be between 1 and %d", maxTokenHours)
+		if *hours < 1 || *hours > contract.MaxTokenHours {
+			report.at("tokenHours")("", "must be between 1 and %d", contract.MaxTokenHours)
 		}
-		base.TokenLife = time.Duration(min(max(*hours, 1), maxTokenHours)) * time.Hour
+		base.TokenLife = time.Duration(min(max(*hours, 1), contract.MaxTokenHours)) * time.Hour
 	}
 	b.IdentityRate.setRate(&base.IdentityRate, report.at("identityRate"))
 	b.ExtensionRate.setRate(&base.ExtensionRate, report.at("extensionRate"))
@@ -119,10 +112,10 @@ func (b limitsBlock) overrideLimits(base Limits, report reportFunc) Limits {
 	setQuota(&base.ExtensionBytes, b.ExtensionBytesPerDay, day, report.at("extensionBytesPerDay"))
 	setQuota(&base.ExtensionDocuments, b.ExtensionDocumentsPerDay, day, report.at("extensionDocumentsPerDay"))
 	setQuota(&base.IdentityWhispers, b.IdentityWhispersPerHour, time.Hour, report.at("identityWhispersPerHour"))
-	setBytes(&base.DocumentBytes, b.DocumentBytes, maxStoredBytes, report.at("documentBytes"))
-	setBytes(&base.BodyBytes, b.BodyBytes, maxBodyBytes, report.at("bodyBytes"))
-	setBytes(&base.AdminMapBytes, b.AdminMapBytes, maxBodyBytes, report.at("adminMapBytes"))
-	setBytes(&base.AccumulationEntryBytes, b.AccumulationEntryBytes, maxStoredBytes, report.at("accumulationEntryBytes"))
+	setBytes(&base.DocumentBytes, b.DocumentBytes, contract.MaxStoredBytes, report.at("documentBytes"))
+	setBytes(&base.BodyBytes, b.BodyBytes, contract.MaxBodyBytes, report.at("bodyBytes"))
+	setBytes(&base.AdminMapBytes, b.AdminMapBytes, contract.MaxBodyBytes, report.at("adminMapBytes"))
+	setBytes(&base.AccumulationEntryBytes, b.AccumulationEntryBytes, contract.MaxStoredBytes, report.at("accumulationEntryBytes"))
 	return base
 }
 
@@ -131,8 +124,8 @@ func setQuota(r *limit.Rate, amount *int64, period time.Duration, report reportF
 	if amount == nil {
 		return
 	}
-	if *amount < 0 || *amount > maxQuota {
-		report("", "must be between 0 and %d", int64(maxQuota))
+	if *amount < 0 || *amount > contract.MaxQuota {
+		report("", "must be between 0 and %d", int64(contract.MaxQuota))
 	}
 	*r = limit.Per(*amount, period)
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/acclaim-dev/acclaim/api/contract"
 )
 
 // settings are the settings of an extension for one environment.
@@ -52,8 +54,6 @@ func decodeSecrets(blocks []secretBlock, report reportFunc) []Secret {
 }
 
 const (
-	// minKeyBytes is the least length of a decoded key. A shorter one can be guessed.
-	minKeyBytes = 16
 	// shortKeyBytes is the length that HS256 asks for (RFC 7518, 3.2). A shorter key is
 	// used and reported.
 	shortKeyBytes = 32
@@ -73,8 +73,8 @@ func (b secretBlock) decodeSecret() (Secret, error) {
 	switch {
 	case len(value) == 0:
 		return Secret{}, errors.New("is empty")
-	case len(value) < minKeyBytes:
-		return Secret{}, fmt.Errorf("is weak: it has less than %d bytes", minKeyBytes)
+	case len(value) < contract.MinKeyBytes:
+		return Secret{}, fmt.Errorf("is weak: it has less than %d bytes", contract.MinKeyBytes)
 	}
 	if b.ActiveFrom == "" {
 		return Secret{Value: value}, nil

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"time"
+
+	"github.com/acclaim-dev/acclaim/api/contract"
 )
 
 // Sink is another system that receives an extension's events in one environment.
@@ -65,15 +67,12 @@ type pubSubBlock struct {
 	URL string `json:"url"`
 }
 
-// maxSinks is the maximum number of sinks of an extension in one environment.
-const maxSinks = 8
-
 var sinkNamePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 // decodeSinks returns the sinks of an extension with that owner.
 func decodeSinks(blocks []sinkBlock, owner string, report reportFunc) []Sink {
-	if len(blocks) > maxSinks {
-		report("sinks", "has more than %d", maxSinks)
+	if len(blocks) > contract.MaxSinks {
+		report("sinks", "has more than %d", contract.MaxSinks)
 	}
 	names := map[string]bool{}
 	sinks := make([]Sink, 0, len(blocks))
