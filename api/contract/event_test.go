@@ -44,7 +44,7 @@ func TestEventsInDocuments(t *testing.T) {
 // TestEventsInScripts: pages and the TypeScript client cannot share the constants.
 func TestEventsInScripts(t *testing.T) {
 	known := append(contract.Events(), contract.Resync)
-	name := regexp.MustCompile("\\b[a-z_]+_(?:update|delete)\\b:?|\\bresync\\b")
+	name := regexp.MustCompile(`\b[a-z_]+_(?:update|delete)\b:?|\bresync\b`)
 	found := 0
 	for _, pattern := range []string{"../../services/internal/face/page/static/*.js", "../clients/typescript/src/*.ts"} {
 		files, err := filepath.Glob(pattern)

@@ -48,7 +48,7 @@ func newAttacker(attack attackCase, p *program, source string) (*attacker, error
 		a.Data = p.data
 	}
 	var err error
-	if a.Crowd, err = newViewers(crowdSize, extension, channel, "Uattacker"); err != nil {
+	if a.Crowd, err = newViewers(crowdSize, "Uattacker"); err != nil {
 		return nil, err
 	}
 	a.Viewer = a.Crowd[0]

@@ -67,9 +67,9 @@ func signClaims(extension, purpose string, claims jwt.MapClaims) (string, error)
 	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(signingKey(extension, purpose)))
 }
 
-// newViewers returns the credentials of viewers of a channel whose opaque ids begin
+// newViewers returns the credentials of viewers of the channel whose opaque ids begin
 // with prefix.
-func newViewers(count int, extension, channel, prefix string) ([]string, error) {
+func newViewers(count int, prefix string) ([]string, error) {
 	viewers := make([]string, count)
 	for i := range viewers {
 		var err error

@@ -36,7 +36,7 @@ type cluster struct {
 // newCluster starts the database.
 func newCluster(ctx context.Context, b builtProgram, dir string) (*cluster, error) {
 	c := &cluster{binary: b, dir: dir}
-	credentials, err := newViewers(1, extension, channel, "Umember")
+	credentials, err := newViewers(1, "Umember")
 	if err != nil {
 		return nil, err
 	}

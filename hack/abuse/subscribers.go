@@ -29,7 +29,7 @@ type subscriber struct {
 // subscribe opens the streams.
 func (v *victims) subscribe(ctx context.Context) error {
 	ctx, v.leave = context.WithCancel(ctx)
-	credentials, err := newViewers(subscriberCount, extension, channel, "Usubscriber")
+	credentials, err := newViewers(subscriberCount, "Usubscriber")
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func newVictims(ctx context.Context, p *program, members []*program) (*victims, 
 		subnet int
 		kind   victimKind
 	}{{&v.voters, voterCount, "Uvoter", 2, requests}, {&v.readers, readerCount, "Ureader", 3, requests}, {&v.newcomers, newcomerCount, "Unewcomer", 4, connections}} {
-		credentials, err := newViewers(group.count, extension, channel, group.prefix)
+		credentials, err := newViewers(group.count, group.prefix)
 		if err != nil {
 			return nil, err
 		}
