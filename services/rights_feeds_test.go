@@ -65,8 +65,7 @@ func (f *rightsFeed) await(w *rightsWorld, who string, pattern *regexp.Regexp) {
 // stream reads events into a feed until ctx is done. The subscription is in force when it returns.
 func (w *rightsWorld) stream(ctx context.Context, environment, header string, into *rightsFeed, topics ...string) (ended <-chan struct{}) {
 	w.Helper()
-	base := strings.TrimSuffix(w.base, "/v1") + map[string]string{"production": "/v1", "sandbox": "/sandbox/v1"}[environment]
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/events?"+url.Values{"topic": topics}.Encode(), nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.base(environment)+"/events?"+url.Values{"topic": topics}.Encode(), nil)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -115,7 +114,7 @@ func (g *rightsGame) pushes(into *rightsFeed) (closed <-chan websocket.StatusCod
 // checkFeeds has something happen in a channel, and compares what each caller receives of it.
 func (w *rightsTries) checkFeeds() {
 	w.Helper()
-	for _, environment := range []string{"production", "sandbox"} {
+	for _, environment := range w.environments {
 		w.plant(environment)
 		ctx, stop := context.WithCancel(w.Context())
 		events, pushes := w.openStreams(ctx, environment), w.openGames(environment)
@@ -155,6 +154,7 @@ func (w *rightsTries) openStreams(ctx context.Context, environment string) map[s
 // openGames subscribes the games of the callers that may have some.
 func (w *rightsTries) openGames(environment string) map[string]*rightsFeed {
 	w.Helper()
+	w.plantMatch(environment)
 	feeds := map[string]*rightsFeed{}
 	rows := w.table.rows("pushes")
 	for _, caller := range w.table.Callers {
@@ -165,16 +165,38 @@ func (w *rightsTries) openGames(environment string) map[string]*rightsFeed {
 		}
 		game := w.dial(environment, mainSide(environment).extension)
 		w.Cleanup(game.end)
-		game.authenticate(`"jwt":"` + tokenOf(w.current[environment].headers[caller.Name]) + `"`)
+		game.authenticate(w.proofOf(mainSide(environment), w.current[environment], caller.Name))
 		for _, row := range rows {
 			target, _, _ := strings.Cut(row.Op, " ")
-			if a := game.ask("subscribe", target, row.Body); a.status() != http.StatusOK {
-				w.Fatalf("subscribe %s %s as %s: %v", target, row.Body, caller.Name, a.Errors)
+			want := http.StatusOK
+			if row.cells[caller.Name] == "403" {
+				want = http.StatusForbidden
+			}
+			if a := game.ask("subscribe", target, row.Body); a.status() != want {
+				w.Fatalf("subscribe %s %s as %s: %v, want %d", target, row.Body, caller.Name, a.Errors, want)
 			}
 		}
 		game.pushes(feed)
 	}
 	return feeds
+}
+
+// plantMatch creates a match of channel 1 with a poll.
+func (w *rightsTries) plantMatch(environment string) {
+	w.Helper()
+	s := mainSide(environment)
+	server := w.dial(environment, s.extension)
+	defer server.end()
+	server.authenticate(`"jwt":"` + tokenOf(s.sign("backend", "1", "900")) + `"`)
+	for _, request := range []struct{ action, target, body string }{
+		{"create", "match", `{"id":"final"}`},
+		{"add_channels", "match", `{"id":"final","channel_ids":["1"]}`},
+		{"create", "match_poll", `{"id":"final","poll":{"poll_id":"finalpoll","prompt":"x","options":["a"]}}`},
+	} {
+		if a := server.ask(request.action, request.target, request.body); a.status() != http.StatusOK {
+			w.Fatalf("%s %s: %v", request.action, request.target, a.Errors)
+		}
+	}
 }
 
 // happen does what the rows of events and pushes are about, in channel 1.
@@ -189,6 +211,7 @@ func (w *rightsTries) happen(environment string) {
 		{"POST", "/vote?id=globalhidden", victim, `{"value":2}`},
 		{"POST", "/vote?id=globalshown", victim, `{"value":2}`},
 		{"POST", "/vote?id=deleted", victim, `{"value":2}`},
+		{"POST", "/vote?id=finalpoll", victim, `{"value":2}`},
 		{"POST", "/vote_config", broadcaster, `{"id":"shown","config":{"prompt":"mark-one","options":["option-one","c"]}}`},
 		{"DELETE", "/vote?id=deleted", broadcaster, ""},
 		{"POST", "/accumulate?id=shown", victim, `{"is":"mark-one"}`},
@@ -255,6 +278,17 @@ type rightsOpen struct {
 	game   <-chan websocket.StatusCode
 }
 
+// proofOf returns what a game of a caller authenticates with. The JWT of a game that has used a PIN
+// has not the rights over all channels.
+func (w *rightsWorld) proofOf(s rightsSide, c *rightsCredentials, caller string) string {
+	w.Helper()
+	body, ok := map[string]string{"pin": "", "serverPin": `{"server":true}`}[caller]
+	if !ok {
+		return `"jwt":"` + tokenOf(c.headers[caller]) + `"`
+	}
+	return `"pin":"` + w.created(s, "/gamelink/token", c.headers["backend"], body, "pin") + `"`
+}
+
 // openBefore opens a stream of events and a game with each kind of credential of a side.
 func (w *rightsWorld) openBefore(name string, s rightsSide, c *rightsCredentials) {
 	w.Helper()
@@ -269,12 +303,7 @@ func (w *rightsWorld) openBefore(name string, s rightsSide, c *rightsCredentials
 		}
 		game := w.dial(s.environment, s.extension)
 		w.Cleanup(game.end)
-		if caller == "pin" || caller == "serverPin" {
-			body := map[string]string{"pin": "", "serverPin": `{"server":true}`}[caller]
-			game.authenticate(`"pin":"` + w.created(s, "/gamelink/token", c.headers["backend"], body, "pin") + `"`)
-		} else {
-			game.authenticate(`"jwt":"` + tokenOf(header) + `"`)
-		}
+		game.authenticate(w.proofOf(s, c, caller))
 		w.open = append(w.open, rightsOpen{name: s.environment + " game of " + caller + ", " + name, game: game.pushes(newRightsFeed())})
 	}
 }

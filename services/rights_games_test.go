@@ -32,7 +32,7 @@ const refusedRequests = 80
 // checkGames tries all rows of GameLink.
 func (w *rightsTries) checkGames() {
 	w.Helper()
-	for _, environment := range []string{"production", "sandbox"} {
+	for _, environment := range w.environments {
 		w.plant(environment)
 		f := &rightsGames{w: w, environment: environment, games: map[string]*gameOfCaller{}}
 		for _, caller := range w.table.Callers {

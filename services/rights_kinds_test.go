@@ -8,12 +8,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/acclaim-dev/acclaim/api/contract"
+	"github.com/acclaim-dev/acclaim/services/internal/process/app"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
 // pushNames returns the targets of what GameLink sends without a request. A target that the source
 // computes in another place than those below appears as its expression, which no row has.
 func pushNames(t *testing.T) (names []string) {
 	t.Helper()
+	constants := map[string]string{
+		"contract.PushPoll": contract.PushPoll, "contract.PushMatchPoll": contract.PushMatchPoll, "contract.PushConfig": contract.PushConfig,
+		"contract.PushPurchase": contract.PushPurchase, "contract.PushDatastream": contract.PushDatastream,
+	}
 	inspectSources(t, filepath.Join("internal", "face", "gamelink"), func(file string, n ast.Node) {
 		call, ok := n.(*ast.CallExpr)
 		if !ok || len(call.Args) != 2 {
@@ -23,11 +31,9 @@ func pushNames(t *testing.T) (names []string) {
 			return
 		}
 		target := types.ExprString(call.Args[0])
-		switch literal, ok := call.Args[0].(*ast.BasicLit); {
-		case ok && literal.Value == `"match_poll"`:
-			// The row of its subscription stands for it.
+		switch name, ok := constants[target]; {
 		case ok:
-			names = append(names, strings.Trim(target, `"`))
+			names = append(names, name)
 		case file == "document.go" && target == "id": // statePath lets no other id through
 			names = append(names, "channel", "extension")
 		default:
@@ -37,7 +43,8 @@ func pushNames(t *testing.T) (names []string) {
 	return names
 }
 
-// peerMessageNames returns the kinds of frames between processes, by the names of their constants.
+// peerMessageNames returns the kinds of frames between processes, by the names of their constants, and
+// the kinds of streams that requests are for.
 func peerMessageNames(t *testing.T) (names []string) {
 	t.Helper()
 	inspectSources(t, filepath.Join("internal", "cluster", "peer"), func(_ string, n ast.Node) {
@@ -53,6 +60,9 @@ func peerMessageNames(t *testing.T) (names []string) {
 			}
 		}
 	})
+	for kind := range app.Domains(storetest.NewMemory()) {
+		names = append(names, "request "+kind)
+	}
 	return names
 }
 

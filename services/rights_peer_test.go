@@ -6,18 +6,27 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
+	"net/http"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
+	"github.com/acclaim-dev/acclaim/services/sandbox"
 )
 
-// A process answers no one who lacks the certificate of a member, not even that it is there.
+// A process answers no one who lacks the certificate of a member, not even that it is there, and a
+// member's commands for each kind of streams.
 func TestRightsOfPeers(t *testing.T) {
 	t.Parallel()
-	address := freeAddress(t)
-	startProgram(t, t.TempDir(), "serve", "--mongodb-uri", databases["server"](t), "--peer-listen", address)
+	address, uri := freeAddress(t), databases["server"](t)
+	first := startProgram(t, t.TempDir(), "serve", "--mongodb-uri", uri, "--peer-listen", address)
+	member := startProgram(t, t.TempDir(), "serve", "--mongodb-uri", uri, "--peer-listen", freeAddress(t))
 	callers := map[string]*tls.Config{
 		"without a certificate": {},
 		"another certificate":   {Certificates: []tls.Certificate{newCertificate(t)}},
@@ -27,12 +36,36 @@ func TestRightsOfPeers(t *testing.T) {
 		for caller, cell := range row.cells {
 			config := callers[caller]
 			if config == nil {
-				continue // a member: every test of several programs is one
+				if _, kind, ok := strings.Cut(row.Op, " "); ok {
+					awaitForwarded(t, kind, first, member)
+				}
+				continue // the other frames are answers, without which nothing is forwarded
 			}
 			config.InsecureSkipVerify = true // members have certificates of their own making
 			if answer := askPeer(t, address, config); (answer == "") != (cell == "refused") {
 				t.Errorf("%s as %s: %q, want %s", row.title(), caller, answer, cell)
 			}
+		}
+	}
+}
+
+// awaitForwarded sends commands for streams of a kind to two processes until one has forwarded some to
+// the other.
+func awaitForwarded(t *testing.T, kind string, members ...*process) {
+	t.Helper()
+	request := map[string]struct{ domain, path, body string }{
+		key.Poll:     {"voting", "/vote?id=%d", `{"value":1}`},
+		key.Buffer:   {"accumulation", "/accumulate?id=%d", `{}`},
+		key.Question: {"ranking", "/rank?id=%d", `{"key":"a"}`},
+		key.Feed:     {"message", "/broadcast?%d", `{"event":"hello","data":1}`},
+		key.Roster:   {"roster", "/viewer_state?%d", `{}`},
+	}[kind]
+	forwarded := fmt.Sprintf("acclaim_stream_forwarded_total{domain=%q}", request.domain)
+	for i := 0; metric(t, members[0], forwarded)+metric(t, members[1], forwarded) == 0; i++ {
+		channel, viewer := strconv.Itoa(i+1), strconv.Itoa(1000+i)
+		header := signGrant(t, sandbox.Grant{Role: "broadcaster", ChannelID: channel, UserID: viewer, OpaqueID: sandbox.UserOpaqueID(viewer)})
+		if f, why := send(members[i%2], http.MethodPost, fmt.Sprintf(request.path, i), header, request.body, nil); f != stored {
+			t.Fatalf("%s: %s", kind, why)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -32,13 +33,12 @@ type rightsCredentials struct {
 	pin, serverPin, refresh string
 }
 
-// rightsWorld is a running program, whose callers have been prepared.
+// rightsWorld is a deployment, whose callers have been prepared.
 type rightsWorld struct {
 	*testing.T
-	*process
+	rightsDeployment
 	table    *rightsTable
 	registry string
-	game     string
 	clients  atomic.Int64
 	http     *http.Client
 
@@ -51,6 +51,21 @@ type rightsWorld struct {
 	// planted has by environment what stands for {overlay} and the like.
 	planted map[string]map[string]string
 	open    []rightsOpen
+}
+
+// rightsDeployment is where the faces of the program are, in one process or several.
+type rightsDeployment struct {
+	origin, game, admin string
+	environments        []string
+}
+
+// deployProgram starts one program that serves everything.
+func deployProgram(w *rightsWorld) rightsDeployment {
+	w.Helper()
+	p := newProgram(w.T, w.TempDir(), "serve", "--extensions", w.registry, "--gamelink-listen", "127.0.0.1:0", "--sandbox")
+	p.launch(w.T)
+	game := p.awaitReady(w.T)["gamelink"]
+	return rightsDeployment{strings.TrimSuffix(p.base, "/v1"), game, p.admin, []string{"production", "sandbox"}}
 }
 
 // mainSide returns the extension that requests are about, under its key in force.
@@ -88,25 +103,23 @@ func registryOf(extensions map[string][]string) string {
 	return text.String()
 }
 
-// newRightsWorld starts the program, prepares every caller, and removes a key and an extension.
-func newRightsWorld(t *testing.T) *rightsWorld {
+// newRightsWorld starts a deployment, prepares every caller, and removes a key and an extension.
+func newRightsWorld(t *testing.T, deploy func(*rightsWorld) rightsDeployment) *rightsWorld {
 	t.Helper()
 	w := &rightsWorld{
 		T: t, table: loadRights(t), registry: filepath.Join(t.TempDir(), "extensions.yaml"), http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 		current: map[string]*rightsCredentials{}, again: map[string]map[string]*rightsCredentials{}, planted: map[string]map[string]string{}, foreign: map[string]map[string]string{},
 	}
 	w.declare(map[string][]string{"main": {"old"}, "gone": {"new"}, "other": {"new"}})
-	w.process = newProgram(t, t.TempDir(), "serve", "--extensions", w.registry, "--gamelink-listen", "127.0.0.1:0", "--sandbox")
-	w.launch(t)
-	w.game = w.awaitReady(t)["gamelink"]
-	for _, environment := range []string{"production", "sandbox"} {
+	w.rightsDeployment = deploy(w)
+	for _, environment := range w.environments {
 		w.again[environment] = map[string]*rightsCredentials{
 			"removedKey":       w.prepare(rightsSide{"main", environment, "old"}),
 			"removedExtension": w.prepare(rightsSide{"gone", environment, "new"}),
 			"otherExtension":   w.prepare(rightsSide{"other", environment, "new"}),
 		}
 	}
-	for _, environment := range []string{"production", "sandbox"} {
+	for _, environment := range w.environments {
 		w.openBefore("removedKey", rightsSide{"main", environment, "old"}, w.again[environment]["removedKey"])
 		w.openBefore("removedExtension", rightsSide{"gone", environment, "new"}, w.again[environment]["removedExtension"])
 	}
@@ -115,7 +128,7 @@ func newRightsWorld(t *testing.T) *rightsWorld {
 		status, _ := w.call("production", http.MethodGet, "/user_info", mainSide("production").sign("viewer", "1", "5"), "")
 		return status == http.StatusOK
 	})
-	for _, environment := range []string{"production", "sandbox"} {
+	for _, environment := range w.environments {
 		w.current[environment] = w.prepare(mainSide(environment))
 		w.again[environment]["sampleKey"] = &rightsCredentials{headers: rightsSide{"main", environment, "sample"}.tokens()}
 		for name, c := range w.again[environment] {
@@ -127,7 +140,11 @@ func newRightsWorld(t *testing.T) *rightsWorld {
 			}
 		}
 	}
-	w.again["production"]["otherEnvironment"], w.again["sandbox"]["otherEnvironment"] = w.current["sandbox"], w.current["production"]
+	for environment, other := range map[string]string{"production": "sandbox", "sandbox": "production"} {
+		if w.current[environment] != nil {
+			w.again[environment]["otherEnvironment"] = cmp.Or(w.current[other], &rightsCredentials{headers: mainSide(other).tokens()})
+		}
+	}
 	return w
 }
 
@@ -255,14 +272,15 @@ func (w *rightsWorld) created(s rightsSide, target, header, body, name string) s
 	return w.fields(s, target, header, body)[name]
 }
 
+// base returns the URL of the API of an environment.
+func (w *rightsWorld) base(environment string) string {
+	return w.origin + map[string]string{"production": "/v1", "sandbox": "/sandbox/v1"}[environment]
+}
+
 // call sends a request to the API of an environment.
 func (w *rightsWorld) call(environment, method, target, header, body string) (status int, answer string) {
 	w.Helper()
-	base := w.base
-	if environment == "sandbox" {
-		base = strings.TrimSuffix(base, "/v1") + "/sandbox/v1"
-	}
-	return w.send(method, base+target, header, body, false)
+	return w.send(method, w.base(environment)+target, header, body, false)
 }
 
 // send sends a request from an address of its own. Of a stream it returns the
