@@ -57,7 +57,7 @@ func buildProgram(ctx context.Context, dir string, flags ...string) (b builtProg
 	return b, err
 }
 
-// programSettings are what differs between programs.
+// programSettings holds the settings in which the programs differ.
 type programSettings struct {
 	registry string // declares the extensions
 	proxies  string // the network whose proxies it trusts

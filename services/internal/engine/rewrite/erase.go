@@ -148,8 +148,8 @@ func (r *logRedaction) rewriteChunks(ctx context.Context, n *stream.ControlRecor
 	return seal, nil
 }
 
-// dropOldSnapshot deletes a snapshot from before the last erasure, which a process
-// may have written after its end.
+// dropOldSnapshot deletes a snapshot from before the last erasure: another process may write one
+// after its end, as may this one for a stream that it evicted meanwhile.
 func (r *logRedaction) dropOldSnapshot(ctx context.Context) error {
 	if r.last == 0 {
 		return nil
