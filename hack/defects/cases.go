@@ -30,6 +30,7 @@ const (
 
 func defectCases() []defectCase {
 	all := streamDefects()
+	all = append(all, ownerDefects()...)
 	all = append(all, storeDefects()...)
 	all = append(all, documentDefects()...)
 	all = append(all, eventDefects()...)
@@ -105,6 +106,17 @@ func streamDefects() []defectCase {
 		{"requests that hold only hung streams hold up all others", []codeEdit{
 			{streamFolder, "countedFor", "100 * time.Millisecond", "time.Hour"},
 		}, streamFolder, "TestHungStreamsHoldNoOthers"},
+	}
+}
+
+func ownerDefects() []defectCase {
+	return []defectCase{
+		{"a new owner gives up its first callers after a number of races", []codeEdit{
+			{streamFolder, "streamLog.handleBatch", "l.engine.clock.Now().Sub(began) < contentionPatience", "attempt < 300 && !began.IsZero()"},
+		}, streamFolder, "TestOwnersOverlap"},
+		{"a new owner reads thousands of chunks while its callers wait", []codeEdit{
+			{streamFolder, "streamLog.applyChunk", "chunkOverhead", "128"},
+		}, streamFolder, "TestSnapshotsAreFrequent"},
 	}
 }
 

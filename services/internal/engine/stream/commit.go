@@ -19,7 +19,8 @@ func (l *streamLog[S, C, E, R]) handleBatch(ctx context.Context) error {
 	if err := l.findRecovered(ctx); err != nil {
 		return err
 	}
-	for attempt := range l.engine.tuning.ConflictLimit {
+	began := l.engine.clock.Now()
+	for attempt := 0; l.engine.clock.Now().Sub(began) < contentionPatience; attempt++ {
 		chunk := l.decideBatch(l.nextTime()).buildChunk(l.head)
 		l.trace.EndStep(stepDecide, nil)
 		if err := l.checkBusy(); err != nil {
@@ -53,6 +54,12 @@ func (l *streamLog[S, C, E, R]) handleBatch(ctx context.Context) error {
 	}
 	return fault.New(fault.Unavailable, "too much contention on one stream")
 }
+
+// contentionPatience limits how long a batch may lose races in a row, before its callers are
+// refused. A new owner that has to read what it lost against loses them all to an old one that
+// does not know of it yet, which takes some heartbeats at most. So this is a time, and as long
+// as callers of other processes wait: on a fast database a number of races is soon over.
+const contentionPatience = forwardPatience
 
 // decideBatch runs the rules over the batch and returns the draft of its chunk: with the chunk
 // in its frame too, the rules would outgrow the first stack of a worker. Each command sees the
@@ -242,5 +249,8 @@ func (l *streamLog[S, C, E, R]) measureSize() {
 const (
 	logOverhead   = 512 // of a resident stream beside its state, in bytes
 	groupOverhead = 128 // of a group in the de-duplication window, in bytes
-	chunkOverhead = 128 // of a chunk beside its payload, in bytes
+	// chunkOverhead is what a chunk counts beside its payload in the tail, in bytes. A database
+	// stores some 400 more, and a new owner reads and applies the chunk in the time of a
+	// thousand: its callers wait for that.
+	chunkOverhead = 1 << 10
 )

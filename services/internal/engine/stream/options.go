@@ -65,9 +65,6 @@ type internalLimits struct {
 	// before the callers get fault.Uncertain. The last attempt may end later. The pauses
 	// between attempts grow from 5 milliseconds to 1 second.
 	SettleTimeout time.Duration
-	// ConflictLimit limits the races that a batch may lose in a row, before its
-	// callers are refused with fault.Unavailable.
-	ConflictLimit int
 	// GroupMemory limits the groups in the de-duplication window of a resident stream.
 	// The default covers about a second of the busiest stream. Older groups are sent
 	// again by their senders, or looked up in the log.
@@ -84,7 +81,6 @@ func (l internalLimits) withDefaults() internalLimits {
 	setDefault(&l.BatchLimit, 1_024)
 	setDefault(&l.PayloadLimit, 1<<20)
 	setDefault(&l.SettleTimeout, 15*time.Second)
-	setDefault(&l.ConflictLimit, 300)
 	setDefault(&l.GroupMemory, 1_024)
 	return l
 }
