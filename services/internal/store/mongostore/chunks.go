@@ -133,7 +133,7 @@ const (
 	lookups = 32
 	// pageChunks is the number of chunks in one answer, fewer if they are large: an
 	// answer ends at 16 MiB.
-	pageChunks = 1000
+	pageChunks = 5000
 )
 
 // Chunks implements [stream.Store]. While the caller works with a chunk, no cursor

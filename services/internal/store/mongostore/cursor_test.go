@@ -2,6 +2,7 @@ package mongostore
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
@@ -13,8 +14,12 @@ func TestSlowConsumer(t *testing.T) {
 	t.Parallel()
 	s, other, proxy := behindProxy(t)
 	const chunks = pageChunks + 400
+	var records []*chunkRecord
 	for seq := range uint64(chunks) {
-		if err := other.Append(t.Context(), stream.Chunk{Stream: "s", Seq: seq + 1, Payload: []byte("p")}); err != nil {
+		records = append(records, newChunkRecord(&stream.Chunk{Stream: "s", Seq: seq + 1, Payload: []byte("p")}))
+	}
+	for some := range slices.Chunk(records, chunksAtOnce) {
+		if err := other.insertChunks(t.Context(), some); err != nil {
 			t.Fatal(err)
 		}
 	}
