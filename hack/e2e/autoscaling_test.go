@@ -50,14 +50,14 @@ func autoscaling(w *world) {
 		}
 		Eventually(ctx, replicas).Should(BeNumerically(">", 2))
 		w.report.took("many more votes to a third pod", began)
+		calm()
+		began = time.Now()
 		w.running(ctx)
 		l.counted(ctx, 200)
 		most, err := replicas()
 		Expect(err).NotTo(HaveOccurred())
 		w.report.add("voting pods in a rush", fmt.Sprint(most))
 
-		calm()
-		began = time.Now()
 		w.serving(ctx, 2)
 		w.report.took("the rush's end to two pods again", began)
 		Expect(w.upgrade(ctx, w.values())).To(Succeed())
