@@ -56,12 +56,21 @@ type Queue[T any] struct {
 // Push adds an item. When start is true the queue has no worker and the
 // caller must start a worker, which calls Take until that returns nothing.
 func (q *Queue[T]) Push(item *Item[T]) (start bool) {
+	_, start = q.PushIf(item, func(int) bool { return true })
+	return start
+}
+
+// PushIf is Push where fits says so of the number of items that wait already.
+func (q *Queue[T]) PushIf(item *Item[T], fits func(waiting int) bool) (pushed, start bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if !fits(len(q.waiting)) {
+		return false, false
+	}
 	q.waiting = append(q.waiting, item)
 	start = !q.working
 	q.working = true
-	return start
+	return true, start
 }
 
 // Gather yields to callers that are about to push, while there are some. So a batch

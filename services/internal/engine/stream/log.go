@@ -72,21 +72,32 @@ func (l *streamLog[S, C, E, R]) submitCall(c *submittedCall[C, R], finished chan
 	it := batch.NewItem(c)
 	it.Announce(finished, place)
 	e.traces.NoteQueued(c.traces)
-	if l.queue.Push(it) {
+	pushed, start := l.pushCall(it)
+	if !pushed {
+		e.waiting.Add(-1)
+		return nil, errFull()
+	}
+	if start {
 		e.work.Add(1)
 		go l.runWorker()
 	}
 	return it, nil
 }
 
-// refuseCall returns the error for a call that would wait for too long, where so many wait,
+// pushCall adds a call to the queue, unless it would wait for too long there if every append took
+// as long as the last one. One batch may always wait, so that its append measures the store again.
+func (l *streamLog[S, C, E, R]) pushCall(it *callItem[C, R]) (pushed, start bool) {
+	return l.queue.PushIf(it, func(before int) bool { return it.Value.group.recovery || !l.tooLong(before) })
+}
+
+// refuseCall returns the error for a call that must not wait, where so many wait,
 // itself included. A call to recover is never refused, and counts as urgent.
 func (l *streamLog[S, C, E, R]) refuseCall(c *submittedCall[C, R], waiting int64) error {
 	if c.group.recovery {
 		l.urgent.Add(1)
 		return nil
 	}
-	if waiting > l.engine.tuning.QueueLimit || l.isSlow(waiting) {
+	if waiting > l.engine.tuning.QueueLimit {
 		return errFull()
 	}
 	if refusal := l.blocked.Load(); refusal != nil {
@@ -107,14 +118,6 @@ func (l *streamLog[S, C, E, R]) awaitCall(ctx context.Context, it *callItem[C, R
 	case <-ctx.Done():
 		return abandonError(ctx, l.queue.Withdraw(it))
 	}
-}
-
-// isSlow reports whether a call that joins the queue now would wait for too long if
-// every append took as long as the last one. One batch may always wait, so that its
-// append measures the store again. waiting is the number of calls in all queues of the
-// engine: hardly ever enough for this one to be too long, and known without its lock.
-func (l *streamLog[S, C, E, R]) isSlow(waiting int64) bool {
-	return l.tooLong(int(waiting)) && l.tooLong(l.queue.Len())
 }
 
 // tooLong reports whether so many calls take longer than callers wait.
