@@ -124,7 +124,7 @@ github.com/evanphx/json-patch/v5 | document
 github.com/go-json-experiment/json | exactjson
 github.com/prometheus            | httpapi telemetry census task poll backend backups extension operator scale
 github.com/fsnotify/fsnotify     | filewatch
-sigs.k8s.io/yaml                 | tenant cli registry supportreport testcluster chart abuse
+sigs.k8s.io/yaml                 | tenant cli registry supportreport testcluster chart abuse kubectl-acclaim
 github.com/spf13                 | cli operator kubectl-acclaim scale cluster
 github.com/cockroachdb/pebble/v2 | pebblestore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench

@@ -70,7 +70,7 @@ looked at, and with 2 when it could not do its work.`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl acclaim"},
 	}
 	s := newSession(command.PersistentFlags())
-	command.AddCommand(newStatus(s), newReport(s), newPoll(s), newVote(s), newHibernate(s))
+	command.AddCommand(newStatus(s), newReport(s), newPoll(s), newVote(s), newHibernate(s), newRestore(s))
 	return command
 }
 
