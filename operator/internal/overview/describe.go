@@ -43,7 +43,11 @@ func (in *inventory) judge(kind string, o client.Object, observed int64, conditi
 		}
 		n.raise(state, reasonNotObserved, fmt.Sprintf("no operator has reported on generation %d", o.GetGeneration()))
 	}
-	if ready != nil && ready.Status != metav1.ConditionTrue {
+	switch {
+	case ready == nil || ready.Status == metav1.ConditionTrue:
+	case ready.Reason == v1alpha1.ReasonBackendSuspended: // as declared
+		n.Facts = append(n.Facts, "suspended")
+	default:
 		state := Waiting
 		if meta.IsStatusConditionTrue(conditions, v1alpha1.Stalled) || in.age(ready.LastTransitionTime) > readyTimeout {
 			state = Wrong

@@ -15,7 +15,7 @@ type State string
 
 // The states, the best first.
 const (
-	// OK: everything that is declared is in effect.
+	// OK: everything that is declared is in effect, or waits in a Backend that is suspended.
 	OK State = "OK"
 	// Waiting: it is not, and may become so without a change of what is declared.
 	Waiting State = "Waiting"

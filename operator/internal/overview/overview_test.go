@@ -161,6 +161,24 @@ func backup(kind, name string, age time.Duration, reason string) *unstructured.U
 	return o
 }
 
+// suspended returns a Backend that runs no pods, as declared, and a Poll in it.
+func suspended() []client.Object {
+	reason := func(message string) []metav1.Condition {
+		return append(notReady(v1alpha1.ReasonBackendSuspended, message), condition(v1alpha1.Stalled, metav1.ConditionTrue, v1alpha1.ReasonBackendSuspended, message))
+	}
+	b := backend("team", "default", reason("it runs no pods"))
+	b.Spec.Suspend = true
+	objects := append(healthy()[:2], b, extension("team", "quiz", ready()))
+	for _, service := range []string{"voting", "state"} {
+		d := deployment("team", "default", service, 0)
+		d.Spec.Replicas, d.Status.UpdatedReplicas = new(int32), 0
+		objects = append(objects, d)
+	}
+	p := poll("lunch", "quiz", reason(`Backend "default" is suspended`))
+	p.Status.Backend = "default"
+	return append(objects, p)
+}
+
 func TestTree(t *testing.T) {
 	many := healthy()
 	for i := range 13 {
@@ -181,6 +199,7 @@ func TestTree(t *testing.T) {
 		"other-team":    {objects: append(healthy(), elsewhere), namespace: "other"},
 		"no-operator":   {objects: healthy()[2:], failing: 1},
 		"leader-gone":   {objects: append(healthy()[2:], deployment("system", "acclaim", "operator", 2), lease("system", "gone_1", 10*time.Minute)), failing: 1},
+		"suspended":     {objects: suspended()},
 		"nothing-there": {},
 	} {
 		t.Run(name, func(t *testing.T) {
