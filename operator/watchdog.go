@@ -2,13 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/operator/internal/watchdog"
 )
@@ -29,24 +25,12 @@ func newWatchdog() *cobra.Command {
 
 // watch looks after the operator once.
 func watch(ctx context.Context, target string) error {
-	namespace, release, ok := strings.Cut(target, "/")
-	if !ok {
-		return fmt.Errorf("%q is not NAMESPACE/RELEASE, as in acclaim-system/acclaim", target)
-	}
-	scheme, err := newScheme()
-	if err != nil {
-		return err
-	}
-	config, err := ctrl.GetConfig()
-	if err != nil {
-		return err
-	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	r, err := openRelease(target)
 	if err != nil {
 		return err
 	}
 	w := watchdog.Watchdog{
-		Client: c, Namespace: namespace, Release: release, Lease: leaseName, Now: time.Now, MaxAge: maxLeaseAge,
+		Client: r, Namespace: r.namespace, Release: r.name, Lease: leaseName, Now: time.Now, MaxAge: maxLeaseAge,
 	}
 	return w.Run(ctx)
 }
