@@ -133,7 +133,7 @@ func (c *checker) check(ctx context.Context, arguments []string) error {
 	case ".ci/run":
 		return nil
 	default:
-		others := []string{"cd", "docker", "echo", "export", "git", "grep", "gunzip", "gzip", "jq", "kill", "kind", "token", "open", "cat", "head", "openssl", "base64"}
+		others := []string{"cd", "docker", "echo", "export", "git", "grep", "gunzip", "gzip", "jq", "kill", "kind", "token", "open", "cat", "head", "openssl", "base64", "python3"}
 		if !slices.Contains(others, name) {
 			return fmt.Errorf("%s is not known to hack/docs", name)
 		}
