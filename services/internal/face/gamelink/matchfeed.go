@@ -339,13 +339,7 @@ func (f *matchFeed) push(id, status string, now time.Time) {
 
 // matchStatus returns the phase of a poll's schedule, which all channels have in common.
 func matchStatus(p match.Poll, now time.Time) string {
-	switch seconds := now.Unix(); {
-	case seconds < p.Starts:
-		return "pending"
-	case p.Ends != 0 && seconds >= p.Ends:
-		return "expired"
-	}
-	return "active"
+	return string(contract.Schedule{StartsAt: p.Starts, EndsAt: p.Ends}.Status(now))
 }
 
 // matchBody is the data of pushes about a poll of a match. Every member is always there.

@@ -14,7 +14,6 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
-	"github.com/acclaim-dev/acclaim/services/match"
 )
 
 // pollBody is the data of the answer to get, and of pushes. Every member is always there but
@@ -101,7 +100,7 @@ func (c *connection) createPoll(r *gameRequest) (any, error) {
 func statusOf(config map[string]any, now time.Time) string {
 	starts, _ := config["startsAt"].(int64)
 	ends, _ := config["endsAt"].(int64)
-	return matchStatus(match.Poll{Starts: starts, Ends: ends}, now)
+	return string(contract.Schedule{StartsAt: starts, EndsAt: ends}.Status(now))
 }
 
 // newPoll returns the poll that a request to create one describes.
