@@ -43,17 +43,7 @@ func (in *inventory) judge(kind string, o client.Object, observed int64, conditi
 		}
 		n.raise(state, reasonNotObserved, fmt.Sprintf("no operator has reported on generation %d", o.GetGeneration()))
 	}
-	switch {
-	case ready == nil || ready.Status == metav1.ConditionTrue:
-	case ready.Reason == v1alpha1.ReasonBackendSuspended: // as declared
-		n.Facts = append(n.Facts, "suspended")
-	default:
-		state := Waiting
-		if meta.IsStatusConditionTrue(conditions, v1alpha1.Stalled) || in.age(ready.LastTransitionTime) > readyTimeout {
-			state = Wrong
-		}
-		n.raise(state, ready.Reason, ready.Message)
-	}
+	in.judgeReady(n, ready, meta.IsStatusConditionTrue(conditions, v1alpha1.Stalled))
 	if meta.IsStatusConditionTrue(conditions, v1alpha1.Degraded) {
 		degraded := meta.FindStatusCondition(conditions, v1alpha1.Degraded)
 		n.raise(Wrong, degraded.Reason, degraded.Message)
@@ -63,6 +53,19 @@ func (in *inventory) judge(kind string, o client.Object, observed int64, conditi
 		n.Notes = append(n.Notes, in.describeEvents(kind, o)...)
 	}
 	return n
+}
+
+// judgeReady judges by the condition Ready, nil where there is none.
+func (in *inventory) judgeReady(n *Node, ready *metav1.Condition, stalled bool) {
+	switch {
+	case ready == nil || ready.Status == metav1.ConditionTrue:
+	case ready.Reason == v1alpha1.ReasonBackendSuspended: // as declared
+		n.Facts = append(n.Facts, "suspended")
+	case stalled, in.age(ready.LastTransitionTime) > readyTimeout:
+		n.raise(Wrong, ready.Reason, ready.Message)
+	default:
+		n.raise(Waiting, ready.Reason, ready.Message)
+	}
 }
 
 // judgeDeletion names what an object that is being deleted waits for.
