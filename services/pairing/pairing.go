@@ -151,8 +151,12 @@ func (c Channel) document() string { return c.name(key.ChannelPairing, c.ID, "")
 
 // edit changes a document of the type T. change may run several times.
 func edit[T any](ctx context.Context, s *Service, name string, change func(*T) error) error {
-	_, err := s.documents.Edit(ctx, document.Edit{Key: name, MaxBytes: maxBytes, Change: document.ComputeRecord(change)})
+	_, err := s.documents.Edit(ctx, newEdit(name, change))
 	return err
+}
+
+func newEdit[T any](name string, change func(*T) error) document.Edit {
+	return document.Edit{Key: name, MaxBytes: maxBytes, Change: document.ComputeRecord(change)}
 }
 
 func errPIN() error { return fault.New(fault.Invalid, "The PIN is invalid or has expired") }

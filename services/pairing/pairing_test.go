@@ -150,6 +150,39 @@ func TestPINWorksOnce(t *testing.T) {
 }
 
 // A refresh token works until a minute after the first use of its successor, and for a year.
+// failingStore refuses one of its writes.
+type failingStore struct {
+	*storetest.Memory
+	left int // writes until then
+}
+
+func (s *failingStore) Put(ctx context.Context, writes ...document.Write) error {
+	if s.left--; s.left == -1 {
+		return fault.New(fault.Unavailable, "no primary")
+	}
+	return s.Memory.Put(ctx, writes...)
+}
+
+// A confirmation that stores nothing, whichever of its writes fails, leaves the PIN to the next.
+func TestRefusedConfirmationKeepsThePIN(t *testing.T) {
+	for fails := range 4 {
+		store := &failingStore{Memory: storetest.NewMemory(), left: 1 + fails}
+		d := &desk{t, pairing.NewService(document.NewService(store, hasty{}, document.Options{})), noon}
+		pin, family, err := d.OpenGame(t.Context(), owner, "", d.now)
+		d.must(err)
+		if _, err = d.ConfirmPIN(t.Context(), channel, pin, "new", d.now); fault.KindOf(err) == fault.Unavailable {
+			_, err = d.ConfirmPIN(t.Context(), channel, pin, "new", d.now)
+		}
+		if err != nil {
+			t.Errorf("write %d fails: %v", fails, err)
+		}
+		_, err = d.resolve(family, "")
+		d.must(err)
+		_, err = d.ConfirmPIN(t.Context(), channel, pin, "new", d.now)
+		d.refused(err, fault.Invalid, badPIN)
+	}
+}
+
 func TestRefresh(t *testing.T) {
 	d := newDesk(t)
 	first := d.pair()

@@ -173,35 +173,40 @@ func (o *openPairings) makeRoom(from string) bool {
 }
 
 // ConfirmPIN gives the game that shows a PIN the rights of a broadcaster in the channel, and
-// returns the family of its token. key is the id of the key that signed the broadcaster's token.
+// returns the family of its token. keyID is the id of the key that signed the broadcaster's token.
+// The PIN is used up exactly where the game is paired: all is one change.
 func (s *Service) ConfirmPIN(ctx context.Context, c Channel, pin, keyID string, now time.Time) (family string, err error) {
-	hash, id := c.hashPIN(pin), ""
-	err = edit(ctx, s, c.name(key.OpenPairings, "", ""), func(open *openPairings) error {
-		open.PINs = unexpired(open.PINs, now.UnixMilli())
-		at := slices.IndexFunc(open.PINs, func(p pinRecord) bool { return p.Hash == hash })
-		if at < 0 {
-			return errPIN()
-		}
-		id = open.PINs[at].ID
-		open.PINs = slices.Delete(open.PINs, at, at+1)
-		return nil
-	})
+	hash, openName := c.hashPIN(pin), c.name(key.OpenPairings, "", "")
+	shown, err := document.ReadRecord[openPairings](ctx, s.documents, openName)
 	if err != nil {
 		return "", err
 	}
-	var epoch uint64
-	if err := edit(ctx, s, c.document(), func(r *channelRecord) error {
-		r.expire(now.UnixMilli())
-		end := now.Add(TokenLifetime).UnixMilli()
-		epoch, r.Confirmed = r.Epoch, max(r.Confirmed, end)
-		r.Shown = append(r.Shown[max(len(r.Shown)-maxShown+1, 0):], shownRecord{id, now.UnixMilli(), end})
-		return nil
-	}); err != nil {
-		return "", err
+	at := slices.IndexFunc(shown.PINs, func(p pinRecord) bool { return p.Hash == hash })
+	if at < 0 {
+		return "", errPIN()
 	}
-	return gameFamily(id), edit(ctx, s, c.name(key.GamePairing, "", id), func(game *confirmedGame) error {
-		*game = confirmedGame{c.ID, epoch, keyID}
-		return nil
+	id, epoch := shown.PINs[at].ID, uint64(0)
+	return gameFamily(id), s.documents.EditAll(ctx, []document.Edit{
+		newEdit(openName, func(open *openPairings) error {
+			open.PINs = unexpired(open.PINs, now.UnixMilli())
+			at := slices.IndexFunc(open.PINs, func(p pinRecord) bool { return p.Hash == hash && p.ID == id })
+			if at < 0 {
+				return errPIN()
+			}
+			open.PINs = slices.Delete(open.PINs, at, at+1)
+			return nil
+		}),
+		newEdit(c.document(), func(r *channelRecord) error {
+			r.expire(now.UnixMilli())
+			end := now.Add(TokenLifetime).UnixMilli()
+			epoch, r.Confirmed = r.Epoch, max(r.Confirmed, end)
+			r.Shown = append(r.Shown[max(len(r.Shown)-maxShown+1, 0):], shownRecord{id, now.UnixMilli(), end})
+			return nil
+		}),
+		newEdit(c.name(key.GamePairing, "", id), func(game *confirmedGame) error { // evaluated after the channel's
+			*game = confirmedGame{c.ID, epoch, keyID}
+			return nil
+		}),
 	})
 }
 
