@@ -249,8 +249,8 @@ func (l *streamLog[S, C, E, R]) measureSize() {
 const (
 	logOverhead   = 512 // of a resident stream beside its state, in bytes
 	groupOverhead = 128 // of a group in the de-duplication window, in bytes
-	// chunkOverhead is what a chunk counts beside its payload in the tail, in bytes. A database
+	// chunkOverhead counts for a chunk beside its payload in the tail, in bytes. A database
 	// stores some 400 more, and a new owner reads and applies the chunk in the time of a
-	// thousand: its callers wait for that.
+	// thousand, while its callers wait.
 	chunkOverhead = 1 << 10
 )
