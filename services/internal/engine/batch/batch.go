@@ -60,7 +60,7 @@ func (q *Queue[T]) Push(item *Item[T]) (start bool) {
 	return start
 }
 
-// PushIf is Push where fits says so of the number of items that wait already.
+// PushIf adds an item as Push does, if fits returns true for the number of items that wait already.
 func (q *Queue[T]) PushIf(item *Item[T], fits func(waiting int) bool) (pushed, start bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
