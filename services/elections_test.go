@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -97,17 +96,20 @@ func has(events []sinktest.Event, name string) bool {
 // time after those before it, and none that was refused.
 func wantTicksInOrder(t *testing.T, path string, events []sinktest.Event, fates []fate) {
 	t.Helper()
-	seen, last := map[int]bool{}, -1
+	seen, order := map[int]bool{}, []int(nil)
 	for _, e := range events {
-		n, err := strconv.Atoi(string(e.Data))
+		if e.Name != "tick" {
+			continue
+		}
+		n, err := messageNumber(e.Data)
 		switch {
-		case e.Name != "tick" || err == nil && seen[n]:
-		case err != nil || n < last || n >= len(fates):
-			t.Errorf("%s received %s after %d, %v", path, e.Data, last, err)
-		default:
-			seen[n], last = true, n
+		case err != nil || n >= len(fates):
+			t.Errorf("%s received %s, %v", path, e.Data, err)
+		case !seen[n]:
+			seen[n], order = true, append(order, n)
 		}
 	}
+	wantMessagesInOrder(t, path, order, fates)
 	for n, f := range fates {
 		if f == stored && !seen[n] || f == refused && seen[n] {
 			t.Errorf("%s: message %d, fate %d, was received: %t", path, n, f, seen[n])

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -144,7 +145,7 @@ func followEvents(t *testing.T, f *fleet, messages int, disturb func(n int)) []f
 
 	fates := make(chan []fate, 1)
 	go func() { fates <- publishThrough(t, f, messages, disturb) }()
-	received := receivedState{follower: l, last: -1, ticks: map[int]int{}}
+	received := receivedState{follower: l, ticks: map[int]int{}}
 	for e := range l.received {
 		if received.take(t, e); e.Event == "over" {
 			break
@@ -168,7 +169,8 @@ func followEvents(t *testing.T, f *fleet, messages int, disturb func(n int)) []f
 func publishThrough(t *testing.T, f *fleet, messages int, disturb func(n int)) (fates []fate) {
 	broadcaster := sign(t, "broadcaster", "B")
 	say := func(n int, event string) fate {
-		fate, _ := send(f.any(n), http.MethodPost, "/broadcast", broadcaster, fmt.Sprintf(`{"event":%q,"data":%d}`, event, n), nil)
+		// The number is a text, as package sinktest takes a number for one that only grows.
+		fate, _ := send(f.any(n), http.MethodPost, "/broadcast", broadcaster, fmt.Sprintf(`{"event":%q,"data":"%d"}`, event, n), nil)
 		return fate
 	}
 	for n := range messages {
@@ -187,8 +189,8 @@ func publishThrough(t *testing.T, f *fleet, messages int, disturb func(n int)) (
 type receivedState struct {
 	follower *follower
 	ticks    map[int]int
-	last     int // number of the last message
-	told     int // votes in the last update of the poll
+	order    []int // of the messages
+	told     int   // votes in the last update of the poll
 	count    int
 	state    map[string]int
 	resyncs  int
@@ -214,12 +216,9 @@ func (r *receivedState) take(t *testing.T, e receivedEvent) {
 	switch e.Event {
 	case "tick":
 		var n int
-		err = json.Unmarshal(e.Data, &n)
-		if n <= r.last {
-			t.Errorf("message %d is received after %d", n, r.last)
-		}
+		n, err = messageNumber(e.Data)
 		r.ticks[n]++
-		r.last = n
+		r.order = append(r.order, n)
 	case "vote_update:default":
 		var update struct{ Stats struct{ Count int } }
 		err = json.Unmarshal(e.Data, &update)
@@ -248,8 +247,40 @@ func (r *receivedState) check(t *testing.T, fates []fate) {
 			t.Errorf("message %d, fate %d, is received %d times", n, f, r.ticks[n])
 		}
 	}
-	t.Logf("%d messages were stored, %d refused, %d of unknown fate; %d were delivered, with %d resyncs",
-		count[stored], count[refused], count[unknown], len(r.ticks), r.resyncs)
+	late := wantMessagesInOrder(t, "the subscriber", r.order, fates)
+	t.Logf("%d messages were stored, %d refused, %d of unknown fate; %d were delivered, %d of them after a later one, with %d resyncs",
+		count[stored], count[refused], count[unknown], len(r.ticks), late, r.resyncs)
+}
+
+// messageNumber returns the number of a message.
+func messageNumber(data json.RawMessage) (int, error) {
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(text)
+}
+
+// wantMessagesInOrder checks that a receiver got each message after all that had been stored when
+// it was sent. One whose client never learnt its fate may have been stored much later, so that
+// messages sent after it may come before it: wantMessagesInOrder returns how many came so late.
+func wantMessagesInOrder(t *testing.T, receiver string, order []int, fates []fate) (late int) {
+	t.Helper()
+	places, newest := map[int]int{}, -1
+	for place, n := range order {
+		places[n] = place
+		if newest = max(newest, n); n < newest {
+			late++
+		}
+	}
+	for place, n := range order {
+		for before := range min(n, len(fates)) {
+			if at, ok := places[before]; ok && fates[before] == stored && at > place {
+				t.Errorf("%s got message %d after %d, which was sent when the former was stored", receiver, before, n)
+			}
+		}
+	}
+	return late
 }
 
 // Each service has a process of its own. The process of the state service publishes
