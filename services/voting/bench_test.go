@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/cputime"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
@@ -138,6 +139,7 @@ func BenchmarkVoteAll(b *testing.B) {
 	s := NewService(storetest.NewMemory(), stream.SystemClock(), stream.Options{Exclusive: true})
 	votes := make([]Submission, MaxSubmissions)
 	b.ReportAllocs()
+	report := cputime.Measure(b)
 	for n := 0; b.Loop(); n++ {
 		for i := range votes {
 			votes[i] = Submission{Voter: Voter{OpaqueID: identity((n*MaxSubmissions + i) % 100_000)}, Value: int64(i % 32), Count: 1}
@@ -146,6 +148,7 @@ func BenchmarkVoteAll(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+	report()
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*MaxSubmissions), "ns/vote")
 	if err := s.Close(context.Background()); err != nil {
 		b.Error(err)

@@ -71,7 +71,7 @@ func TestMemoryOfCastVersions(t *testing.T) {
 	p := newPoll()
 	vote := func(from, to int) {
 		for i := from; i < to; i++ {
-			p.Apply(p.state, p.at, voteEntry{voter: Voter{OpaqueID: fmt.Sprint("U", i)}, value: 1, times: 1, replace: true})
+			p.Apply(p.state, p.at, &voteEntry{voter: Voter{OpaqueID: fmt.Sprint("U", i)}, value: 1, times: 1, replace: true})
 		}
 	}
 	configure := func(version int64) {

@@ -16,9 +16,9 @@ import (
 // everyEntry has each kind of entry, with contents at the edges.
 func everyEntry() []Entry {
 	return []Entry{
-		voteEntry{voter: ann, value: 5, times: 1, replace: true},
-		voteEntry{voter: Voter{"", "1"}, byUser: true, value: contract.MinValue, times: contract.MaxCount},
-		voteEntry{voter: Voter{strings.Repeat("o", maxIdentity), "\x00\xff"}, value: contract.MaxValue, times: 1},
+		&voteEntry{voter: ann, value: 5, times: 1, replace: true},
+		&voteEntry{voter: Voter{"", "1"}, byUser: true, value: contract.MinValue, times: contract.MaxCount},
+		&voteEntry{voter: Voter{strings.Repeat("o", maxIdentity), "\x00\xff"}, value: contract.MaxValue, times: 1},
 		configEntry{config: DefaultConfig()},
 		configEntry{config: Config{Prompt: "é", Options: []string{"a", ""}, UserData: json.RawMessage(`[1]`), Schedule: contract.Schedule{EndsAt: math.MaxInt64}}},
 		modifierEntry{user: "Uann", add: -maxModifier},
@@ -72,9 +72,9 @@ func TestDecodeRefuses(t *testing.T) {
 		}
 	}
 	for name, e := range map[string]Entry{
-		"value": voteEntry{voter: ann, value: contract.MaxValue + 1, times: 1},
-		"none":  voteEntry{voter: ann, value: 1},
-		"times": voteEntry{voter: ann, value: 1, times: contract.MaxCount + 1},
+		"value": &voteEntry{voter: ann, value: contract.MaxValue + 1, times: 1},
+		"none":  &voteEntry{voter: ann, value: 1},
+		"times": &voteEntry{voter: ann, value: 1, times: contract.MaxCount + 1},
 	} {
 		if got, _, err := decodeEntry(newPoll().AppendEntry(nil, e)); err == nil {
 			t.Errorf("%s out of bounds is read as %#v", name, got)

@@ -33,29 +33,45 @@ type voteEntry struct {
 	times   uint16
 }
 
-func (e voteEntry) applyTo(s *State, at int64) {
-	id, _ := e.voter.identityIn(e.byUser)
+func (e *voteEntry) applyTo(s *State, at int64) {
 	s.used = true
 	if s.voters.isFork() {
-		var before ballot
-		if !e.replace { // else what it replaces is looked up once, when it counts
-			before = s.voters.get(id)
-		}
-		s.voters.set(id, e.castOn(before))
+		e.applyToFork(&s.voters)
 		return
 	}
-	i := s.voters.table.locateRecord(id)
-	before, weight := s.voters.table.ballotAt(i), s.voteWeight(id)
-	after := e.castOn(before)
-	s.countBallot(before, -weight)
-	s.countBallot(after, weight)
-	s.voters.table.storeBallot(i, after)
+	id, _ := e.voter.identityIn(e.byUser)
+	i, known := s.voters.table.locateRecord(id)
+	e.count(s, i, known, s.voteWeight(id))
 	s.cast.note(i, len(s.voters.table.records), s.currentVersion())
 	s.decay.addValues(at, int64(e.value)*int64(e.times))
 }
 
+// count makes the vote the ballot of a record, or a part of it, and counts what that changes.
+func (e *voteEntry) count(s *State, i int, known bool, weight int64) {
+	if e.replace { // nearly all votes: without a slice for the one option
+		if before, ok := s.voters.table.replaceSingle(i, known, optionVotes{e.value, e.times}); ok {
+			s.tally.replace(before, optionVotes{e.value, e.times}, weight)
+			return
+		}
+	}
+	before := s.voters.table.ballotAt(i)
+	after := e.castOn(before)
+	s.countBallot(before, -weight)
+	s.countBallot(after, weight)
+	s.voters.table.storeBallot(i, after)
+}
+
+func (e *voteEntry) applyToFork(voters *voterBallots) {
+	if e.replace {
+		voters.replaced = append(voters.replaced, e)
+		return
+	}
+	id, _ := e.voter.identityIn(e.byUser)
+	voters.set(id, e.castOn(voters.get(id)))
+}
+
 // castOn returns a voter's ballot after the vote. One that replaces needs no ballot before.
-func (e voteEntry) castOn(before ballot) ballot {
+func (e *voteEntry) castOn(before ballot) ballot {
 	after := ballot{last: e.value, stored: true}
 	if e.replace {
 		after.options = []optionVotes{{e.value, e.times}}
@@ -78,7 +94,7 @@ func withVotes(options []optionVotes, value int16, times uint16) []optionVotes {
 	return append(options, optionVotes{value, times})
 }
 
-func (e voteEntry) appendTo(buf []byte) []byte {
+func (e *voteEntry) appendTo(buf []byte) []byte {
 	buf = e.voter.appendTo(append(buf, kindVote))
 	buf = wire.AppendBool(wire.AppendBool(buf, e.byUser), e.replace)
 	buf = binary.AppendVarint(buf, int64(e.value))
@@ -125,7 +141,7 @@ func (resetEntry) appendTo(buf []byte) []byte { return append(buf, kindReset) }
 func (pollRules) DecodeEntry(r *wire.Reader) Entry {
 	switch r.Byte() {
 	case kindVote:
-		return voteEntry{
+		return &voteEntry{
 			voter:   readVoter(r),
 			byUser:  r.Bool(),
 			replace: r.Bool(),

@@ -15,15 +15,15 @@ func TestStoredFormats(t *testing.T) {
 	config := Config{DistinctOptionsPerUser: 1, TotalVotesPerUser: 2, VotesPerOption: 3, Prompt: "<é>", UserData: json.RawMessage(`[1]`), Schedule: contract.Schedule{EndsAt: 9}}
 	var entries []byte
 	for _, e := range []Entry{
-		voteEntry{voter: Voter{"U1", "1"}, byUser: true, value: -128, times: 30},
-		voteEntry{voter: Voter{OpaqueID: "U2"}, replace: true, value: 5, times: 1},
+		&voteEntry{voter: Voter{"U1", "1"}, byUser: true, value: -128, times: 30},
+		&voteEntry{voter: Voter{OpaqueID: "U2"}, replace: true, value: 5, times: 1},
 		configEntry{config}, modifierEntry{"1", -300}, resetEntry{},
 	} {
 		entries = newPoll().AppendEntry(entries, e)
 	}
 	var commands []byte
 	for _, c := range []Command{
-		voteCommand{voter: Voter{"U1", "1"}, value: 5, times: 2}, configureCommand{id: "a", config: config}, modifyCommand{"1", 2}, resetCommand{}, standingQuery{Voter{"U1", ""}}, configQuery{}, overviewQuery{},
+		&voteCommand{voter: Voter{"U1", "1"}, value: 5, times: 2}, configureCommand{id: "a", config: config}, modifyCommand{"1", 2}, resetCommand{}, standingQuery{Voter{"U1", ""}}, configQuery{}, overviewQuery{},
 	} {
 		commands = newPoll().AppendCommand(commands, c)
 	}

@@ -7,7 +7,7 @@ var _ stream.KeyHolder[*State, Command, Entry] = pollRules{}
 // KeyPlace implements [stream.KeyHolder]: a vote that replaces leaves nothing of what its voter
 // had stored, so that repeating it has no effect as long as no other vote has followed.
 func (pollRules) KeyPlace(s *State, e Entry) (place int, ok bool) {
-	vote, ok := e.(voteEntry)
+	vote, ok := e.(*voteEntry)
 	if !ok || !vote.replace {
 		return stream.NoPlace, false
 	}
@@ -21,8 +21,6 @@ func (pollRules) KeyPlaces(s *State, c Command) (places [2]int, replaces bool) {
 	places = [2]int{stream.NoPlace, stream.NoPlace}
 	var voter Voter
 	switch c := c.(type) {
-	case voteCommand:
-		voter = c.voter
 	case *voteCommand:
 		voter = c.voter
 	default:

@@ -162,7 +162,7 @@ func checkLog(t *testing.T, p *poll, m *model) {
 	var got []LogRecord
 	for _, l := range p.log {
 		e, _, _ := decodeEntry(l.payload)
-		if e, ok := e.(voteEntry); ok {
+		if e, ok := e.(*voteEntry); ok {
 			for range e.times {
 				got = append(got, e.logRecord(l.at))
 			}
@@ -217,7 +217,7 @@ func (in *script) command(at int64) Command {
 	if in.below(4) == 0 {
 		value = pick[int64](in, 128, -128, 31, 32, -1, 129, -129, 1<<40)
 	}
-	return voteCommand{voter: in.voter(), value: value, times: pick[int64](in, 1, 1, 1, 2, 3, 30, 31, 0)}
+	return &voteCommand{voter: in.voter(), value: value, times: pick[int64](in, 1, 1, 1, 2, 3, 30, 31, 0)}
 }
 
 func (in *script) configure(at int64) configureCommand {

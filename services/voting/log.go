@@ -65,7 +65,7 @@ func (s *Service) LogWithConfigs(ctx context.Context, p Poll, after Cursor) iter
 
 // voteRecords returns the records of an entry: how often the one is there.
 func voteRecords(e Entry, at int64) (LogRecord, int) {
-	if cast, ok := e.(voteEntry); ok {
+	if cast, ok := e.(*voteEntry); ok {
 		return cast.logRecord(at), int(cast.times)
 	}
 	return LogRecord{}, 0
@@ -100,7 +100,7 @@ func (s *Service) readLog(ctx context.Context, p Poll, after Cursor, records fun
 	}
 }
 
-func (e voteEntry) logRecord(at int64) LogRecord {
+func (e *voteEntry) logRecord(at int64) LogRecord {
 	return LogRecord{
 		Identifier: e.voter.UserID,
 		Opaque:     e.voter.OpaqueID,

@@ -48,7 +48,7 @@ func (m *model) id(v Voter) string {
 // do runs a command and returns the reason of its refusal.
 func (m *model) do(at int64, command Command) string {
 	switch c := command.(type) {
-	case voteCommand:
+	case *voteCommand:
 		return m.vote(at, c)
 	case modifyCommand:
 		sum := new(big.Int).Add(big.NewInt(m.modifiers[c.user]), big.NewInt(c.add))
@@ -118,7 +118,7 @@ func (m *model) stores(at int64, command Command) bool {
 	return true
 }
 
-func (m *model) vote(at int64, c voteCommand) string {
+func (m *model) vote(at int64, c *voteCommand) string {
 	rules, id := m.rules(), m.id(c.voter)
 	now := at / 1000
 	switch {

@@ -152,10 +152,10 @@ var (
 	bot  = Voter{UserID: "3"}
 )
 
-func cast(v Voter, value int64) voteCommand { return voteCommand{voter: v, value: value, times: 1} }
+func cast(v Voter, value int64) *voteCommand { return &voteCommand{voter: v, value: value, times: 1} }
 
-func times(v Voter, value, times int64) voteCommand {
-	return voteCommand{voter: v, value: value, times: times}
+func times(v Voter, value, times int64) *voteCommand {
+	return &voteCommand{voter: v, value: value, times: times}
 }
 
 // limits returns a command that saves the three limits.

@@ -50,7 +50,7 @@ type readableModified struct {
 func (EntryCodec) Readable(r *wire.Reader) any {
 	encoded := r.Rest()
 	switch e := (pollRules{}).DecodeEntry(r).(type) {
-	case voteEntry:
+	case *voteEntry:
 		return struct {
 			readableEntry
 			readableVoted
@@ -93,7 +93,8 @@ func (EntryCodec) AppendReadable(buf, object []byte) ([]byte, error) {
 			return nil, errUnacceptable
 		}
 		voter := Voter{OpaqueID: in.Opaque, UserID: in.Identifier}
-		buf = voteEntry{voter, in.ByUser, in.Replace, int16(in.Value), uint16(in.Count)}.appendTo(buf)
+		vote := &voteEntry{voter, in.ByUser, in.Replace, int16(in.Value), uint16(in.Count)}
+		buf = vote.appendTo(buf)
 	case readableConfig:
 		config, err := decodeConfig(in.Config)
 		if err != nil {

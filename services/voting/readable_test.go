@@ -23,7 +23,7 @@ func toJSON(t *testing.T, value any) []byte {
 // Every entry that is valid text comes back bit for bit.
 func TestReadableEntriesComeBack(t *testing.T) {
 	entries := append(everyEntry(),
-		voteEntry{voter: Voter{"U<1> \u2028\"é\"", "汉"}, value: -3, times: 2},
+		&voteEntry{voter: Voter{"U<1> \u2028\"é\"", "汉"}, value: -3, times: 2},
 		configEntry{config: Config{Prompt: "a<b>&c", UserData: json.RawMessage(`{"<":"\u003c"}`)}})
 	for _, e := range entries {
 		want := newPoll().AppendEntry(nil, e)
@@ -43,7 +43,7 @@ func TestReadableEntriesComeBack(t *testing.T) {
 }
 
 func TestReadableShowsWhatTheAPICalls(t *testing.T) {
-	encoded := newPoll().AppendEntry(nil, voteEntry{voter: Voter{"U1", "1"}, value: -3, times: 2, replace: true})
+	encoded := newPoll().AppendEntry(nil, &voteEntry{voter: Voter{"U1", "1"}, value: -3, times: 2, replace: true})
 	value, _, err := readEntry(encoded)
 	if err != nil {
 		t.Fatal(err)

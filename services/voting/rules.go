@@ -18,7 +18,9 @@ func (pollRules) Fork(s *State) *State { return s.fork() }
 func (pollRules) Size(s *State) int    { return s.memorySize() }
 
 func (pollRules) Apply(s *State, at int64, e Entry) {
-	s.statistics.Store(nil)
+	if s.statistics.Load() != nil { // a load costs less than a store
+		s.statistics.Store(nil)
+	}
 	e.applyTo(s, at)
 }
 
@@ -68,7 +70,7 @@ func (pollRules) AppendSnapshot(buf []byte, s *State) []byte  { return s.appendS
 
 func (pollRules) Identities(e Entry) []string {
 	switch e := e.(type) {
-	case voteEntry:
+	case *voteEntry:
 		return []string{e.voter.OpaqueID, e.voter.UserID}
 	case modifierEntry:
 		return []string{e.user}
@@ -79,9 +81,10 @@ func (pollRules) Identities(e Entry) []string {
 // Redact drops nothing: what a vote says counts.
 func (pollRules) Redact(e Entry, rename func(string) string, _ bool) Entry {
 	switch e := e.(type) {
-	case voteEntry:
-		e.voter = Voter{OpaqueID: rename(e.voter.OpaqueID), UserID: rename(e.voter.UserID)}
-		return e
+	case *voteEntry:
+		redacted := *e
+		redacted.voter = Voter{OpaqueID: rename(e.voter.OpaqueID), UserID: rename(e.voter.UserID)}
+		return &redacted
 	case modifierEntry:
 		e.user = rename(e.user)
 		return e
@@ -94,7 +97,7 @@ func (pollRules) Rename(s *State, rename func(string) string) *State {
 	renamed.cast.known = slices.Clip(s.cast.known)
 	for i := range s.voters.table.records {
 		id := s.voters.table.identityAt(i)
-		at := renamed.voters.table.locateRecord(rename(id))
+		at, _ := renamed.voters.table.locateRecord(rename(id))
 		renamed.voters.table.storeBallot(at, s.voters.table.ballotAt(i))
 		renamed.cast.noteMark(at, len(renamed.voters.table.records), s.cast.markAt(i))
 	}

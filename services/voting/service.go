@@ -27,14 +27,14 @@ func NewService(store stream.Store, clock stream.Clock, options stream.Options) 
 // Vote submits count copies of value, which may be NoValue, and returns the statistics with them in.
 // It refuses with the reasons of section 7. Here and elsewhere keys has at most one element.
 func (s *Service) Vote(ctx context.Context, p Poll, v Voter, value, count int64, keys ...*once.Key) (Tally, error) {
-	answer, err := s.engine.Do(ctx, p.Stream(), voteCommand{voter: v, value: value, times: count}, keys...)
+	answer, err := s.engine.Do(ctx, p.Stream(), &voteCommand{voter: v, value: value, times: count}, keys...)
 	return s.judgeTally(answer), err
 }
 
 // VoteExisting is Vote for a poll that exists: that had a vote, a modifier or a
 // configuration. It refuses another one with fault.NotFound.
 func (s *Service) VoteExisting(ctx context.Context, p Poll, v Voter, value, count int64, keys ...*once.Key) (Tally, error) {
-	answer, err := s.engine.Do(ctx, p.Stream(), voteCommand{voter: v, value: value, times: count, existing: true}, keys...)
+	answer, err := s.engine.Do(ctx, p.Stream(), &voteCommand{voter: v, value: value, times: count, existing: true}, keys...)
 	return s.judgeTally(answer), err
 }
 

@@ -95,8 +95,9 @@ func (t *ballotTable) appendSnapshot(buf []byte) []byte {
 		buf = binary.LittleEndian.AppendUint16(buf, uint16(r.value))
 		buf = binary.LittleEndian.AppendUint16(buf, r.times)
 	}
-	buf = binary.AppendUvarint(buf, uint64(len(t.index)))
-	for _, entry := range t.index {
+	index := t.wholeIndex()
+	buf = binary.AppendUvarint(buf, uint64(len(index)))
+	for _, entry := range index {
 		buf = binary.LittleEndian.AppendUint32(buf, entry)
 	}
 	buf = binary.AppendUvarint(buf, uint64(len(t.several)))
@@ -132,7 +133,7 @@ func restoreTable(r *wire.Reader) (t ballotTable) {
 			}
 		}
 	})
-	t.index = make([]uint32, r.Count(4))
+	t.index = make(slotIndex, r.Count(4))
 	entries := r.Take(4 * len(t.index))
 	inParallel(len(t.index), func(from, to int) {
 		for i := from; i < to; i++ {

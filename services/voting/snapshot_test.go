@@ -91,7 +91,7 @@ func TestRestoredStateIsItsOwn(t *testing.T) {
 	}
 	clear(snapshot)
 	for i := range int16(100) {
-		e := voteEntry{voter: Voter{OpaqueID: fmt.Sprint("U", i)}, value: i, times: 1, replace: i%2 == 0}
+		e := &voteEntry{voter: Voter{OpaqueID: fmt.Sprint("U", i)}, value: i, times: 1, replace: i%2 == 0}
 		p.Apply(p.state, p.at, e)
 		p.Apply(fresh, p.at, e)
 	}
@@ -122,7 +122,7 @@ func FuzzRestoreSnapshot(f *testing.F) {
 			return
 		}
 		for _, id := range []string{"Uann", "U1", "new", "newer"} {
-			p.Apply(s, p.at, voteEntry{voter: Voter{OpaqueID: id}, value: 3, times: 1})
+			p.Apply(s, p.at, &voteEntry{voter: Voter{OpaqueID: id}, value: 3, times: 1})
 			s.latestVote(Voter{OpaqueID: id})
 			s.castVersion(Voter{OpaqueID: id})
 		}

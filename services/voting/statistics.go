@@ -26,6 +26,14 @@ func (s *voteSums) add(value, times, weight int64) {
 	}
 }
 
+// replace counts votes in place of those before, which are 0 times a value where there were none.
+func (s *voteSums) replace(before, after optionVotes, weight int64) {
+	if before.times > 0 {
+		s.add(int64(before.value), int64(before.times), -weight)
+	}
+	s.add(int64(after.value), int64(after.times), weight)
+}
+
 // Statistics are the figures of one state of a poll (section 2.2). They never
 // change, so any number of readers share them and their encoding.
 type Statistics struct {

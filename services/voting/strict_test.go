@@ -19,7 +19,7 @@ func TestStrictVotes(t *testing.T) {
 	two := strictly("a", "b")
 	tests := map[string]struct {
 		config configureCommand
-		vote   voteCommand
+		vote   *voteCommand
 		reason string
 	}{
 		"the first option":                {two, cast(ann, 0), ""},
@@ -35,7 +35,7 @@ func TestStrictVotes(t *testing.T) {
 		"no value":                        {two, cast(ann, NoValue), "value is missing"},
 		"no value in a closed poll":       {with(func(c *Config) { *c = two.config; c.Disabled = true }), cast(ann, NoValue), "poll is closed"},
 		"no value and no options":         {strictly(), cast(ann, NoValue), ""},
-		"into a poll that exists":         {two, voteCommand{voter: ann, value: 7, times: 1, existing: true}, none},
+		"into a poll that exists":         {two, &voteCommand{voter: ann, value: 7, times: 1, existing: true}, none},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -130,11 +130,11 @@ func TestQuestion(t *testing.T) {
 				t.Errorf("refused without votes: %v", err)
 			}
 			fork := p.state.fork()
-			p.Apply(fork, p.at, voteEntry{voter: ann, replace: true, times: 1})
+			p.Apply(fork, p.at, &voteEntry{voter: ann, replace: true, times: 1})
 			if err := fork.checkQuestion(test.next, false); !errors.Is(err, want) {
 				t.Errorf("after a vote of the same batch: %v, want %v", err, want)
 			}
-			p.Apply(p.state, p.at, voteEntry{voter: ann, replace: true, times: 1})
+			p.Apply(p.state, p.at, &voteEntry{voter: ann, replace: true, times: 1})
 			if err := p.state.fork().checkQuestion(test.next, false); !errors.Is(err, want) {
 				t.Errorf("after a vote: %v, want %v", err, want)
 			}
@@ -148,8 +148,8 @@ func TestQuestion(t *testing.T) {
 // A missing value is missing in another process, too, and 0 in one of an earlier release.
 func TestNoValueIsForwarded(t *testing.T) {
 	for _, value := range []int64{NoValue, 0, 5, -64, NoValue + 1} {
-		c := voteCommand{voter: ann, value: value, times: 2, existing: true}
-		if got := (pollRules{}).DecodeCommand(wire.NewReader(c.appendTo(nil))); got != c {
+		c := &voteCommand{voter: ann, value: value, times: 2, existing: true}
+		if got := (pollRules{}).DecodeCommand(wire.NewReader(c.appendTo(nil))); *got.(*voteCommand) != *c {
 			t.Errorf("%+v is read as %+v", c, got)
 		}
 	}

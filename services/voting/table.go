@@ -16,14 +16,24 @@ import (
 // Identities lie one after the other in blocks, each behind its length. A
 // record is a voter in order of appearance; the index finds records by hash
 // with linear probing. Nothing is ever removed.
+//
+// A full index is replaced by one of twice the size. Each new voter moves a few records to it, so
+// that no vote waits for all of them; until then records that are not in it are found in the one
+// before.
 type ballotTable struct {
 	seed    uint64 // of the hash, so that clients cannot choose identities that collide
 	blocks  [][]byte
 	records []voterRecord
-	index   []uint32 // 1 + position in records, 0 where empty; a power of two
+	index   slotIndex
+	before  slotIndex // of the records that were there when index began; nil once all are in index
+	moved   int       // of those, the ones that are in index, too
 	several map[uint32][]optionVotes
 	options int // in several
 }
+
+// slotIndex has 1 + a position in records in each slot, 0 where it is empty. Its size is a power
+// of two, or 0.
+type slotIndex []uint32
 
 // voterRecord is one voter. Most have one stored value; a voter with more is in
 // table.several and has times 0 here.
@@ -62,14 +72,33 @@ func (t *ballotTable) ballotAt(i int) ballot {
 	return b
 }
 
-func (t *ballotTable) set(id string, b ballot) { t.storeBallot(t.locateRecord(id), b) }
+func (t *ballotTable) set(id string, b ballot) {
+	i, _ := t.locateRecord(id)
+	t.storeBallot(i, b)
+}
 
 // locateRecord returns the position of the voter's record, a new one for a new voter.
-func (t *ballotTable) locateRecord(id string) int {
-	if i, ok := t.findRecord(id); ok {
-		return i
+func (t *ballotTable) locateRecord(id string) (i int, known bool) {
+	if len(t.index) == 0 {
+		t.growIndex()
 	}
-	return t.insertRecord(id)
+	hash := t.hashIdentity(id)
+	if i, known = t.findHashed(id, hash); known {
+		return i, true
+	}
+	return t.insertRecord(id, hash), false
+}
+
+// replaceSingle makes a single vote the ballot of a record, and returns the votes that were all of
+// it: none of a new voter. It does nothing where there were several.
+func (t *ballotTable) replaceSingle(i int, known bool, vote optionVotes) (before optionVotes, ok bool) {
+	r := &t.records[i]
+	if known && r.times == 0 {
+		return before, false
+	}
+	before = optionVotes{r.value, r.times}
+	r.last, r.value, r.times = vote.value, vote.value, vote.times
+	return before, true
 }
 
 // storeBallot replaces the ballot of a record.
@@ -101,9 +130,21 @@ func (t *ballotTable) findRecord(id string) (int, bool) {
 	if len(t.index) == 0 {
 		return 0, false
 	}
-	hash, mask := t.hashIdentity(id), uint64(len(t.index)-1)
-	for slot := hash & mask; t.index[slot] != 0; slot = (slot + 1) & mask {
-		if i := int(t.index[slot] - 1); t.records[i].tag == hashTag(hash) && t.identityAt(i) == id {
+	return t.findHashed(id, t.hashIdentity(id))
+}
+
+// findHashed is findRecord for an identity whose hash is known, in a table that is not empty.
+func (t *ballotTable) findHashed(id string, hash uint64) (i int, ok bool) {
+	if i, ok = t.findIn(t.index, id, hash); ok || t.before == nil {
+		return i, ok
+	}
+	return t.findIn(t.before, id, hash)
+}
+
+func (t *ballotTable) findIn(index slotIndex, id string, hash uint64) (int, bool) {
+	mask := uint64(len(index) - 1)
+	for slot := hash & mask; index[slot] != 0; slot = (slot + 1) & mask {
+		if i := int(index[slot] - 1); t.records[i].tag == hashTag(hash) && t.identityAt(i) == id {
 			return i, true
 		}
 	}
@@ -132,13 +173,15 @@ func (t *ballotTable) identityAt(i int) string {
 // stringView returns b as a string without copying it. b must not change afterwards.
 func stringView(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-func (t *ballotTable) insertRecord(id string) int {
+func (t *ballotTable) insertRecord(id string, hash uint64) int {
 	if 4*(len(t.records)+1) > 3*len(t.index) {
 		t.growIndex()
 	}
-	hash := t.hashIdentity(id)
+	if t.before != nil {
+		t.moveRecords(recordsMoved)
+	}
 	t.records = append(t.records, voterRecord{id: t.storeIdentity(id), tag: hashTag(hash)})
-	t.linkRecord(uint32(len(t.records)), hash)
+	t.index.link(uint32(len(t.records)), hash)
 	return len(t.records) - 1
 }
 
@@ -164,24 +207,55 @@ func (t *ballotTable) growIndex() {
 	if len(t.index) == 0 {
 		t.seed = rand.Uint64()
 	}
-	t.index = make([]uint32, max(16, 2*len(t.index)))
-	for i := range t.records {
-		t.linkRecord(uint32(i+1), t.hashIdentity(t.identityAt(i)))
+	t.before, t.moved = t.index, 0
+	t.index = make(slotIndex, max(16, 2*len(t.before)))
+	if len(t.before) < smallIndex {
+		t.moveRecords(len(t.records))
 	}
 }
 
-func (t *ballotTable) linkRecord(entry uint32, hash uint64) {
-	mask := uint64(len(t.index) - 1)
+const (
+	smallIndex = 1 << 12 // slots of an index that grows at once
+	// recordsMoved are the records that each new voter moves: all are in the new index long
+	// before it is full, and lookups in two of them are few.
+	recordsMoved = 8
+)
+
+// moveRecords puts so many more records into an index that has begun.
+func (t *ballotTable) moveRecords(n int) {
+	all := 3 * len(t.before) / 4 // as many as there were when it was full
+	last := min(t.moved+n, all)
+	for ; t.moved < last; t.moved++ {
+		t.index.link(uint32(t.moved+1), t.hashIdentity(t.identityAt(t.moved)))
+	}
+	if t.moved == all {
+		t.before = nil
+	}
+}
+
+// wholeIndex returns the index with all records in it. It does not change the table.
+func (t *ballotTable) wholeIndex() slotIndex {
+	if t.before == nil {
+		return t.index
+	}
+	whole := ballotTable{seed: t.seed, blocks: t.blocks, records: t.records, index: slices.Clone(t.index), before: t.before, moved: t.moved}
+	whole.moveRecords(len(t.records))
+	return whole.index
+}
+
+// link puts an entry into the first empty slot for its hash.
+func (x slotIndex) link(entry uint32, hash uint64) {
+	mask := uint64(len(x) - 1)
 	slot := hash & mask
-	for t.index[slot] != 0 {
+	for x[slot] != 0 {
 		slot = (slot + 1) & mask
 	}
-	t.index[slot] = entry
+	x[slot] = entry
 }
 
 // memorySize returns the bytes the table keeps resident.
 func (t *ballotTable) memorySize() int {
-	n := cap(t.records)*recordSize + cap(t.index)*4 + len(t.several)*64 + t.options*4
+	n := cap(t.records)*recordSize + (cap(t.index)+cap(t.before))*4 + len(t.several)*64 + t.options*4
 	for _, block := range t.blocks {
 		n += cap(block)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 )
 
 func compareBallots(want, got ballot) string {
@@ -68,7 +70,7 @@ func TestTablesDifferInTheirHash(t *testing.T) {
 // TestVotersWhoseHashesLookAlike: the same place in the index and the same tag
 // do not make two identities one.
 func TestVotersWhoseHashesLookAlike(t *testing.T) {
-	table := ballotTable{seed: 1, index: make([]uint32, 16)}
+	table := ballotTable{seed: 1, index: make(slotIndex, 16)}
 	alike := map[uint64]string{}
 	for i := range 100_000 {
 		id := fmt.Sprint("U", i)
@@ -129,7 +131,7 @@ func identity(i int) string { return fmt.Sprint("U", 10_000_000+i*791) }
 func crowd(n int) *poll {
 	p := newPoll()
 	for i := range n {
-		e := voteEntry{voter: Voter{OpaqueID: identity(i)}, value: int16(i % 32), times: 1, replace: true}
+		e := &voteEntry{voter: Voter{OpaqueID: identity(i)}, value: int16(i % 32), times: 1, replace: true}
 		p.Apply(p.state, p.at+int64(i/500), e)
 	}
 	return p
@@ -173,7 +175,7 @@ func TestSizeCountsEverything(t *testing.T) {
 		"modifiers": func(p *poll, i int) { p.Apply(p.state, p.at, modifierEntry{identity(i), 1}) },
 		"options": func(p *poll, i int) {
 			v := Voter{OpaqueID: identity(i / 20)}
-			p.Apply(p.state, p.at, voteEntry{voter: v, value: int16(i % 20), times: 1})
+			p.Apply(p.state, p.at, &voteEntry{voter: v, value: int16(i % 20), times: 1})
 		},
 	}
 	for name, add := range tests {
@@ -198,4 +200,59 @@ func heap() int64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return int64(stats.HeapAlloc)
+}
+
+// TestIndexGrowsInSteps: while records move to a larger index every voter is found, none is there
+// twice, and a snapshot holds all of them.
+func TestIndexGrowsInSteps(t *testing.T) {
+	var table ballotTable
+	full := 3 * smallIndex / 4
+	single := func(i int) ballot {
+		return ballot{last: int16(i % 100), stored: true, options: []optionVotes{{int16(i % 100), 1}}}
+	}
+	moving := 0
+	for i := range 2*full + 500 {
+		table.set(identity(i), single(i))
+		if table.before == nil {
+			continue
+		}
+		moving++
+		for _, voter := range []int{0, i / 2, i} {
+			table.set(identity(voter), single(voter))
+		}
+		if len(table.records) != i+1 {
+			t.Fatalf("%d voters have %d records", i+1, len(table.records))
+		}
+	}
+	if moving < full/recordsMoved || moving > 2*full {
+		t.Errorf("records moved while %d voters came", moving)
+	}
+	checkRestored(t, &table, single)
+
+	table = ballotTable{}
+	for i := range full + 3 {
+		table.set(identity(i), single(i))
+	}
+	if table.before == nil {
+		t.Fatal("no record is left to move")
+	}
+	checkRestored(t, &table, single)
+}
+
+// checkRestored compares a table with its snapshot, which takes further voters.
+func checkRestored(t *testing.T, table *ballotTable, of func(i int) ballot) {
+	t.Helper()
+	restored := restoreTable(wire.NewReader(table.appendSnapshot(nil)))
+	if !restored.isSound() || !restored.equalBallots(table) {
+		t.Fatal("the table that is restored is another one")
+	}
+	for i := range len(table.records) + 100 {
+		restored.set(identity(i), of(i))
+		if diff := compareBallots(of(i), restored.get(identity(i))); diff != "" {
+			t.Fatalf("voter %d (-want +got):\n%s", i, diff)
+		}
+	}
+	if len(restored.records) != len(table.records)+100 {
+		t.Errorf("%d records, want %d", len(restored.records), len(table.records)+100)
+	}
 }

@@ -20,11 +20,12 @@ type voterBallots struct {
 	table   ballotTable
 	base    *voterBallots
 	changed map[string]ballot
+	// replaced are votes that replace what their voters had stored, and are not in changed yet.
+	// In a poll of single votes no decision reads a ballot, so that none has to be made.
+	replaced []*voteEntry
 }
 
-func (v *voterBallots) fork() voterBallots {
-	return voterBallots{base: v, changed: map[string]ballot{}}
-}
+func (v *voterBallots) fork() voterBallots { return voterBallots{base: v} }
 
 func (v *voterBallots) isFork() bool { return v.base != nil }
 
@@ -32,10 +33,27 @@ func (v *voterBallots) get(id string) ballot {
 	if !v.isFork() {
 		return v.table.get(id)
 	}
+	v.settleReplaced()
 	if b, ok := v.changed[id]; ok {
 		return b
 	}
 	return v.base.get(id)
+}
+
+// settleReplaced makes the ballots of the votes that wait for it.
+func (v *voterBallots) settleReplaced() {
+	for _, e := range v.replaced {
+		id, _ := e.voter.identityIn(e.byUser)
+		v.keepChanged(id, e.castOn(ballot{}))
+	}
+	v.replaced = v.replaced[:0]
+}
+
+func (v *voterBallots) keepChanged(id string, b ballot) {
+	if v.changed == nil {
+		v.changed = map[string]ballot{}
+	}
+	v.changed[id] = b
 }
 
 func (v *voterBallots) set(id string, b ballot) {
@@ -43,18 +61,19 @@ func (v *voterBallots) set(id string, b ballot) {
 		v.table.set(id, b)
 		return
 	}
-	v.changed[id] = b
+	v.settleReplaced()
+	v.keepChanged(id, b)
 }
 
 // isEmpty reports whether no identity has a stored vote.
 func (v *voterBallots) isEmpty() bool {
-	return len(v.table.records) == 0 && len(v.changed) == 0 && (v.base == nil || v.base.isEmpty())
+	return len(v.table.records)+len(v.changed)+len(v.replaced) == 0 && (v.base == nil || v.base.isEmpty())
 }
 
 // clear forgets every voter, those of the base too.
 func (v *voterBallots) clear() {
 	if v.isFork() {
-		*v = voterBallots{base: &voterBallots{}, changed: map[string]ballot{}}
+		*v = voterBallots{base: &voterBallots{}}
 		return
 	}
 	v.table = ballotTable{}

@@ -31,7 +31,7 @@ func (v Voter) appendTo(buf []byte) []byte {
 
 func readVoter(r *wire.Reader) Voter { return Voter{OpaqueID: r.Text(), UserID: r.Text()} }
 
-func (c voteCommand) appendTo(buf []byte) []byte {
+func (c *voteCommand) appendTo(buf []byte) []byte {
 	kind := byte(commandVote)
 	if c.existing {
 		kind = commandVoteExisting
@@ -94,7 +94,7 @@ func (overviewQuery) appendTo(buf []byte) []byte { return append(buf, queryOverv
 func (pollRules) DecodeCommand(r *wire.Reader) Command {
 	switch kind := r.Byte(); kind {
 	case commandVote, commandVoteExisting:
-		return voteCommand{voter: readVoter(r), value: readValue(r), times: r.Varint(), existing: kind == commandVoteExisting}
+		return &voteCommand{voter: readVoter(r), value: readValue(r), times: r.Varint(), existing: kind == commandVoteExisting}
 	case commandConfigure:
 		return configureCommand{id: r.Text(), config: readConfig(r)}
 	case commandChange:
