@@ -65,7 +65,7 @@ const contentionPatience = forwardPatience
 // in its frame too, the rules would outgrow the first stack of a worker. Each command sees the
 // effect of those before it in a fork; the state itself stays that of the head.
 func (l *streamLog[S, C, E, R]) decideBatch(at int64) *chunkDraft[S, C, E, R] {
-	d := &chunkDraft[S, C, E, R]{log: l, at: at, state: l.state, entries: l.entries[:0], payload: []byte(noGroups)}
+	d := &chunkDraft[S, C, E, R]{log: l, at: at, state: l.state, entries: l.entries[:0], payload: l.newPayload()}
 	for i, it := range l.taken {
 		if d.isFull() {
 			l.queue.Return(l.taken[i:])
@@ -77,6 +77,17 @@ func (l *streamLog[S, C, E, R]) decideBatch(at int64) *chunkDraft[S, C, E, R] {
 	d.addMark()
 	l.header, l.entries = d.header, d.entries
 	return d
+}
+
+// newPayload returns an empty payload with room for the entries of a batch.
+func (l *streamLog[S, C, E, R]) newPayload() []byte {
+	const usualEntryBytes = 24
+	commands := 0
+	for _, it := range l.taken {
+		commands += len(it.Value.commands)
+	}
+	room := min(usualEntryBytes*commands, l.engine.tuning.PayloadLimit)
+	return append(make([]byte, 0, len(noGroups)+room), noGroups...)
 }
 
 // findRecovered searches the log itself for groups to recover that may be in chunks

@@ -182,6 +182,7 @@ func (l *streamLog[S, C, E, R]) answerBatch(err error) {
 		it.Finish()
 	}
 	clear(l.taken)
+	clear(l.entries) // they keep what they were decided from
 }
 
 // paceCommit waits until the next chunk may have a time of its own that is not ahead
