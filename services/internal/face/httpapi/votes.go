@@ -80,6 +80,15 @@ func encodeReason(refusal error) []byte {
 
 // decodeSubmissions reads the votes in a body. Their keys belong to the scope.
 func decodeSubmissions(body []byte, scope func() *once.Scope) ([]voting.Submission, error) {
+	plain := plainVotes{text: string(body), scope: scope}
+	if votes, ok := plain.readVotes(); ok {
+		return votes, nil
+	}
+	return decodeAnySubmissions(body, scope)
+}
+
+// decodeAnySubmissions is decodeSubmissions for bodies that are not written plainly.
+func decodeAnySubmissions(body []byte, scope func() *once.Scope) ([]voting.Submission, error) {
 	if !isObject(body) {
 		return nil, operation.ErrInvalidBody()
 	}
@@ -92,7 +101,7 @@ func decodeSubmissions(body []byte, scope func() *once.Scope) ([]voting.Submissi
 	if len(list) == 0 || list[0] != '[' {
 		return nil, operation.NewInvalidMember("votes must be an array")
 	}
-	votes := make([]voting.Submission, 0, min(voting.MaxSubmissions, len(list)/typicalSubmission+1))
+	votes := makeSubmissions(len(list))
 	for element := range jsonElements(list) {
 		if len(votes) == voting.MaxSubmissions {
 			return nil, errSubmissions()
@@ -112,6 +121,11 @@ func decodeSubmissions(body []byte, scope func() *once.Scope) ([]voting.Submissi
 	return votes, nil
 }
 
+// makeSubmissions makes room for the votes in a text of a length.
+func makeSubmissions(length int) []voting.Submission {
+	return make([]voting.Submission, 0, min(voting.MaxSubmissions, length/typicalSubmission+1))
+}
+
 // typicalSubmission is the length of a short vote with its comma, for the room that votes take.
 const typicalSubmission = len(`{"user_id":"100200300","value":1},`)
 
@@ -119,12 +133,24 @@ func errSubmissions() error {
 	return fault.Newf(fault.Invalid, "votes must have 1 to %d elements", voting.MaxSubmissions)
 }
 
+// writtenVote is one vote of a body.
+type writtenVote struct {
+	voting.Submission
+	key   string
+	keyed bool
+}
+
+// newWrittenVote returns a vote without members.
+func newWrittenVote() writtenVote {
+	return writtenVote{Submission: voting.Submission{Count: 1, Value: voting.NoValue}}
+}
+
 // decodeSubmission reads one vote: of the members that it knows the last of a name counts, as
 // everywhere.
 func decodeSubmission(element []byte, scope func() *once.Scope) (voting.Submission, error) {
-	vote, key := voting.Submission{Count: 1, Value: voting.NoValue}, (*string)(nil)
+	vote := newWrittenVote()
 	if element[0] != '{' {
-		return vote, operation.ErrInvalidBody()
+		return vote.Submission, operation.ErrInvalidBody()
 	}
 	for name, value := range jsonMembers(element) {
 		ok := true
@@ -139,33 +165,32 @@ func decodeSubmission(element []byte, scope func() *once.Scope) (voting.Submissi
 		case `"count"`:
 			vote.Count, ok = operation.ParseInteger(string(value))
 		case `"key"`:
-			var text string
-			text, ok = exactjson.ParseText(value)
-			key = &text
+			vote.key, ok = exactjson.ParseText(value)
+			vote.keyed = true
 		}
 		if !ok {
-			return vote, operation.NewInvalidMember(strings.Trim(string(name), `"`) + " has the wrong type")
+			return vote.Submission, operation.NewInvalidMember(strings.Trim(string(name), `"`) + " has the wrong type")
 		}
 	}
-	vote.Count = cmp.Or(vote.Count, 1)
-	if len(vote.Voter.UserID) > contract.MaxID {
-		return vote, operation.NewInvalidMember("user_id is too long")
-	}
-	if len(vote.Voter.OpaqueID) > contract.MaxID {
-		return vote, operation.NewInvalidMember("opaque_user_id is too long")
-	}
-	if key == nil {
-		return vote, nil
-	}
-	return withKey(vote, *key, scope)
+	return vote.complete(scope)
 }
 
-// withKey returns a vote with the key that its client gave it.
-func withKey(vote voting.Submission, key string, scope func() *once.Scope) (voting.Submission, error) {
-	if !operation.IsKey(key) {
-		return vote, operation.NewInvalidMember("key is no key")
+// complete returns the vote with its defaults and the key that its client gave it.
+func (v *writtenVote) complete(scope func() *once.Scope) (voting.Submission, error) {
+	v.Count = cmp.Or(v.Count, 1)
+	if len(v.Voter.UserID) > contract.MaxID {
+		return v.Submission, operation.NewInvalidMember("user_id is too long")
 	}
-	said := fmt.Appendf(nil, "%q %q %d %d", vote.Voter.OpaqueID, vote.Voter.UserID, voting.ValueOrZero(vote.Value), vote.Count)
-	vote.Key = scope().NewKey(key, said)
-	return vote, nil
+	if len(v.Voter.OpaqueID) > contract.MaxID {
+		return v.Submission, operation.NewInvalidMember("opaque_user_id is too long")
+	}
+	if !v.keyed {
+		return v.Submission, nil
+	}
+	if !operation.IsKey(v.key) {
+		return v.Submission, operation.NewInvalidMember("key is no key")
+	}
+	said := fmt.Appendf(nil, "%q %q %d %d", v.Voter.OpaqueID, v.Voter.UserID, voting.ValueOrZero(v.Value), v.Count)
+	v.Key = scope().NewKey(v.key, said)
+	return v.Submission, nil
 }
