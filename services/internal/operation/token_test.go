@@ -12,6 +12,15 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
+// The headers that are not decoded are those that they seem to be.
+func TestUsualTokenHeaders(t *testing.T) {
+	for segment, want := range map[string]string{algorithmFirst: `{"alg":"HS256","typ":"JWT"}`, typeFirst: `{"typ":"JWT","alg":"HS256"}`} {
+		if header, err := decodeSegment(segment); err != nil || string(header) != want {
+			t.Errorf("%s is %s, %v, want %s", segment, header, err, want)
+		}
+	}
+}
+
 // Tokens are accepted as the library's parser accepts them, but for claims of other names or
 // types, which it accepts.
 func TestTokensAreVerifiedAsByTheLibrary(t *testing.T) {

@@ -46,9 +46,10 @@ func NewServer(handler http.Handler, logger *slog.Logger) *http.Server {
 // addDefaultHeaders has answers stored by no cache and their types believed. Handlers
 // that know better replace the headers.
 func addDefaultHeaders(handler http.Handler) http.Handler {
+	noStore, noSniff := []string{"no-store"}, []string{"nosniff"} // of all answers: no handler changes one
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h["Cache-Control"], h["X-Content-Type-Options"] = []string{"no-store"}, []string{"nosniff"}
+		h["Cache-Control"], h["X-Content-Type-Options"] = noStore, noSniff
 		handler.ServeHTTP(w, r)
 	})
 }
