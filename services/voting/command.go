@@ -42,7 +42,7 @@ type voteCommand struct {
 	value, times int64
 	existing     bool // only into a poll that exists
 
-	// entry is that of the last decision. It is here because a command of its own would cost
+	// entry holds the one of the last decision. It is here because a command of its own would cost
 	// each of a thousand votes an allocation.
 	entry voteEntry
 }
