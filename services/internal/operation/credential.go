@@ -3,7 +3,6 @@ package operation
 import (
 	"cmp"
 	"crypto/sha256"
-	"errors"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -76,6 +75,10 @@ func NewVerifier(environment tenant.Environment, registry func() *tenant.Registr
 	}
 }
 
+// flaw returns a reason for which a credential is refused, for the log. It is a text of the code:
+// refused credentials are counted by it.
+func flaw(text string) error { return fault.New(fault.Unauthenticated, text) }
+
 func unauthenticated(err error) error {
 	return fault.Wrap(fault.Unauthenticated, err, "The credential is missing, malformed, expired or not valid here")
 }
@@ -103,7 +106,7 @@ func isWellFormed(header string) bool {
 // of kind fault.Unauthenticated. It caches nothing.
 func (v *CredentialVerifier) VerifyHeader(header string) (verifiedCredential, error) {
 	if !isWellFormed(header) {
-		return verifiedCredential{}, unauthenticated(errors.New("not of the form <client id> <JWT>"))
+		return verifiedCredential{}, unauthenticated(flaw("not of the form <client id> <JWT>"))
 	}
 	current := v.currentGeneration()
 	digest := credentialDigest(sha256.Sum256([]byte(header)))
@@ -120,7 +123,7 @@ func (v *CredentialVerifier) VerifyHeader(header string) (verifiedCredential, er
 	case left <= 0:
 		return verifiedCredential{}, unauthenticated(jwt.ErrTokenExpired)
 	case left > found.Caller.Limits().TokenLife && !found.Caller.isRevocable():
-		return verifiedCredential{}, unauthenticated(errors.New("the token is valid for too long"))
+		return verifiedCredential{}, unauthenticated(flaw("the token is valid for too long"))
 	}
 	return found, nil
 }
@@ -159,7 +162,7 @@ func (v *CredentialVerifier) parseHeader(header string) (credential, error) {
 	clientID, token, _ := strings.Cut(header, " ")
 	extension, ok := v.registry().ByClientID(clientID)
 	if !ok {
-		return credential{}, errors.New("unknown client id")
+		return credential{}, flaw("unknown client id")
 	}
 	payload, signer, err := verifyToken(token, extension.ActiveSecrets(v.environment, v.now()))
 	if err != nil {
@@ -195,15 +198,15 @@ func (v *CredentialVerifier) parseHeader(header string) (credential, error) {
 func (v *CredentialVerifier) checkClaims(c *tokenClaims, clientID string) error {
 	switch {
 	case c.ExtensionID != nil && *c.ExtensionID != clientID:
-		return errors.New("the token is another extension's")
+		return flaw("the token is another extension's")
 	case c.AllowedStage != nil && *c.AllowedStage != string(v.environment):
-		return errors.New("the token is another environment's")
+		return flaw("the token is another environment's")
 	case c.Role == "":
-		return errors.New("the token has no role")
+		return flaw("the token has no role")
 	case c.Role == sandbox.UnconfirmedGame && c.Family == "":
-		return errors.New("the token of a game names no pairing")
+		return flaw("the token of a game names no pairing")
 	case max(len(c.ChannelID), len(c.OpaqueUserID), len(c.UserID)) > contract.MaxID:
-		return errors.New("an id in the token is too long")
+		return flaw("an id in the token is too long")
 	}
 	return nil
 }
@@ -212,7 +215,7 @@ func (v *CredentialVerifier) checkClaims(c *tokenClaims, clientID string) error 
 // another machine, through a proxy on this one.
 func (c *Caller) checkSampleKey(remote bool) error {
 	if c.sampleKey && remote {
-		return unauthenticated(errors.New("the key is a published sample, and a proxy names a client on another machine"))
+		return unauthenticated(flaw("the key is a published sample, and a proxy names a client on another machine"))
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func (s *Service) ResolveCaller(ctx context.Context, c *Caller) (*Caller, error)
 		return s.resolveFamily(ctx, c)
 	}
 	if s.Config.Pairing.Games == nil {
-		return nil, unauthenticated(fault.New(fault.Unauthenticated, "no overlay keys are known here"))
+		return nil, unauthenticated(flaw("no overlay keys are known here"))
 	}
 	key, err := s.Config.Pairing.Overlays.ResolveOverlayKey(ctx, c.pairingChannel(), c.KeyID, s.Config.Now())
 	if fault.KindOf(err) == fault.Unauthenticated {
@@ -39,7 +39,7 @@ func (s *Service) resolveFamily(ctx context.Context, c *Caller) (*Caller, error)
 		return c, nil
 	}
 	if s.Config.Pairing.Games == nil {
-		return nil, unauthenticated(fault.New(fault.Unauthenticated, "no pairings are known here"))
+		return nil, unauthenticated(flaw("no pairings are known here"))
 	}
 	channel, err := s.resolvePairing(ctx, c)
 	if fault.KindOf(err) == fault.Unauthenticated {

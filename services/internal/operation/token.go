@@ -3,7 +3,6 @@ package operation
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -62,7 +61,7 @@ func checkTokenHeader(segment string) error {
 	case algorithm != jwt.SigningMethodHS256.Alg():
 		return jwt.ErrTokenUnverifiable
 	case o.Has("crit"):
-		return errors.New("the token demands an extension of JOSE")
+		return flaw("the token demands an extension of JOSE")
 	}
 	return nil
 }
