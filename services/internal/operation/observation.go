@@ -18,9 +18,9 @@ type Observation struct {
 	ID        string
 	Began     time.Time
 	Method    string
-	Route     string // template, so that logs and metrics do not grow with ids
-	Operation string // its name, "" where none is known
-	face      string // "" for HTTP
+	Route     string      // template, so that logs and metrics do not grow with ids
+	Operation *Definition // nil where none is known
+	face      string      // "" for HTTP
 	Status    int
 	Bytes     int64
 	Caller    *Caller
@@ -58,8 +58,8 @@ func (s *Service) EndSpan(x *Observation) {
 		return
 	}
 	attributes := []attribute.KeyValue{attribute.String("acclaim.environment", string(s.Config.Environment))}
-	if x.Operation != "" {
-		attributes = append(attributes, attribute.String("acclaim.operation", x.Operation))
+	if x.Operation != nil {
+		attributes = append(attributes, attribute.String("acclaim.operation", x.Operation.Name))
 	}
 	if c := x.Caller; c != nil {
 		attributes = append(attributes,
@@ -88,8 +88,8 @@ func (s *Service) logCall(x *Observation, took time.Duration) {
 		slog.Int64("bytes", x.Bytes),
 		slog.String("environment", string(s.Config.Environment)),
 	)
-	if x.Operation != "" {
-		attrs = append(attrs, slog.String("operation", x.Operation))
+	if x.Operation != nil {
+		attrs = append(attrs, slog.String("operation", x.Operation.Name))
 	}
 	if x.face != "" {
 		attrs = append(attrs, slog.String("face", x.face))

@@ -29,7 +29,7 @@ type Request struct {
 func (s *Service) Run(ctx context.Context, r Request, do func(context.Context, *Call) error) error {
 	operation := s.table[r.Operation]
 	x := &Observation{
-		ID: rand.Text(), Began: time.Now(), Method: operation.Method, Route: operation.Paths[0], Operation: operation.Name, face: r.Face,
+		ID: rand.Text(), Began: time.Now(), Method: operation.Method, Route: operation.Paths[0], Operation: operation, face: r.Face,
 	}
 	if s.Config.Tracing != nil {
 		ctx, x.Span = s.Config.Tracing.AcceptCall(ctx, x.Method, x.Began)

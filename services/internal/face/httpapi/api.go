@@ -134,7 +134,7 @@ func (res *pathResource) serveMethod(x *httpExchange, r *http.Request) {
 		writeReason(x, http.StatusMethodNotAllowed, "The method is not allowed on this route")
 		return
 	}
-	x.Operation = route.Name
+	x.Operation = route.Definition
 	in := &apiRequest{Request: r, x: x, Call: operation.Call{Verb: r.Method, Path: res.path, SentKeys: r.Header[keyHeader]}}
 	x.request = in
 	defer func() { in.bodyLeases.Release(); x.lease.Release() }()
