@@ -205,6 +205,7 @@ type Config struct {
 	Registry     func() *tenant.Registry
 	Now          func() time.Time
 	Logger       *slog.Logger
+	LogRequests  RequestLog
 	Metrics      Metrics
 	Tracing      *tracing.Tracing // nil: off
 	Voting       Voting

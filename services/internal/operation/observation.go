@@ -36,7 +36,8 @@ func (x *Observation) TraceID() string {
 	return x.Span.SpanContext().TraceID().String()
 }
 
-// Report ends the span of a call, and writes its one log line and its observation of the metrics.
+// Report ends the span of a call, and writes its observation of the metrics and, where it has one,
+// its line in the log.
 func (s *Service) Report(x *Observation) {
 	took := time.Since(x.Began)
 	s.EndSpan(x)
@@ -68,14 +69,18 @@ func (s *Service) EndSpan(x *Observation) {
 	tracing.EndRequest(x.Span, x.Method, x.Route, x.Status, attributes...)
 }
 
-// logCall writes the one log line of a call, without credentials and without query strings, which
-// may hold one.
+// logCall writes the line of a call that has one, without credentials and without query strings,
+// which may hold one.
 func (s *Service) logCall(x *Observation, took time.Duration) {
 	level := slog.LevelInfo
 	if x.Status >= 500 {
 		level = slog.LevelError
 	}
 	if !s.Config.Logger.Enabled(context.Background(), level) {
+		return
+	}
+	leftOut, ok := s.sampler.admit(x, took)
+	if !ok {
 		return
 	}
 	attrs := make([]slog.Attr, 0, 16)
@@ -108,6 +113,9 @@ func (s *Service) logCall(x *Observation, took time.Duration) {
 	}
 	if x.Err != nil {
 		attrs = append(attrs, slog.String("error", x.Err.Error()))
+	}
+	if leftOut > 0 {
+		attrs = append(attrs, slog.Uint64("left_out", leftOut))
 	}
 	s.Config.Logger.LogAttrs(context.Background(), level, "request", attrs...)
 }

@@ -25,7 +25,7 @@ type Request struct {
 }
 
 // Run has do answer a request once its caller is admitted, as a request over HTTP is: within the
-// budgets, by the credential, the role, the rates and the quotas, with its line in the log.
+// budgets, by the credential, the role, the rates and the quotas, with its report.
 func (s *Service) Run(ctx context.Context, r Request, do func(context.Context, *Call) error) error {
 	operation := s.table[r.Operation]
 	x := &Observation{

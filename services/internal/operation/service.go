@@ -2,7 +2,7 @@
 // does. Faces bind to it.
 //
 //	face ─▶ credential (401) ─▶ role (403) ─▶ rate (429) ─▶ quotas ─▶ domain ─▶ answer
-//	                  and for each call one line in the log, one observation, one span
+//	        and for each call one observation, one span, and one line in the log or a count
 //
 // An operation takes typed input and returns typed output or a [fault.Error]; it calls one domain,
 // or several where they belong together. Admission, quotas and the keys of repeated requests are
@@ -32,6 +32,7 @@ type Service struct {
 	Verifier *CredentialVerifier
 	noted    *notedViewers
 	past     *pastAnswers
+	sampler  *callSampler // of lines in the log
 	// refusedPairings holds until when a pairing that was refused is so without another look.
 	refusedPairings *lru.Cache[pairingName, time.Time]
 }
@@ -60,6 +61,7 @@ func NewService(config Config) *Service {
 		Verifier: NewVerifier(config.Environment, config.Registry, config.Now),
 		noted:    newNotedViewers(),
 		past:     newPastAnswers(),
+		sampler:  newCallSampler(config.LogRequests),
 
 		refusedPairings: newRefusedPairings(),
 	}

@@ -30,8 +30,10 @@ type Definition struct {
 	// Public reports that it needs no credential, credentialInQuery that it takes one in
 	// access_token, too.
 	Public, CredentialInQuery bool
-	// Long reports that answers may be long.
-	Long bool
+	// Long reports that answers may be long, Endless that they last until the client leaves.
+	Long, Endless bool
+	// OfViewers reports that staff passes on what viewers do.
+	OfViewers bool
 	// bodyBytes returns the largest body in bytes; nil: the extension's BodyBytes.
 	bodyBytes func(*Caller) int
 	// Served reports whether operations of a configuration have what it needs.
@@ -45,6 +47,8 @@ func define(name, route string, access accessRule) Definition {
 }
 
 func (d Definition) withLongAnswers() Definition { d.Long = true; return d }
+
+func (d Definition) ofViewers() Definition { d.OfViewers = true; return d }
 
 func (d Definition) withoutCredential() Definition { d.Public = true; return d }
 
@@ -101,7 +105,7 @@ func votingOperations() []Definition {
 		define("poll.config.replace", "POST /vote_config", staff()),
 		define("poll.config.change", "PATCH /vote_config", staff()),
 		define("vote.history", "GET /vote_history", onlookers()).withLongAnswers(),
-		define("vote.castall", "POST /votes", AdminOrBackend()),
+		define("vote.castall", "POST /votes", AdminOrBackend()).ofViewers(),
 	}
 }
 
@@ -175,7 +179,7 @@ func viewerStateBytes(c *Caller) int {
 
 func eventOperations() []Definition {
 	follow := define("event.follow", "GET /events", onlookers())
-	follow.CredentialInQuery = true
+	follow.CredentialInQuery, follow.Endless = true, true
 	return []Definition{follow}
 }
 
@@ -259,6 +263,12 @@ func emptyOperations() []Definition {
 // sandboxOperations returns that of section 4.6.
 func sandboxOperations() []Definition {
 	return []Definition{define("sandbox.token", "POST /authtoken", accessRule{}).withoutCredential()}
+}
+
+// IsStaffWrite reports whether the operation is one with which staff, and no viewer, changes
+// something.
+func (d *Definition) IsStaffWrite() bool {
+	return d.Method != "GET" && !d.Public && !d.OfViewers && !slices.Contains(d.Access.roles, Viewer)
 }
 
 // Audience names the callers that may ask for the operation, for documents.

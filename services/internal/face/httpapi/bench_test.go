@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/ceiling"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/cputime"
@@ -31,11 +32,12 @@ func BenchmarkPostVote(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, level := range map[string]slog.Level{"logged": slog.LevelInfo, "quiet": slog.LevelError} {
+	for name, kind := range map[string]operation.RequestLog{"all": operation.LogAll, "sampled": operation.LogSampled, "off": operation.LogOff} {
 		b.Run(name, func(b *testing.B) {
 			a := newAPI(b, func(c *apiSettings) {
 				c.Voting = canned.Voting()
-				c.Logger = telemetry.NewLogger(io.Discard, level)
+				c.Logger = telemetry.NewLogger(io.Discard, slog.LevelInfo)
+				c.LogRequests = kind
 			})
 			body := reusable{bytes.NewReader([]byte(`{"value":3,"count":1}`))}
 			r, err := http.NewRequestWithContext(b.Context(), "POST", "http://host/v1/e/vote?id=poll", body)

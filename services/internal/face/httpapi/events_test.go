@@ -279,7 +279,7 @@ func TestEveryWriteIsInTheTable(t *testing.T) {
 // route. It is in no log.
 func TestCredentialInQuery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAPI(t)
+		a := newAPI(t, func(c *apiSettings) { c.LogRequests = operation.LogAll })
 		header := bubbled(viewer()).header(t)
 		query := "?access_token=" + url.QueryEscape(header)
 		e := a.subscribe(t, "/v1/events"+query+"&topic=default")

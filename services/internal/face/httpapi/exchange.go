@@ -76,8 +76,7 @@ func (x *httpExchange) writeFailure(ctx context.Context, err error) {
 	writeError(x, err)
 }
 
-// observeRequests gives each request an id, recovers from panics, and writes one log line
-// and one observation of the metrics for each request.
+// observeRequests gives each request an id, recovers from panics, and reports each request.
 func (a *API) observeRequests(next func(*httpExchange, *http.Request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := &httpExchange{ResponseWriter: w, Observation: operation.Observation{ID: requestID(r), Began: time.Now(), Method: r.Method, Route: "unknown"}}

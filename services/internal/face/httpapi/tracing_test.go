@@ -49,7 +49,7 @@ func TestTraceIDs(t *testing.T) {
 			var observed lastObservation
 			spans := tracing.OpenWith(t.Context(), tracing.Program{Service: "test", Logger: slog.New(slog.DiscardHandler)}, func(string) string { return "" }, exporter)
 			t.Cleanup(func() { spans.Close(context.WithoutCancel(t.Context())) })
-			a := &API{Service: &operation.Service{Config: operation.Config{Metrics: &observed, Logger: slog.New(slog.NewJSONHandler(&log, nil)), Tracing: spans}}}
+			a := &API{Service: operation.NewService(operation.Config{Metrics: &observed, Logger: slog.New(slog.NewJSONHandler(&log, nil)), Tracing: spans})}
 			handler := a.observeRequests(func(x *httpExchange, _ *http.Request) {
 				x.Route = "/vote"
 				x.WriteHeader(http.StatusNoContent)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/api/tracing"
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
@@ -57,8 +58,10 @@ type Config struct {
 	Mounts   []Mount // at least one
 	Build    Build
 	Logger   *slog.Logger
-	Tracing  *tracing.Tracing // nil: off
-	Machine  Machine
+	// LogRequests says which requests have a line in the log.
+	LogRequests operation.RequestLog
+	Tracing     *tracing.Tracing // nil: off
+	Machine     Machine
 }
 
 // Build identifies the program.

@@ -49,6 +49,7 @@ func (p *Process) newOperations(apis []func(*operation.Config)) map[tenant.Envir
 			Registry:    p.directory.Registry,
 			Now:         p.services.clock.Now,
 			Logger:      p.logger,
+			LogRequests: p.config.LogRequests,
 			Metrics:     p.metrics,
 			Tracing:     p.config.Tracing,
 			Budgets:     p.budgets,

@@ -27,6 +27,10 @@ const mongodbVariable = "ACCLAIM_MONGODB_URI"
 // that an earlier version ignores, as it would not a flag.
 const gamesVariable = "ACCLAIM_GAMES"
 
+// requestsVariable is the environment variable that sets --log-requests where no flag does, as in
+// the pods of a Backend. An earlier version ignores it.
+const requestsVariable = "ACCLAIM_LOG_REQUESTS"
+
 const extensionsFile = "config/extensions.yaml"
 
 // storeFlags name a store.
@@ -85,6 +89,7 @@ func (s *serveFlags) register(f *pflag.FlagSet) {
 	f.DurationVar(&c.DrainDelay, "drain-delay", 0, "after SIGTERM, time to go on serving while /readyz fails, until load balancers have noticed")
 	f.BoolVar(&c.SinkAllowPrivate, "sink-allow-private", false, "let sinks have private and local addresses, and plain http")
 	f.TextVar(&s.logLevel, "log-level", slog.LevelInfo, "minimum level to log to standard error: debug, info, warn or error")
+	f.TextVar(&c.LogRequests, "log-requests", c.LogRequests, "requests with a line in the log: all, sampled (what staff writes, sign-ins, failures, and some of the others) or off (failures) (default sampled, or $"+requestsVariable+")")
 }
 
 // config returns the configuration of a process that logs to log.
@@ -92,6 +97,11 @@ func (s *serveFlags) config(log io.Writer, services []app.Service, mounts []app.
 	c = s.app
 	c.MemoryBudget = int64(s.memory)
 	c.Games = c.Games || os.Getenv(gamesVariable) == "true"
+	if c.LogRequests == "" {
+		if err := c.LogRequests.UnmarshalText([]byte(os.Getenv(requestsVariable))); err != nil {
+			return c, fmt.Errorf("%s: %w", requestsVariable, err)
+		}
+	}
 	if c.TrustedProxies, err = parseNetworks(s.proxies); err != nil {
 		return c, fmt.Errorf("--trusted-proxies: %w", err)
 	}
