@@ -3,6 +3,23 @@ package contract
 // MaxID limits the id in a query or in a token, and that of a viewer, in bytes.
 const MaxID = 256
 
+// Limits of requests (sections 1.4 and 8), in bytes where they measure text.
+const (
+	MaxKey         = 128 // an Idempotency-Key
+	MaxCredential  = 4 << 10
+	MaxPublicBody  = 32 << 10 // of a route without a credential: a thousand user ids fit
+	MaxMessageBody = 32 << 10
+	MaxIgnored     = 10 // members that a header names
+	MaxMemberName  = 64 // of these
+)
+
+// Limits of JSON that is stored (section 8). Other programs read it, and some of them stop at 64
+// levels or at the range of a double. Answers add levels of their own.
+const (
+	MaxNesting = 48 // objects and arrays within one another
+	MaxNumber  = 40 // characters
+)
+
 // Limits of questions and answers (section 8).
 const (
 	MaxAnswer        = 256 // bytes
@@ -12,6 +29,26 @@ const (
 	MaxDecisions     = 10_000
 	MaxRanking       = 10_000 // answers of one request
 	DefaultRanking   = 100    // and those in an event
+)
+
+// Limits of documents and lists (section 8).
+const (
+	MaxViewers       = 1000    // that one request reads or writes
+	MaxNamedDocument = 4 << 10 // bytes of compact JSON
+	MaxNamed         = 10_000  // of a channel
+	MaxSandboxTokens = 1000    // of a request
+	UsersPage        = 1000    // of viewers that share their user id
+	BufferPage       = 10_000  // entries
+	BufferPageBytes  = 8 << 20 // of entries
+)
+
+// Limits of open purchases (section 4.12). Bits are paid before a transaction comes, so they have
+// more room.
+const (
+	MaxBuyerCoins   = 32 // of a buyer in a channel
+	MaxChannelCoins = 256
+	MaxBuyerBits    = 256
+	MaxChannelBits  = 64 * MaxChannelCoins
 )
 
 // Limits of messages and subscriptions (section 8), in bytes where they measure text.
@@ -27,16 +64,7 @@ const (
 	MaxOverlayKeys  = 100 // of a channel
 	MaxOverlayPolls = 10  // of a key, and its questions: its topics are those of one subscription
 	MaxOverlayName  = 128 // bytes
-)
-
-// Limits of games over GameLink, in bytes where they measure text.
-const (
-	MaxMatches       = 100 // of an extension
-	MaxMatchChannels = 1000
-	MaxMatchPolls    = 32 // that have not ended
-	MaxMatchID       = 128
-	MaxGameName      = 256
-	MaxGameLogo      = 1 << 20 // a data URL
+	MaxOverlayYears = 100 // that it is good for
 )
 
 // Limits of the registry (section 8): the largest that an extension may set, which the stores and

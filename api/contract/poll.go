@@ -21,6 +21,21 @@ const (
 	MinValue = -128
 	MaxValue = 128
 	MaxCount = 30 // copies of a value in one request
+
+	MaxVotes    = 1000    // of one request that names their voters
+	MaxVoter    = 512     // bytes of an identity
+	MaxModifier = 1 << 53 // the sum of an identity's, the largest that a double holds exactly
+
+	LastStrictYear = 2100
+	LastStrictTime = 4133980799 // its end, of the times of a strict poll
+)
+
+// Limits of lists and histories of polls (section 4.1).
+const (
+	MaxPolls      = 1000 // of a page
+	DefaultPolls  = 100
+	MaxPoints     = 1000 // of a history
+	DefaultPoints = 100
 )
 
 // PollConfig is a poll's configuration (section 2.4). Services store it and exports contain

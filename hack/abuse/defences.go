@@ -22,33 +22,35 @@ type sourceEdit struct{ file, from, to string }
 
 // Edits that several defences need.
 const (
-	resourcesFile = "services/internal/process/app/resources.go"
-	quotaFile     = "services/internal/feed/live/quota.go"
-	budgetsFile   = "services/internal/operation/budgets.go"
-	bodyFile      = "services/internal/operation/body.go"
-	sandboxFile   = "services/internal/operation/session.go"
-	limitsFile    = "services/internal/tenant/limits.go"
-	credentials   = "services/internal/operation/credential.go"
-	gamesFile     = "services/internal/face/gamelink/server.go"
-	quotasFile    = "services/internal/limit/share.go"
-	purchasePages = "services/purchase/pages.go"
-	peerAdmission = "services/internal/cluster/peer/admission.go"
-	proxyWatch    = "services/internal/face/httpapi/proxywatch.go"
-	gameRights    = "services/internal/face/gamelink/authenticate.go"
+	contractLimits = "api/contract/limits.go"
+	contractGames  = "api/contract/games.go"
+	resourcesFile  = "services/internal/process/app/resources.go"
+	quotaFile      = "services/internal/feed/live/quota.go"
+	budgetsFile    = "services/internal/operation/budgets.go"
+	bodyFile       = "services/internal/operation/body.go"
+	sandboxFile    = "services/internal/operation/session.go"
+	limitsFile     = "services/internal/tenant/limits.go"
+	credentials    = "services/internal/operation/credential.go"
+	gamesFile      = "services/internal/face/gamelink/server.go"
+	quotasFile     = "services/internal/limit/share.go"
+	purchasePages  = "services/purchase/pages.go"
+	peerAdmission  = "services/internal/cluster/peer/admission.go"
+	proxyWatch     = "services/internal/face/httpapi/proxywatch.go"
+	gameRights     = "services/internal/face/gamelink/authenticate.go"
 )
 
 func defenceCases() []defenceCase { return slices.Concat(apiDefences(), gameDefences()) }
 
 // gameDefences are those of GameLink, and of what anyone with a channel may do.
 func gameDefences() []defenceCase {
-	messages := sourceEdit{gamesFile, "socket.SetReadLimit(strangerMessage)", "socket.SetReadLimit(maxMessage)"}
+	messages := sourceEdit{gamesFile, "socket.SetReadLimit(contract.MaxUnauthenticatedMessage)", "socket.SetReadLimit(contract.MaxGameMessage)"}
 	return []defenceCase{
 		{"staff alone is a game", []sourceEdit{{gameRights, "case !caller.IsStaff():", "case false:"},
 			{"services/internal/face/gamelink/dispatch.go", "case !c.caller.IsStaff():", "case false:"}}, "viewers-as-games", "is a game", 0},
 		{"messages before authentication", []sourceEdit{messages}, "game-messages", "MiB resident", 0},
 		{"answers before authentication", []sourceEdit{messages}, "game-echo", "is answered", 0},
-		{"refused credentials of games", []sourceEdit{{gameRights, "maxFailures = 5", "maxFailures = 1 << 30"},
-			{gamesFile, "limit.Per(20, time.Minute)", "limit.Rate{}"}}, "refresh-guesses", "may guess", 0},
+		{"refused credentials of games", []sourceEdit{{contractGames, "MaxGuesses                = 5", "MaxGuesses = 1 << 30"},
+			{gamesFile, "limit.Per(contract.MaxGuessesPerMinute, time.Minute)", "limit.Rate{}"}}, "refresh-guesses", "may guess", 0},
 		{"places of games that do not authenticate", []sourceEdit{{resourcesFile, "l.unauthenticatedGames = max(l.connections/8, 1)", "l.unauthenticatedGames = 1 << 30"}},
 			"silent-games", "new game", 0},
 		{"subscribers of a channel's games", []sourceEdit{{quotaFile, "limit.Channel, Limit: max(pool.Limit()/8, 1)", "limit.Channel, Limit: 1 << 40"},
@@ -56,7 +58,7 @@ func gameDefences() []defenceCase {
 			"game-subscriptions", "GET /events", 0},
 		{"what was issued under a key ends with it", []sourceEdit{{"services/pairing/pin.go", "return recorded, slices.Contains(active, recorded)", "return recorded, true"},
 			{gameRights, `if keyID != "" {`, "if false {"}}, "leaked-key", "outlives its key", 0},
-		{"places of PINs of an address", []sourceEdit{{"services/pairing/pin.go", `case from != "" && count[from] >= maxOpenFrom:`, "case false:"},
+		{"places of PINs of an address", []sourceEdit{{"services/pairing/pin.go", `case from != "" && count[from] >= contract.MaxShownFrom:`, "case false:"},
 			{"services/pairing/pin.go", "func(p pinRecord) bool { return p.From == most })", "func(pinRecord) bool { return true })"}}, "invented-pins", "genuine game is gone", 0},
 		{"a PIN is good for its channel", []sourceEdit{{"services/pairing/pin.go", "if r.Server {", "if true {"},
 			{"services/pairing/pin.go", "Server: r.PINs[at].Server,", "Server: r.PINs[at].Role != broadcaster,"}}, "server-pins", "good for all channels", 0},
@@ -112,13 +114,13 @@ func apiDefences() []defenceCase {
 		{"long answers at a time", []sourceEdit{{budgetsFile, "maxPages       = 32", "maxPages = 1 << 30"},
 			{budgetsFile, "extensionPages = 16", "extensionPages = 1 << 30"}, {budgetsFile, "identityPages  = 4", "identityPages = 1 << 30"}},
 			"slow-readers", "take", 0},
-		{"bodies are read as they arrive", []sourceEdit{addresses, {bodyFile, "PublicBodyBytes = 32 << 10", "PublicBodyBytes = 256 << 10"},
+		{"bodies are read as they arrive", []sourceEdit{addresses, {contractLimits, "MaxPublicBody  = 32 << 10", "MaxPublicBody = 256 << 10"},
 			{bodyFile, "size := min(max(2*old, firstBodyBytes), most)", "size := most"},
 			{bodyFile, "if err := b.leases.ForBuffer(size).Take(int64(size)); err != nil {", "if err := b.leases.ForBuffer(size).Take(0); err != nil {"}}, "h2-announced-bodies", "take", 0},
 		{"one spelling of a credential", []sourceEdit{
 			{credentials, "credentialDigest [sha256.Size]byte", "credentialDigest string\n\nconst _ = sha256.Size"},
 			{credentials, "credentialDigest(sha256.Sum256([]byte(header)))", "credentialDigest([]byte(header))"},
-			{credentials, "if len(header) > maxCredential {", "if len(header) > 1<<20 {"},
+			{credentials, "if len(header) > contract.MaxCredential {", "if len(header) > 1<<20 {"},
 			{credentials, "\t\t\treturn false\n", ""},
 			{"services/internal/operation/token.go", "base64.RawURLEncoding.Strict()", "base64.RawURLEncoding"}}, "credential-spellings", "live heap", 0},
 		{"tokens of the sandbox", []sourceEdit{{sandboxFile, "PerSecond: 50, Burst: 2_000", "PerSecond: 1e9, Burst: 1 << 30"},

@@ -18,7 +18,7 @@ api/terminal                | contract client                                   
 services/internal/filewatch |                                                                                |
 services/internal/fault     |                                                                                |
 services/internal/limit     | fault                                                                          |
-services/internal/exactjson |                                                                                |
+services/internal/exactjson | contract                                                                       |
 services/internal/engine/key       |                                                                                |
 services/internal/engine/wire      |                                                                                |
 services/internal/testing/cputime   |                                                                                |
@@ -37,13 +37,13 @@ services/internal/testing/simnet    |                                           
 services/internal/testing/mongotest | faultproxy                                                                     |
 services/internal/testing/mongotest/mongoset | mongotest                                                           |
 services/voting             | contract exactjson fault key once rewrite stream wire | storetest cputime
-services/accumulation       | fault key once rewrite stream wire                                                          | storetest
+services/accumulation       | contract fault key once rewrite stream wire                                                          | storetest
 services/ranking            | contract exactjson fault key once rewrite stream wire | storetest
-services/state              | fault key once document                                                             | storetest
+services/state              | contract fault key once document                                                             | storetest
 services/message            | contract fault key once rewrite stream wire                                                          | storetest
-services/roster             | key rewrite stream wire                                                                | storetest fault
+services/roster             | contract key rewrite stream wire                                                                | storetest fault
 services/pairing            | contract fault key document                                                             | storetest
-services/purchase           | fault key once document                                                           | storetest stream mongostore mongotest faultproxy
+services/purchase           | contract fault key once document                                                           | storetest stream mongostore mongotest faultproxy
 services/match              | contract fault key document                                                             | storetest
 services/sandbox            | contract fault tenant                                                                   |
 services/internal/tenant    | contract filewatch fault limit                                                                          |

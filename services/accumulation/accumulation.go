@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
@@ -79,12 +80,6 @@ type Entry struct {
 	Chunk uint64 `json:"-"`
 }
 
-// A page ends with the first group of entries that reaches one of these.
-const (
-	pageEntries = 10_000
-	pageBytes   = 8 << 20
-)
-
 // Service answers for the buffers of a store.
 type Service struct {
 	rewrite.Service
@@ -135,7 +130,7 @@ func (s *Service) Entries(ctx context.Context, b Buffer, start int64, channel *s
 				yield(Entry{}, err)
 				return
 			}
-			if entries >= pageEntries || size >= pageBytes {
+			if entries >= contract.BufferPage || size >= contract.BufferPageBytes { // whole groups
 				return
 			}
 			if chunk.At <= start || chunk.At < from.cleared {

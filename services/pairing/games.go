@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -64,6 +65,6 @@ func (r *channelRecord) end(id string, now time.Time) (found bool) {
 	if len(r.Games) == games && len(r.Shown) == shown {
 		return false
 	}
-	r.Ended = append(r.Ended[max(len(r.Ended)-maxEnded+1, 0):], endedRecord{id, now.Add(TokenLifetime).UnixMilli()})
+	r.Ended = append(r.Ended[max(len(r.Ended)-maxEnded+1, 0):], endedRecord{id, now.Add(contract.GameTokenLifetime).UnixMilli()})
 	return true
 }

@@ -15,7 +15,7 @@ import (
 
 // OverlayLifetime is the longest validity of an overlay key, and that of one without an
 // expiry.
-const OverlayLifetime = 100 * 365 * 24 * time.Hour
+const OverlayLifetime = contract.MaxOverlayYears * 365 * 24 * time.Hour
 
 // OverlayKey is a credential for broadcast software. The text that its holder sends is a
 // token, which is stored nowhere: the key's id in the document of the channel makes it good.
@@ -66,7 +66,7 @@ func (k OverlayKey) check(now time.Time) error {
 	case len(k.Name) > contract.MaxOverlayName:
 		return fault.Newf(fault.Invalid, "name must be at most %d bytes", contract.MaxOverlayName)
 	case k.isOver(now) || k.Expires > now.Add(OverlayLifetime).Unix():
-		return fault.New(fault.Invalid, "expires must be within the next 100 years")
+		return fault.Newf(fault.Invalid, "expires must be within the next %d years", contract.MaxOverlayYears)
 	}
 	return nil
 }

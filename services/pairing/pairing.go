@@ -22,28 +22,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// Terms of credentials.
+// Bounds of what the document of a channel holds.
 const (
-	PINLifetime     = 5 * time.Minute
-	TokenLifetime   = 7 * 24 * time.Hour
-	refreshLifetime = 365 * 24 * time.Hour
-	// replacedFor is the time for which a refresh token works after its successor was used.
-	replacedFor = time.Minute
-)
-
-// Bounds of what a channel and an extension hold.
-const (
-	maxPINs       = 5   // open ones of a channel; a further one replaces the oldest
-	maxGames      = 64  // with a refresh token in a channel; likewise
 	maxSuccessors = 8   // tokens of one game that may work
-	maxShown      = 64  // whose PIN was confirmed in a channel; likewise
-	maxOpen       = 512 // PINs that games of an extension show
-	maxOpenFrom   = 8   // of these, from one address; a further one replaces the oldest
+	maxConfirmed  = 64  // games whose PIN was confirmed in a channel; a further one replaces the oldest
 	maxSpent      = 8   // replaced tokens of one game whose use ends it
 	maxEnded      = 256 // games of a channel whose tokens are refused although their term goes on
 	maxBytes      = 1 << 20
@@ -167,11 +155,10 @@ func errRevoked() error { return fault.New(fault.Unauthenticated, "The pairing h
 
 // newPIN returns six characters that a person can read aloud.
 func newPIN() string {
-	const letters = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-	random := make([]byte, 6)
+	random := make([]byte, contract.PINLength)
 	_, _ = rand.Read(random) // documented never to fail
 	for i, r := range random {
-		random[i] = letters[r%32]
+		random[i] = contract.PINLetters[int(r)%len(contract.PINLetters)]
 	}
 	return string(random)
 }

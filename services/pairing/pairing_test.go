@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
@@ -94,8 +95,8 @@ func TestPIN(t *testing.T) {
 	}{
 		"as shown":            {},
 		"lower case, spaces":  {typed: func(pin string) string { return " " + strings.ToLower(pin) + "\n" }},
-		"in time":             {after: pairing.PINLifetime - time.Millisecond},
-		"too late":            {after: pairing.PINLifetime, bad: true},
+		"in time":             {after: contract.PINLifetime - time.Millisecond},
+		"too late":            {after: contract.PINLifetime, bad: true},
 		"of another":          {by: pairing.Owner{Environment: "production", Extension: "other"}, bad: true},
 		"in the sandbox":      {by: pairing.Owner{Environment: "sandbox", Extension: "ext"}, bad: true},
 		"none":                {typed: func(string) string { return "" }, bad: true},
@@ -505,7 +506,7 @@ func FuzzPINs(f *testing.F) {
 			if step%2 == 0 || len(all) == 0 {
 				pin := d.newPIN("broadcaster")
 				all = append(all, pin)
-				open = append(open[max(len(open)-4, 0):], shownPIN{pin, d.now.Add(pairing.PINLifetime)})
+				open = append(open[max(len(open)-4, 0):], shownPIN{pin, d.now.Add(contract.PINLifetime)})
 				continue
 			}
 			pin := all[int(step>>1)%len(all)]

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -51,9 +52,9 @@ func (s *Service) CreatePIN(ctx context.Context, c Channel, by Request, now time
 	err = edit(ctx, s, c.document(), func(r *channelRecord) error {
 		before := r.PINs
 		r.PINs = unexpired(r.PINs, now.UnixMilli())
-		r.PINs = r.PINs[max(len(r.PINs)-maxPINs+1, 0):]
+		r.PINs = r.PINs[max(len(r.PINs)-contract.MaxPINs+1, 0):]
 		gone = slices.DeleteFunc(slices.Clone(before), func(p pinRecord) bool { return slices.Contains(r.PINs, p) })
-		r.PINs = append(r.PINs, pinRecord{Hash: c.hash(pin), Role: by.role(), Server: by.Server, Key: by.Key, Expires: now.Add(PINLifetime).UnixMilli()})
+		r.PINs = append(r.PINs, pinRecord{Hash: c.hash(pin), Role: by.role(), Server: by.Server, Key: by.Key, Expires: now.Add(contract.PINLifetime).UnixMilli()})
 		return nil
 	})
 	if err == nil {
@@ -131,7 +132,7 @@ func (s *Service) OpenGame(ctx context.Context, o Owner, from string, now time.T
 	id := newSecret()
 	err = edit(ctx, s, o.name(key.OpenPairings, "", ""), func(open *openPairings) error {
 		open.PINs = unexpired(open.PINs, now.UnixMilli())
-		next := pinRecord{Hash: o.hash(pin), ID: id, Expires: now.Add(PINLifetime).UnixMilli()}
+		next := pinRecord{Hash: o.hash(pin), ID: id, Expires: now.Add(contract.PINLifetime).UnixMilli()}
 		if from != "" {
 			next.From = o.hash(from)[:16]
 		}
@@ -154,8 +155,8 @@ func (o *openPairings) makeRoom(from string) bool {
 	}
 	most := from
 	switch {
-	case from != "" && count[from] >= maxOpenFrom:
-	case len(o.PINs) < maxOpen:
+	case from != "" && count[from] >= contract.MaxShownFrom:
+	case len(o.PINs) < contract.MaxShown:
 		return true
 	default:
 		for name, n := range count {
@@ -198,9 +199,9 @@ func (s *Service) ConfirmPIN(ctx context.Context, c Channel, pin, keyID string, 
 		}),
 		newEdit(c.document(), func(r *channelRecord) error {
 			r.expire(now.UnixMilli())
-			end := now.Add(TokenLifetime).UnixMilli()
+			end := now.Add(contract.GameTokenLifetime).UnixMilli()
 			epoch, r.Confirmed = r.Epoch, max(r.Confirmed, end)
-			r.Shown = append(r.Shown[max(len(r.Shown)-maxShown+1, 0):], shownRecord{id, now.UnixMilli(), end})
+			r.Shown = append(r.Shown[max(len(r.Shown)-maxConfirmed+1, 0):], shownRecord{id, now.UnixMilli(), end})
 			return nil
 		}),
 		newEdit(c.name(key.GamePairing, "", id), func(game *confirmedGame) error { // evaluated after the channel's

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/acclaim-dev/acclaim/api/contract"
 )
 
 // A refresh token is "r1." and, joined by dots, its channel in base64url, the id of its game
@@ -40,7 +42,7 @@ func (s *Service) IssueRefresh(ctx context.Context, c Channel, by Request, now t
 func (r *channelRecord) addGame(c Channel, game gameRecord, secret string, now time.Time) Grant {
 	token := refreshToken(c.ID, game.ID, secret)
 	game.Created, game.Used, game.Tokens = now.UnixMilli(), now.UnixMilli(), []tokenRecord{c.newToken(token, now)}
-	r.Games = append(r.Games[max(len(r.Games)-maxGames+1, 0):], game)
+	r.Games = append(r.Games[max(len(r.Games)-contract.MaxPairedGames+1, 0):], game)
 	return r.grant(c, game, token)
 }
 
@@ -49,11 +51,11 @@ func (r *channelRecord) grant(c Channel, game gameRecord, token string) Grant {
 }
 
 func (c Channel) newToken(token string, now time.Time) tokenRecord {
-	return tokenRecord{Hash: c.hash(token), Expires: now.Add(refreshLifetime).UnixMilli()}
+	return tokenRecord{Hash: c.hash(token), Expires: now.Add(contract.RefreshLifetime).UnixMilli()}
 }
 
 // UseRefresh returns what a refresh token is worth, and its successor. The token itself works
-// until a minute after the first use of a successor, so that an answer that is lost does not lock
+// until [contract.RefreshOverlap] after the first use of a successor, so that an answer that is lost does not lock
 // the game out. A token that is used after that minute was copied: the game ends, and all its
 // tokens. It ends also with its key; keys are as in UsePIN.
 func (s *Service) UseRefresh(ctx context.Context, o Owner, token string, keys []string, now time.Time) (g Grant, err error) {
@@ -98,7 +100,7 @@ func (g *gameRecord) use(hash string, now time.Time) bool {
 		return false
 	}
 	for i := range used {
-		g.Tokens[i].Expires = min(g.Tokens[i].Expires, now.Add(replacedFor).UnixMilli())
+		g.Tokens[i].Expires = min(g.Tokens[i].Expires, now.Add(contract.RefreshOverlap).UnixMilli())
 		g.Tokens[i].Replaced = true
 	}
 	if len(g.Tokens) >= maxSuccessors {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
@@ -15,8 +16,8 @@ import (
 // purchase is refused, so these fill one page. Bits are paid before a transaction comes: they
 // fill further pages.
 const (
-	pageSize = 256
-	maxPages = 64 // of each series
+	pageSize = contract.MaxChannelCoins
+	maxPages = contract.MaxChannelBits / pageSize // of each series
 )
 
 // The series of pages. What the versions before this one list on theirs is open, if no account
@@ -30,9 +31,9 @@ const (
 // be opened. It is larger for bits, which are paid already.
 func maxOpenOfBuyer(currency string) int {
 	if currency == Coins {
-		return 32
+		return contract.MaxBuyerCoins
 	}
-	return pageSize
+	return contract.MaxBuyerBits
 }
 
 var (

@@ -7,11 +7,9 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
-
-// maxID is the longest id in a receipt, in bytes.
-const maxID = 256
 
 func errReceipt() error { return fault.New(fault.Invalid, "Invalid transaction receipt") }
 
@@ -52,7 +50,7 @@ func ParseReceipt(receipt, extension string, keys [][]byte, now time.Time) (t Tr
 		return t, errReceipt()
 	}
 	data := claims.Data
-	if data.TransactionID == "" || len(data.TransactionID) > maxID || len(data.UserID) > maxID || data.Product.Cost.Amount < 0 {
+	if data.TransactionID == "" || len(data.TransactionID) > contract.MaxID || len(data.UserID) > contract.MaxID || data.Product.Cost.Amount < 0 {
 		return t, errReceipt()
 	}
 	if keys != nil && (!claims.areFor(extension, now) || !isSigned(receipt, parts, keys)) {

@@ -44,9 +44,6 @@ func ParseStream(stored string) (Roster, error) {
 	return r, nil
 }
 
-// PageSize is the number of viewers on a page that is not the last.
-const PageSize = 1000
-
 // Page is a part of a roster.
 type Page struct {
 	UserIDs []string

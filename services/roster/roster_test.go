@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 	"github.com/acclaim-dev/acclaim/services/roster"
@@ -79,7 +80,7 @@ func TestNote(t *testing.T) {
 func TestPages(t *testing.T) {
 	b := newBook(t, storetest.NewMemory())
 	var want []string
-	for i := range 2*roster.PageSize + 1 {
+	for i := range 2*contract.UsersPage + 1 {
 		want = append(want, fmt.Sprint(i))
 		b.note(want[i], true)
 	}
@@ -90,11 +91,11 @@ func TestPages(t *testing.T) {
 		if from = page.Next; from == 0 {
 			break
 		}
-		for _, gone := range []string{"1", fmt.Sprint(2*roster.PageSize - 1)} { // of a page before and one to come
+		for _, gone := range []string{"1", fmt.Sprint(2*contract.UsersPage - 1)} { // of a page before and one to come
 			b.note(gone, false)
 		}
 	}
-	want = slices.Delete(want, 2*roster.PageSize-1, 2*roster.PageSize)
+	want = slices.Delete(want, 2*contract.UsersPage-1, 2*contract.UsersPage)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

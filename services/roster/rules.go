@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 )
@@ -94,7 +95,7 @@ func (rosterRules) Answer(l *viewerList, c rosterCommand, _ Page) (page Page) {
 		return page
 	}
 	l.viewers.Ascend(c.from, func(number uint64, id string) bool {
-		if len(page.UserIDs) == PageSize {
+		if len(page.UserIDs) == contract.UsersPage {
 			page.Next = number
 			return false
 		}

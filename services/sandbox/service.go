@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
@@ -14,13 +15,6 @@ type Request struct {
 	ExtensionID, AppID, ChannelID, UserID, Role string
 	UserIDs                                     []string
 }
-
-// Limits of one request. The route needs no credential, so without them a small
-// request could produce an answer of any size.
-const (
-	maxTokens    = 1000
-	maxNameBytes = 256 // of an id or a role
-)
 
 // Service issues test tokens for the registered extensions.
 type Service struct {
@@ -81,17 +75,18 @@ func (r Request) extension(registry *tenant.Registry) (*tenant.Extension, error)
 	return named[0], nil
 }
 
-// check refuses a request with missing fields or over its limits.
+// check refuses a request with missing fields or over its limits. The route needs no credential,
+// so without them a small request could produce an answer of any size.
 func (r Request) check() error {
 	if r.ChannelID == "" || r.Role == "" {
 		return fault.New(fault.Invalid, "channel_id and role are required")
 	}
-	if len(r.UserIDs) > maxTokens {
+	if len(r.UserIDs) > contract.MaxSandboxTokens {
 		return fault.New(fault.Invalid, "Too many user_ids specified")
 	}
 	for _, name := range append([]string{r.ChannelID, r.Role, r.UserID}, r.UserIDs...) {
-		if len(name) > maxNameBytes {
-			return fault.Newf(fault.Invalid, "An id or the role is longer than %d bytes", maxNameBytes)
+		if len(name) > contract.MaxID {
+			return fault.Newf(fault.Invalid, "An id or the role is longer than %d bytes", contract.MaxID)
 		}
 	}
 	return nil

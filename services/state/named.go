@@ -5,16 +5,10 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-)
-
-// Bounds of the named documents of a channel.
-const (
-	// MaxNamedBytes limits a named document, in bytes of compact JSON.
-	MaxNamedBytes = 4 << 10
-	maxNamed      = 10_000
 )
 
 func (c Caller) namedKey(id string) string {
@@ -47,7 +41,8 @@ func (s *Service) ReadNamed(ctx context.Context, c Caller, id string) (document.
 }
 
 // WriteNamed replaces a named document of the caller's channel; with existing only one that
-// was written before, and refuses another with fault.NotFound. A channel has 10,000 of them.
+// was written before, and refuses another with fault.NotFound. A channel has
+// at most [contract.MaxNamed] of them.
 func (s *Service) WriteNamed(ctx context.Context, c Caller, id string, body []byte, existing bool) error {
 	if err := checkNamed(id); err != nil {
 		return err
@@ -56,7 +51,7 @@ func (s *Service) WriteNamed(ctx context.Context, c Caller, id string, body []by
 	if err != nil {
 		return err
 	}
-	edit := document.Edit{Key: c.namedKey(id), Change: change, MaxBytes: MaxNamedBytes}
+	edit := document.Edit{Key: c.namedKey(id), Change: change, MaxBytes: contract.MaxNamedDocument}
 	for {
 		edit.Existing, edit.Match = true, nil
 		if _, err := s.documents.Edit(ctx, edit); existing || fault.KindOf(err) != fault.NotFound {
@@ -84,8 +79,8 @@ func countNamed(body []byte) ([]byte, error) {
 	if err := json.Unmarshal(body, &n); err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "The stored document cannot be read")
 	}
-	if n.Count++; n.Count > maxNamed {
-		return nil, fault.Newf(fault.Invalid, "The channel has %d ids", maxNamed)
+	if n.Count++; n.Count > contract.MaxNamed {
+		return nil, fault.Newf(fault.Invalid, "The channel has %d ids", contract.MaxNamed)
 	}
 	return json.Marshal(n)
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
@@ -98,9 +99,6 @@ type Edit struct {
 	Once     *once.Key // of the request
 }
 
-// MaxViewers limits the viewers that one request may read or write (section 8).
-const MaxViewers = 1000
-
 // Service answers for the documents of a store.
 type Service struct {
 	documents *document.Service
@@ -148,7 +146,7 @@ func (e Edit) documentEdit(name string) document.Edit {
 // ReadViewers returns the extension-viewer documents of the given users; those
 // never written are left out.
 func (s *Service) ReadViewers(ctx context.Context, c Caller, userIDs []string) (map[string]document.Document, error) {
-	if len(userIDs) > MaxViewers {
+	if len(userIDs) > contract.MaxViewers {
 		return nil, errTooMany()
 	}
 	keys := make([]string, len(userIDs))
@@ -171,7 +169,7 @@ func (s *Service) ReadViewers(ctx context.Context, c Caller, userIDs []string) (
 // WriteViewers edits the extension-viewer documents of many users: all of them
 // or, when one edit fails, none, with a reason that names the user (section 4.4).
 func (s *Service) WriteViewers(ctx context.Context, c Caller, edits map[string]Edit) error {
-	if len(edits) > MaxViewers {
+	if len(edits) > contract.MaxViewers {
 		return errTooMany()
 	}
 	var ids []string

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
@@ -214,14 +215,14 @@ func TestOneViewerRefusesAll(t *testing.T) {
 func TestNumberOfViewersIsBounded(t *testing.T) {
 	s := newService()
 	edits, ids := map[string]state.Edit{}, []string{}
-	for i := range state.MaxViewers {
+	for i := range contract.MaxViewers {
 		ids = append(ids, fmt.Sprint(i))
 		edits[ids[i]] = change(t, `{"a":1}`)
 	}
 	if err := s.WriteViewers(t.Context(), someone, edits); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := s.ReadViewers(t.Context(), someone, ids); err != nil || len(found) != state.MaxViewers {
+	if found, err := s.ReadViewers(t.Context(), someone, ids); err != nil || len(found) != contract.MaxViewers {
 		t.Fatalf("%d documents, error %v", len(found), err)
 	}
 	edits["x"], ids = edits["1"], append(ids, "x")

@@ -14,9 +14,6 @@ type Submission struct {
 	Key *once.Key
 }
 
-// MaxSubmissions limits the votes that are submitted together.
-const MaxSubmissions = 1000
-
 // VoteAll submits votes in their order, all in one append, and returns the refusal of each,
 // nil for one that was accepted, and the statistics with them in. With existing it refuses
 // those that would make a poll, with fault.NotFound: then nothing was stored. Where whole is

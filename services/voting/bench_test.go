@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/cputime"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
@@ -137,19 +138,19 @@ func BenchmarkService(b *testing.B) {
 // voters of a poll of 100,000.
 func BenchmarkVoteAll(b *testing.B) {
 	s := NewService(storetest.NewMemory(), stream.SystemClock(), stream.Options{Exclusive: true})
-	votes := make([]Submission, MaxSubmissions)
+	votes := make([]Submission, contract.MaxVotes)
 	b.ReportAllocs()
 	report := cputime.Measure(b)
 	for n := 0; b.Loop(); n++ {
 		for i := range votes {
-			votes[i] = Submission{Voter: Voter{OpaqueID: identity((n*MaxSubmissions + i) % 100_000)}, Value: int64(i % 32), Count: 1}
+			votes[i] = Submission{Voter: Voter{OpaqueID: identity((n*contract.MaxVotes + i) % 100_000)}, Value: int64(i % 32), Count: 1}
 		}
 		if _, _, err := s.VoteAll(b.Context(), local, votes, false, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
 	report()
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*MaxSubmissions), "ns/vote")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*contract.MaxVotes), "ns/vote")
 	if err := s.Close(context.Background()); err != nil {
 		b.Error(err)
 	}

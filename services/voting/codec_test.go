@@ -18,11 +18,11 @@ func everyEntry() []Entry {
 	return []Entry{
 		&voteEntry{voter: ann, value: 5, times: 1, replace: true},
 		&voteEntry{voter: Voter{"", "1"}, byUser: true, value: contract.MinValue, times: contract.MaxCount},
-		&voteEntry{voter: Voter{strings.Repeat("o", maxIdentity), "\x00\xff"}, value: contract.MaxValue, times: 1},
+		&voteEntry{voter: Voter{strings.Repeat("o", contract.MaxVoter), "\x00\xff"}, value: contract.MaxValue, times: 1},
 		configEntry{config: DefaultConfig()},
 		configEntry{config: Config{Prompt: "é", Options: []string{"a", ""}, UserData: json.RawMessage(`[1]`), Schedule: contract.Schedule{EndsAt: math.MaxInt64}}},
-		modifierEntry{user: "Uann", add: -maxModifier},
-		modifierEntry{user: "1", add: maxModifier},
+		modifierEntry{user: "Uann", add: -contract.MaxModifier},
+		modifierEntry{user: "1", add: contract.MaxModifier},
 		resetEntry{},
 	}
 }

@@ -151,13 +151,9 @@ type modifyCommand struct {
 	add  int64
 }
 
-// maxModifier bounds the sum of an identifier's modifiers: the largest integer
-// that every JSON reader keeps exact.
-const maxModifier = 1 << 53
-
 func (c modifyCommand) decideAt(s *State, _ int64) (pollDecision, error) {
 	total := s.modifiers.get(c.user) + c.add // if it wraps around, to far out of bounds
-	if c.user == "" || len(c.user) > maxIdentity || !isWithin(total, -maxModifier, maxModifier) {
+	if c.user == "" || len(c.user) > contract.MaxVoter || !isWithin(total, -contract.MaxModifier, contract.MaxModifier) {
 		return pollDecision{}, errInvalidBody
 	}
 	return storeEntry(modifierEntry(c))

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
@@ -157,8 +158,8 @@ func configure(k *keyedVotes, c voting.Config) {
 // passes, and returns how many were replayed.
 func voteInBatches(t *testing.T, s *voting.Service, voters, pause int, caller func(voter int) uint64) (replayed, refused int) {
 	t.Helper()
-	for from := 0; from < voters; from += voting.MaxSubmissions {
-		votes := make([]voting.Submission, voting.MaxSubmissions)
+	for from := 0; from < voters; from += contract.MaxVotes {
+		votes := make([]voting.Submission, contract.MaxVotes)
 		for i := range votes {
 			n := uint64(from + i)
 			votes[i] = voting.Submission{Voter: voting.Voter{OpaqueID: fmt.Sprint("U", n)}, Value: int64(n % 8), Count: 1, Key: keyOf(caller(from+i), n, n%8)}

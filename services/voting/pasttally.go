@@ -4,19 +4,14 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// MaxPoints limits the points of a history.
-const MaxPoints = 1000
-
-// usualPoints is about how many points a history without a step has.
-const usualPoints = 100
-
 // HistoryRange selects the points of a history: one each Step seconds from From to To, and
 // one at To. Both are Unix seconds. 0 stands for the beginning of the log, for now, and for
-// the step that makes about 100 points.
+// the step that makes about [contract.DefaultPoints].
 type HistoryRange struct{ From, To, Step int64 }
 
 // HistoryPoint holds the statistics as they were after all votes whose timestamp is At,
@@ -50,8 +45,8 @@ func (s *Service) History(ctx context.Context, p Poll, v Voter, viewer bool, r H
 	if r.From > r.To {
 		return History{}, fault.New(fault.Invalid, "from must not be after to")
 	}
-	if r.From > 0 && r.Step > 0 && (r.To-r.From)/r.Step > MaxPoints-2 {
-		return History{}, fault.Newf(fault.Invalid, "A history must have at most %d points", MaxPoints)
+	if r.From > 0 && r.Step > 0 && (r.To-r.From)/r.Step > contract.MaxPoints-2 {
+		return History{}, fault.Newf(fault.Invalid, "A history must have at most %d points", contract.MaxPoints)
 	}
 	if hidden, _, err := s.HidesPast(ctx, p, v, viewer); hidden || err != nil {
 		return History{Hidden: hidden}, err
@@ -157,11 +152,11 @@ func (c *pointCollector) start(begin, known int64) {
 	if c.from == 0 {
 		c.from = min(begin, to)
 		if c.step > 0 {
-			c.from = max(c.from, to-(MaxPoints-2)*c.step)
+			c.from = max(c.from, to-(contract.MaxPoints-2)*c.step)
 		}
 	}
 	if c.step == 0 {
-		c.step = max(1, (to-c.from+usualPoints-1)/usualPoints)
+		c.step = max(1, (to-c.from+contract.DefaultPoints-1)/contract.DefaultPoints)
 	}
 	c.next = c.from
 	if missing := known - c.next; missing > 0 {

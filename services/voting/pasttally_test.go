@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
@@ -246,7 +247,7 @@ func TestHistoryIsHiddenToo(t *testing.T) {
 // memory.
 func TestFoldKeepsNothingOfTheLog(t *testing.T) {
 	s := open(t, storetest.NewMemory(), stream.Options{})
-	const voters = MaxSubmissions
+	const voters = contract.MaxVotes
 	longest := 0
 	grow := func(chunks int) {
 		t.Helper()

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/acclaim-dev/acclaim/api/contract"
 )
 
 // TestStatistics runs commands that are all accepted and looks at what ann sees.
@@ -87,10 +89,10 @@ func TestStatistics(t *testing.T) {
 			[]Command{modifyCommand{"Uann", 4}, resetCommand{}, cast(ann, 3)},
 			figures{Count: "1", Sum: "3", Specific: map[int]string{3: "1"}, Vote: "3"}},
 		"exact: weights up to 2^53": {
-			[]Command{modifyCommand{"Uann", maxModifier}, modifyCommand{"Ubob", maxModifier}, cast(ann, 128), cast(bob, 31)},
+			[]Command{modifyCommand{"Uann", contract.MaxModifier}, modifyCommand{"Ubob", contract.MaxModifier}, cast(ann, 128), cast(bob, 31)},
 			figures{Count: "18014398509481986", Sum: "1432144681503817887", Specific: map[int]string{31: "9007199254740993"}, Vote: "128"}},
 		"exact: sums over 64 bits": {
-			[]Command{limits(1, 1024, 1024), modifyCommand{"Uann", maxModifier}, times(ann, 128, 30), times(ann, 128, 30)},
+			[]Command{limits(1, 1024, 1024), modifyCommand{"Uann", contract.MaxModifier}, times(ann, 128, 30), times(ann, 128, 30)},
 			figures{Count: "540431955284459580", Sum: "69175290276410826240", Vote: "128"}},
 	}
 	for name, test := range tests {
@@ -169,19 +171,19 @@ func TestRefusals(t *testing.T) {
 			[]Command{limits(9, 9, 9), times(ann, 1, 9), limits(9, 5, 9)}, cast(ann, 1), "unacceptable vote"},
 
 		"decisions: a modifier for nobody": {nil, modifyCommand{"", 1}, "Invalid body"},
-		"exact: a modifier of 2^53":        {nil, modifyCommand{"u", maxModifier}, ""},
-		"exact: a modifier over 2^53":      {nil, modifyCommand{"u", maxModifier + 1}, "Invalid body"},
-		"exact: a modifier below -2^53":    {nil, modifyCommand{"u", -maxModifier - 1}, "Invalid body"},
+		"exact: a modifier of 2^53":        {nil, modifyCommand{"u", contract.MaxModifier}, ""},
+		"exact: a modifier over 2^53":      {nil, modifyCommand{"u", contract.MaxModifier + 1}, "Invalid body"},
+		"exact: a modifier below -2^53":    {nil, modifyCommand{"u", -contract.MaxModifier - 1}, "Invalid body"},
 		"exact: only the sum of modifiers is bounded": {
-			[]Command{modifyCommand{"u", maxModifier}}, modifyCommand{"u", -2 * maxModifier}, ""},
+			[]Command{modifyCommand{"u", contract.MaxModifier}}, modifyCommand{"u", -2 * contract.MaxModifier}, ""},
 		"exact: a modifier that would overflow": {
-			[]Command{modifyCommand{"u", maxModifier}}, modifyCommand{"u", math.MaxInt64}, "Invalid body"},
+			[]Command{modifyCommand{"u", contract.MaxModifier}}, modifyCommand{"u", math.MaxInt64}, "Invalid body"},
 		"exact: a modifier that would underflow": {
-			[]Command{modifyCommand{"u", -maxModifier}}, modifyCommand{"u", math.MinInt64}, "Invalid body"},
+			[]Command{modifyCommand{"u", -contract.MaxModifier}}, modifyCommand{"u", math.MinInt64}, "Invalid body"},
 		"exact: modifiers over 2^53": {
-			[]Command{modifyCommand{"u", maxModifier}}, modifyCommand{"u", 1}, "Invalid body"},
+			[]Command{modifyCommand{"u", contract.MaxModifier}}, modifyCommand{"u", 1}, "Invalid body"},
 		"exact: modifiers below -2^53": {
-			[]Command{modifyCommand{"u", -maxModifier}}, modifyCommand{"u", -1}, "Invalid body"},
+			[]Command{modifyCommand{"u", -contract.MaxModifier}}, modifyCommand{"u", -1}, "Invalid body"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,10 +1,12 @@
 package voting
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
@@ -31,9 +33,6 @@ var (
 	errPromptChanges  = fault.New(fault.Conflict, "The poll has votes: prompt changes only with keepVotes or after the votes are deleted")
 	errOptionsChanges = fault.New(fault.Conflict, "The poll has votes: options change, other than by new ones at the end, only with keepVotes or after the votes are deleted")
 )
-
-// lastTime is the last second of the year 2100. Greater times are most likely milliseconds.
-const lastTime = 4133980799
 
 // boundsVotes reports whether the options bound what may be voted for.
 func (c *Config) boundsVotes() bool { return c.Strict && len(c.Options) > 0 }
@@ -90,11 +89,13 @@ func (c *Config) checkStrict() error {
 		}
 		seen[text] = true
 	}
-	if c.StartsAt > lastTime {
-		return fault.New(fault.Invalid, "startsAt of a strict poll must be in seconds and not after the year 2100")
-	}
-	if c.EndsAt > lastTime {
-		return fault.New(fault.Invalid, "endsAt of a strict poll must be in seconds and not after the year 2100")
+	return cmp.Or(checkSeconds("startsAt", c.StartsAt), checkSeconds("endsAt", c.EndsAt))
+}
+
+// checkSeconds refuses a time in a distant year: such are most likely milliseconds.
+func checkSeconds(member string, seconds int64) error {
+	if seconds > contract.LastStrictTime {
+		return fault.Newf(fault.Invalid, "%s of a strict poll must be in seconds and not after the year %d", member, contract.LastStrictYear)
 	}
 	return nil
 }

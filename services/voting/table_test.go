@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 )
 
@@ -23,7 +24,7 @@ func TestTableAgainstMap(t *testing.T) {
 	want := map[string]ballot{}
 	random := rand.New(rand.NewPCG(5, 6))
 	identity := func(i int) string {
-		return fmt.Sprint(i, strings.Repeat("x", i*7%maxIdentity))[:1+i*7%maxIdentity]
+		return fmt.Sprint(i, strings.Repeat("x", i*7%contract.MaxVoter))[:1+i*7%contract.MaxVoter]
 	}
 	for n := range 30_000 {
 		id := identity(random.IntN(n/3 + 1))

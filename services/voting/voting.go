@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
@@ -91,15 +92,12 @@ func (v Voter) identityIn(byUser bool) (string, bool) {
 	if byUser || id == "" {
 		id = v.UserID
 	}
-	return id, id != "" && len(id) <= maxIdentity
+	return id, id != "" && len(id) <= contract.MaxVoter
 }
 
 // isLoggedIn reports whether the voter has an account on the platform: it shares its
 // user id, or its opaque id is that of a viewer who is logged in (section 2.8).
 func (v Voter) isLoggedIn() bool { return v.UserID != "" || strings.HasPrefix(v.OpaqueID, "U") }
-
-// maxIdentity is longer than any id the platform issues, in bytes.
-const maxIdentity = 512
 
 // Refusals with the contract's reasons (section 7).
 var (

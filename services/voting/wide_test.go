@@ -38,7 +38,7 @@ func TestWideAgainstBig(t *testing.T) {
 // TestSumsCannotOverflow adds up the largest contributions there may be: as many
 // voters as a table can hold, each with all votes that a configuration allows.
 func TestSumsCannotOverflow(t *testing.T) {
-	most := new(big.Int).Mul(big.NewInt(contract.MaxTotalVotes*contract.MaxValue*contract.MaxValue), big.NewInt(maxModifier+1))
+	most := new(big.Int).Mul(big.NewInt(contract.MaxTotalVotes*contract.MaxValue*contract.MaxValue), big.NewInt(contract.MaxModifier+1))
 	most.Lsh(most, 32)
 	if most.BitLen() > 127 {
 		t.Errorf("%d bits are too many", most.BitLen())
@@ -75,7 +75,7 @@ func TestDeviation(t *testing.T) {
 // TestDeviationAgainstBig crosses the line between sums of 64 and of 128 bits.
 func TestDeviationAgainstBig(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
-	weights := []int64{1, 2, 999, 1 << 20, 1 << 40, maxModifier + 1, math.MaxInt64}
+	weights := []int64{1, 2, 999, 1 << 20, 1 << 40, contract.MaxModifier + 1, math.MaxInt64}
 	for range 5_000 {
 		var sums voteSums
 		for range 1 + random.IntN(6) {

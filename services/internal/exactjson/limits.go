@@ -3,20 +3,16 @@ package exactjson
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strconv"
-)
 
-// Limits of JSON that is stored. Other programs read it, and some of them stop at 64
-// levels or at the range of a double. Answers add levels of their own.
-const (
-	MaxNesting     = 48 // objects and arrays within one another
-	maxNumberBytes = 40
+	"github.com/acclaim-dev/acclaim/api/contract"
 )
 
 // Errors of [CheckLimits], meant for the client that sent the JSON.
 var (
-	errNesting     = errors.New("JSON must not be nested deeper than 48 levels")
-	errNumberBytes = errors.New("A number in JSON must have at most 40 characters")
+	errNesting     = fmt.Errorf("JSON must not be nested deeper than %d levels", contract.MaxNesting)
+	errNumberBytes = fmt.Errorf("A number in JSON must have at most %d characters", contract.MaxNumber)
 	errNumberRange = errors.New("A number in JSON must be within the range of a double")
 )
 
@@ -29,7 +25,7 @@ func CheckLimits(valid []byte) error {
 		case '"':
 			i = endOfString(valid, i)
 		case '{', '[':
-			if depth++; depth > MaxNesting {
+			if depth++; depth > contract.MaxNesting {
 				return errNesting
 			}
 		case '}', ']':
@@ -71,10 +67,10 @@ func isNumberByte(c byte) bool {
 }
 
 func checkNumber(number []byte) error {
-	if len(number) > maxNumberBytes {
+	if len(number) > contract.MaxNumber {
 		return errNumberBytes
 	}
-	if bytes.ContainsAny(number, "eE") { // else 40 digits are in range
+	if bytes.ContainsAny(number, "eE") { // else the digits are in range
 		if _, err := strconv.ParseFloat(string(number), 64); err != nil {
 			return errNumberRange
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/acclaim-dev/acclaim/api/contract"
 )
 
 func TestCheckLimits(t *testing.T) {
@@ -54,7 +56,7 @@ func FuzzCheckLimits(f *testing.F) {
 		if err := json.Unmarshal([]byte(text), &value); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
-		if depthOf(value) > MaxNesting {
+		if depthOf(value) > contract.MaxNesting {
 			t.Errorf("%q is nested %d levels", text, depthOf(value))
 		}
 	})

@@ -9,14 +9,9 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/limit"
 )
 
-const (
-	// PublicBodyBytes limits the body of a route without a credential: a thousand user
-	// ids fit.
-	PublicBodyBytes = 32 << 10
-	// firstBodyBytes is the size of the first buffer for a body. It doubles with what
-	// arrives, whatever length was announced.
-	firstBodyBytes = 4 << 10
-)
+// firstBodyBytes is the size of the first buffer for a body. It doubles with what
+// arrives, whatever length was announced.
+const firstBodyBytes = 4 << 10
 
 // bodyReader reads one body into memory that it takes from a budget.
 type bodyReader struct {

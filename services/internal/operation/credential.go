@@ -16,14 +16,9 @@ import (
 	"github.com/acclaim-dev/acclaim/services/sandbox"
 )
 
-const (
-	// maxCredential limits an Authorization header, in bytes. The platform's tokens have
-	// some 400.
-	maxCredential = 4 << 10
-	// cachedCredentials limits the verified credentials that an environment caches. One
-	// takes some 300 bytes, and 1 KiB with the longest ids.
-	cachedCredentials = 1 << 15
-)
+// cachedCredentials limits the verified credentials that an environment caches. One takes some
+// 300 bytes, and 1 KiB with the longest ids.
+const cachedCredentials = 1 << 15
 
 // CredentialVerifier turns Authorization headers into callers of one environment. The
 // signature of a token is verified once; its expiry is checked each time.
@@ -86,7 +81,7 @@ func unauthenticated(err error) error {
 // isWellFormed reports whether a header has the form <client id> <JWT>. No other
 // character reaches the decoder, which ignores line breaks.
 func isWellFormed(header string) bool {
-	if len(header) > maxCredential {
+	if len(header) > contract.MaxCredential {
 		return false
 	}
 	spaces := 0

@@ -7,6 +7,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
@@ -49,8 +50,10 @@ func TestOtherSpellingsOfATokenAreRefused(t *testing.T) {
 		"trailing bits":   good[:len(good)-1] + string(last+1),
 		"tab":             strings.Replace(good, " ", "\t", 1),
 		"no-break space":  strings.Replace(good, " ", "\u00a0", 1),
-		"too long":        signedHeader(t, func(token *jwt.Token) { token.Claims.(jwt.MapClaims)["more"] = strings.Repeat("x", maxCredential) }),
-		"crit":            signedHeader(t, func(token *jwt.Token) { token.Header["crit"] = []string{"exp"} }),
+		"too long": signedHeader(t, func(token *jwt.Token) {
+			token.Claims.(jwt.MapClaims)["more"] = strings.Repeat("x", contract.MaxCredential)
+		}),
+		"crit": signedHeader(t, func(token *jwt.Token) { token.Header["crit"] = []string{"exp"} }),
 	} {
 		if _, err := v.VerifyHeader(header); err == nil {
 			t.Errorf("%s: %.40q… is accepted", name, header)

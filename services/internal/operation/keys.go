@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
@@ -13,7 +14,7 @@ func (s *Service) requestKeys(r *Call, id string) ([]*once.Key, error) {
 		return nil, nil
 	}
 	if len(sent) > 1 || !IsKey(sent[0]) {
-		return nil, fault.Newf(fault.Invalid, "Idempotency-Key must have 1 to %d printable bytes", once.MaxKey)
+		return nil, fault.Newf(fault.Invalid, "Idempotency-Key must have 1 to %d printable bytes", contract.MaxKey)
 	}
 	r.keys = []*once.Key{s.KeyScope(r, id).NewKey(sent[0], r.Sent)}
 	return r.keys, nil
@@ -26,7 +27,7 @@ func IsKey(text string) bool {
 			return false
 		}
 	}
-	return text != "" && len(text) <= once.MaxKey
+	return text != "" && len(text) <= contract.MaxKey
 }
 
 // KeyScope returns the scope of the caller's keys for a route and an id. The secrets with

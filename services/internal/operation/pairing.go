@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/limit"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
@@ -30,8 +31,10 @@ func (s *Service) CreatePIN(ctx context.Context, c *Call, server bool) (pin stri
 
 // The rates of PINs that games without a credential ask for: of one client address at an
 // extension, where it is known, and of the extension.
-func pinsOfAddress() limit.Rate { return limit.Rate{PerSecond: 1, Burst: 20} }
-func pinsInAll() limit.Rate     { return limit.Rate{PerSecond: 50, Burst: 500} }
+func pinsOfAddress() limit.Rate {
+	return limit.Rate{PerSecond: contract.PINsPerSecond, Burst: contract.PINsAtOnce}
+}
+func pinsInAll() limit.Rate { return limit.Rate{PerSecond: 50, Burst: 500} }
 
 // OpenPIN returns a PIN of a game of an extension, which a broadcaster confirms, and the token that
 // is in force from then on.
@@ -66,7 +69,7 @@ func (s *Service) signToken(extension *tenant.Extension, g sandbox.Grant) (strin
 		return "", fault.New(fault.Invalid, "The extension has no active secret")
 	}
 	g.ExtensionID, g.Stage = extension.ClientID, string(s.Config.Environment)
-	g.Lifetime = cmp.Or(g.Lifetime, pairing.TokenLifetime)
+	g.Lifetime = cmp.Or(g.Lifetime, contract.GameTokenLifetime)
 	return sandbox.IssueToken(g, secret.Value, now)
 }
 
@@ -75,7 +78,7 @@ func (s *Service) signToken(extension *tenant.Extension, g sandbox.Grant) (strin
 func (s *Service) ConfirmPIN(ctx context.Context, c *Call, pin string) error {
 	guesses := limit.Claim{
 		Kind: limit.PINs, Holder: c.Caller.extensionQuotaHolder + "\x00tried\x00" + c.Caller.ChannelID, Scope: limit.Channel,
-		Rate: limit.Rate{PerSecond: 1, Burst: 20}, Amount: 1,
+		Rate: limit.Rate{PerSecond: contract.PINsPerSecond, Burst: contract.PINsAtOnce}, Amount: 1,
 	}
 	if err := s.takeRate(c.Caller.who(), guesses); err != nil {
 		return err

@@ -79,15 +79,12 @@ func UnknownMember(o *Object) error {
 	return nil
 }
 
-// maxNameBytes is as much of a name of a member as answers and logs have, before it is escaped.
-const maxNameBytes = 64
-
-// CutName returns as much of a name as answers and logs have.
+// CutName returns as much of the name of a member as answers and logs have, before it is escaped.
 func CutName(name string) string {
-	if len(name) <= maxNameBytes {
+	if len(name) <= contract.MaxMemberName {
 		return name
 	}
-	end := maxNameBytes
+	end := contract.MaxMemberName
 	for !utf8.RuneStart(name[end]) {
 		end--
 	}

@@ -71,8 +71,6 @@ func (s *Service) readConfig(ctx context.Context, p voting.Poll, concluded bool)
 
 // Bounds of a page of the list of polls.
 const (
-	DefaultPolls = 100
-	maxPolls     = 1000
 	// pollsExamined limits the polls that one page of a list reads: viewers bring into
 	// being as many as their quotas allow, and only a read tells which are configured.
 	pollsExamined = 1000
@@ -114,7 +112,7 @@ func (l *PollListing) check(c *Caller) error {
 	if err := c.CheckLists(l.Channel); err != nil {
 		return err
 	}
-	if l.Limit > maxPolls {
+	if l.Limit > contract.MaxPolls {
 		return fault.New(fault.Invalid, "Malformed limit parameter")
 	}
 	switch l.Status {

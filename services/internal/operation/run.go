@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
@@ -109,7 +110,7 @@ func (d *Definition) limitBody(c *Caller) int {
 	case c != nil:
 		return c.Limits().BodyBytes
 	}
-	return PublicBodyBytes
+	return contract.MaxPublicBody
 }
 
 // ErrTooLarge refuses a body of more than that many bytes.

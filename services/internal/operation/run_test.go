@@ -9,6 +9,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
@@ -47,7 +48,7 @@ func TestRunLimitsBodies(t *testing.T) {
 		Environment: tenant.Production, Registry: registry, Now: time.Now, Logger: slog.New(slog.DiscardHandler), Metrics: &lastStatus{},
 	})
 	staff := signedHeader(t, func(token *jwt.Token) { token.Claims.(jwt.MapClaims)["role"] = "broadcaster" })
-	for size, kind := range map[int]fault.Kind{messageBytes: 0, messageBytes + 1: fault.TooLarge} {
+	for size, kind := range map[int]fault.Kind{contract.MaxMessageBody: 0, contract.MaxMessageBody + 1: fault.TooLarge} {
 		request := Request{Operation: "message.broadcast", Face: "test", Credential: staff, Body: make([]byte, size)}
 		if err := s.Run(t.Context(), request, func(context.Context, *Call) error { return nil }); fault.KindOf(err) != kind || (kind == 0) != (err == nil) {
 			t.Errorf("%d bytes: %v", size, err)

@@ -183,13 +183,10 @@ func eventOperations() []Definition {
 	return []Definition{follow}
 }
 
-// messageBytes bounds the body of a message, whose data may have 8 KiB.
-const messageBytes = 32 << 10
-
 // messageOperations publish messages to the subscribers of events, and objects to the games in a
 // channel: additions to the contract.
 func messageOperations() []Definition {
-	limit := func(*Caller) int { return messageBytes }
+	limit := func(*Caller) int { return contract.MaxMessageBody }
 	return []Definition{
 		define("message.broadcast", "POST /broadcast", staff()).withBodyBytes(limit),
 		define("message.broadcast.named", "POST /pusher_broadcast", staff()).withBodyBytes(limit),

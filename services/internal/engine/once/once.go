@@ -27,9 +27,6 @@ const (
 	KeptAtLeast = time.Minute
 )
 
-// MaxKey limits a key, in bytes.
-const MaxKey = 128
-
 // Owner stands for the scope of keys: an identity, a route and an id.
 type Owner [8]byte
 

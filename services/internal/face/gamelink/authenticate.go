@@ -57,7 +57,7 @@ func (c *connection) credential() (string, error) {
 	if i == nil {
 		return "", refuse(403, "The connection is not authenticated")
 	}
-	if i.pairing.Family != "" && c.server.options.Now().Sub(i.issued) > pairing.TokenLifetime/2 {
+	if i.pairing.Family != "" && c.server.options.Now().Sub(i.issued) > contract.GameTokenLifetime/2 {
 		token, err := c.issue(i.channel, i.pairing, i.key)
 		if err != nil {
 			return "", err
@@ -130,7 +130,7 @@ func (c *connection) issue(channel string, hangsOn pairing.Token, keyID string) 
 	return sandbox.IssueToken(sandbox.Grant{
 		ExtensionID: c.extension.ClientID, Stage: string(environment),
 		Role: "broadcaster", ChannelID: channel, UserID: channel, OpaqueID: sandbox.UserOpaqueID(channel),
-		Family: hangsOn.Family, Game: hangsOn.Game, Lifetime: pairing.TokenLifetime,
+		Family: hangsOn.Family, Game: hangsOn.Game, Lifetime: contract.GameTokenLifetime,
 	}, secret.Value, now)
 }
 
@@ -257,21 +257,13 @@ func (c *connection) adopt(next *identity, caller *operation.Caller) error {
 	}
 	c.setIdentity(next)
 	c.caller, c.failures = caller, 0
-	c.socket.SetReadLimit(maxMessage + 1) // receive refuses more with a reason
+	c.socket.SetReadLimit(contract.MaxGameMessage + 1) // receive refuses more with a reason
 	c.server.strangers.remove(c)
 	if next.pairing.Family == "" {
 		return nil
 	}
 	return c.watchPairing()
 }
-
-const (
-	// maxFailures limits the credentials of a connection that are refused.
-	maxFailures = 5
-	// maxRefused limits its other requests that are refused before it has authenticated: a game
-	// may send what it has queued before its PIN is typed.
-	maxRefused = 100
-)
 
 // countFailure closes the connection of a client that guesses credentials, or that has many
 // requests refused before it authenticates.
@@ -282,10 +274,10 @@ func (c *connection) countFailure(credential bool) {
 		c.refused++
 	}
 	admitted := !credential || !c.client.IsValid() || c.server.admitGuess(c.extension.ClientID, c.client)
-	if c.failures < maxFailures && c.refused < maxRefused && admitted {
+	if c.failures < contract.MaxGuesses && c.refused < contract.MaxRefused && admitted {
 		return
 	}
-	wait := time.NewTimer(guessDelay)
+	wait := time.NewTimer(contract.GuessDelay)
 	defer wait.Stop()
 	select {
 	case <-wait.C:

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
 
 	"github.com/coder/websocket"
@@ -112,7 +113,7 @@ func (c *connection) push(target string, data any) {
 func (c *connection) send(message []byte) {
 	c.mu.Lock()
 	c.pending, c.bytes = append(c.pending, message), c.bytes+len(message)
-	slow := c.bytes > maxPending
+	slow := c.bytes > contract.MaxUnreadByGame
 	c.mu.Unlock()
 	if slow {
 		c.cutOff("the client does not read")
@@ -187,7 +188,7 @@ func (c *connection) writeAll() {
 
 // ping drops a connection that is silent.
 func (c *connection) ping() {
-	ticker := time.NewTicker(pingEvery)
+	ticker := time.NewTicker(contract.GamePingInterval)
 	defer ticker.Stop()
 	for {
 		select {

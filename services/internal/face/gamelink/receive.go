@@ -8,14 +8,8 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
-)
-
-const (
-	// strangerMessage limits a message before authentication, in bytes: a credential fits.
-	strangerMessage = 16 << 10
-	// messageTimeout limits the time from the first frame of a message to its last one.
-	messageTimeout = 10 * time.Second
 )
 
 // receive reads the next message. release returns its memory, which comes out of the budget of
@@ -31,13 +25,13 @@ func (c *connection) receive() (message []byte, release func(), err error) {
 		c.end(websocket.StatusUnsupportedData, "messages are text")
 		return nil, nil, errors.New("a message that is no text")
 	}
-	late := time.AfterFunc(messageTimeout, cancel)
+	late := time.AfterFunc(contract.MessageTimeout, cancel)
 	defer late.Stop()
 	if c.caller == nil {
 		message, err = io.ReadAll(reader)
 		return message, func() {}, err
 	}
-	message, release, err = c.server.options.Budgets.ReadMessage(c.caller, reader, maxMessage)
+	message, release, err = c.server.options.Budgets.ReadMessage(c.caller, reader, contract.MaxGameMessage)
 	switch fault.KindOf(err) {
 	case fault.RateLimited, fault.Unavailable:
 		c.end(websocket.StatusTryAgainLater, "too many bytes of messages at once")

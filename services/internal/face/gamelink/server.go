@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
 
 	"github.com/coder/websocket"
@@ -104,23 +105,15 @@ const (
 	turnedAway = 256
 	// makingRoom limits the connections that receive a reason when they make room for others.
 	makingRoom = 64
-	// maxMessage limits a message of a client, in bytes.
-	maxMessage = 2 << 20
-	// maxPending limits the output that a client has not read, in bytes.
-	maxPending = 4 << 20
-	// maxSubscriptions limits those of one connection.
-	maxSubscriptions = 128
 )
 
 // Intervals.
 const (
-	pingEvery    = 30 * time.Second
 	silentFor    = 45 * time.Second // after a ping
 	writeTimeout = 30 * time.Second
 	// unansweredFor limits the wait of a client that is turned away: the Unity client gives up
 	// for good when it is refused, but not when an attempt times out after 5 s.
 	unansweredFor = 6 * time.Second
-	guessDelay    = 2 * time.Second
 )
 
 // Server accepts connections of one environment.
@@ -222,7 +215,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // it has answered
 	}
-	socket.SetReadLimit(strangerMessage)
+	socket.SetReadLimit(contract.MaxUnauthenticatedMessage)
 	c := newConnection(s, socket, extension, r, client)
 	if !s.add(c) {
 		c.end(websocket.StatusGoingAway, "this process is shutting down")
@@ -304,7 +297,7 @@ func (s *Server) Close(ctx context.Context) error {
 }
 
 // guessesOfAddress is the rate of credentials that an address may try after refused ones.
-func guessesOfAddress() limit.Rate { return limit.Per(20, time.Minute) }
+func guessesOfAddress() limit.Rate { return limit.Per(contract.MaxGuessesPerMinute, time.Minute) }
 
 // admitGuess reports whether an address may try another credential after refused ones.
 func (s *Server) admitGuess(extension string, client netip.Prefix) bool {

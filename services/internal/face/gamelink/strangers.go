@@ -4,10 +4,9 @@ import (
 	"net/netip"
 	"sync"
 	"time"
-)
 
-// maxStrangers limits the connections of one address that are not authenticated.
-const maxStrangers = 16
+	"github.com/acclaim-dev/acclaim/api/contract"
+)
 
 // unauthenticatedGames names the limit of connections that are not authenticated.
 const unauthenticatedGames = "unauthenticated_games"
@@ -32,7 +31,7 @@ func newStrangerTable(limit int) *strangerTable {
 func (t *strangerTable) hasRoom(client netip.Prefix) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !client.IsValid() || len(t.byAddress[client]) < maxStrangers
+	return !client.IsValid() || len(t.byAddress[client]) < contract.MaxUnauthenticated
 }
 
 // add adds a connection, and returns the one that has to go for it, nil where there is room.

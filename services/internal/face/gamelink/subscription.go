@@ -51,7 +51,7 @@ func (c *connection) addFeed(name topicKey, open func() (feed, error)) error {
 	if c.subscriptions[name] != nil {
 		return nil
 	}
-	if len(c.subscriptions) >= maxSubscriptions {
+	if len(c.subscriptions) >= contract.MaxGameSubscriptions {
 		return refuse(http.StatusTooManyRequests, "Too many subscriptions of one connection")
 	}
 	f, err := open()

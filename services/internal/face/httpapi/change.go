@@ -118,11 +118,10 @@ func writeChanged(w http.ResponseWriter, tag string, err error) error {
 	return writeDone(w, err)
 }
 
-// The header that names members without an effect, and what it names at most.
+// The headers that name members without an effect, and one for which a body is refused.
 const (
 	ignoredHeader = "X-Ignored-Members"
 	invalidHeader = "X-Invalid-Member"
-	maxIgnored    = 10
 )
 
 // nameIgnored names members that have no effect in a header and in the log.
@@ -130,8 +129,8 @@ func (a *API) nameIgnored(w http.ResponseWriter, r *apiRequest, paths []string) 
 	if len(paths) == 0 {
 		return
 	}
-	names := make([]string, 0, maxIgnored)
-	for _, path := range paths[:min(len(paths), maxIgnored)] {
+	names := make([]string, 0, contract.MaxIgnored)
+	for _, path := range paths[:min(len(paths), contract.MaxIgnored)] {
 		names = append(names, url.PathEscape(operation.CutName(path)))
 	}
 	w.Header().Set(ignoredHeader, strings.Join(names, ", "))

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
@@ -90,9 +91,9 @@ func maintainFor(w http.ResponseWriter, r *http.Request, verifier *operation.Cre
 	if err != nil {
 		return nil, err
 	}
-	leases := budgets.BodyLeases(tenant.Production, caller, operation.PublicBodyBytes)
+	leases := budgets.BodyLeases(tenant.Production, caller, contract.MaxPublicBody)
 	defer leases.Release()
-	body, err := leases.ReadAll(limitReader(w, r, operation.PublicBodyBytes), r.ContentLength)
+	body, err := leases.ReadAll(limitReader(w, r, contract.MaxPublicBody), r.ContentLength)
 	if err != nil {
 		return nil, err
 	}

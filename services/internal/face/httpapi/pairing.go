@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/pairing"
 )
@@ -22,7 +23,7 @@ func (a *API) postGameToken(w http.ResponseWriter, r *apiRequest) error {
 	if err != nil {
 		return err
 	}
-	return writeValue(w, openPIN{pin, pin, int(pairing.PINLifetime.Seconds())})
+	return writeValue(w, openPIN{pin, pin, int(contract.PINLifetime.Seconds())})
 }
 
 func (a *API) postPIN(w http.ResponseWriter, r *apiRequest) error {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"strings"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
@@ -24,7 +25,7 @@ func (p *plainVotes) readVotes() (votes []voting.Submission, ok bool) {
 	}
 	for votes = makeSubmissions(len(p.text)); ; {
 		vote, ok := p.readVote()
-		if !ok || len(votes) == voting.MaxSubmissions {
+		if !ok || len(votes) == contract.MaxVotes {
 			return nil, false
 		}
 		accepted, err := vote.complete(p.scope)

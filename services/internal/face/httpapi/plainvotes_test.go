@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
-	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
 // plainBodies are read in one pass.
@@ -26,7 +26,7 @@ var otherBodies = []string{
 	`{"votes":[{"value":1234567890}]}`, `{"votes":[{"user_id":"\u0035"}]}`, `{"votes":[{"user_id":"é"}]}`,
 	"{\"votes\":[{\"user_id\":\"\x01\"}]}", `{"votes":[{"user_id":null}]}`, `{"votes":[{"other":1,"value":2}]}`,
 	`{"votes":[{"user_id":"` + strings.Repeat("x", 600) + `"}]}`, `{"votes":[{"key":""}]}`, `{"votes":[{"value":-}]}`, `{"votes":[{"value":1]`,
-	`{"votes":[` + strings.Repeat(`{"value":1},`, voting.MaxSubmissions) + `{"value":1}]}`,
+	`{"votes":[` + strings.Repeat(`{"value":1},`, contract.MaxVotes) + `{"value":1}]}`,
 }
 
 func TestPlainVotes(t *testing.T) {

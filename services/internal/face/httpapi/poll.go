@@ -82,7 +82,7 @@ func (r *apiRequest) pollListing() (l operation.PollListing, err error) {
 	if l.Limit, err = r.positiveParameter("limit"); err != nil {
 		return l, err
 	}
-	l.Limit = cmp.Or(l.Limit, operation.DefaultPolls)
+	l.Limit = cmp.Or(l.Limit, contract.DefaultPolls)
 	status, _ := r.queryParameter("status")
 	l.Status = contract.Status(status)
 	l.Prefix, _ = r.queryParameter("prefix")

@@ -103,7 +103,7 @@ func decodeAnySubmissions(body []byte, scope func() *once.Scope) ([]voting.Submi
 	}
 	votes := makeSubmissions(len(list))
 	for element := range jsonElements(list) {
-		if len(votes) == voting.MaxSubmissions {
+		if len(votes) == contract.MaxVotes {
 			return nil, errSubmissions()
 		}
 		vote, err := decodeSubmission(element, scope)
@@ -123,14 +123,14 @@ func decodeAnySubmissions(body []byte, scope func() *once.Scope) ([]voting.Submi
 
 // makeSubmissions makes room for the votes in a text of a length.
 func makeSubmissions(length int) []voting.Submission {
-	return make([]voting.Submission, 0, min(voting.MaxSubmissions, length/typicalSubmission+1))
+	return make([]voting.Submission, 0, min(contract.MaxVotes, length/typicalSubmission+1))
 }
 
 // typicalSubmission is the length of a short vote with its comma, for the room that votes take.
 const typicalSubmission = len(`{"user_id":"100200300","value":1},`)
 
 func errSubmissions() error {
-	return fault.Newf(fault.Invalid, "votes must have 1 to %d elements", voting.MaxSubmissions)
+	return fault.Newf(fault.Invalid, "votes must have 1 to %d elements", contract.MaxVotes)
 }
 
 // writtenVote is one vote of a body.

@@ -1,0 +1,52 @@
+package contract
+
+import "time"
+
+// Limits of games over GameLink, in bytes where they measure text.
+const (
+	MaxMatches       = 100 // of an extension
+	MaxMatchChannels = 1000
+	MaxMatchPolls    = 32 // that have not ended
+	MaxMatchID       = 128
+	MaxGameName      = 256
+	MaxGameLogo      = 1 << 20 // a data URL
+
+	MaxGameMessage       = 2 << 20
+	MaxUnreadByGame      = 4 << 20 // output
+	MaxGameSubscriptions = 128     // of a connection
+
+	// GamePingInterval is the time between two pings, with which a credential is looked at again.
+	GamePingInterval = 30 * time.Second
+)
+
+// PINs and the credentials of games (section 4.11).
+const (
+	PINLetters     = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+	PINLength      = 6
+	PINLifetime    = 5 * time.Minute
+	MaxPINs        = 5   // open ones of a channel; a further one replaces the oldest
+	MaxShown       = 512 // open ones that games of an extension show
+	MaxShownFrom   = 8   // of these, from one address; a further one replaces the oldest
+	PINsPerSecond  = 1   // of an address, and tries of a channel
+	PINsAtOnce     = 20
+	MaxPairedGames = 64 // of a channel; a further one replaces the oldest
+
+	GameTokenLifetime = 7 * 24 * time.Hour
+	RefreshLifetime   = 365 * 24 * time.Hour
+	// RefreshOverlap is the time for which a refresh token works after its successor was used.
+	RefreshOverlap = time.Minute
+)
+
+// Limits of the connections of games that have not authenticated (section 4.11).
+const (
+	MaxUnauthenticated        = 16       // of an address
+	MaxUnauthenticatedMessage = 16 << 10 // bytes: a credential fits
+	MaxGuesses                = 5        // refused credentials of a connection
+	MaxGuessesPerMinute       = 20       // of an address
+	GuessDelay                = 2 * time.Second
+	// MaxRefused limits the other refused requests of a connection: a game may send what it
+	// has queued before its PIN is typed.
+	MaxRefused = 100
+	// MessageTimeout limits the time from the first frame of a message to its last one.
+	MessageTimeout = 10 * time.Second
+)
