@@ -91,31 +91,77 @@ func TestPollResource(t *testing.T) {
 	}
 }
 
-// The schema of an Extension has the largest limits that the registry of a service may have.
+// limitsOfExtension are the limits that an Extension may set: the least, the largest and the one
+// that holds if it sets none.
+func limitsOfExtension() map[string][3]int64 {
+	return map[string][3]int64{
+		"documentBytes":            {1, contract.MaxStoredBytes, contract.DefaultDocumentBytes},
+		"accumulationEntryBytes":   {1, contract.MaxStoredBytes, contract.DefaultEntryBytes},
+		"bodyBytes":                {1, contract.MaxBodyBytes, contract.DefaultBodyBytes},
+		"adminMapBytes":            {1, contract.MaxBodyBytes, contract.DefaultAdminMapBytes},
+		"tokenHours":               {1, contract.MaxTokenHours, contract.DefaultTokenHours},
+		"identityStreamsPerHour":   {0, contract.MaxQuota, contract.DefaultIdentityStreams},
+		"extensionStreamsPerDay":   {0, contract.MaxQuota, contract.DefaultExtensionStreams},
+		"identityBytesPerDay":      {0, contract.MaxQuota, contract.DefaultIdentityBytes},
+		"extensionBytesPerDay":     {0, contract.MaxQuota, contract.DefaultExtensionBytes},
+		"extensionDocumentsPerDay": {0, contract.MaxQuota, contract.DefaultExtensionDocuments},
+		"identityWhispersPerHour":  {0, contract.MaxQuota, contract.DefaultIdentityWhispers},
+	}
+}
+
+// The schema of an Extension has the limits of the registry, and so refuses what a service would.
 func TestExtensionResource(t *testing.T) {
 	spec := readCRD(t, "extensions").Properties["spec"]
 	for where, of := range map[string]limits{"an Extension": spec, "the sandbox of an Extension": spec.Properties["sandbox"]} {
 		if got := of.Properties["sinks"].MaxItems; got != contract.MaxSinks {
 			t.Errorf("%s has at most %d sinks, want %d", where, got, contract.MaxSinks)
 		}
-		members := of.Properties["limits"].Properties
-		if len(members) == 0 {
-			t.Errorf("%s has no limits", where)
-		}
-		for name, got := range members {
-			least, most := int64(0), int64(contract.MaxQuota)
-			switch name {
-			case "identityRate", "extensionRate", "messageRate": // objects
-				continue
-			case "documentBytes", "accumulationEntryBytes":
-				least, most = 1, contract.MaxStoredBytes
-			case "bodyBytes", "adminMapBytes":
-				least, most = 1, contract.MaxBodyBytes
-			case "tokenHours":
-				least, most = 1, contract.MaxTokenHours
+		want := limitsOfExtension()
+		for name, got := range of.Properties["limits"].Properties {
+			bounds, ok := want[name]
+			delete(want, name)
+			switch {
+			case !ok && name != "identityRate" && name != "extensionRate" && name != "messageRate":
+				t.Errorf("%s of %s has no limit to compare", name, where)
+			case ok && (got.Minimum != bounds[0] || got.Maximum != bounds[1] || !strings.Contains(strings.Join(strings.Fields(got.Description), " "), fmt.Sprintf("%d by default", bounds[2]))):
+				t.Errorf("%s of %s is from %d to %d, and %q, want %d to %d and %d by default", name, where, got.Minimum, got.Maximum, got.Description, bounds[0], bounds[1], bounds[2])
 			}
-			if got.Minimum != least || got.Maximum != most {
-				t.Errorf("%s of %s is from %d to %d, want %d to %d", name, where, got.Minimum, got.Maximum, least, most)
+		}
+		if len(want) > 0 {
+			t.Errorf("%s has none of the limits %v", where, want)
+		}
+		compareSettings(t, where, of)
+	}
+	for of, id := range map[string]limits{"clientID": spec.Properties["clientID"], "appIDs": *spec.Properties["appIDs"].Items} {
+		if id.MaxLength != contract.MaxRegistryID {
+			t.Errorf("%s has at most %d characters, want %d", of, id.MaxLength, contract.MaxRegistryID)
+		}
+	}
+}
+
+// compareSettings compares what the settings of an Extension for an environment say beside its limits.
+func compareSettings(t *testing.T, where string, of limits) {
+	t.Helper()
+	rate := of.Properties["limits"].Properties["messageRate"].Description
+	if want := fmt.Sprintf("%d a second with bursts of %d", contract.DefaultMessagesPerSecond, contract.DefaultMessagesAtOnce); !strings.Contains(strings.Join(strings.Fields(rate), " "), want) {
+		t.Errorf("the messageRate of %s does not say %q: %s", where, want, rate)
+	}
+	if got := of.Properties["sinks"].Items.Properties["name"].MaxLength; got != contract.MaxSinkName {
+		t.Errorf("the name of a sink of %s has at most %d characters, want %d", where, got, contract.MaxSinkName)
+	}
+	key := of.Properties["keys"].Items.Description
+	if want := fmt.Sprintf("of %d to %d bytes when decoded", contract.MinKeyBytes, contract.MaxKeyBytes); !strings.Contains(key, want) {
+		t.Errorf("a key of %s does not say %q: %s", where, want, key)
+	}
+	ages := of.Properties["retention"].Properties
+	if len(ages) != 4 {
+		t.Errorf("%s has %d retentions, want 4", where, len(ages))
+	}
+	for name, age := range ages {
+		rules := fmt.Sprint(age.Rules)
+		for _, want := range []string{">= duration('%dh') && duration(self) <= duration('%dh')", "from %dh to %dh"} {
+			if want = fmt.Sprintf(want, contract.MinRetentionHours, contract.MaxRetentionHours); !strings.Contains(rules, want) {
+				t.Errorf("%s of the retention of %s does not say %q: %s", name, where, want, rules)
 			}
 		}
 	}

@@ -67,17 +67,6 @@ const (
 	MaxOverlayYears = 100 // that it is good for
 )
 
-// Limits of the registry (section 8): the largest that an extension may set, which the stores and
-// the memory of a replica are sized for, and those of the registry itself.
-const (
-	MaxTokenHours  = 87600 // 10 years
-	MaxStoredBytes = 1 << 20
-	MaxBodyBytes   = 64 << 20
-	MaxQuota       = 1 << 40
-	MaxSinks       = 8  // of an extension in one environment
-	MinKeyBytes    = 16 // decoded; a shorter one can be guessed
-)
-
 // QuestionBounds returns the limits of a question's configuration, with the sizes that it has.
 func QuestionBounds(minLength, maxLength int64, blocked []string, answers int64) []Bound {
 	return []Bound{

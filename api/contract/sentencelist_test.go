@@ -9,16 +9,18 @@ import (
 )
 
 const (
-	contractPage = "../contract.md"
-	openapiFile  = "../openapi.yaml"
-	movingPage   = "../../services/docs/moving.md"
-	publicPage   = "../../services/docs/before-you-face-the-public.md"
-	tokenPage    = "../../services/docs/what-a-token-can-do.md"
+	contractPage  = "../contract.md"
+	openapiFile   = "../openapi.yaml"
+	movingPage    = "../../services/docs/moving.md"
+	publicPage    = "../../services/docs/before-you-face-the-public.md"
+	retentionPage = "../../services/docs/retention.md"
+	extensionPage = "../../operator/docs/extension.md"
+	tokenPage     = "../../services/docs/what-a-token-can-do.md"
 )
 
 // sentences are those of all documents.
 func sentences() []sentence {
-	return slices.Concat(requestSentences(), voteSentences(), documentSentences(), gameSentences(), answerAndMessageSentences())
+	return slices.Concat(requestSentences(), voteSentences(), documentSentences(), gameSentences(), answerAndMessageSentences(), registrySentences())
 }
 
 func answerAndMessageSentences() []sentence {
@@ -40,10 +42,6 @@ func answerAndMessageSentences() []sentence {
 		{contractPage, "is any JSON of at most # KiB", []int64{dataKiB}},
 		{contractPage, "a JSON object of at most # KiB, otherwise 413, to the games", []int64{dataKiB}},
 		{contractPage, "`polls` and `questions` are 1 to # ids each", []int64{contract.MaxOverlayPolls}},
-		{contractPage, "| `documentBytes`: a document after the write | 64 KiB | # MiB |", []int64{contract.MaxStoredBytes >> 20}},
-		{contractPage, "| `bodyBytes`: a request body | 256 KiB | # MiB |", []int64{contract.MaxBodyBytes >> 20}},
-		{contractPage, "| `adminMapBytes`: a map of patches | 4 MiB | # MiB |", []int64{contract.MaxBodyBytes >> 20}},
-		{contractPage, "| `accumulationEntryBytes`: an entry | 64 KiB | # MiB |", []int64{contract.MaxStoredBytes >> 20}},
 		{contractPage, "the # best visible answers", []int64{contract.DefaultRanking}},
 
 		{openapiFile, "the # best visible answers", []int64{contract.DefaultRanking}},
@@ -179,5 +177,39 @@ func documentSentences() []sentence {
 		{openapiFile, "The name. Without `:` and `*`, at most # bytes. schema: {type: string, default: default, maxLength: ##}", []int64{contract.MaxID, contract.MaxID}},
 		{openapiFile, "At most # KiB, and # of them in a channel.", []int64{namedKiB, contract.MaxNamed}},
 		{openapiFile, "user_ids: type: array maxItems: ##", []int64{contract.MaxSandboxTokens}},
+	}
+}
+
+func registrySentences() []sentence {
+	const documentKiB, bodyKiB, mapMiB, entryKiB = contract.DefaultDocumentBytes >> 10, contract.DefaultBodyBytes >> 10, contract.DefaultAdminMapBytes >> 20, contract.DefaultEntryBytes >> 10
+	return []sentence{
+		{contractPage, "| `documentBytes`: a document after the write | # KiB | # MiB |", []int64{documentKiB, contract.MaxStoredBytes >> 20}},
+		{contractPage, "| `bodyBytes`: a request body | # KiB | # MiB |", []int64{bodyKiB, contract.MaxBodyBytes >> 20}},
+		{contractPage, "| `adminMapBytes`: a map of patches | # MiB | # MiB |", []int64{mapMiB, contract.MaxBodyBytes >> 20}},
+		{contractPage, "| `accumulationEntryBytes`: an entry | # KiB | # MiB |", []int64{entryKiB, contract.MaxStoredBytes >> 20}},
+		{contractPage, "| `messageRate`: messages to a channel, and to an extension | # a second, # at once |", []int64{contract.DefaultMessagesPerSecond, contract.DefaultMessagesAtOnce}},
+		{contractPage, "| `tokenHours`: how long a token may still be valid | ## | ## |", []int64{contract.DefaultTokenHours, contract.MaxTokenHours}},
+		{contractPage, "polls, buffers and questions that one viewer brings into being | # |", []int64{contract.DefaultIdentityStreams}},
+		{contractPage, "| `extensionStreamsPerDay`: the same, all that have quotas together | # |", []int64{contract.DefaultExtensionStreams}},
+		{contractPage, "their bodies and 128 bytes each | # MiB |", []int64{contract.DefaultIdentityBytes >> 20}},
+		{contractPage, "| `extensionBytesPerDay`: the same, all that have quotas together | # GiB |", []int64{contract.DefaultExtensionBytes >> 30}},
+		{contractPage, "documents of state that viewers bring into being | # |", []int64{contract.DefaultExtensionDocuments}},
+		{contractPage, "| `identityWhispersPerHour`: messages of one viewer to itself | # |", []int64{contract.DefaultIdentityWhispers}},
+		{contractPage, "which it removes after 24 hours | # years |", []int64{contract.MaxRetentionHours / 8760}},
+		{contractPage, "An entry may have # KiB without insignificant", []int64{entryKiB}},
+		{contractPage, "A document may have # KiB after the write", []int64{documentKiB}},
+		{contractPage, "a body of at most # MiB, each value a patch", []int64{mapMiB}},
+
+		{openapiFile, "Any JSON object of at most # KiB. The server adds", []int64{entryKiB}},
+		{openapiFile, "The body is over # KiB, or the entry over # KiB without", []int64{bodyKiB, entryKiB}},
+		{openapiFile, "and in a body of at most # MiB: one that fails", []int64{mapMiB}},
+		{openapiFile, "The body is over the limit, # KiB unless configured.", []int64{bodyKiB}},
+		{openapiFile, "The body is over # KiB, or the document over # KiB;", []int64{bodyKiB, documentKiB}},
+		{openapiFile, "The body is over # KiB, or a document would be over # KiB after", []int64{bodyKiB, documentKiB}},
+		{openapiFile, "Any JSON object, at most # KiB.", []int64{documentKiB}},
+
+		{retentionPage, "each optional, from #h to ##h", []int64{contract.MinRetentionHours, contract.MaxRetentionHours}},
+		{extensionPage, "It has # to ## bytes when decoded", []int64{contract.MinKeyBytes, contract.MaxKeyBytes}},
+		{extensionPage, "`WeakKey` (less than # bytes)", []int64{contract.MinKeyBytes}},
 	}
 }

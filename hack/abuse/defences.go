@@ -101,8 +101,8 @@ func apiDefences() []defenceCase {
 	all := sourceEdit{resourcesFile, "memory/connectionBytes)", "memory/connectionBytes) + 1<<20"}
 	identity := sourceEdit{quotaFile, "identitySubscribers = 8", "identitySubscribers = 1 << 30"}
 	quotas := []sourceEdit{
-		{limitsFile, "IdentityStreams:        limit.Per(1_000,", "IdentityStreams: limit.Per(1 << 30,"},
-		{limitsFile, "IdentityBytes:          limit.Per(64<<20,", "IdentityBytes: limit.Per(1 << 40,"},
+		{limitsFile, "limit.Per(contract.DefaultIdentityStreams,", "limit.Per(1 << 30,"},
+		{limitsFile, "limit.Per(contract.DefaultIdentityBytes,", "limit.Per(1 << 40,"},
 	}
 	return []defenceCase{
 		{"connections of an address", []sourceEdit{addresses}, "idle-connections", "victims", 0},

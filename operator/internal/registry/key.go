@@ -14,15 +14,6 @@ import (
 	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
-// MaxKeyBytes is the maximum length of a decoded key, so that no Extension takes
-// the room of the others.
-const MaxKeyBytes = 4096
-
-// samplePrefix begins every key that this project publishes. The services refuse a registry with
-// a key that they refuse, as a whole: so what package tenant of the services refuses never gets
-// into one.
-const samplePrefix = "sample-"
-
 // usableKey is a key that was found and decoded.
 type usableKey struct {
 	value      []byte
@@ -158,7 +149,7 @@ func decodeKey(declared v1alpha1.Key, secrets SecretContents) (usableKey, *statu
 	case err != nil:
 	case len(value) < contract.MinKeyBytes:
 		reason, err = v1alpha1.ReasonWeakKey, fmt.Errorf("has less than %d bytes", contract.MinKeyBytes)
-	case bytes.HasPrefix(value, []byte(samplePrefix)):
+	case bytes.HasPrefix(value, []byte(contract.SampleKeyPrefix)):
 		reason, err = v1alpha1.ReasonPublicKey, errors.New("is a published sample, with which anyone can sign tokens")
 	}
 	if err != nil {
@@ -176,8 +167,8 @@ func decodeEntry(entry []byte) ([]byte, error) {
 		return nil, errors.New("is not base64")
 	case len(value) == 0:
 		return nil, errors.New("is empty")
-	case len(value) > MaxKeyBytes:
-		return nil, fmt.Errorf("is longer than %d bytes", MaxKeyBytes)
+	case len(value) > contract.MaxKeyBytes:
+		return nil, fmt.Errorf("is longer than %d bytes", contract.MaxKeyBytes)
 	}
 	return value, nil
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/registry"
 )
@@ -71,7 +72,7 @@ func secrets() registry.SecretContents {
 	entries := map[string][]byte{
 		"text": []byte("not base64"), "empty": {}, "spaced": []byte(" bmV3\n"), "line": append(encoded("line"), '\n'),
 		"weak": []byte("MTIzNDU2Nzg5MDEyMzQ1"), "sample": []byte(base64.StdEncoding.EncodeToString([]byte("sample-key-that-everyone-knows"))),
-		"longest": longKey(registry.MaxKeyBytes), "long": longKey(registry.MaxKeyBytes + 1),
+		"longest": longKey(contract.MaxKeyBytes), "long": longKey(contract.MaxKeyBytes + 1),
 	}
 	for _, name := range []string{"old", "new", "other", "third"} {
 		entries[name] = encoded(name)

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/acclaim-dev/acclaim/api/contract"
 )
 
 // reportFunc reports a problem with a field of an entry.
@@ -94,7 +96,7 @@ func (b *registryBuilder) compareKeys() {
 			k.report("", "is also a %s secret of %q", k.environment, holder.ClientID)
 		}
 		switch {
-		case strings.HasPrefix(k.value, samplePrefix):
+		case strings.HasPrefix(k.value, contract.SampleKeyPrefix):
 			b.registry.sampleKeys = append(b.registry.sampleKeys, k.field)
 		case len(k.value) < shortKeyBytes:
 			b.registry.shortKeys = append(b.registry.shortKeys, k.field)
@@ -128,9 +130,7 @@ func (b *registryBuilder) addExtension(i int, raw json.RawMessage) {
 
 // idPattern keeps ids apart from what surrounds them: the space of the
 // Authorization header, the colons of event names, the slashes of origins.
-var idPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
-
-const idProblem = "must be 1 to 128 letters, digits, dots, hyphens or underscores"
+var idPattern = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9._-]{1,%d}$`, contract.MaxRegistryID))
 
 // checkNames checks the ids and roles of an extension and enters it under its ids.
 func (b *registryBuilder) checkNames(extension *Extension, report reportFunc) {
@@ -152,7 +152,7 @@ func (b *registryBuilder) checkNames(extension *Extension, report reportFunc) {
 // claimID enters an extension under an id, unless another one has it.
 func (b *registryBuilder) claimID(index map[string]*Extension, id string, extension *Extension, report reportFunc) {
 	if !idPattern.MatchString(id) {
-		report("", idProblem)
+		report("", "must be 1 to %d letters, digits, dots, hyphens or underscores", contract.MaxRegistryID)
 		return
 	}
 	if holder, taken := b.registry.Resolve(id); taken && (holder != extension || index[id] != nil) {

@@ -12,58 +12,52 @@ import (
 // Limits bound what an extension may do in one environment. The zero Limits are
 // not usable; every registered extension has its own with the defaults filled in.
 type Limits struct {
-	// TokenLife limits how long a token may still be valid; 30 days by default.
+	// TokenLife limits how long a token may still be valid.
 	TokenLife time.Duration
 	// IdentityRate limits the requests of one identity of the extension.
 	IdentityRate limit.Rate
 	// ExtensionRate limits the requests of all its identities together.
 	ExtensionRate limit.Rate
-	// DocumentBytes is the largest state or configuration document, after the
-	// write; 64 KiB by default.
+	// DocumentBytes is the largest state or configuration document, after the write.
 	DocumentBytes int
-	// BodyBytes is the largest request body; 256 KiB by default.
+	// BodyBytes is the largest request body.
 	BodyBytes int
-	// AdminMapBytes is the largest body of an extension-viewer state map; 4 MiB
-	// by default.
+	// AdminMapBytes is the largest body of an extension-viewer state map.
 	AdminMapBytes int
-	// AccumulationEntryBytes is the largest accumulated object; 64 KiB by default.
+	// AccumulationEntryBytes is the largest accumulated object.
 	AccumulationEntryBytes int
 	// MessageRate limits the messages to one channel and, separately, to the whole
-	// extension: 10 a second and 100 at once by default.
+	// extension.
 	MessageRate limit.Rate
 
 	// The quotas below limit viewers, and in the sandbox all callers.
 
 	// IdentityStreams and ExtensionStreams limit the polls, buffers and questions that
-	// viewers bring into being: 1,000 an hour for one identity and 100,000 a day for all of
-	// the extension by default.
+	// viewers bring into being: one identity's in an hour, and all of the extension's in a day.
 	IdentityStreams, ExtensionStreams limit.Rate
-	// IdentityBytes and ExtensionBytes limit what viewers send to be stored: 64 MiB a day for
-	// one identity and 64 GiB a day for all of the extension by default.
+	// IdentityBytes and ExtensionBytes limit what viewers send to be stored in a day.
 	IdentityBytes, ExtensionBytes limit.Rate
-	// ExtensionDocuments limits the documents of state that viewers bring into being: a million
-	// a day for all of the extension by default.
+	// ExtensionDocuments limits the documents of state that viewers bring into being in a day.
 	ExtensionDocuments limit.Rate
-	// IdentityWhispers limits the messages that one identity sends to itself: 1,000 an hour
-	// by default.
+	// IdentityWhispers limits the messages that one identity sends to itself in an hour.
 	IdentityWhispers limit.Rate
 }
 
 // DefaultLimits returns the limits of an extension whose registry sets none.
 func DefaultLimits() Limits {
 	return Limits{
-		TokenLife:              720 * time.Hour,
-		DocumentBytes:          64 << 10,
-		BodyBytes:              256 << 10,
-		AdminMapBytes:          4 << 20,
-		AccumulationEntryBytes: 64 << 10,
-		MessageRate:            limit.Rate{PerSecond: 10, Burst: 100},
-		IdentityStreams:        limit.Per(1_000, time.Hour),
-		ExtensionStreams:       limit.Per(100_000, day),
-		IdentityBytes:          limit.Per(64<<20, day),
-		ExtensionBytes:         limit.Per(64<<30, day),
-		ExtensionDocuments:     limit.Per(1_000_000, day),
-		IdentityWhispers:       limit.Per(1_000, time.Hour),
+		TokenLife:              contract.DefaultTokenHours * time.Hour,
+		DocumentBytes:          contract.DefaultDocumentBytes,
+		BodyBytes:              contract.DefaultBodyBytes,
+		AdminMapBytes:          contract.DefaultAdminMapBytes,
+		AccumulationEntryBytes: contract.DefaultEntryBytes,
+		MessageRate:            limit.Rate{PerSecond: contract.DefaultMessagesPerSecond, Burst: contract.DefaultMessagesAtOnce},
+		IdentityStreams:        limit.Per(contract.DefaultIdentityStreams, time.Hour),
+		ExtensionStreams:       limit.Per(contract.DefaultExtensionStreams, day),
+		IdentityBytes:          limit.Per(contract.DefaultIdentityBytes, day),
+		ExtensionBytes:         limit.Per(contract.DefaultExtensionBytes, day),
+		ExtensionDocuments:     limit.Per(contract.DefaultExtensionDocuments, day),
+		IdentityWhispers:       limit.Per(contract.DefaultIdentityWhispers, time.Hour),
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/acclaim-dev/acclaim/api/contract"
 )
 
 // Environment separates the keys and the data of an extension; two environments
@@ -46,7 +48,7 @@ type Secret struct {
 }
 
 // IsSample reports whether this project has published the key.
-func (s Secret) IsSample() bool { return bytes.HasPrefix(s.Value, []byte(samplePrefix)) }
+func (s Secret) IsSample() bool { return bytes.HasPrefix(s.Value, []byte(contract.SampleKeyPrefix)) }
 
 // ID names the key without giving it away: records of what was issued under it have the ID.
 func (s Secret) ID() string {

@@ -1,6 +1,10 @@
 package tenant
 
-import "time"
+import (
+	"time"
+
+	"github.com/acclaim-dev/acclaim/api/contract"
+)
 
 // Retention limits how long an extension's data is kept in one environment. Zero keeps
 // the data without limit and is the default.
@@ -18,13 +22,6 @@ type Retention struct {
 	// question is deleted.
 	Snapshots time.Duration
 }
-
-const (
-	// shortestRetention is longer than any request or call to a peer takes.
-	shortestRetention = time.Hour
-	// longestRetention is ten years, as in the resource Extension.
-	longestRetention = 87600 * time.Hour
-)
 
 // retentionBlock is the file's "retention". What it leaves out stays as it was.
 type retentionBlock struct {
@@ -49,8 +46,8 @@ func setAge(age *time.Duration, value *string, report reportFunc) {
 		return
 	}
 	parsed, err := time.ParseDuration(*value)
-	if err != nil || parsed != 0 && (parsed < shortestRetention || parsed > longestRetention) {
-		report("", `must be a duration from 1h to 87600h, such as "720h", or "0" to keep everything`)
+	if err != nil || parsed != 0 && (parsed < contract.MinRetentionHours*time.Hour || parsed > contract.MaxRetentionHours*time.Hour) {
+		report("", `must be a duration from %dh to %dh, such as "720h", or "0" to keep everything`, contract.MinRetentionHours, contract.MaxRetentionHours)
 		return
 	}
 	*age = parsed

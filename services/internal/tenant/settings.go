@@ -57,8 +57,6 @@ const (
 	// shortKeyBytes is the length that HS256 asks for (RFC 7518, 3.2). A shorter key is
 	// used and reported.
 	shortKeyBytes = 32
-	// samplePrefix begins every key that this project publishes.
-	samplePrefix = "sample-"
 )
 
 // webhookPrefix may precede a secret, as Standard Webhooks writes those of webhooks.

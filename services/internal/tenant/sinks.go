@@ -67,7 +67,7 @@ type pubSubBlock struct {
 	URL string `json:"url"`
 }
 
-var sinkNamePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+var sinkNamePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
 // decodeSinks returns the sinks of an extension with that owner.
 func decodeSinks(blocks []sinkBlock, owner string, report reportFunc) []Sink {
@@ -78,8 +78,8 @@ func decodeSinks(blocks []sinkBlock, owner string, report reportFunc) []Sink {
 	sinks := make([]Sink, 0, len(blocks))
 	for i, block := range blocks {
 		at := report.at(fmt.Sprintf("sinks[%d]", i))
-		if !sinkNamePattern.MatchString(block.Name) {
-			at("name", "must be 1 to 63 lower-case letters, digits or hyphens, without a hyphen at either end")
+		if len(block.Name) > contract.MaxSinkName || !sinkNamePattern.MatchString(block.Name) {
+			at("name", "must be 1 to %d lower-case letters, digits or hyphens, without a hyphen at either end", contract.MaxSinkName)
 		}
 		if names[block.Name] {
 			at("name", "is that of another sink, too")

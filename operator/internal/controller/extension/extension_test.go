@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
-	"github.com/acclaim-dev/acclaim/operator/internal/registry"
 )
 
 var _ = Describe("An Extension", func() {
@@ -177,7 +177,7 @@ var _ = Describe("An Extension", func() {
 			for i := range 16 {
 				entry := fmt.Sprintf("key-%02d", i)
 				value := fmt.Appendf(nil, "%-20s%s", extension, entry)
-				value = append(value, bytes.Repeat([]byte("a"), registry.MaxKeyBytes-1-len(value))...)
+				value = append(value, bytes.Repeat([]byte("a"), contract.MaxKeyBytes-1-len(value))...)
 				secret.Data[entry] = []byte(base64.StdEncoding.EncodeToString(value))
 				long = append(long, v1alpha1.Key{SecretRef: v1alpha1.SecretKeyReference{Name: extension, Key: entry}})
 			}
