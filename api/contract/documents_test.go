@@ -23,7 +23,7 @@ func pollBounds() []contract.Bound {
 }
 
 // bounds returns every limit of a configuration.
-func bounds() []contract.Bound { return append(contract.QuestionBounds(1, 1, nil, 1), pollBounds()...) }
+func bounds() []contract.Bound { return append((&contract.QuestionConfig{}).Bounds(), pollBounds()...) }
 
 // limits are those of a schema of OpenAPI or of a CRD.
 type limits struct {

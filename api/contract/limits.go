@@ -20,17 +20,6 @@ const (
 	MaxNumber  = 40 // characters
 )
 
-// Limits of questions and answers (section 8).
-const (
-	MaxAnswer        = 256 // bytes
-	MaxAnswers       = 10  // of a viewer to a question
-	MaxBlocked       = 100 // words and phrases
-	MaxBlockedPhrase = 64  // bytes
-	MaxDecisions     = 10_000
-	MaxRanking       = 10_000 // answers of one request
-	DefaultRanking   = 100    // and those in an event
-)
-
 // Limits of documents and lists (section 8).
 const (
 	MaxViewers       = 1000    // that one request reads or writes
@@ -66,14 +55,3 @@ const (
 	MaxOverlayName  = 128 // bytes
 	MaxOverlayYears = 100 // that it is good for
 )
-
-// QuestionBounds returns the limits of a question's configuration, with the sizes that it has.
-func QuestionBounds(minLength, maxLength int64, blocked []string, answers int64) []Bound {
-	return []Bound{
-		{"minLength and maxLength", Range, minLength, 1, MaxAnswer},
-		{"minLength and maxLength", Range, maxLength, minLength, MaxAnswer},
-		{"blocked", Entries, int64(len(blocked)), 0, MaxBlocked},
-		{"blocked", Phrases, longest(blocked), 0, MaxBlockedPhrase},
-		{"answersPerViewer", Between, answers, 1, MaxAnswers},
-	}
-}

@@ -35,7 +35,7 @@ func newNaive() *naive {
 
 // fold is the normalization of the alphabet that the histories use.
 func (n *naive) fold(key string) naiveAnswer {
-	if n.config.Normalization == Exact {
+	if n.config.Normalization == contract.ExactAnswers {
 		return naiveAnswer{key, key}
 	}
 	key = strings.TrimSpace(key)
@@ -210,7 +210,7 @@ func anyCommand(rng *rand.Rand, moderated bool) questionCommand {
 		return questionCommand{answerEntry: answerEntry{kind: entryCleared}}
 	case kind < 6 && moderated:
 		c := DefaultConfig()
-		c.Normalization = []Normalization{Exact, Compatible, Compatible}[rng.IntN(3)]
+		c.Normalization = []contract.Normalization{contract.ExactAnswers, contract.CompatibleAnswers, contract.CompatibleAnswers}[rng.IntN(3)]
 		c.AnswersPerViewer = 1 + rng.Int64N(3)
 		c.HoldAnswers = rng.IntN(2) == 0
 		if rng.IntN(2) == 0 {

@@ -10,41 +10,18 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// Config decides which answers a question accepts and shows (section 2.11).
-type Config struct {
-	Normalization    Normalization `json:"normalization"`
-	MinLength        int64         `json:"minLength"` // characters
-	MaxLength        int64         `json:"maxLength"` // characters
-	Blocked          []string      `json:"blocked"`
-	AnswersPerViewer int64         `json:"answersPerViewer"`
-	contract.Schedule
-	// HoldAnswers keeps each answer that is not shown yet from the ranking until staff shows it.
-	HoldAnswers bool `json:"holdAnswers"`
-}
-
-// Normalization decides which answers are the same one.
-type Normalization string
-
-// The normalizations of section 2.11.
-const (
-	// Exact takes only equal answers for the same.
-	Exact Normalization = "none"
-	// Compatible takes answers for the same that differ only in case, in the form of
-	// their characters or in blanks.
-	Compatible Normalization = "nfkc"
-)
+// Config is a question's configuration, which decides about answers.
+type Config contract.QuestionConfig
 
 // DefaultConfig returns the configuration under which a question behaves as one without.
-func DefaultConfig() Config {
-	return Config{Normalization: Exact, MinLength: 1, MaxLength: contract.MaxAnswer, AnswersPerViewer: 1}
-}
+func DefaultConfig() Config { return Config(contract.DefaultQuestionConfig()) }
 
 // checkLimits returns why the configuration may not be stored, or nil.
 func (c Config) checkLimits() error {
-	if c.Normalization != Exact && c.Normalization != Compatible {
-		return fault.New(fault.Invalid, "normalization must be none or nfkc")
+	if c.Normalization != contract.ExactAnswers && c.Normalization != contract.CompatibleAnswers {
+		return fault.Newf(fault.Invalid, "normalization must be %s or %s", contract.ExactAnswers, contract.CompatibleAnswers)
 	}
-	for _, b := range contract.QuestionBounds(c.MinLength, c.MaxLength, c.Blocked, c.AnswersPerViewer) {
+	for _, b := range (*contract.QuestionConfig)(&c).Bounds() {
 		if b.IsBroken() || b.Measure == contract.Phrases && slices.ContainsFunc(c.Blocked, isWordless) {
 			return fault.New(fault.Invalid, b.Reason())
 		}
@@ -115,7 +92,7 @@ func (f *answerFilter) judgeAnswer(key string, at int64) (text, group, reason st
 }
 
 func (f *answerFilter) normalize(key string) (text, group string) {
-	if f.Normalization == Exact {
+	if f.Normalization == contract.ExactAnswers {
 		return key, key
 	}
 	return tidyText(key), foldText(key)

@@ -125,7 +125,7 @@ func TestVerifyOfModeratedAnswers(t *testing.T) {
 	store, ctx, q := storetest.NewMemory(), t.Context(), question("1", "default")
 	s := ranking.NewService(store, stream.SystemClock(), stream.Options{SnapshotTail: 1})
 	config := ranking.DefaultConfig()
-	config.Normalization, config.HoldAnswers, config.AnswersPerViewer = ranking.Compatible, true, 2
+	config.Normalization, config.HoldAnswers, config.AnswersPerViewer = contract.CompatibleAnswers, true, 2
 	must := func(err error) {
 		t.Helper()
 		if err != nil {

@@ -11,12 +11,16 @@ import (
 )
 
 // What stands for the number of answers asked for in other commands: an entry to a question
-// that must exist, the query for the configuration, and a change of it.
+// that must exist, the query for the configuration, and a change of it. Processes of other
+// versions know them, so that they stay.
 const (
-	existingOnly = contract.MaxRanking + 1
-	configOnly   = contract.MaxRanking + 2
-	changeOnly   = contract.MaxRanking + 3 // of stream.LevelChanges
+	existingOnly = 10_001
+	configOnly   = 10_002
+	changeOnly   = 10_003 // of stream.LevelChanges
 )
+
+// No number of answers is one of these: the constant does not compile where it would be.
+const _ uint = existingOnly - 1 - contract.MaxRanking
 
 // AppendCommand writes the number of answers asked for, 0 for an entry, and their standing
 // or the entry.

@@ -121,7 +121,7 @@ func (a *API) getRankConfig(w http.ResponseWriter, r *apiRequest) error {
 func decodeRankConfig(in *operation.Object) ranking.Config {
 	c := ranking.DefaultConfig()
 	if in.Has("normalization") {
-		c.Normalization = ranking.Normalization(in.Text("normalization"))
+		c.Normalization = contract.Normalization(in.Text("normalization"))
 	}
 	c.MinLength, c.MaxLength = in.Integer("minLength", c.MinLength), in.Integer("maxLength", c.MaxLength)
 	c.Blocked = append([]string{}, in.Texts("blocked")...)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
@@ -98,7 +99,7 @@ func full(t testing.TB) *storetest.Memory {
 			d.must(err)
 		}
 		d.must(d.ranking.Clear(ctx, ranking.Question{Environment: environment, Extension: "x", ID: "global"}))
-		config := ranking.Config{Normalization: ranking.Compatible, MinLength: 1, MaxLength: 9, Blocked: []string{"<ü>"}, AnswersPerViewer: 2, HoldAnswers: true}
+		config := ranking.Config{Normalization: contract.CompatibleAnswers, MinLength: 1, MaxLength: 9, Blocked: []string{"<ü>"}, AnswersPerViewer: 2, HoldAnswers: true}
 		question.ID = "moderated"
 		d.must(d.ranking.Configure(ctx, question, config))
 		_, err := d.ranking.Submit(ctx, question, "U1", "Ｔea ")
