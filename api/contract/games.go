@@ -50,3 +50,43 @@ const (
 	// MessageTimeout limits the time from the first frame of a message to its last one.
 	MessageTimeout = 10 * time.Second
 )
+
+// Actions of the requests of games.
+const (
+	ActionAuthenticate   = "authenticate"
+	ActionSubscribe      = "subscribe"
+	ActionUnsubscribe    = "unsubscribe"
+	ActionCreate         = "create"
+	ActionGet            = "get"
+	ActionSet            = "set"
+	ActionPatch          = "patch"
+	ActionUpdate         = "update" // another name of patch, and the action of every push
+	ActionDelete         = "delete"
+	ActionReconfigure    = "reconfigure"
+	ActionBroadcast      = "broadcast"
+	ActionValidate       = "validate"
+	ActionRefund         = "refund"
+	ActionClear          = "clear"
+	ActionRemove         = "remove"
+	ActionKeepAlive      = "keepalive"
+	ActionAddChannels    = "add_channels"
+	ActionRemoveChannels = "remove_channels"
+)
+
+// Targets of the requests of games, beside those that pushes have, too.
+const (
+	GameAuthentication = "authentication"
+	GameState          = "state"
+	GameChannel        = "channel"   // and the id of its documents
+	GameExtension      = "extension" // likewise
+	GameMatch          = "match"
+	GameMatchmaking    = "matchmaking"
+	GameDrops          = "drops"
+	GameMetadata       = "gameMetadata"
+	GameActions        = "gatewayActions"
+	GameActionState    = "gatewayActionState"
+
+	GameTransaction          = "transaction"
+	GameTransactionComplete  = "transaction_complete" // another name of purchases, as the next one
+	GameTransactionCompleted = "transaction_completed"
+)

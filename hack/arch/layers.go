@@ -47,7 +47,7 @@ services/purchase           | contract fault key once document                  
 services/match              | contract fault key document                                                             | storetest
 services/sandbox            | contract fault tenant                                                                   |
 services/internal/tenant    | contract filewatch fault limit                                                                          |
-services/internal/upkeep/transfer  | exactjson fault key once stream document voting accumulation ranking roster             | storetest
+services/internal/upkeep/transfer  | exactjson fault key once stream document voting accumulation ranking roster             | storetest contract
 services/internal/upkeep/backup    | document key transfer                                                          | storetest stream voting
 services/internal/telemetry | stream live sink                                                               |
 services/internal/feed/event     | contract exactjson key stream document voting accumulation ranking message | storetest live sink tenant

@@ -106,7 +106,7 @@ func (c *connection) handle(message []byte) {
 // push sends what no request asked for.
 func (c *connection) push(target string, data any) {
 	c.server.counters.pushes.Add(1)
-	c.send(encodeASCII(serverMessage{Meta: meta{pushID, "update", target, c.server.options.Now().UnixMilli()}, Data: data}))
+	c.send(encodeASCII(serverMessage{Meta: meta{pushID, contract.ActionUpdate, target, c.server.options.Now().UnixMilli()}, Data: data}))
 }
 
 // send queues a message. A client that does not read is cut off.

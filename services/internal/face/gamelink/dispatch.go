@@ -19,56 +19,69 @@ func errNotStaff() error {
 }
 
 // isAuthenticate reports whether a request brings a credential.
-func (r *gameRequest) isAuthenticate() bool { return r.action == "authenticate" && r.target == "" }
+func (r *gameRequest) isAuthenticate() bool {
+	return r.action == contract.ActionAuthenticate && r.target == ""
+}
+
+// awaitsAuthentication reports whether a request subscribes to what no push is about, which any
+// connection may.
+func (r *gameRequest) awaitsAuthentication() bool {
+	return r.action == contract.ActionSubscribe && r.target == contract.GameAuthentication
+}
 
 // forgetUnknown drops an action or a target that no game has, so that an answer repeats no text
 // of a client without a credential.
 func (r *gameRequest) forgetUnknown(known map[[2]string]handler) {
-	if _, ok := known[[2]string{r.action, r.target}]; !ok && !r.isAuthenticate() && (r.action != "subscribe" || r.target != "authentication") {
+	if _, ok := known[[2]string{r.action, r.target}]; !ok && !r.isAuthenticate() && !r.awaitsAuthentication() {
 		r.action, r.target = "", ""
 	}
 }
 
 // handlers returns the handler of each action and target. Only staff of the channel reaches them.
 func handlers() map[[2]string]handler {
-	all := map[[2]string]handler{
-		{"create", "poll"}: (*connection).createPoll, {"get", "poll"}: (*connection).getPoll,
-		{"delete", "poll"}: (*connection).deletePoll, {"reconfigure", "poll"}: (*connection).reconfigurePoll,
-		{"subscribe", "poll"}: (*connection).subscribePoll, {"unsubscribe", "poll"}: (*connection).unsubscribePoll,
-
-		{"get", "config"}: (*connection).getConfig, {"set", "config"}: (*connection).setConfig, {"patch", "config"}: (*connection).patchConfig,
-		{"subscribe", "config"}: (*connection).subscribeConfig, {"unsubscribe", "config"}: (*connection).unsubscribeConfig,
-
-		{"broadcast", ""}: (*connection).broadcast,
-
-		{"subscribe", "datastream"}: (*connection).subscribeDatastream, {"unsubscribe", "datastream"}: (*connection).unsubscribeDatastream,
-
-		{"get", "transaction"}: (*connection).getTransactions, {"validate", "transaction"}: (*connection).validateTransaction,
-		{"refund", "transaction"}: (*connection).refundTransaction,
-
-		{"subscribe", "matchmaking"}: answerOK, {"unsubscribe", "matchmaking"}: answerOK,
-		{"clear", "matchmaking"}: answerOK, {"remove", "matchmaking"}: answerOK,
-		{"get", "drops"}: getDrops, {"validate", "drops"}: validateDrop,
-
-		{"set", "gameMetadata"}: (*connection).setMetadata, {"set", "gatewayActions"}: (*connection).setActions,
-		{"set", "gatewayActionState"}: (*connection).setActionState,
-
-		{"create", "match"}: (*connection).createMatch, {"keepalive", "match"}: (*connection).keepMatch,
-		{"add_channels", "match"}: (*connection).addChannels, {"remove_channels", "match"}: (*connection).removeChannels,
-		{"broadcast", "match"}: (*connection).broadcastMatch,
-
-		{"create", "match_poll"}: (*connection).createMatchPoll, {"delete", "match_poll"}: (*connection).deleteMatchPoll,
-		{"reconfigure", "match_poll"}: (*connection).reconfigureMatchPoll,
-		{"subscribe", "match_poll"}:   (*connection).subscribeMatch, {"unsubscribe", "match_poll"}: (*connection).unsubscribeMatch,
+	all := map[[2]string]handler{{contract.ActionBroadcast, ""}: (*connection).broadcast}
+	add := func(actions map[string]handler, targets ...string) {
+		for _, target := range targets {
+			for action, handle := range actions {
+				all[[2]string{action, target}] = handle
+			}
+		}
 	}
-	for _, target := range []string{"state", "channel", "extension"} {
-		all[[2]string{"get", target}], all[[2]string{"set", target}] = (*connection).getState, (*connection).setState
-		all[[2]string{"patch", target}], all[[2]string{"update", target}] = (*connection).patchState, (*connection).patchState
-		all[[2]string{"subscribe", target}], all[[2]string{"unsubscribe", target}] = (*connection).subscribeState, (*connection).unsubscribeState
-	}
-	for _, target := range []string{"twitchPurchaseBits", "transaction", "transaction_complete", "transaction_completed"} {
-		all[[2]string{"subscribe", target}], all[[2]string{"unsubscribe", target}] = (*connection).subscribePurchases, (*connection).unsubscribePurchases
-	}
+	add(map[string]handler{
+		contract.ActionCreate: (*connection).createPoll, contract.ActionGet: (*connection).getPoll,
+		contract.ActionDelete: (*connection).deletePoll, contract.ActionReconfigure: (*connection).reconfigurePoll,
+		contract.ActionSubscribe: (*connection).subscribePoll, contract.ActionUnsubscribe: (*connection).unsubscribePoll,
+	}, contract.PushPoll)
+	add(map[string]handler{
+		contract.ActionGet: (*connection).getState, contract.ActionSet: (*connection).setState,
+		contract.ActionPatch: (*connection).patchState, contract.ActionUpdate: (*connection).patchState,
+		contract.ActionSubscribe: (*connection).subscribeState, contract.ActionUnsubscribe: (*connection).unsubscribeState,
+	}, contract.GameState, contract.GameChannel, contract.GameExtension)
+	add(map[string]handler{
+		contract.ActionGet: (*connection).getConfig, contract.ActionSet: (*connection).setConfig, contract.ActionPatch: (*connection).patchConfig,
+		contract.ActionSubscribe: (*connection).subscribeConfig, contract.ActionUnsubscribe: (*connection).unsubscribeConfig,
+	}, contract.PushConfig)
+	add(map[string]handler{contract.ActionSubscribe: (*connection).subscribeDatastream, contract.ActionUnsubscribe: (*connection).unsubscribeDatastream}, contract.PushDatastream)
+	add(map[string]handler{contract.ActionSubscribe: (*connection).subscribePurchases, contract.ActionUnsubscribe: (*connection).unsubscribePurchases},
+		contract.PushPurchase, contract.GameTransaction, contract.GameTransactionComplete, contract.GameTransactionCompleted)
+	add(map[string]handler{
+		contract.ActionGet: (*connection).getTransactions, contract.ActionValidate: (*connection).validateTransaction, contract.ActionRefund: (*connection).refundTransaction,
+	}, contract.GameTransaction)
+	add(map[string]handler{
+		contract.ActionSubscribe: answerOK, contract.ActionUnsubscribe: answerOK, contract.ActionClear: answerOK, contract.ActionRemove: answerOK,
+	}, contract.GameMatchmaking)
+	add(map[string]handler{contract.ActionGet: getDrops, contract.ActionValidate: validateDrop}, contract.GameDrops)
+	add(map[string]handler{contract.ActionSet: (*connection).setMetadata}, contract.GameMetadata)
+	add(map[string]handler{contract.ActionSet: (*connection).setActions}, contract.GameActions)
+	add(map[string]handler{contract.ActionSet: (*connection).setActionState}, contract.GameActionState)
+	add(map[string]handler{
+		contract.ActionCreate: (*connection).createMatch, contract.ActionKeepAlive: (*connection).keepMatch, contract.ActionBroadcast: (*connection).broadcastMatch,
+		contract.ActionAddChannels: (*connection).addChannels, contract.ActionRemoveChannels: (*connection).removeChannels,
+	}, contract.GameMatch)
+	add(map[string]handler{
+		contract.ActionCreate: (*connection).createMatchPoll, contract.ActionDelete: (*connection).deleteMatchPoll, contract.ActionReconfigure: (*connection).reconfigureMatchPoll,
+		contract.ActionSubscribe: (*connection).subscribeMatch, contract.ActionUnsubscribe: (*connection).unsubscribeMatch,
+	}, contract.PushMatchPoll)
 	return all
 }
 
@@ -77,7 +90,7 @@ func (c *connection) dispatch(r *gameRequest) (any, error) {
 	switch {
 	case r.isAuthenticate():
 		return c.authenticate(r)
-	case r.action == "subscribe" && r.target == "authentication":
+	case r.awaitsAuthentication():
 		return done{true}, nil
 	case c.identity == nil:
 		return nil, refuse(http.StatusForbidden, "The connection is not authenticated")
@@ -159,7 +172,7 @@ func (c *connection) broadcast(r *gameRequest) (any, error) {
 
 // Operations returns every action with its target, such as "get poll".
 func Operations() []string {
-	all := []string{"authenticate", "subscribe authentication"}
+	all := []string{contract.ActionAuthenticate, contract.ActionSubscribe + " " + contract.GameAuthentication}
 	for name := range handlers() {
 		all = append(all, strings.TrimSpace(name[0]+" "+name[1]))
 	}

@@ -21,16 +21,21 @@ type stateAnswer struct {
 // stateID returns the document that a request names: by state_id or, in the older form, by its
 // target.
 func (r *gameRequest) stateID(member string) (id string, scope state.Scope, err error) {
-	if id = r.target; id == "state" {
+	if id = r.target; id == contract.GameState {
 		id = r.data.text(member)
 	}
 	switch id {
-	case "channel":
+	case contract.GameChannel:
 		return id, state.Channel, r.data.err
-	case "extension":
+	case contract.GameExtension:
 		return id, state.Extension, r.data.err
 	}
 	return "", scope, fault.Newf(fault.Invalid, "%s must be channel or extension", member)
+}
+
+// updateOf returns the name of the events about the state or the configuration with that id.
+func updateOf(id string, config bool) string {
+	return event.Source{Config: config, Audience: event.Audience{Global: id == contract.GameExtension}}.UpdateName()
 }
 
 // readDocument returns a document by a name of its operation, such as state.channel.
@@ -98,8 +103,7 @@ func (c *connection) subscribeState(r *gameRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	update := map[string]string{"channel": contract.ChannelStateUpdate, "extension": contract.ExtensionStateUpdate}[id]
-	return done{true}, c.subscribe(topicKey{"state", id}, []string{update}, func(_ context.Context, e *event.Event) error {
+	return done{true}, c.subscribe(topicKey{contract.GameState, id}, []string{updateOf(id, false)}, func(_ context.Context, e *event.Event) error {
 		c.push(id, map[string]any{"topic_id": id, "state": e.Data})
 		return nil
 	})
@@ -107,7 +111,7 @@ func (c *connection) subscribeState(r *gameRequest) (any, error) {
 
 func (c *connection) unsubscribeState(r *gameRequest) (any, error) {
 	id, _, err := r.stateID("topic_id")
-	c.unsubscribe(topicKey{"state", id})
+	c.unsubscribe(topicKey{contract.GameState, id})
 	return done{true}, err
 }
 
@@ -121,10 +125,10 @@ type configAnswer struct {
 func (c *connection) getConfig(r *gameRequest) (any, error) {
 	id := r.data.text("config_id")
 	switch id {
-	case "channel":
+	case contract.GameChannel:
 		body, err := c.readDocument("config.channel", state.ChannelConfig)
 		return configAnswer{Config: body, ID: id}, err
-	case "extension":
+	case contract.GameExtension:
 		body, err := c.readDocument("config.extension", state.ExtensionConfig)
 		return configAnswer{Config: body, ID: id}, err
 	case "combined":
@@ -168,7 +172,7 @@ func (r *gameRequest) configTopic() (string, error) {
 	if id == "" {
 		id = r.data.text("topic_id")
 	}
-	if r.data.err != nil || id != "channel" && id != "extension" {
+	if r.data.err != nil || id != contract.GameChannel && id != contract.GameExtension {
 		return "", fault.New(fault.Invalid, "config_id must be channel or extension")
 	}
 	return id, nil
@@ -179,8 +183,7 @@ func (c *connection) subscribeConfig(r *gameRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	update := map[string]string{"channel": contract.ChannelConfigUpdate, "extension": contract.ExtensionConfigUpdate}[id]
-	return done{true}, c.subscribe(topicKey{contract.PushConfig, id}, []string{update}, func(_ context.Context, e *event.Event) error {
+	return done{true}, c.subscribe(topicKey{contract.PushConfig, id}, []string{updateOf(id, true)}, func(_ context.Context, e *event.Event) error {
 		c.push(contract.PushConfig, configAnswer{Config: e.Data, ID: id, Topic: id})
 		return nil
 	})

@@ -19,7 +19,9 @@ import (
 // channelsAtOnce limits the channels of a match that one request writes to at the same time.
 const channelsAtOnce = 16
 
-func (r *gameRequest) isOfMatches() bool { return r.target == "match" || r.target == "match_poll" }
+func (r *gameRequest) isOfMatches() bool {
+	return r.target == contract.GameMatch || r.target == contract.PushMatchPoll
+}
 
 func errNotServer() error {
 	return refuse(http.StatusForbidden, "The JWT role is not allowed to perform this operation.")
