@@ -98,17 +98,18 @@ func servicePaths(service string) []string {
 	return formatted
 }
 
-// namedOperations returns the API's description with the name of each operation.
+// namedOperations returns the API's description with the name of each operation and the roles that
+// may ask for it.
 func namedOperations(t *testing.T) []byte {
 	t.Helper()
 	document, err := os.ReadFile(documentFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := map[string]string{}
+	names, roles := map[string]string{}, map[string][]string{}
 	for _, o := range operation.Table() {
 		for _, path := range o.Paths {
-			names[o.Method+" "+path] = o.Name
+			names[o.Method+" "+path], roles[o.Method+" "+path] = o.Name, rolesOf(&o)
 		}
 	}
 	var out []string
@@ -120,7 +121,7 @@ func namedOperations(t *testing.T) []byte {
 			path = found[1]
 		case atMethod.MatchString(line):
 			method = strings.ToUpper(strings.TrimRight(strings.TrimSpace(line), ":"))
-		case strings.HasPrefix(line, "      x-operation: "):
+		case strings.HasPrefix(line, "      x-operation: "), strings.HasPrefix(line, "      x-roles: "):
 			continue // written below
 		}
 		out = append(out, line)
@@ -131,12 +132,30 @@ func namedOperations(t *testing.T) []byte {
 			}
 			delete(names, method+" "+path)
 			out = append(out, "      x-operation: "+name)
+			if own := roles[method+" "+path]; own != nil {
+				out = append(out, "      x-roles: ["+strings.Join(own, ", ")+"]")
+			}
 		}
 	}
 	for route := range names {
 		t.Errorf("%s is not described", route)
 	}
 	return []byte(strings.Join(out, "\n"))
+}
+
+// rolesOf returns the roles of an operation as the API's description has them, nil where it needs
+// no credential. There, a validated admin is another role.
+func rolesOf(o *operation.Definition) []string {
+	if o.Public {
+		return nil
+	}
+	named := strings.Split(o.Audience(), ", ")
+	return slices.DeleteFunc([]string{"viewer", "broadcaster", "admin", "validatedAdmin", "backend", "overlay"}, func(role string) bool {
+		if role == "validatedAdmin" {
+			return !slices.Contains(named, "admin") && !slices.Contains(named, "validated admin")
+		}
+		return !slices.Contains(named, role)
+	})
 }
 
 // Names and routes are those of one operation each.
