@@ -8,6 +8,7 @@ const (
 	MaxMatchChannels = 1000
 	MaxMatchPolls    = 32 // that have not ended
 	MaxMatchID       = 128
+	MatchLapse       = time.Hour // after which one ends that no request names and that has no poll
 	MaxGameName      = 256
 	MaxGameLogo      = 1 << 20 // a data URL
 

@@ -25,6 +25,7 @@ func sentences() []sentence {
 
 func answerAndMessageSentences() []sentence {
 	const dataKiB = contract.MaxMessageData >> 10
+	const commentSeconds = int64(contract.CommentInterval / time.Second)
 	return []sentence{
 		{contractPage, "| id in a query; id in a token | # bytes |", []int64{contract.MaxID}},
 		{contractPage, "| key of an answer; entries of a ranking | # bytes; #, on request # |", []int64{contract.MaxAnswer, contract.DefaultRanking, contract.MaxRanking}},
@@ -32,6 +33,13 @@ func answerAndMessageSentences() []sentence {
 		{contractPage, "| `blocked` of a question | #, each # bytes |", []int64{contract.MaxBlocked, contract.MaxBlockedPhrase}},
 		{contractPage, "| topics of a subscription; bytes of a topic | #; # |", []int64{contract.MaxTopics, contract.MaxTopic}},
 		{contractPage, "| overlay keys of a channel; polls and `name` of one | #; #, # bytes |", []int64{contract.MaxOverlayKeys, contract.MaxOverlayPolls, contract.MaxOverlayName}},
+		{contractPage, "| polls of a channel that an open topic follows | #:", []int64{contract.MaxFollowedPolls}},
+		{contractPage, "Of more than # polls that a topic stands for", []int64{contract.MaxFollowedPolls}},
+		{contractPage, "| events that a subscriber may be behind | #,", []int64{contract.MaxEventsBehind}},
+		{contractPage, "at most #, then 503; three quarters, then 429; #, then 429 |", []int64{contract.MaxSubscribers, contract.MaxViewerSubscribers}},
+		{contractPage, "more than # messages) an event named `resync`", []int64{contract.KeptMessages}},
+		{contractPage, "sends a comment every # seconds", []int64{commentSeconds}},
+		{publicPage, "nine tenths of the connections, at most #", []int64{contract.MaxSubscribers}},
 		{contractPage, "| name and data of a message; its body | # bytes and # KiB; # KiB |", []int64{contract.MaxMessageName, dataKiB, contract.MaxMessageBody >> 10}},
 		{contractPage, "`limit` is from 1 to # and # by", []int64{contract.MaxRanking, contract.DefaultRanking}},
 		{contractPage, "`minLength`, `maxLength` | integer | 1, # | characters of an answer, 1…# |", []int64{contract.MaxAnswer, contract.MaxAnswer}},
@@ -56,6 +64,8 @@ func answerAndMessageSentences() []sentence {
 		{openapiFile, "maxLength: # target:", []int64{contract.MaxMessageName}},
 		{openapiFile, "Any JSON, at most # KiB without insignificant", []int64{dataKiB}},
 		{openapiFile, "Any JSON object of at most # KiB. Games", []int64{dataKiB}},
+		{openapiFile, "A comment comes every # seconds", []int64{commentSeconds}},
+		{openapiFile, "for messages, more than # of", []int64{contract.KeptMessages}},
 		{openapiFile, "The data is over # KiB", []int64{dataKiB}},
 		{openapiFile, "The data is over # KiB, or the body over # KiB.", []int64{dataKiB, contract.MaxMessageBody >> 10}},
 		{openapiFile, "Ranking: type: object required: [data] properties: data: type: array maxItems: ##", []int64{contract.MaxRanking}},
@@ -65,10 +75,14 @@ func answerAndMessageSentences() []sentence {
 }
 
 func requestSentences() []sentence {
+	const keyHours, keySeconds = int64(contract.KeyLifetime / time.Hour), int64(contract.MinKeyLifetime / time.Second)
 	return []sentence{
 		{contractPage, "The header `Idempotency-Key` has 1 to # printable ASCII bytes", []int64{contract.MaxKey}},
 		{contractPage, "`Idempotency-Key must have 1 to ## printable bytes`", []int64{contract.MaxKey}},
-		{contractPage, "| an `Idempotency-Key`; how long it is kept; keys of a process, of a document | # bytes;", []int64{contract.MaxKey}},
+		{contractPage, "| an `Idempotency-Key`; how long it is kept; keys of a process, of a document | # bytes; # hours, at least # seconds (", []int64{contract.MaxKey, keyHours, keySeconds}},
+		{contractPage, "for # hours unless room is short and always for at least # seconds", []int64{keyHours, keySeconds}},
+		{contractPage, "is kept for R/2r seconds, at most # hours and at least # seconds;", []int64{keyHours, keySeconds}},
+		{contractPage, "an id that the client sends (at most # printable ASCII", []int64{contract.MaxRequestID}},
 		{contractPage, "An `id` in a query has at most # bytes,", []int64{contract.MaxID}},
 		{contractPage, "An id in a token has at most # bytes, and the header # KiB.", []int64{contract.MaxID, contract.MaxCredential >> 10}},
 		{contractPage, "| a credential; the body of POST `/authtoken` | # KiB; # KiB |", []int64{contract.MaxCredential >> 10, contract.MaxPublicBody >> 10}},
@@ -78,6 +92,8 @@ func requestSentences() []sentence {
 
 		{openapiFile, "type: string, minLength: 1, maxLength: ##, pattern: '^[ -~]+$'}", []int64{contract.MaxKey}},
 		{openapiFile, "at most # bytes. Empty is `default`. schema: {type: string, default: default, maxLength: ##}", []int64{contract.MaxID, contract.MaxID}},
+		{openapiFile, "keeps a key for # hours, where room is short for less and always for # seconds", []int64{keyHours, keySeconds}},
+		{openapiFile, "One that the client sends (at most # printable ASCII", []int64{contract.MaxRequestID}},
 		{openapiFile, "a comma and a blank: at most #, of each at most # bytes, percent-encoded", []int64{contract.MaxIgnored, contract.MaxMemberName}},
 		{openapiFile, "nested at most # levels, and its numbers have at most # characters", []int64{contract.MaxNesting, contract.MaxNumber}},
 		{openapiFile, "`JSON must not be nested deeper than ## levels`, `A number in JSON must have at most ## characters`", []int64{contract.MaxNesting, contract.MaxNumber}},
@@ -150,6 +166,7 @@ func gameSentences() []sentence {
 }
 
 func documentSentences() []sentence {
+	const tokenMinutes = int64(contract.SandboxTokenLifetime / time.Minute)
 	const pageMiB, namedKiB = contract.BufferPageBytes >> 20, contract.MaxNamedDocument >> 10
 	return []sentence{
 		{contractPage, "A page ends after # entries or # MiB.", []int64{contract.BufferPage, pageMiB}},
@@ -162,6 +179,7 @@ func documentSentences() []sentence {
 		{contractPage, "An id with `:` or `*`, or of more than # bytes,", []int64{contract.MaxID}},
 		{contractPage, "A channel has at most # ids; one more", []int64{contract.MaxNamed}},
 		{contractPage, "at most # further users", []int64{contract.MaxSandboxTokens}},
+		{contractPage, "A token is valid for # minutes, for the sandbox", []int64{tokenMinutes}},
 		{contractPage, "`An id or the role is longer than {limit} bytes` (#)", []int64{contract.MaxID}},
 		{contractPage, "buyer has # open ones in a channel, or the channel # in all, a purchase for coins", []int64{contract.MaxBuyerCoins, contract.MaxChannelCoins}},
 		{contractPage, "so they have more room: # of a buyer, # of a channel.", []int64{contract.MaxBuyerBits, contract.MaxChannelBits}},
@@ -176,11 +194,13 @@ func documentSentences() []sentence {
 		{openapiFile, "first saw them, # on a page", []int64{contract.UsersPage}},
 		{openapiFile, "The name. Without `:` and `*`, at most # bytes. schema: {type: string, default: default, maxLength: ##}", []int64{contract.MaxID, contract.MaxID}},
 		{openapiFile, "At most # KiB, and # of them in a channel.", []int64{namedKiB, contract.MaxNamed}},
+		{openapiFile, "The tokens are valid for # minutes and for", []int64{tokenMinutes}},
 		{openapiFile, "user_ids: type: array maxItems: ##", []int64{contract.MaxSandboxTokens}},
 	}
 }
 
 func registrySentences() []sentence {
+	const messageHours = int64(contract.MessageLifetime / time.Hour)
 	const documentKiB, bodyKiB, mapMiB, entryKiB = contract.DefaultDocumentBytes >> 10, contract.DefaultBodyBytes >> 10, contract.DefaultAdminMapBytes >> 20, contract.DefaultEntryBytes >> 10
 	return []sentence{
 		{contractPage, "| `documentBytes`: a document after the write | # KiB | # MiB |", []int64{documentKiB, contract.MaxStoredBytes >> 20}},
@@ -195,7 +215,8 @@ func registrySentences() []sentence {
 		{contractPage, "| `extensionBytesPerDay`: the same, all that have quotas together | # GiB |", []int64{contract.DefaultExtensionBytes >> 30}},
 		{contractPage, "documents of state that viewers bring into being | # |", []int64{contract.DefaultExtensionDocuments}},
 		{contractPage, "| `identityWhispersPerHour`: messages of one viewer to itself | # |", []int64{contract.DefaultIdentityWhispers}},
-		{contractPage, "which it removes after 24 hours | # years |", []int64{contract.MaxRetentionHours / 8760}},
+		{contractPage, "which it removes after # hours | # years |", []int64{messageHours, contract.MaxRetentionHours / 8760}},
+		{retentionPage, "Messages leave the logs of their feeds after # hours", []int64{messageHours}},
 		{contractPage, "An entry may have # KiB without insignificant", []int64{entryKiB}},
 		{contractPage, "A document may have # KiB after the write", []int64{documentKiB}},
 		{contractPage, "a body of at most # MiB, each value a patch", []int64{mapMiB}},

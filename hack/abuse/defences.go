@@ -99,7 +99,7 @@ func gameDefences() []defenceCase {
 func apiDefences() []defenceCase {
 	addresses := sourceEdit{resourcesFile, "l.perAddress = min(max(l.connections/8, 1), maxPerAddress)", "l.perAddress = 1 << 40"}
 	all := sourceEdit{resourcesFile, "memory/connectionBytes)", "memory/connectionBytes) + 1<<20"}
-	identity := sourceEdit{quotaFile, "identitySubscribers = 8", "identitySubscribers = 1 << 30"}
+	identity := sourceEdit{contractLimits, "MaxViewerSubscribers = 8", "MaxViewerSubscribers = 1 << 30"}
 	quotas := []sourceEdit{
 		{limitsFile, "limit.Per(contract.DefaultIdentityStreams,", "limit.Per(1 << 30,"},
 		{limitsFile, "limit.Per(contract.DefaultIdentityBytes,", "limit.Per(1 << 40,"},

@@ -24,7 +24,7 @@ services/internal/engine/wire      |                                            
 services/internal/testing/cputime   |                                                                                |
 services/internal/engine/batch     |                                                                                |
 services/internal/engine/batchtrace | fault                                                                         |
-services/internal/engine/once      | fault                                                                          |
+services/internal/engine/once      | contract fault                                                                          |
 services/internal/engine/stream    | batch batchtrace exactjson fault once wire                                                     | storetest mongostore mongotest cputime rewrite
 services/internal/engine/rewrite   | fault stream                                                                   | storetest
 services/internal/engine/document  | batch batchtrace exactjson fault once                                                          | storetest cputime
@@ -59,7 +59,7 @@ services/internal/operation | contract tracing exactjson limit fault once domain
 services/internal/face/httpapi   | contract operation tracing exactjson limit fault once domains rewrite stream document tenant telemetry event live | storetest ceiling cputime
 services/internal/upkeep/admin     | exactjson fault key rewrite stream document tenant state purchase sink                         | domains storetest transfer pebblestore
 services/internal/face/gamelink  | contract operation limit exactjson fault event live tenant httpapi voting state document pairing purchase match sandbox | domains storetest stream once
-services/internal/process/app | operation tracing batchtrace gamelink limit filewatch fault key once domains rewrite stream document tenant telemetry event live sink page httpapi pebblestore mongostore peer admin transfer | contract mongotest simnet sinktest
+services/internal/process/app | contract operation tracing batchtrace gamelink limit filewatch fault key once domains rewrite stream document tenant telemetry event live sink page httpapi pebblestore mongostore peer admin transfer | mongotest simnet sinktest
 services/internal/process/cli | contract tracing client key stream tenant sandbox telemetry sink transfer backup admin app terminal | storetest document voting
 services/internal/testing/ceiling   | contract operation fault domains once stream document tenant telemetry httpapi |
 services/internal/testing/ceilingserver | ceiling cli app |

@@ -23,9 +23,6 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// lapse is the time after which a match ends that no request names and that has no poll.
-const lapse = time.Hour
-
 // maxBytes limits a document.
 const maxBytes = 1 << 20
 
@@ -67,7 +64,7 @@ type indexEntry struct {
 }
 
 func (e indexEntry) hasLapsed(now time.Time) bool {
-	return max(e.Named/1000, e.Ends) <= now.Add(-lapse).Unix()
+	return max(e.Named/1000, e.Ends) <= now.Add(-contract.MatchLapse).Unix()
 }
 
 // dropLapsed removes the matches that have lapsed and returns their documents.

@@ -80,11 +80,8 @@ type Message struct {
 	Data json.RawMessage
 }
 
-// What a feed keeps in memory.
-const (
-	keptMessages = 256
-	keptBytes    = 512 << 10
-)
+// keptBytes limits the messages that a feed keeps in memory, beside [contract.KeptMessages].
+const keptBytes = 512 << 10
 
 // IsReserved reports whether a name is, up to its first colon, one of the service's own
 // events, or begins as one of those that were reserved first: a message with such a name

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 )
 
@@ -78,7 +79,7 @@ func (f *recentMessages) addMessage(m Message) {
 	m.Number, m.Data = f.last, bytes.Clone(m.Data) // an entry may be part of its chunk
 	f.recent = append(f.recent, m)
 	f.bytes += m.memorySize()
-	for len(f.recent) > keptMessages || f.bytes > keptBytes {
+	for len(f.recent) > contract.KeptMessages || f.bytes > keptBytes {
 		f.bytes -= f.recent[0].memorySize()
 		f.recent[0] = Message{}
 		f.recent = f.recent[1:]

@@ -3,6 +3,7 @@ package message
 import (
 	"encoding/binary"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 )
 
@@ -57,7 +58,7 @@ func (r feedRules) AppendResult(buf []byte, p, _ Page) []byte {
 func (feedRules) DecodeResult(r *wire.Reader, _ Page) Page {
 	p := Page{Last: r.Uvarint()}
 	count := uint64(r.Count(3)) // of messages, each of three lengths at least
-	if count > min(p.Last, keptMessages) {
+	if count > min(p.Last, contract.KeptMessages) {
 		r.Fail(wire.ErrMalformed)
 		return p
 	}

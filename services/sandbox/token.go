@@ -19,9 +19,6 @@ import (
 	"github.com/acclaim-dev/acclaim/api/contract"
 )
 
-// Lifetime is the validity of a token.
-const Lifetime = 30 * time.Minute
-
 // UnconfirmedGame is the role of a token that a game gets without a credential. The token has no
 // rights at the streaming platform, and here those of a broadcaster once one has confirmed it.
 const UnconfirmedGame = "game"
@@ -40,7 +37,7 @@ type Grant struct {
 	Game string
 	// KeyID names the overlay key that the token is; empty: none.
 	KeyID string
-	// Lifetime is Lifetime where it is 0.
+	// Lifetime is [contract.SandboxTokenLifetime] where it is 0.
 	Lifetime time.Duration
 }
 
@@ -107,7 +104,7 @@ func IssueToken(g Grant, secret []byte, now time.Time) (string, error) {
 		perms = nil
 	}
 	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims{
-		RegisteredClaims: jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(now.Add(cmp.Or(g.Lifetime, Lifetime)))},
+		RegisteredClaims: jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(now.Add(cmp.Or(g.Lifetime, contract.SandboxTokenLifetime)))},
 		Role:             g.Role,
 		ChannelID:        g.ChannelID,
 		OpaqueID:         g.OpaqueID,

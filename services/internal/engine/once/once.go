@@ -17,14 +17,15 @@ import (
 	"hash"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
 // Lifetime is the time for which a key is kept, and KeptAtLeast where the room for keys is short:
 // commands are refused before a younger one goes.
 const (
-	Lifetime    = 24 * time.Hour
-	KeptAtLeast = time.Minute
+	Lifetime    = contract.KeyLifetime
+	KeptAtLeast = contract.MinKeyLifetime
 )
 
 // Owner stands for the scope of keys: an identity, a route and an id.

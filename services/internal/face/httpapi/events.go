@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
 	"github.com/acclaim-dev/acclaim/services/internal/limit"
@@ -18,9 +19,6 @@ import (
 )
 
 const (
-	// heartbeatEvery is the interval of the comments that show an idle client that the
-	// connection works. With each its credential is verified again.
-	heartbeatEvery = 15 * time.Second
 	// eventWriteTimeout limits a write to a client.
 	eventWriteTimeout = 10 * time.Second
 	// maxEventBatch limits the events of one write, in bytes.
@@ -150,7 +148,7 @@ func (s *eventStream) run() {
 	if s.send(s.appendGreeting) != nil {
 		return
 	}
-	pulse := time.NewTicker(heartbeatEvery)
+	pulse := time.NewTicker(contract.CommentInterval)
 	defer pulse.Stop()
 	expired := s.expiry()
 	for err := error(nil); err == nil; {

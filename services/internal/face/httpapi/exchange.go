@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/limit"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
 )
@@ -113,9 +114,8 @@ func (a *API) recoverPanic(x *httpExchange, r *http.Request, panicked any) (cut 
 // requestID returns the request id that the caller sent if it is safe to log, or a
 // new one.
 func requestID(r *http.Request) string {
-	const longest = 128
 	id := r.Header.Get("X-Request-Id")
-	if id == "" || len(id) > longest {
+	if id == "" || len(id) > contract.MaxRequestID {
 		return rand.Text()
 	}
 	for i := range len(id) {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
 )
 
@@ -63,8 +64,8 @@ func defaultTuning() tuning {
 		messageEvery:  10 * time.Millisecond,
 		tailEvery:     250 * time.Millisecond,
 		linger:        30 * time.Second,
-		buffer:        64,
-		maxPolls:      10_000,
+		buffer:        contract.MaxEventsBehind,
+		maxPolls:      contract.MaxFollowedPolls,
 		madeUpEvery:   10 * time.Millisecond,
 	}
 }

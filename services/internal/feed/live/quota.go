@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/limit"
 )
 
 // Quotas limit what subscribers hold of a broker. An extension may have three quarters
 // of each.
 type Quotas struct {
-	// Subscribers limits the subscribers, 50,000 when 0.
+	// Subscribers limits the subscribers, [contract.MaxSubscribers] when 0.
 	Subscribers int64
 	// Sources limits the sources that subscribers name, 65,536 when 0. The polls that a
 	// group follows have a limit of their own.
@@ -25,8 +26,6 @@ type Quotas struct {
 }
 
 const (
-	// identitySubscribers limits the subscribers of one identity.
-	identitySubscribers = 8
 	// identitySources and identitySourcesPerSecond limit the sources that one identity
 	// creates, at once and in the long run. Sources linger, so that without a rate a
 	// client that names other topics each time it connects would leave any number.
@@ -50,7 +49,7 @@ func newQuotaPools(q Quotas) *quotaPools {
 	}
 	return &quotaPools{
 		minor:       q.Minor,
-		subscribers: limit.NewPool[limit.Holder]("subscribers", cmp.Or(q.Subscribers, 50_000), q.Watch),
+		subscribers: limit.NewPool[limit.Holder]("subscribers", cmp.Or(q.Subscribers, contract.MaxSubscribers), q.Watch),
 		sources:     limit.NewPool[limit.Holder]("sources", cmp.Or(q.Sources, 1<<16), q.Watch),
 		ledger:      q.Ledger,
 	}
@@ -90,7 +89,7 @@ func (s Subscription) who() limit.Caller {
 func (q *quotaPools) takeSubscriber(s Subscription) (*limit.Lease[limit.Holder], error) {
 	shares := q.sharesOf(s, q.subscribers)
 	if s.Identity != "" {
-		shares = append(shares, limit.Share[limit.Holder]{Holder: s.holder(), Scope: limit.Identity, Limit: identitySubscribers})
+		shares = append(shares, limit.Share[limit.Holder]{Holder: s.holder(), Scope: limit.Identity, Limit: contract.MaxViewerSubscribers})
 	}
 	lease := q.subscribers.Lease(s.who(), shares...)
 	return lease, limit.Fault(lease.Take(1), "Too many subscribers of this viewer or extension at once")

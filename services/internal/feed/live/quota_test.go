@@ -33,11 +33,11 @@ func TestTooManySubscribers(t *testing.T) {
 			}
 		}
 		first := p.subscribe(subscriptionOf("a", "U1"))
-		for range identitySubscribers - 1 {
+		for range contract.MaxViewerSubscribers - 1 {
 			p.subscribe(subscriptionOf("a", "U1"))
 		}
 		refuse(subscriptionOf("a", "U1"), fault.RateLimited)
-		for i := range 12 - identitySubscribers {
+		for i := range 12 - contract.MaxViewerSubscribers {
 			p.subscribe(subscriptionOf("a", fmt.Sprint("V", i)))
 		}
 		refuse(subscriptionOf("a", "W"), fault.RateLimited)

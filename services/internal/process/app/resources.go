@@ -5,6 +5,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
@@ -46,7 +47,6 @@ const (
 	maxPerAddress = 1024
 	// adminConnections limits the connections of the admin listener.
 	adminConnections = 64
-	maxSubscribers   = 50_000
 	maxResident      = 512 << 20
 	maxVoteKeys      = 1 << 30
 	// residentDomains is the number of domains that keep states in memory.
@@ -77,7 +77,7 @@ func divideResources(memory, descriptors int64, perAddress int) resourceLimits {
 		l.perAddress = int64(perAddress)
 	}
 	l.unauthenticatedGames = max(l.connections/8, 1)
-	l.subscribers = min(l.connections*9/10, maxSubscribers)
+	l.subscribers = min(l.connections*9/10, contract.MaxSubscribers)
 	return l
 }
 

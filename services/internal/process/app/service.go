@@ -3,6 +3,7 @@ package app
 import (
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
@@ -51,11 +52,6 @@ func NewService(name string, provide func(*operation.Config)) Service {
 // Paths returns the paths below the base path that the service answers.
 func (s Service) Paths() []string { return operation.Paths(s.Name) }
 
-// messageAge limits how long messages stay in the logs of all feeds. Clients can ask
-// only for the newest, which the checkpoint keeps; a day lets operators read a log to
-// find a fault.
-const messageAge = 24 * time.Hour
-
 // Services returns the table of services, in the order in which they start: the state
 // service reads the polls of the voting service.
 func Services() []Service {
@@ -82,7 +78,7 @@ func Services() []Service {
 		}),
 		withParts(withEngine(Service{
 			Name: operation.StateService, Environment: tenant.Production, Domain: "message", Kind: message.Kind, hinted: true,
-			Retention: func(tenant.Retention) time.Duration { return messageAge },
+			Retention: func(tenant.Retention) time.Duration { return contract.MessageLifetime },
 		}, message.NewService, startState), withEngine(Service{
 			Domain: "roster", Kind: roster.Kind,
 			Retention: func(r tenant.Retention) time.Duration { return r.Logs },

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
@@ -108,7 +109,7 @@ func TestRowsAreComplete(t *testing.T) {
 		kinds[service.Kind] = true
 	}
 	ages := tenant.Retention{Logs: 1, Buffers: 2, Rankings: 3, Snapshots: 4}
-	want := map[string]time.Duration{voting.Kind: 1, accumulation.Kind: 2, ranking.Kind: 3, message.Kind: messageAge, roster.Kind: 1}
+	want := map[string]time.Duration{voting.Kind: 1, accumulation.Kind: 2, ranking.Kind: 3, message.Kind: contract.MessageLifetime, roster.Kind: 1}
 	for kind, domain := range Domains(nil) {
 		if got := domain.Retention(ages); got != want[kind] {
 			t.Errorf("the retention of %s is %v, want %v", kind, got, want[kind])

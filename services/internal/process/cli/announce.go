@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/process/app"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/sandbox"
@@ -52,7 +53,7 @@ const (
 // the address of a page that shows a poll.
 func printHints(out io.Writer, origin, path string, sample *tenant.Extension) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nTo try it, paste (the tokens are good for %v):\n\n", sandbox.Lifetime)
+	fmt.Fprintf(&b, "\nTo try it, paste (the tokens are good for %v):\n\n", contract.SandboxTokenLifetime)
 	for _, role := range []string{"viewer", "broadcaster", "admin", "backend"} {
 		header, err := authorization(sample, tenant.Production, sampleGrant(role, sample))
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/sandbox"
 )
@@ -19,7 +20,7 @@ func newToken() *cobra.Command {
 		Use:   "token",
 		Short: "Print an Authorization header value for an extension",
 		Long: fmt.Sprintf(`Token prints the value of an Authorization header, signed with the newest active
-key that the registry has for the extension. It is good for %v.`, sandbox.Lifetime),
+key that the registry has for the extension. It is good for %v.`, contract.SandboxTokenLifetime),
 		Example: `  acclaim token --extension sample-extension --role viewer --channel 1 --user 42
   curl -H "Authorization: $(acclaim token --extension sample-extension --role backend --channel 1)" …`,
 		Args: cobra.NoArgs,
