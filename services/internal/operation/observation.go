@@ -99,15 +99,7 @@ func (s *Service) logCall(x *Observation, took time.Duration) {
 	if x.face != "" {
 		attrs = append(attrs, slog.String("face", x.face))
 	}
-	if c := x.Caller; c != nil {
-		attrs = append(attrs,
-			slog.String("extension", c.Extension.ClientID),
-			slog.String("role", string(c.Role)),
-			slog.String("channel", c.ChannelID))
-		if actor := c.Actor(); actor != "" && x.Method != "GET" && x.Method != "HEAD" {
-			attrs = append(attrs, slog.String("actor", actor))
-		}
-	}
+	attrs = x.appendCaller(attrs)
 	if id := x.TraceID(); id != "" {
 		attrs = append(attrs, slog.String("trace_id", id))
 	}
@@ -118,6 +110,22 @@ func (s *Service) logCall(x *Observation, took time.Duration) {
 		attrs = append(attrs, slog.Uint64("left_out", leftOut))
 	}
 	s.Config.Logger.LogAttrs(context.Background(), level, "request", attrs...)
+}
+
+// appendCaller appends what the line of a call says about its caller.
+func (x *Observation) appendCaller(attrs []slog.Attr) []slog.Attr {
+	c := x.Caller
+	if c == nil {
+		return attrs
+	}
+	attrs = append(attrs,
+		slog.String("extension", c.Extension.ClientID),
+		slog.String("role", string(c.Role)),
+		slog.String("channel", c.ChannelID))
+	if actor := c.Actor(); actor != "" && x.Method != "GET" && x.Method != "HEAD" {
+		attrs = append(attrs, slog.String("actor", actor))
+	}
+	return attrs
 }
 
 // StatusClientGone is the status, in logs and metrics, of a request that failed because its
