@@ -59,6 +59,8 @@ type PollConfig struct {
 	LoggedInOnly bool `json:"loggedInOnly,omitempty"`
 	// Strict refuses votes for no option, and texts and times that are most likely wrong.
 	Strict bool `json:"strict,omitempty"`
+	// PublicResults shows the results to everyone, without a credential, while viewers see them.
+	PublicResults bool `json:"publicResults,omitempty"`
 	// Version rises with each saved configuration of the poll: the Unix milliseconds of
 	// its saving or, within one millisecond, the number after. It is 0 for one that an
 	// earlier release saved, and in requests.
@@ -124,6 +126,7 @@ type Poll struct {
 	VotesPerOption         int64 `json:"votesPerOption"`
 	Global                 bool  `json:"global"`
 	Strict                 bool  `json:"strict,omitempty"`
+	PublicResults          bool  `json:"publicResults,omitempty"`
 
 	ResultsVisibility Visibility `json:"resultsVisibility"`
 	ShowCount         bool       `json:"showCount"`

@@ -149,6 +149,11 @@ type PollSpec struct {
 	// +optional
 	ShowCount bool `json:"showCount,omitempty"`
 
+	// PublicResults shows the results to everyone, without a credential and from caches,
+	// while viewers see them at all.
+	// +optional
+	PublicResults bool `json:"publicResults,omitempty"`
+
 	// LoggedInOnly refuses the votes of viewers that are not logged in to the platform,
 	// who get a new opaque id whenever they ask for one.
 	// +optional

@@ -24,7 +24,7 @@ func TestPatch(t *testing.T) {
 	before := Config{
 		DistinctOptionsPerUser: 2, TotalVotesPerUser: 5, VotesPerOption: 3, Prompt: "Tea?", Options: []string{"yes", "no"},
 		UserData: json.RawMessage(`{"a":{"b":1.10,"c":2},"d":"<"}`), Schedule: contract.Schedule{StartsAt: 7, EndsAt: 8},
-		ResultsVisibility: VisibleToStaff, ShowCount: true, LoggedInOnly: true,
+		ResultsVisibility: VisibleToStaff, ShowCount: true, LoggedInOnly: true, PublicResults: true,
 	}
 	tests := map[string]struct {
 		patch string
@@ -39,6 +39,7 @@ func TestPatch(t *testing.T) {
 		"removed members":  {`{"totalVotesPerUser":null,"resultsVisibility":null,"options":null,"endsAt":null}`, func(c *Config) { c.TotalVotesPerUser, c.ResultsVisibility, c.Options, c.EndsAt = 1, "", nil, 0 }},
 		"removed userData": {`{"userData":null}`, func(c *Config) { c.UserData = json.RawMessage("null") }},
 		"visible":          {`{"resultsVisibility":"always","showCount":false}`, func(c *Config) { c.ResultsVisibility, c.ShowCount = "", false }},
+		"not public":       {`{"publicResults":false}`, func(c *Config) { c.PublicResults = false }},
 		"an end now":       {`{"endsAt":-1}`, func(c *Config) { c.EndsAt = (start + 1000) / 1000 }},
 	}
 	for name, test := range tests {

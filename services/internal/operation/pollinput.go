@@ -109,6 +109,7 @@ func DecodeConfig(in *Object) voting.Config {
 		ShowCount:              in.Boolean("showCount"),
 		LoggedInOnly:           in.Boolean("loggedInOnly"),
 		Strict:                 in.Boolean("strict"),
+		PublicResults:          in.Boolean("publicResults"),
 	}
 }
 

@@ -121,6 +121,7 @@ func declaredConfig(p *v1alpha1.Poll) (contract.PollConfig, error) {
 		ShowCount:              p.Spec.ShowCount,
 		LoggedInOnly:           p.Spec.LoggedInOnly,
 		Strict:                 p.IsStrict(),
+		PublicResults:          p.Spec.PublicResults,
 	}
 	if p.Spec.UserData == nil {
 		return config, nil

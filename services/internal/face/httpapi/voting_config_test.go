@@ -25,10 +25,10 @@ func TestConfigIsReadBackWithoutPromptAndUserData(t *testing.T) {
 // The later fields are in the answer where they are used.
 func TestConfigShowsTheLaterFields(t *testing.T) {
 	a := newAPI(t)
-	a.as(broadcaster(), "POST", "/vote_config", `{"config":{"resultsVisibility":"afterVote","showCount":true,"loggedInOnly":true,"strict":true}}`).want(200, "{}")
+	a.as(broadcaster(), "POST", "/vote_config", `{"config":{"resultsVisibility":"afterVote","showCount":true,"loggedInOnly":true,"strict":true,"publicResults":true}}`).want(200, "{}")
 	a.as(viewer(), "GET", "/vote_config", "").want(200, `{"userIDVoting":false,"distinctOptionsPerUser":1,"totalVotesPerUser":1,
 		"votesPerOption":1,"global":false,"disabled":false,"prompt":"","options":[],"userData":null,"startsAt":0,"endsAt":0,"status":"active",
-		"resultsVisibility":"afterVote","showCount":true,"loggedInOnly":true,"strict":true}`)
+		"resultsVisibility":"afterVote","showCount":true,"loggedInOnly":true,"strict":true,"publicResults":true}`)
 }
 
 func TestConfigBodies(t *testing.T) {
@@ -46,7 +46,7 @@ func TestConfigBodies(t *testing.T) {
 		`{"config":{"options":[null]}}`: "config.options must be an array of strings", `{"config":{"startsAt":"1"}}`: "config.startsAt must be an integer",
 		`{"config":{"endsAt":null}}`: "config.endsAt must be an integer", `{"config":{"resultsVisibility":1}}`: "config.resultsVisibility must be a string",
 		`{"config":{"showCount":"true"}}`: "config.showCount must be a boolean", `{"config":{"loggedInOnly":null}}`: "config.loggedInOnly must be a boolean",
-		`{"config":{"strict":1}}`: "config.strict must be a boolean", `{"config":{},"keepVotes":1}`: "keepVotes must be a boolean",
+		`{"config":{"strict":1}}`: "config.strict must be a boolean", `{"config":{"publicResults":1}}`: "config.publicResults must be a boolean", `{"config":{},"keepVotes":1}`: "keepVotes must be a boolean",
 	} {
 		got := a.as(broadcaster(), "POST", "/vote_config", body)
 		got.refused(400, "Invalid body")

@@ -101,6 +101,7 @@ func newPollCreate(remote *remoteFlags) *cobra.Command {
 	f.BoolVar(&config.LoggedInOnly, "logged-in-only", false, "count only viewers who are logged in")
 	f.StringVar((*string)(&config.ResultsVisibility), "results", "", "who sees results: always, afterVote, afterClose or staff")
 	f.BoolVar(&config.ShowCount, "show-count", false, "show the number of votes while results are hidden")
+	f.BoolVar(&config.PublicResults, "public-results", false, "show the results without a credential, too, for caches")
 	f.Int64Var(&config.TotalVotesPerUser, "votes-per-user", 1, "votes of a viewer")
 	f.Int64Var(&config.DistinctOptionsPerUser, "options-per-user", 1, "options that a viewer may choose")
 	f.Int64Var(&config.VotesPerOption, "votes-per-option", 1, "votes of a viewer for one option")
