@@ -27,6 +27,7 @@ type Engine[S, C, E, R any] struct {
 	traces  *batchtrace.Recorder
 	stats   engineCounters
 	holder  KeyHolder[S, C, E] // nil: no records hold keys
+	visits  func(query C) bool // of Visitors; nil: no query is a visit
 
 	// keysUsed are the keys of requests in the rings of resident streams.
 	keysUsed atomic.Int64
@@ -66,8 +67,13 @@ func New[S, C, E, R any](rules Rules[S, C, E, R], store Store, clock Clock, opti
 	ctx, cancel := context.WithCancel(context.Background())
 	options = options.withDefaults()
 	holder, _ := rules.(KeyHolder[S, C, E])
+	var visits func(query C) bool
+	if visitors, ok := rules.(Visitors[C]); ok {
+		visits = visitors.Visits
+	}
 	return &Engine[S, C, E, R]{
 		holder:        holder,
+		visits:        visits,
 		keyLimit:      options.tuning.KeyLimit,
 		rules:         rules,
 		store:         store,
@@ -149,6 +155,14 @@ func (e *Engine[S, C, E, R]) ViewAt(ctx context.Context, name string, query C) (
 	return e.runAt(ctx, name, newQuery[C, R](query))
 }
 
+// ViewFrom is ViewAt for a query that releases read since a level. While a live process does not
+// read it, this engine answers, whichever process owns the stream.
+func (e *Engine[S, C, E, R]) ViewFrom(ctx context.Context, level Level, name string, query C) (R, Position, error) {
+	c := newQuery[C, R](query)
+	c.here = !e.options.AllRead(level)
+	return e.runAt(ctx, name, c)
+}
+
 func (e *Engine[S, C, E, R]) runAt(ctx context.Context, name string, c *submittedCall[C, R]) (result R, head Position, err error) {
 	if result, err = e.runOne(ctx, name, c); err != nil {
 		return result, Position{}, err // the call may be under way still
@@ -183,7 +197,7 @@ type localCall[S, C, E, R any] struct {
 // finished gets place when it would not any more, unless finished is nil.
 func (e *Engine[S, C, E, R]) beginLocally(name string, c *submittedCall[C, R], finished chan<- int, place int) (r localCall[S, C, E, R]) {
 	r.call = c
-	if r.log, r.err = e.acquireLog(name, c.group.recovery); r.err != nil {
+	if r.log, r.err = e.acquireLog(name, c.group.recovery, e.isVisit(c)); r.err != nil {
 		return r
 	}
 	if len(c.commands) > 0 || c.refresh || !r.log.isCurrent() {
@@ -234,9 +248,14 @@ func (e *Engine[S, C, E, R]) beginCall() error {
 // errClosed marks what came after Close.
 var errClosed = errors.New("stream: the engine is closed")
 
+// isVisit reports whether a call is a visit: one query that is, and nothing else.
+func (e *Engine[S, C, E, R]) isVisit(c *submittedCall[C, R]) bool {
+	return e.visits != nil && len(c.commands) == 0 && len(c.queries) == 1 && e.visits(c.queries[0])
+}
+
 // acquireLog returns the stream's log and keeps it resident until releaseLog. A call
 // to recover is accepted even after Close, because the engine accepted it before.
-func (e *Engine[S, C, E, R]) acquireLog(name string, recovery bool) (*streamLog[S, C, E, R], error) {
+func (e *Engine[S, C, E, R]) acquireLog(name string, recovery, visit bool) (*streamLog[S, C, E, R], error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed && !recovery {
@@ -244,9 +263,10 @@ func (e *Engine[S, C, E, R]) acquireLog(name string, recovery bool) (*streamLog[
 	}
 	l, ok := e.resident.Get(name)
 	if !ok {
-		l = &streamLog[S, C, E, R]{engine: e, name: name, resident: true}
+		l = &streamLog[S, C, E, R]{engine: e, name: name, resident: true, visited: true}
 		e.resident.Add(name, l)
 	}
+	l.visited = l.visited && visit
 	l.pins++
 	e.work.Add(1)
 	return l, nil
@@ -258,24 +278,25 @@ func (e *Engine[S, C, E, R]) releaseLog(l *streamLog[S, C, E, R]) {
 	size := l.size.Load()
 	e.bytes += size - l.charged
 	l.charged = size
-	e.dropUnwritten(l)
+	e.dropUnneeded(l)
 	e.evictIdle()
 	e.mu.Unlock()
 	e.work.Done()
 }
 
-// dropUnwritten drops a stream without chunks that is not in use: names that callers
-// invent would fill the memory that streams with data need. e.mu is held.
-func (e *Engine[S, C, E, R]) dropUnwritten(l *streamLog[S, C, E, R]) {
+// dropUnneeded drops a stream that is not in use and has no chunks, or that only visits have
+// asked for: such names would fill the memory that other streams need. e.mu is held.
+func (e *Engine[S, C, E, R]) dropUnneeded(l *streamLog[S, C, E, R]) {
 	if l.pins > 0 || !l.queue.Idle() {
 		return
 	}
 	l.mu.RLock()
 	written := l.head.Seq > 0
 	l.mu.RUnlock()
-	if resident, _ := e.resident.Peek(l.name); !written && resident == l {
+	if resident, _ := e.resident.Peek(l.name); (!written || l.visited) && resident == l {
 		e.resident.Remove(l.name)
 		e.bytes -= l.charged
+		e.keysUsed.Add(-int64(l.chargedKeys))
 	}
 }
 
@@ -283,7 +304,7 @@ func (e *Engine[S, C, E, R]) dropUnwritten(l *streamLog[S, C, E, R]) {
 func (e *Engine[S, C, E, R]) endWorker(l *streamLog[S, C, E, R]) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.dropUnwritten(l)
+	e.dropUnneeded(l)
 }
 
 // evictIdle drops the streams that were idle longest until the budget is kept.

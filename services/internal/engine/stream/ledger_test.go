@@ -30,6 +30,7 @@ type post struct {
 var (
 	sumQuery, entriesQuery = post{amount: -1}, post{amount: -2}
 	givenQuery             = int64(-3)
+	sumVisit               = post{amount: -4}
 )
 
 const (
@@ -80,7 +81,7 @@ func (ledgerRules) Rename(s *ledger, name func(string) string) *ledger {
 
 func (ledgerRules) Answer(s *ledger, c post, result int64) int64 {
 	switch {
-	case c == sumQuery:
+	case c == sumQuery, c == sumVisit:
 		return s.sum
 	case c == entriesQuery:
 		return s.entries
@@ -89,6 +90,8 @@ func (ledgerRules) Answer(s *ledger, c post, result int64) int64 {
 	}
 	return result
 }
+
+func (ledgerRules) Visits(query post) bool { return query == sumVisit }
 
 func (ledgerRules) RepeatResult(s *ledger, _ post) int64 { return s.sum }
 

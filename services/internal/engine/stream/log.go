@@ -23,10 +23,11 @@ type streamLog[S, C, E, R any] struct {
 	resident bool
 	queue    batch.Queue[*submittedCall[C, R]]
 
-	// Under engine.mu: callers that keep the log resident, and the bytes it was
-	// last charged against the budget.
+	// Under engine.mu: callers that keep the log resident, the bytes it was last charged
+	// against the budget, and whether only visits have asked for it.
 	pins    int
 	charged int64
+	visited bool
 
 	urgent atomic.Int64 // calls to recover that wait or are under way
 	took   atomic.Int64 // by the last append, in nanoseconds

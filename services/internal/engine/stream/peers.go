@@ -19,8 +19,10 @@ const (
 	LevelAccounts Level = 3
 	// LevelCastVersions adds the query for the version of a configuration that a voter voted on.
 	LevelCastVersions Level = 4
+	// LevelPublicResults adds the query for results that are public.
+	LevelPublicResults Level = 5
 	// CurrentLevel names the commands that this release reads.
-	CurrentLevel = LevelCastVersions
+	CurrentLevel = LevelPublicResults
 )
 
 // Peers are the other processes that serve the same streams. They know the owner

@@ -64,6 +64,14 @@ type Decider[S, C, E, R any] interface {
 	ReconstructResult(c C) (R, error)
 }
 
+// Visitors is implemented by rules with queries of callers who may not decide what stays in
+// memory.
+type Visitors[C any] interface {
+	// Visits reports whether a query is a visit: a stream that only visits have asked for is
+	// dropped after each of them.
+	Visits(query C) bool
+}
+
 // Decision is the outcome of an accepted command.
 type Decision[E, R any] struct {
 	// Entry is appended to the log if Store is true. A command that changes nothing
