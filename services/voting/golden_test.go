@@ -44,6 +44,7 @@ func TestStoredFormats(t *testing.T) {
 		"commands": {commands, "ddb40e1b66ca973e"},
 		"change":   {newPoll().AppendCommand(nil, change), "72f180155bb41e90"},
 		"voter":    {newPoll().AppendCommand(nil, voterQuery{Voter{"U1", "1"}}), "2f094d00b35557e5"},
+		"public":   {newPoll().AppendCommand(nil, publicQuery{}), "ef6cbd2161eaea79"},
 		"answer":   {newPoll().AppendResult(nil, answer, Answer{}), "972280e2775d0893"},
 		"snapshot": {newPoll().AppendSnapshot(nil, p.state), "cab1b1702135d70e"},
 	} {

@@ -23,6 +23,7 @@ const (
 	commandChange   // of stream.LevelChanges
 	commandConclude // of stream.LevelConclusions
 	queryVoter      // of stream.LevelCastVersions
+	queryPublic     // of stream.LevelPublicResults
 )
 
 func (v Voter) appendTo(buf []byte) []byte {
@@ -111,6 +112,8 @@ func (pollRules) DecodeCommand(r *wire.Reader) Command {
 		return standingQuery{readVoter(r)}
 	case querySettings:
 		return configQuery{}
+	case queryPublic:
+		return publicQuery{}
 	case queryOverview:
 		return overviewQuery{}
 	}
