@@ -104,13 +104,17 @@ func TestShare(t *testing.T) {
 			}
 		}
 	}
-	if owners["/live"] != "at-v1" {
-		t.Errorf("the pages are those of %q", owners["/live"])
+	for path, owner := range map[string]string{"/live": "at-v1", "/public": "at-v1", "/sandbox/public": "at-sandbox-v1", "/team/public": "at-team-v1"} {
+		if owners[path] != owner {
+			t.Errorf("%s is that of %q, want %s", path, owners[path], owner)
+		}
 	}
 	b := load(t, "everything")
 	b.Spec.Ingress.Path, b.Spec.Ingress.Pages = "/v1", new(bool)
-	if got := routesOf(t, b).find("/live/console.html"); got != "" {
-		t.Errorf("pages that are switched off lead to %q", got)
+	for _, path := range []string{"/live/console.html", "/public/ext/1/p/result.json"} {
+		if got := routesOf(t, b).find(path); got != "" {
+			t.Errorf("%s, which is switched off, leads to %q", path, got)
+		}
 	}
 }
 
@@ -131,6 +135,12 @@ func TestRoutes(t *testing.T) {
 				service, known := serviceOfTag()[tag]
 				if !known {
 					t.Fatalf("%s has the tag %q, which no service serves", path, tag)
+				}
+				if strings.HasPrefix(path, "/public/") {
+					if got := table.find("/sandbox" + path); got != "quiz-voting" {
+						t.Errorf("/sandbox%s leads to %q", path, got)
+					}
+					continue
 				}
 				for _, prefix := range []string{"/sandbox/v1", "/sandbox/v1/e"} {
 					if got := table.find(prefix + path); got != "quiz-"+service {

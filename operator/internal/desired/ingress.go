@@ -6,6 +6,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
 
@@ -60,6 +61,17 @@ func leadsToPages(b *v1alpha1.Backend) bool {
 // pagesPath is the path of the state service's pages for people.
 const pagesPath = "/live"
 
+// publicPath returns the path prefix of public results, which stand beside the base path. It is
+// empty where the Backend does not lead to them: of those whose base paths have one element, one of
+// a host may.
+func publicPath(b *v1alpha1.Backend) string {
+	beside := contract.BesideBase(BasePath(b))
+	if !slices.Contains(Services(b), Voting) || beside == "" && !leadsToPages(b) {
+		return ""
+	}
+	return beside + "/public"
+}
+
 // gameHost returns the host that leads to the gamelink service, empty without one.
 func gameHost(b *v1alpha1.Backend) string {
 	switch {
@@ -83,6 +95,9 @@ func ingress(b *v1alpha1.Backend) Object {
 		for _, path := range exactPaths(b, service) {
 			rule.WithPaths(ingressPath(b, service, path, networkingv1.PathTypeExact))
 		}
+	}
+	if path := publicPath(b); path != "" {
+		rule.WithPaths(ingressPath(b, Voting, path, networkingv1.PathTypePrefix))
 	}
 	for _, path := range fallbackPrefixes(b) {
 		rule.WithPaths(ingressPath(b, fallbackService(b), path, networkingv1.PathTypePrefix))

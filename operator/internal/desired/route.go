@@ -27,6 +27,9 @@ func httpRoutes(b *v1alpha1.Backend) []Object {
 			rules = append(rules, routeRule(b, service, "Exact", paths...))
 		}
 	}
+	if path := publicPath(b); path != "" {
+		rules = append(rules, routeRule(b, Voting, "PathPrefix", path))
+	}
 	rules = append(rules, routeRule(b, fallbackService(b), "PathPrefix", fallbackPrefixes(b)...))
 	routes := []Object{httpRoute(b, b.Name, "", b.Spec.Route.Host, rules)}
 	if host := gameHost(b); host != "" {
