@@ -19,7 +19,7 @@ func (w *rightsWorld) plant(environment string) {
 	victim, broadcaster := s.sign("viewer", "1", "77"), s.sign("broadcaster", "1", "1")
 	owner, backend := s.sign("admin", "1", "1000"), s.sign("backend", "1", "900")
 	for _, request := range []struct{ method, target, header, body string }{
-		{"POST", "/vote_config", broadcaster, `{"id":"shown","config":{"prompt":"mark-one","options":["option-one","b"]}}`},
+		{"POST", "/vote_config", broadcaster, `{"id":"shown","config":{"prompt":"mark-one","options":["option-one","b"],"publicResults":true}}`},
 		{"POST", "/vote_config", broadcaster, `{"id":"hidden","config":{"resultsVisibility":"staff"}}`},
 		{"POST", "/vote_config", broadcaster, `{"id":"written","config":{"options":["option-one"]}}`},
 		{"POST", "/vote_config", broadcaster, `{"id":"unnamed","config":{"options":["option-one"]}}`},

@@ -44,6 +44,9 @@ func deployServices(w *rightsWorld, alone map[string]*process) rightsDeployment 
 		for _, path := range operation.Paths(service) {
 			leads[path] = target
 		}
+		if service == operation.VotingService {
+			leads[publicResults] = target
+		}
 		if service == operation.StateService {
 			leads[""] = target
 		}
@@ -51,12 +54,19 @@ func deployServices(w *rightsWorld, alone map[string]*process) rightsDeployment 
 	}
 	ingress := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
-		r.SetURL(cmp.Or(leads[strings.TrimPrefix(r.In.URL.Path, "/v1")], leads[""]))
+		lead := strings.TrimPrefix(r.In.URL.Path, "/v1")
+		if strings.HasPrefix(lead, publicResults) {
+			lead = publicResults
+		}
+		r.SetURL(cmp.Or(leads[lead], leads[""]))
 	}})
 	w.Cleanup(ingress.Close)
 	d.origin = ingress.URL
 	return d
 }
+
+// publicResults begins the paths of public results, which have elements of any length.
+const publicResults = "/public/"
 
 // httpServices returns the services that serve routes of production.
 func httpServices() []string {

@@ -52,6 +52,9 @@ func TestRightsAreComplete(t *testing.T) {
 		if route.Service == operation.SandboxService {
 			face = "sandbox"
 		}
+		if route.Shared {
+			face = "public"
+		}
 		served[face] = append(served[face], route.Method+" "+route.Path)
 	}
 	for face, operations := range served {
@@ -202,6 +205,7 @@ func (w *rightsTries) checkHTTP(prefixes ...string) {
 		for _, prefix := range prefixes {
 			w.check(environment, &rightsHTTP{w, environment, w.origin, above + prefix}, rows)
 		}
+		w.check(environment, &rightsHTTP{w, environment, w.origin, above}, w.table.rows("public"))
 	}
 }
 
@@ -250,7 +254,8 @@ func (p *rightsHTTP) try(row *rightsRow, caller string) (problem string) {
 func (p *rightsHTTP) send(row *rightsRow, header string, ok bool) (status int, answer string) {
 	p.w.Helper()
 	p.w.cells.Add(1)
-	address, query := p.base+p.name+row.path(), p.w.fill(p.environment, row.Query, ok)
+	path := strings.NewReplacer("{client}", "main", "{channel}", "1", "{poll}", "shown").Replace(row.path())
+	address, query := p.base+p.name+path, p.w.fill(p.environment, row.Query, ok)
 	if strings.Contains(query, "{credential}") {
 		query, header = strings.ReplaceAll(query, "{credential}", url.QueryEscape(header)), ""
 	}

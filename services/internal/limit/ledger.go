@@ -44,17 +44,18 @@ const (
 	Datastream
 	Requests
 	Messages
-	Topics  // that subscribers follow in this process
-	Tokens  // of the sandbox
-	PINs    // that games show, and that staff tries
-	Guesses // of credentials, of a connection to this process
+	Topics      // that subscribers follow in this process
+	Tokens      // of the sandbox
+	PINs        // that games show, and that staff tries
+	PublicNames // that are not known to be of public results
+	Guesses     // of credentials, of a connection to this process
 )
 
 // Kinds returns the names of all kinds, in their order.
 func Kinds() []string {
 	return []string{
 		"streams", "bytes", "whispers", "documents", "datastream",
-		"request_rate", "message_rate", "topic_rate", "token_rate", "pin_rate", "guess_rate",
+		"request_rate", "message_rate", "topic_rate", "token_rate", "pin_rate", "public_name_rate", "guess_rate",
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/limit"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
 // Budgets bound what the requests of a process hold at one time. All APIs of a process
@@ -18,6 +19,8 @@ type Budgets struct {
 	Bodies *limit.Pool[limit.Holder]
 	// Pages counts the answers of any length that are being sent.
 	Pages *limit.Pool[limit.Holder]
+	// PublicReads counts the reads of public results.
+	PublicReads *limit.Pool[limit.Holder]
 	// Histories counts the logs that are being folded for answers about the past.
 	Histories *limit.Pool[limit.Holder]
 	// HistoryBytes counts the bytes of the states that they are folded into.
@@ -39,6 +42,13 @@ const (
 	maxPages       = 32
 	extensionPages = 16
 	identityPages  = 4
+)
+
+// Limits of the reads of public results. Those for names that are not known to be of public
+// results may read whole logs, and leave votes the store and the cores.
+const (
+	maxPublicReads = 64
+	unknownNames   = 4
 )
 
 // Limits of the logs being folded; each takes a core. Viewers leave one to the staff of their
@@ -67,6 +77,7 @@ func NewBudgets(limits BudgetLimits) *Budgets {
 		PerAddress:   limits.PerAddress,
 		Bodies:       pool("body_bytes", limits.BodyBytes),
 		Pages:        pool("pages", maxPages),
+		PublicReads:  pool("public_reads", maxPublicReads),
 		Histories:    pool("histories", maxHistories),
 		HistoryBytes: pool("history_bytes", limits.HistoryBytes),
 		Exports:      pool("exports", maxExports),
@@ -169,6 +180,17 @@ func (b *Budgets) TakeRequest(environment tenant.Environment, client netip.Prefi
 func (b *Budgets) TakePage(c *Caller) (*limit.Lease[limit.Holder], error) {
 	lease := b.Pages.Lease(c.who(), c.sharesOf(extensionPages, identityPages)...)
 	return lease, limit.Fault(lease.Take(1), "Too many long answers at once; nothing was stored")
+}
+
+// takePublicRead returns a lease of one read of a public result, or of a name that is not known to
+// be of one.
+func (b *Budgets) takePublicRead(p voting.Poll, known bool) (*limit.Lease[limit.Holder], error) {
+	var shares []limit.Share[limit.Holder]
+	if !known {
+		shares = []limit.Share[limit.Holder]{{Scope: limit.Public, Limit: unknownNames}}
+	}
+	lease := b.PublicReads.Lease(limit.Caller{Environment: p.Environment, Extension: p.Extension}, shares...)
+	return lease, limit.Fault(lease.Take(1), "Too many public results at once; nothing was stored")
 }
 
 // takeHistory returns a lease of one log that is being folded.

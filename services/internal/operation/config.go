@@ -58,6 +58,7 @@ type PollConfigurer interface {
 	ConfigFor(ctx context.Context, p voting.Poll, v voting.Voter) (config voting.Config, status contract.Status, saved bool, cast int64, err error)
 	Change(ctx context.Context, p voting.Poll, c voting.Change, keys ...*once.Key) (version int64, known bool, err error)
 	Overview(ctx context.Context, p voting.Poll) (voting.Overview, error)
+	PublicOverview(ctx context.Context, p voting.Poll, visit bool) (voting.Overview, error)
 	Conclude(ctx context.Context, p voting.Poll, now time.Time) (voting.Overview, error)
 }
 

@@ -35,6 +35,7 @@ type Service struct {
 	sampler  *callSampler // of lines in the log
 	// refusedPairings holds until when a pairing that was refused is so without another look.
 	refusedPairings *lru.Cache[pairingName, time.Time]
+	public          *publicResults
 }
 
 // NewService returns the operations of one environment. It starts nothing.
@@ -64,6 +65,7 @@ func NewService(config Config) *Service {
 		sampler:  newCallSampler(config.LogRequests),
 
 		refusedPairings: newRefusedPairings(),
+		public:          newPublicResults(),
 	}
 }
 

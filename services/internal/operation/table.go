@@ -30,6 +30,9 @@ type Definition struct {
 	// Public reports that it needs no credential, credentialInQuery that it takes one in
 	// access_token, too.
 	Public, CredentialInQuery bool
+	// Shared reports that the answers are the same for everyone and that caches may keep them. The
+	// paths stand beside the base address, and their elements may hold escaped slashes.
+	Shared bool
 	// Long reports that answers may be long, Endless that they last until the client leaves.
 	Long, Endless bool
 	// OfViewers reports that staff passes on what viewers do.
@@ -51,6 +54,9 @@ func (d Definition) withLongAnswers() Definition { d.Long = true; return d }
 func (d Definition) ofViewers() Definition { d.OfViewers = true; return d }
 
 func (d Definition) withoutCredential() Definition { d.Public = true; return d }
+
+// forEveryone is withoutCredential for answers that caches may keep.
+func (d Definition) forEveryone() Definition { d.Public, d.Shared = true, true; return d }
 
 func (d Definition) withBodyBytes(limit func(*Caller) int) Definition { d.bodyBytes = limit; return d }
 
@@ -80,11 +86,12 @@ func inService(service string, served func(*Config) bool, rows []Definition) []D
 	return rows
 }
 
-// Paths returns the paths that belong to a service, in the order of the table.
+// Paths returns the paths below the base address that belong to a service, in the order of the
+// table.
 func Paths(service string) (paths []string) {
 	for _, o := range Table() {
 		for _, path := range o.Paths {
-			if o.Service == service && !slices.Contains(paths, path) {
+			if o.Service == service && !o.Shared && !slices.Contains(paths, path) {
 				paths = append(paths, path)
 			}
 		}
@@ -106,6 +113,7 @@ func votingOperations() []Definition {
 		define("poll.config.change", "PATCH /vote_config", staff()),
 		define("vote.history", "GET /vote_history", onlookers()).withLongAnswers(),
 		define("vote.castall", "POST /votes", AdminOrBackend()).ofViewers(),
+		define("poll.result", "GET /public/{client}/{channel}/{poll}/result.json", accessRule{}).forEveryone(),
 	}
 }
 

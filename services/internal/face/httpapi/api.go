@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
 
 	"github.com/gorilla/mux"
@@ -53,11 +54,14 @@ type apiRequest struct {
 	x          *httpExchange
 }
 
-// Mount is an API and the paths under which it is served.
+// Mount is an API and the paths under which it is served, the base path last.
 type Mount struct {
 	API      *API
 	Prefixes []string
 }
+
+// beside returns what precedes the paths that stand beside the base path.
+func (m Mount) beside() string { return contract.BesideBase(m.Prefixes[len(m.Prefixes)-1]) }
 
 // NewHandler returns a handler that serves all mounts. The first API answers
 // requests for unknown paths.
@@ -66,9 +70,16 @@ func NewHandler(mounts ...Mount) http.Handler {
 	for _, m := range mounts {
 		for _, prefix := range m.Prefixes {
 			under := router.PathPrefix(prefix).Subrouter()
-			for _, res := range m.API.resources() {
+			for _, res := range m.API.resources(false) {
 				under.Handle(res.path, m.API.observeRequests(res.serveMethod))
 			}
+		}
+	}
+	for _, m := range mounts {
+		// Ids in these paths may hold slashes.
+		beside := router.PathPrefix(m.beside() + "/").Subrouter().UseEncodedPath()
+		for _, res := range m.API.resources(true) {
+			beside.Handle(res.path, m.API.observeRequests(res.serveMethod))
 		}
 	}
 	router.NotFoundHandler = mounts[0].API.notFound()
@@ -100,16 +111,18 @@ func (a *API) notFound() http.Handler {
 type pathResource struct {
 	api    *API
 	path   string
+	shared bool             // answers are the same for everyone
 	routes map[string]Route // by method
 }
 
-func (a *API) resources() []*pathResource {
+// resources returns those of the operations that are shared, or of those that are not.
+func (a *API) resources(shared bool) []*pathResource {
 	var all []*pathResource
 	byPath := map[string]*pathResource{}
-	for _, route := range routesOf(func(o *operation.Definition) bool { return o.Served(&a.Config) }) {
+	for _, route := range routesOf(func(o *operation.Definition) bool { return o.Shared == shared && o.Served(&a.Config) }) {
 		res := byPath[route.Path]
 		if res == nil {
-			res = &pathResource{api: a, path: route.Path, routes: map[string]Route{}}
+			res = &pathResource{api: a, path: route.Path, shared: shared, routes: map[string]Route{}}
 			byPath[route.Path] = res
 			all = append(all, res)
 		}
@@ -122,7 +135,11 @@ func (a *API) resources() []*pathResource {
 func (res *pathResource) serveMethod(x *httpExchange, r *http.Request) {
 	a, origin := res.api, r.Header.Get("Origin")
 	x.Route = res.path
-	allowAnyExtension(x.Header(), origin, a.Config.Environment, a.Config.Registry())
+	if res.shared {
+		allowEveryone(x.Header())
+	} else {
+		allowAnyExtension(x.Header(), origin, a.Config.Environment, a.Config.Registry())
+	}
 	if r.Method == http.MethodOptions {
 		answerPreflight(x)
 		return

@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"net/http"
 	"slices"
@@ -80,10 +81,16 @@ func withoutGames(t *testing.T) *api {
 	return newSampleAPI(t, func(c *apiSettings) { c.GameLink = false })
 }
 
+// withSpentRate returns an API that has no request left for the extension, nor a name of a public
+// result for the address.
 func withSpentRate(t *testing.T) *api {
-	a := newAPI(t)
+	now := time.Now()
+	a := newAPI(t, func(c *apiSettings) { c.Now = func() time.Time { return now } })
 	a.reload(`extensions: [{clientID: sample-extension, ownerUserID: "1000", secrets: [{value: c2FtcGxlLXNlY3JldC10aGF0LWV2ZXJ5b25lLWtub3dz}], limits: {extensionRate: {perSecond: 1e-9, burst: 1}}}]`)
 	a.as(owner().in(""), http.MethodGet, "/vote", "").is(http.StatusOK)
+	for i := range 200 {
+		a.send(http.MethodGet, fmt.Sprintf("/public/sample-extension/42/%d/result.json", i), "").is(http.StatusNotFound)
+	}
 	return a
 }
 

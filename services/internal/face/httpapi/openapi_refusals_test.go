@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 // the document do not show.
 type probe struct {
 	on     string // operations: a regular expression for the whole of "METHOD /path"
+	path   string // in place of the operation's
 	query  string
 	body   string
 	status int
@@ -131,6 +133,11 @@ func probes() []probe {
 		{on: "(POST|PATCH) /vote_config", body: `{"config":{}}`, config: `{}`, match: `"1"`, status: 412, reason: "The configuration is not the one that If-Match names"},
 		{on: "PATCH /vote_config", body: `{"config":{}}`, config: `{}`, key: "\x7f", status: 400, reason: "Idempotency-Key must have 1 to {number} printable bytes"},
 		{on: "PATCH /vote_config", body: `{"config":{}}`, config: `{}`, key: "k", used: ` {"config":{}}`, status: 422, reason: "The Idempotency-Key was used for another request"},
+
+		{on: "GET /public/.*", prepare: publicPoll, path: "/public/ext/77/open/result.json", status: 200},
+		{on: "GET /public/.*", prepare: publicPoll, path: "/public/ext/77/open/result.json", noneMatch: "*", status: 304},
+		{on: "GET /public/.*", prepare: publicPoll, path: "/public/ext/77/open/result.json", query: "?x", status: 400, reason: "A public result has no query"},
+		{on: "GET /public/.*", status: 404, reason: "No such public result"},
 
 		{on: "POST /accumulate", body: "[]", status: 400, reason: "Malformed json body"},
 		{on: "POST /accumulate", body: `{"a":"` + long + `"}`, status: 413, reason: "The entry is larger than {limit} bytes"},
@@ -263,15 +270,6 @@ func probes() []probe {
 // keyedBody is a body that all routes with keys accept, but for messages.
 const keyedBody = `{"value":1,"user":"U5","add":1,"key":"k","votes":[{"user_id":"1"}]}`
 
-// withVotes prepares a strict poll with a vote, for a body.
-func withVotes(body string) func(t *testing.T, a *api) string {
-	return func(_ *testing.T, a *api) string {
-		a.as(owner(), http.MethodPost, "/vote_config", `{"config":{"strict":true,"prompt":"Keep it?","options":["a","b"]}}`).is(http.StatusOK)
-		a.as(viewer(), http.MethodPost, "/vote", `{"value":1}`).is(http.StatusOK)
-		return body
-	}
-}
-
 func configOf(id, config string) string { return `{"id":"` + id + `","config":` + config + `}` }
 
 // testRefusals sends each probe to each operation that it is for.
@@ -321,7 +319,7 @@ func (c *contract) probe(t *testing.T, op describedOperation, p probe) {
 	if p.used != "" {
 		a.send(op.method, prefix+op.path+p.query, p.used, headers...).is(http.StatusOK)
 	}
-	got := a.send(op.method, prefix+op.path+p.query, p.body, headers...)
+	got := a.send(op.method, prefix+cmp.Or(p.path, op.path)+p.query, p.body, headers...)
 	c.expect(t, op, got, p.status, p.reason)
 }
 

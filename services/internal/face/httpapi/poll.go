@@ -24,14 +24,15 @@ func (a *API) getPoll(w http.ResponseWriter, r *apiRequest) error {
 	if view.VotedVersion != 0 {
 		tag += "." + strconv.FormatInt(view.VotedVersion, 10)
 	}
-	writeTagged(w, r, `"`+tag+`"`, view.JSON())
+	writeTagged(w, r, `"`+tag+`"`, "private, no-cache", view.JSON())
 	return nil
 }
 
-// writeTagged answers with a body and its entity tag, or that the client has that body.
-func writeTagged(w http.ResponseWriter, r *apiRequest, tag string, body []byte) {
+// writeTagged answers with a body and its entity tag, or that the client has that body, and what
+// caches may do with it.
+func writeTagged(w http.ResponseWriter, r *apiRequest, tag, caching string, body []byte) {
 	w.Header().Set("ETag", tag)
-	w.Header().Set("Cache-Control", "private, no-cache")
+	w.Header().Set("Cache-Control", caching)
 	if matchesTag(r.Header.Values("If-None-Match"), tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return

@@ -59,6 +59,7 @@ func pollHandlers() map[string]routeHandler {
 		"poll.config.change":  (*API).patchVoteConfig,
 		"poll.read":           (*API).getPoll,
 		"poll.list":           (*API).getPolls,
+		"poll.result":         (*API).getPublicResult,
 
 		"buffer.append": (*API).postAccumulate,
 		"buffer.read":   (*API).getAccumulate,

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -162,5 +163,14 @@ func TestModifiers(t *testing.T) {
 			t.Errorf("adding %s: %d %s", extreme, got.status, got.body)
 		}
 		a.as(viewer(), "GET", "/vote", "").is(200)
+	}
+}
+
+// withVotes prepares a strict poll with a vote, for a body.
+func withVotes(body string) func(t *testing.T, a *api) string {
+	return func(_ *testing.T, a *api) string {
+		a.as(owner(), http.MethodPost, "/vote_config", `{"config":{"strict":true,"prompt":"Keep it?","options":["a","b"]}}`).is(http.StatusOK)
+		a.as(viewer(), http.MethodPost, "/vote", `{"value":1}`).is(http.StatusOK)
+		return body
 	}
 }

@@ -111,6 +111,11 @@ func (v *Voting) Overview(context.Context, voting.Poll) (voting.Overview, error)
 	return voting.Overview{Config: voting.DefaultConfig(), Configured: true}, nil
 }
 
+// PublicOverview returns no public result.
+func (v *Voting) PublicOverview(context.Context, voting.Poll, bool) (voting.Overview, error) {
+	return voting.Overview{Config: voting.DefaultConfig()}, nil
+}
+
 // Conclude returns the default configuration.
 func (v *Voting) Conclude(context.Context, voting.Poll, time.Time) (voting.Overview, error) {
 	return voting.Overview{Config: voting.DefaultConfig(), Configured: true}, nil
