@@ -56,6 +56,7 @@ func attackCases() []attackCase {
 		{name: "sandbox-tokens", what: "ask for 1,000 sandbox tokens at a time, without a credential (S14)", run: askForTokens},
 		{name: "invented-polls", what: "one viewer votes in polls that it invents (S3, S7, S8)", run: inventPolls, sinks: true},
 		{name: "invented-reads", what: "one viewer reads polls that do not exist (S8)", run: readInvented, growth: 32 << 20},
+		{name: "public-names", what: "ask for public results that do not exist, without a credential", run: askForNames, growth: 32 << 20},
 		{name: "invented-buffers", what: "one viewer appends 60 KB to buffers that it invents (S8)", run: inventBuffers},
 		{name: "patch-bombs", what: "8 viewers send patches of 840 bytes that double a document 20 times (S2)", run: bombPatches},
 		{name: "costly-patches", what: "8 viewers send patches that insert 3,000 times before an array of 28,000", run: insertBefore},

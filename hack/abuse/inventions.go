@@ -50,6 +50,13 @@ func readInvented(ctx context.Context, a *attacker) {
 	})
 }
 
+// askForNames names another poll each time. Those within the rate of an address cost a read each.
+func askForNames(ctx context.Context, a *attacker) {
+	a.repeat(ctx, 64, func(n int64) (credential, method, path, body string) {
+		return "", "GET", fmt.Sprintf("/public/%s/1/n%d/result.json", extension, n), ""
+	})
+}
+
 func inventBuffers(ctx context.Context, a *attacker) {
 	entry := `{"d":"` + text(60_000) + `"}`
 	a.repeat(ctx, 16, func(n int64) (credential, method, path, body string) {
