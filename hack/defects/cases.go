@@ -250,6 +250,12 @@ func hiddenDefects() []defectCase {
 		{"a vote is answered as if its poll hid nothing", []codeEdit{
 			{votingFolder, "voteCommand.answerFrom", "config: s.hidingConfig()", "config: nil"},
 		}, apiFolder, "TestTwins"},
+		{"public results show what is hidden from viewers", []codeEdit{
+			{votingFolder, "Config.IsPublic", "c.PublicResults && !c.HidesResults(status)", "c.PublicResults"},
+		}, apiFolder, "TestPublicResultsFollowVisibility"},
+		{"names of public results that anyone asks for keep polls in memory", []codeEdit{
+			{votingFolder, "pollRules.Visits", "return visit", "return visit && false"},
+		}, apiFolder, "TestUnknownPublicNames"},
 		{"a decayed sum shows hidden votes", []codeEdit{
 			{votingFolder, "Statistics.hide", "newStatistics(shown, Decay{})", "newStatistics(shown, s.decay)"},
 		}, apiFolder, "TestTwins"},

@@ -260,15 +260,15 @@ func TestUnknownPublicNames(t *testing.T) {
 	}
 
 	appends, reads, visits := w.store.appends.Load(), w.store.reads.Load(), w.visits.Load()
-	for range 50 {
-		w.read("ext/77/none").is(404)
-		w.read("ext/77/closed").is(404)
+	for range 150 {
+		w.read("ext/77/none", "X-Forwarded-For", "203.0.113.6").is(404)
+		w.read("ext/77/closed", "X-Forwarded-For", "203.0.113.6").is(404)
 	}
 	if got := w.visits.Load() - visits; got != 2 {
-		t.Errorf("%d reads for 100 requests of two names, want 2", got)
+		t.Errorf("%d reads for 300 requests of two names, want 2", got)
 	}
 	if got := w.store.reads.Load() - reads; got > 10 {
-		t.Errorf("%d reads of the store for 100 requests of two names", got)
+		t.Errorf("%d reads of the store for 300 requests of two names", got)
 	}
 	from, refused := "203.0.113.7", 0
 	for i := range 400 {
