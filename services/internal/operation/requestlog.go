@@ -154,7 +154,7 @@ func (x *Observation) isKept() bool {
 	switch o := x.Operation; {
 	case o == nil:
 		return false
-	case o.Public:
+	case o.Public && !o.Shared:
 		return x.Status < http.StatusBadRequest
 	case !o.IsStaffWrite() || x.Caller == nil || !x.Caller.IsStaff():
 		return false

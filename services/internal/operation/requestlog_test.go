@@ -93,6 +93,7 @@ func TestCallsWithoutLinesAllocateNothing(t *testing.T) {
 	vote := definition(t, "vote.cast")
 	for name, x := range map[string]*Observation{
 		"a vote":           {ID: "1", Method: "POST", Route: "/vote", Operation: vote, Status: 200, Caller: caller},
+		"a public result":  {Method: "GET", Route: "/public", Operation: definition(t, "poll.result"), Status: 200},
 		"a refused vote":   {Method: "POST", Route: "/vote", Operation: vote, Status: 400, Caller: caller, Err: fault.New(fault.Invalid, "No")},
 		"a viewer's reset": {Method: "DELETE", Route: "/vote", Operation: definition(t, "vote.reset"), Status: 403, Caller: caller, Err: errRole()},
 		"no credential":    {Method: "POST", Route: "/vote", Operation: vote, Status: 401, Err: unauthenticated(flaw("no"))},
