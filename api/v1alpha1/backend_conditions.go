@@ -1,12 +1,9 @@
 package v1alpha1
 
-// Types of the conditions of a Backend. Ready is derived from them.
+// Types of the conditions of a Backend. Ready is derived from them and Degraded.
 const (
 	// Available: every service has a pod that serves.
 	Available = "Available"
-	// Degraded: there is a problem that a person should know of. Older pods may still
-	// serve.
-	Degraded = "Degraded"
 	// Addressed: an ingress controller has published an address of the Backend's Ingress.
 	// It is unknown as long as none has, since not every controller publishes one, and no
 	// part of Ready.

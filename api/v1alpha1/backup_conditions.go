@@ -14,10 +14,15 @@ const (
 // Reasons of Ready of a ScheduledBackup; ReasonBackendNotFound, ReasonNameTaken and
 // ReasonObjectRefused are others.
 const (
-	// ReasonScheduled: the CronJobs are as declared, and no last Job has failed.
+	// ReasonScheduled: the CronJobs are as declared.
 	ReasonScheduled = "Scheduled"
 	// ReasonScheduleSuspended: it is suspended, as declared. Ready is true.
 	ReasonScheduleSuspended = "ScheduleSuspended"
+)
+
+// Reasons of Degraded of a ScheduledBackup, which is no part of Ready: tools that wait for
+// what they apply must not fail for a backup of yesterday. ReasonHealthy is another.
+const (
 	// ReasonLastBackupFailed and ReasonLastVerificationFailed: the last Job has failed; the
 	// next one tries again.
 	ReasonLastBackupFailed       = "LastBackupFailed"

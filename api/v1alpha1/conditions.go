@@ -13,6 +13,9 @@ const (
 	Reconciling = "Reconciling"
 	// Stalled: only a person can make Ready true; kstatus reads it.
 	Stalled = "Stalled"
+	// Degraded: there is a problem that a person should know of. Older pods of a Backend may
+	// still serve; a ScheduledBackup tries again.
+	Degraded = "Degraded"
 
 	// KeysUsable: every key of an Extension can be read, and one is active.
 	KeysUsable = "KeysUsable"

@@ -17,6 +17,7 @@ import (
 // +kubebuilder:printcolumn:name="Last Backup",type=date,JSONPath=`.status.lastBackup`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Degraded",type=string,JSONPath=`.status.conditions[?(@.type=="Degraded")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]{0,43}[a-z0-9])?$')",message="the name is part of the names of CronJobs: at most 45 lower-case letters, digits and '-', none of them '-' at either end",fieldPath=".metadata"
 type ScheduledBackup struct {
@@ -97,7 +98,7 @@ type ScheduledBackupStatus struct {
 	// LastVerification is the time at which a check last ended without a problem.
 	// +optional
 	LastVerification *metav1.Time `json:"lastVerification,omitempty"`
-	// Conditions are Ready, and Reconciling or Stalled while that is not true.
+	// Conditions are Ready, with Reconciling or Stalled while that is not true, and Degraded.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

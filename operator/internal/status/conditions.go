@@ -20,6 +20,14 @@ func NewCondition(kind, reason string, problem *Problem) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: problem.Reason, Message: problem.Message}
 }
 
+// NewDegraded returns the condition Degraded: true because of a problem, or false.
+func NewDegraded(problem *Problem) metav1.Condition {
+	if problem == nil {
+		return metav1.Condition{Type: v1alpha1.Degraded, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonHealthy}
+	}
+	return metav1.Condition{Type: v1alpha1.Degraded, Status: metav1.ConditionTrue, Reason: problem.Reason, Message: problem.Message}
+}
+
 // SetConditions replaces conditions by newer ones, which describe the given
 // generation of the spec.
 func SetConditions(stored *[]metav1.Condition, generation int64, newer ...metav1.Condition) {

@@ -25,13 +25,31 @@ func RecordWarning(recorder events.EventRecorder, about runtime.Object, reason, 
 	recorder.Eventf(about, nil, corev1.EventTypeWarning, reason, action, "%s", message)
 }
 
+// findChange returns the condition of a type if it has another status or another reason than
+// before, else nil.
+func findChange(kind string, before, after []metav1.Condition) *metav1.Condition {
+	was, is := meta.FindStatusCondition(before, kind), meta.FindStatusCondition(after, kind)
+	if is != nil && was != nil && was.Status == is.Status && was.Reason == is.Reason {
+		return nil
+	}
+	return is
+}
+
+// RecordDegraded writes an Event if the condition Degraded has become true, or has another
+// reason than before. It is for a kind whose Ready does not depend on Degraded.
+func RecordDegraded(recorder events.EventRecorder, about runtime.Object, before, after []metav1.Condition) {
+	if is := findChange(v1alpha1.Degraded, before, after); is != nil && is.Status == metav1.ConditionTrue {
+		RecordWarning(recorder, about, is.Reason, is.Message)
+	}
+}
+
 // RecordReady writes an Event if the condition Ready has another status or
 // another reason than before. The message is the condition's own, or success when
 // it is true. An Event about a resource that is not ready is a warning, unless
 // that is the normal course of events.
 func RecordReady(recorder events.EventRecorder, about runtime.Object, before, after []metav1.Condition, success string) {
-	was, is := meta.FindStatusCondition(before, v1alpha1.Ready), meta.FindStatusCondition(after, v1alpha1.Ready)
-	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason {
+	is := findChange(v1alpha1.Ready, before, after)
+	if is == nil {
 		return
 	}
 	switch {

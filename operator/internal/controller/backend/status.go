@@ -50,7 +50,7 @@ func (r *Reconciler) untilLook(b *v1alpha1.Backend) time.Duration {
 
 // setConditions describes the state. Ready is derived from the other conditions.
 func setConditions(b *v1alpha1.Backend, p changePlan, problem *status.Problem) {
-	available, reconciling, degraded := describeAvailability(p.rollouts), describeProgress(p), describeHealth(problem)
+	available, reconciling, degraded := describeAvailability(p.rollouts), describeProgress(p), status.NewDegraded(problem)
 	ready := metav1.Condition{Type: v1alpha1.Ready, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRolledOut}
 	if b.Spec.Suspend {
 		const message = "The Backend is suspended, as declared: it runs no pods"
@@ -166,14 +166,6 @@ func describeProgress(p changePlan) metav1.Condition {
 	c.Reason, c.Message = v1alpha1.ReasonRollingOut, strings.Join(parts, "; ")
 	if len(parts) == 0 {
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonRolledOut
-	}
-	return c
-}
-
-func describeHealth(problem *status.Problem) metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.Degraded, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonHealthy}
-	if problem != nil {
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, problem.Reason, problem.Message
 	}
 	return c
 }

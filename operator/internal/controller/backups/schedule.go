@@ -49,6 +49,7 @@ func (r *ScheduleReconciler) Reconcile(ctx context.Context, request ctrl.Request
 	written, err := status.Patch(ctx, r.Client, before, &s)
 	if written {
 		status.RecordReady(r.Recorder, &s, before.Status.Conditions, s.Status.Conditions, "The schedules are as declared")
+		status.RecordDegraded(r.Recorder, &s, before.Status.Conditions, s.Status.Conditions)
 	}
 	if err != nil {
 		return ctrl.Result{}, err
@@ -87,16 +88,18 @@ func (r *ScheduleReconciler) carryOut(ctx context.Context, s *v1alpha1.Scheduled
 	// A CronJob that was made again has not run: what ran before still counts.
 	s.Status.LastBackup = latest(s.Status.LastBackup, backups.LastSuccessfulTime)
 	s.Status.LastVerification = latest(s.Status.LastVerification, checks.LastSuccessfulTime)
-	return status.FirstProblem(backupProblem, checkProblem,
-		diagnose(backups, v1alpha1.ReasonLastBackupFailed, backupName), diagnose(checks, v1alpha1.ReasonLastVerificationFailed, verifyName)), nil
+	failed := status.FirstProblem(diagnose(backups, v1alpha1.ReasonLastBackupFailed, backupName), diagnose(checks, v1alpha1.ReasonLastVerificationFailed, verifyName))
+	status.SetConditions(&s.Status.Conditions, s.Generation, status.NewDegraded(failed))
+	return status.FirstProblem(backupProblem, checkProblem), nil
 }
 
-// diagnose finds a CronJob whose last Job has failed.
+// diagnose finds a CronJob whose last Job has failed. The next one tries again, so that the
+// ScheduledBackup stays ready.
 func diagnose(s *batchv1.CronJobStatus, reason, name string) *status.Problem {
 	if !task.HasFailed(s) {
 		return nil
 	}
-	return newProblem(reason, "The last Job of CronJob %s has failed; its log has the reason", name)
+	return status.NewProblem(v1alpha1.Degraded, reason, "The last Job of CronJob %s has failed; its log has the reason", name)
 }
 
 // ensureCronJob makes a CronJob what is wanted, or removes it where nothing is. It returns

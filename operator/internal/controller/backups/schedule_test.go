@@ -95,7 +95,22 @@ var _ = Describe("A ScheduledBackup", func() {
 		play(ctx, "backup", &now, &first)
 		Expect(w.reconcile(ctx, r, s)).To(Succeed())
 		Expect(s.Status.LastBackup.Time).To(BeTemporally("==", first.Time))
-		expectReady(s.Status.Conditions, metav1.ConditionFalse, v1alpha1.ReasonLastBackupFailed)
+		expectDegraded(s.Status.Conditions, metav1.ConditionTrue, v1alpha1.ReasonLastBackupFailed)
+		expectReady(s.Status.Conditions, metav1.ConditionTrue, v1alpha1.ReasonScheduled)
+		Expect(w.recorder.Events).To(Receive(ContainSubstring("Normal Scheduled")))
+		Expect(w.recorder.Events).To(Receive(ContainSubstring("Warning LastBackupFailed")))
+		Expect(cluster.CheckCurrent(ctx, w.namespace, 2)).To(MatchError(Not(ContainSubstring("ScheduledBackup"))), "tools that wait do so for the Backend alone")
+
+		By("telling that a check failed, too, when a backup ends well again")
+		play(ctx, "verify", &now, nil)
+		Expect(w.reconcile(ctx, r, s)).To(Succeed())
+		expectDegraded(s.Status.Conditions, metav1.ConditionTrue, v1alpha1.ReasonLastBackupFailed)
+		play(ctx, "backup", &first, &first)
+		Expect(w.reconcile(ctx, r, s)).To(Succeed())
+		expectDegraded(s.Status.Conditions, metav1.ConditionTrue, v1alpha1.ReasonLastVerificationFailed)
+		play(ctx, "verify", &first, &first)
+		Expect(w.reconcile(ctx, r, s)).To(Succeed())
+		expectDegraded(s.Status.Conditions, metav1.ConditionFalse, v1alpha1.ReasonHealthy)
 
 		By("counting a single Backup that is newer")
 		single := &v1alpha1.Backup{ObjectMeta: w.named("now"), Spec: v1alpha1.BackupSpec{BackendRef: s.Spec.BackendRef, Where: *s.Spec.Where}}

@@ -104,7 +104,18 @@ func (w *world) reconcile(ctx context.Context, r reconcile.Reconciler, o client.
 // the message.
 func expectReady(conditions []metav1.Condition, is metav1.ConditionStatus, reason string) string {
 	GinkgoHelper()
-	c := meta.FindStatusCondition(conditions, v1alpha1.Ready)
+	return expectCondition(conditions, v1alpha1.Ready, is, reason)
+}
+
+// expectDegraded does the same for a condition Degraded.
+func expectDegraded(conditions []metav1.Condition, is metav1.ConditionStatus, reason string) {
+	GinkgoHelper()
+	expectCondition(conditions, v1alpha1.Degraded, is, reason)
+}
+
+func expectCondition(conditions []metav1.Condition, kind string, is metav1.ConditionStatus, reason string) string {
+	GinkgoHelper()
+	c := meta.FindStatusCondition(conditions, kind)
 	Expect(c).NotTo(BeNil())
 	Expect(*c).To(And(HaveField("Status", is), HaveField("Reason", reason)))
 	return c.Message
