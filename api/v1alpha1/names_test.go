@@ -19,7 +19,7 @@ func TestNames(t *testing.T) {
 		"extensions":       {"ext", []string{"Client", "Ready", "Age"}},
 		"backends":         {"be", []string{"Environment", "Pods", "Serving", "Host", "Image", "Ready", "Reason", "Looked", "Age"}},
 		"backups":          {"bak", []string{"Backend", "Phase", "Stopped", "Age"}},
-		"scheduledbackups": {"sbak", []string{"Backend", "Schedule", "Last Backup", "Ready", "Reason", "Age"}},
+		"scheduledbackups": {"sbak", []string{"Backend", "Schedule", "Last Backup", "Ready", "Reason", "Degraded", "Age"}},
 	} {
 		content, err := os.ReadFile("../../config/crd/acclaim.dev_" + plural + ".yaml")
 		if err != nil {
