@@ -117,6 +117,9 @@ func ownerDefects() []defectCase {
 		{"a new owner reads thousands of chunks while its callers wait", []codeEdit{
 			{streamFolder, "streamLog.applyChunk", "chunkOverhead", "128"},
 		}, streamFolder, "TestSnapshotsAreFrequent"},
+		{"a log shows a chunk before it is durable", []codeEdit{
+			{streamFolder, "Engine.Chunks", "chunk.Seq > last", "false"},
+		}, streamFolder, "TestChunksLeavesOutWhatIsNotDurable"},
 	}
 }
 

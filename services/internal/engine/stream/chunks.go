@@ -4,27 +4,46 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 )
 
 // Chunks yields the chunks of a stream after the given sequence number, at
-// least up to every command acknowledged before the call.
+// least up to every command acknowledged before the call. With Options.Exclusive it leaves out a
+// chunk whose append is under way: a store may show it before it is durable, and lose it again.
 func (e *Engine[S, C, E, R]) Chunks(ctx context.Context, name string, after uint64) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
 		if err := e.CheckOpen(); err != nil {
 			yield(Chunk{}, err)
 			return
 		}
+		last := e.lastApplied(name)
 		for chunk, err := range e.skipTombstones(ctx, name, after) {
 			if err != nil {
 				err = ReadError(err)
+			} else if chunk.Seq > last {
+				return
 			}
 			if !yield(chunk, err) || err != nil {
 				return
 			}
 		}
 	}
+}
+
+// lastApplied returns the number of the last chunk that a stream's resident state includes. Where
+// there is none, or other processes append, too, it bounds nothing.
+func (e *Engine[S, C, E, R]) lastApplied(name string) uint64 {
+	e.mu.Lock()
+	l, _ := e.resident.Peek(name)
+	e.mu.Unlock()
+	if l == nil || !l.isCurrent() {
+		return math.MaxUint64
+	}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.head.Seq
 }
 
 // Entries yields the entries of a chunk in order.

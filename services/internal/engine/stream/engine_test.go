@@ -408,3 +408,43 @@ func TestCloseCutsOffWhatTakesTooLong(t *testing.T) {
 		callers.Wait()
 	})
 }
+
+// A chunk that a store shows before its append has succeeded is in no log that is read: a loss of
+// power may still take it. After the append the log has it.
+func TestChunksLeavesOutWhatIsNotDurable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newSlow(0)
+		engine := newEngine(store, stream.Options{Exclusive: true})
+		durable := make(chan struct{})
+		store.answer = func(chunk stream.Chunk) error {
+			err := store.Memory.Append(t.Context(), chunk)
+			<-durable
+			return err
+		}
+		read := func() (n int) {
+			for _, err := range engine.Chunks(t.Context(), testStream, 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				n++
+			}
+			return n
+		}
+		var caller sync.WaitGroup
+		caller.Go(func() {
+			if _, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 1}); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		if n := read(); n != 0 {
+			t.Errorf("%d chunks are read while their append is under way", n)
+		}
+		close(durable)
+		caller.Wait()
+		if n := read(); n != 1 {
+			t.Errorf("%d chunks are read after the append, want 1", n)
+		}
+		mustClose(t, engine)
+	})
+}
