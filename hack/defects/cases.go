@@ -118,7 +118,7 @@ func ownerDefects() []defectCase {
 			{streamFolder, "streamLog.applyChunk", "chunkOverhead", "128"},
 		}, streamFolder, "TestSnapshotsAreFrequent"},
 		{"a log shows a chunk before it is durable", []codeEdit{
-			{streamFolder, "Engine.Chunks", "chunk.Seq > last", "false"},
+			{streamFolder, "Engine.Chunks", "chunk.Seq > last", "chunk.Seq > last+1"},
 		}, streamFolder, "TestChunksLeavesOutWhatIsNotDurable"},
 	}
 }
@@ -159,7 +159,7 @@ func storeDefects() []defectCase {
 		}, pebbleFolder, "TestPowerLoss"},
 		{"a power failure leaves a marker without its manifest", []codeEdit{
 			{pebbleFolder, "patientFS.Create", `strings.HasPrefix(p.PathBase(name), "marker.")`, `strings.HasPrefix(p.PathBase(name), "no marker")`},
-		}, "services/internal/upkeep/admin", "TestMaintenanceIsCutOffAtAnyStep"},
+		}, pebbleFolder, "TestMarkerIsCreatedAfterItsFileIsDurable"},
 		{"a store without descriptors refuses all until it starts again", []codeEdit{
 			{pebbleFolder, "Store.retry", "!isShortage(err)", "true"},
 		}, pebbleFolder, "TestDiskFillsUp"},
