@@ -46,7 +46,7 @@ MODULES := hack/image
 # The commit of the version before this one. A release sets it to that of the last.
 PREVIOUS ?= 71a309da8473ba6a903968bf6bb83dd253350945
 
-.PHONY: help build plugin image dist manifest push-chart check-dist check-image check-argocd check-chart run test mixed has-previous simulate generate check-generate browser clients lint vulncheck fuzz abuse defects soak bench bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
+.PHONY: help build plugin image dist manifest push-chart check-dist check-image check-argocd check-chart check-peers run test mixed has-previous simulate generate check-generate browser clients lint vulncheck fuzz abuse defects soak bench bench-peers bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -147,6 +147,10 @@ check-argocd: ## Run config/argocd/health.lua as Argo CD does and hold the sampl
 	go -C hack/argocd vet ./...
 	go -C hack/argocd test -count=1 ./...
 
+check-peers: ## Lint and test the stores that bench-peers compares with; needs PostgreSQL and Redis from Debian where ACCLAIM_PEERS is set
+	cd hack/bench/peers && $(LINT) run ./...
+	go -C hack/bench/peers test -count=1 ./...
+
 check-chart: ## Lint the chart and compare what it renders with charts/test/testdata; the first run builds Helm's library
 	@# The linter that `make lint` has built, not one with Helm's flags.
 	cd charts/test && linter=$$($(subst go tool,go tool -n,$(LINT))) && $(HELMS) $$linter run ./...
@@ -184,6 +188,9 @@ soak: ## Run the histories over elections of a replica set for DURATION, 1h by d
 
 bench: ## Measure throughput against the ceiling; ARGS adds flags, see ARGS=-help; MONGODB_URI names a cluster
 	go run ./hack/bench $(ARGS)
+
+bench-peers: ## Compare votes a second with PostgreSQL, Redis and PocketBase behind the same requests; needs Debian's postgresql and redis-server
+	go run ./hack/bench peers $(ARGS)
 
 cluster-up: ## Start a Kubernetes cluster of NODES nodes on this machine, 1 by default, and this clone's or the one named CLUSTER; needs root, see hack/cluster
 	go run ./hack/cluster up --nodes $(NODES)

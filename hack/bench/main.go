@@ -55,6 +55,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) > 0 && args[0] == bareCommand {
 		return serveBare(ctx, stdout)
 	}
+	if len(args) > 0 && args[0] == peersCommand {
+		return comparePeers(ctx, args[1:], stdout, stderr)
+	}
 	o, err := parseOptions(args, stderr)
 	if err != nil {
 		return err

@@ -97,19 +97,21 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-func TestParseCPU(t *testing.T) {
+func TestParseProcess(t *testing.T) {
 	tests := map[string]struct {
-		stat string
-		want time.Duration
+		stat   string
+		parent int
+		spent  time.Duration
 	}{
-		"plain":           {"7 (acclaim) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 0 0 20", 2 * time.Second},
-		"blanks in names": {"7 (a b) c) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 0 0 20", 2 * time.Second},
-		"cut off":         {"7 (acclaim) S 1 7", 0},
-		"empty":           {"", 0},
+		"plain":           {"7 (acclaim) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 0 0 20", 1, 2 * time.Second},
+		"ended children":  {"7 (postgres) S 3 7 7 0 -1 4194560 1 0 0 0 150 50 70 30 20", 3, 3 * time.Second},
+		"blanks in names": {"7 (a b) c) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 0 0 20", 1, 2 * time.Second},
+		"cut off":         {"7 (acclaim) S 1 7", 0, 0},
+		"empty":           {"", 0, 0},
 	}
 	for name, test := range tests {
-		if got := parseCPU(test.stat); got != test.want {
-			t.Errorf("%s: %v, want %v", name, got, test.want)
+		if parent, spent := parseProcess(test.stat); parent != test.parent || spent != test.spent {
+			t.Errorf("%s: %d, %v, want %d, %v", name, parent, spent, test.parent, test.spent)
 		}
 	}
 }

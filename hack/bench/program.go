@@ -57,18 +57,46 @@ func (p *program) cpuTime() time.Duration {
 	if err != nil {
 		return 0
 	}
-	return parseCPU(string(stat))
+	_, spent := parseProcess(string(stat))
+	return spent
 }
 
-// parseCPU adds up utime and stime, fields 14 and 15 of proc(5), in USER_HZ.
-func parseCPU(stat string) time.Duration {
+// treeTime returns the processor time that a process, its children and theirs have used; 0
+// where the system has no /proc.
+func (p *program) treeTime() time.Duration {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is valid
+	used, children := map[int]time.Duration{}, map[int][]int{}
+	for _, file := range stats {
+		process, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		stat, gone := os.ReadFile(file)
+		if err != nil || gone != nil {
+			continue
+		}
+		parent, spent := parseProcess(string(stat))
+		used[process], children[parent] = spent, append(children[parent], process)
+	}
+	var sum time.Duration
+	for tree := []int{p.Command.Process.Pid}; len(tree) > 0; {
+		process := tree[0]
+		sum += used[process]
+		tree = append(tree[1:], children[process]...)
+	}
+	return sum
+}
+
+// parseProcess returns the parent of a process, field 4 of proc(5), and the processor time of
+// the process and of its children that have ended, fields 14 to 17 in USER_HZ.
+func parseProcess(stat string) (parent int, spent time.Duration) {
 	const tick = time.Second / 100
 	// The name before may hold anything, closing brackets too.
 	fields := strings.Fields(stat[strings.LastIndex(stat, ") ")+1:])
-	if len(fields) < 13 {
-		return 0
+	if len(fields) < 15 {
+		return 0, 0
 	}
-	user, _ := strconv.ParseInt(fields[11], 10, 64)   // the kernel writes
-	system, _ := strconv.ParseInt(fields[12], 10, 64) // numbers only
-	return time.Duration(user+system) * tick
+	parent, _ = strconv.Atoi(fields[1]) // the kernel writes numbers only
+	for _, field := range fields[11:15] {
+		ticks, _ := strconv.ParseInt(field, 10, 64)
+		spent += time.Duration(ticks) * tick
+	}
+	return parent, spent
 }

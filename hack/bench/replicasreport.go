@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"text/tabwriter"
 )
 
 // replicasReport holds the figures of several programs over one database. Targets
@@ -92,7 +91,7 @@ Without a rate each connection asks again when it has its answer, so programs th
 
 func (r *replicasReport) write(b *strings.Builder) {
 	b.WriteString(replicasCaption)
-	columns := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	columns := newColumns(b)
 	fmt.Fprintln(columns, "load\tprograms\tconns\tprograms/s\tto one\tleast share\tmost\tp50\tp99\tmax\tCPU\tto one\twrites/vote\toperations/vote\t")
 	for _, l := range r.Loads {
 		fmt.Fprintf(columns, "%s\t%s\t%d\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f\t%.1f\t%.2f\t%.3f\t%.2f\t\n",

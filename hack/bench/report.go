@@ -28,6 +28,7 @@ type report struct {
 	Games      []gamesResult   `json:"games,omitempty"`
 	Matches    []matchResult   `json:"matches,omitempty"`
 	Poll       *pollReport     `json:"poll,omitempty"`
+	Peers      []peerResult    `json:"peers,omitempty"`
 }
 
 // machineInfo describes the machine, on which absolute figures depend.
@@ -130,6 +131,7 @@ func (r report) writeTable(w io.Writer) error {
 	fmt.Fprintf(&b, "%s %s, %d processors, fsync %.2f ms; medians; latency in ms, CPU in µs a request; every count is exact\n\n",
 		m.Go, m.Platform, m.Processors, m.SyncMicros/1e3)
 	r.writeCases(&b)
+	writePeers(&b, r.Peers)
 	if r.Replicas != nil {
 		r.Replicas.write(&b)
 	}
@@ -161,11 +163,16 @@ func (r caseResult) cpuRatio() float64 {
 	return r.Program.CPUMicros / r.Ceiling.CPUMicros
 }
 
+// newColumns returns a writer of a table whose columns stand at the right.
+func newColumns(w io.Writer) *tabwriter.Writer {
+	return tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+}
+
 func (r report) writeCases(b *strings.Builder) {
 	if len(r.Cases) == 0 {
 		return
 	}
-	columns := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	columns := newColumns(b)
 	fmt.Fprintln(columns, "load\tconns\tceiling/s\tprogram/s\tratio\ttarget\t\tp50\tp99\tceiling p50\tp99\tCPU\tceiling\tratio\tbare\t")
 	for _, c := range r.Cases {
 		verdict := "met"
