@@ -325,7 +325,7 @@ func worldDefects() []defectCase {
 		}, appFolder, "TestSimulation"},
 		{"a poll's start and end reach no webhook without a vote", []codeEdit{
 			{sinkFolder, "sinkWorker.recordDelivered", "next != 0", "false"},
-		}, appFolder, "TestAnnouncementsOverRestarts"},
+		}, sinkFolder, "TestWebhookReceivesEverything"},
 		{"two announcements of a poll have one id", []codeEdit{
 			{eventFolder, "configPlace", "final.Config + string(final.Status)", "string(final.Status)"},
 		}, appFolder, "TestAnnouncementsOverRestarts"},
