@@ -46,7 +46,7 @@ MODULES := hack/image
 # The commit of the version before this one. A release sets it to that of the last.
 PREVIOUS ?= 71a309da8473ba6a903968bf6bb83dd253350945
 
-.PHONY: help build plugin image dist manifest push-chart check-dist check-image check-argocd check-chart check-peers run test mixed has-previous simulate generate check-generate browser clients lint vulncheck fuzz abuse defects soak bench bench-peers bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
+.PHONY: help build plugin image dist manifest push-chart check-dist check-image check-argocd check-chart check-peers run test mixed has-previous simulate generate check-generate browser clients lint vulncheck fuzz abuse defects soak bench bench-peers bench-audience bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -191,6 +191,9 @@ bench: ## Measure throughput against the ceiling; ARGS adds flags, see ARGS=-hel
 
 bench-peers: ## Compare votes a second with PostgreSQL, Redis and PocketBase behind the same requests; needs Debian's postgresql and redis-server
 	go run ./hack/bench peers $(ARGS)
+
+bench-audience: ## Measure a public result behind a cache: answers a second, requests that reach the program, age; needs Debian's nginx-light
+	go run ./hack/bench audience $(ARGS)
 
 cluster-up: ## Start a Kubernetes cluster of NODES nodes on this machine, 1 by default, and this clone's or the one named CLUSTER; needs root, see hack/cluster
 	go run ./hack/cluster up --nodes $(NODES)

@@ -52,11 +52,15 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	if len(args) > 0 && args[0] == bareCommand {
-		return serveBare(ctx, stdout)
-	}
-	if len(args) > 0 && args[0] == peersCommand {
-		return comparePeers(ctx, args[1:], stdout, stderr)
+	if len(args) > 0 {
+		switch args[0] {
+		case bareCommand:
+			return serveBare(ctx, stdout)
+		case peersCommand:
+			return comparePeers(ctx, args[1:], stdout, stderr)
+		case audienceCommand:
+			return measureAudience(ctx, args[1:], stdout, stderr)
+		}
 	}
 	o, err := parseOptions(args, stderr)
 	if err != nil {

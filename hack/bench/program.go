@@ -61,9 +61,12 @@ func (p *program) cpuTime() time.Duration {
 	return spent
 }
 
+// treeTime returns the processor time of the program and its children.
+func (p *program) treeTime() time.Duration { return treeTime(p.Command.Process.Pid) }
+
 // treeTime returns the processor time that a process, its children and theirs have used; 0
 // where the system has no /proc.
-func (p *program) treeTime() time.Duration {
+func treeTime(root int) time.Duration {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is valid
 	used, children := map[int]time.Duration{}, map[int][]int{}
 	for _, file := range stats {
@@ -76,7 +79,7 @@ func (p *program) treeTime() time.Duration {
 		used[process], children[parent] = spent, append(children[parent], process)
 	}
 	var sum time.Duration
-	for tree := []int{p.Command.Process.Pid}; len(tree) > 0; {
+	for tree := []int{root}; len(tree) > 0; {
 		process := tree[0]
 		sum += used[process]
 		tree = append(tree[1:], children[process]...)
