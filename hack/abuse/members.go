@@ -18,13 +18,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/hack/child"
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // cluster has what the program shares with other processes, the members: a database, and the
 // polls that each of them may own.
 type cluster struct {
-	database *child.Database
+	database *harness.Database
 	// port is the host:port of the listener for members, whose host members have, too.
 	port    string
 	binary  builtProgram
@@ -44,7 +44,7 @@ func newCluster(ctx context.Context, b builtProgram, dir string) (*cluster, erro
 	if c.port, err = findPort(ctx); err != nil {
 		return nil, err
 	}
-	c.database, err = child.StartDatabase(ctx, dir, filepath.Join("services", "internal", "testing", "mongotest", "mongoset"))
+	c.database, err = harness.StartDatabase(ctx, dir, filepath.Join("services", "internal", "testing", "mongotest", "mongoset"))
 	return c, err
 }
 

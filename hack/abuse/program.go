@@ -16,20 +16,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/hack/child"
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 const (
-	startTimeout = time.Minute // until a program is ready
-	grace        = child.Grace // for a program to stop
-	openFiles    = 3000        // ulimit -n of the program
-	memoryBudget = 256 << 20   // of the program, bytes
-	diskSize     = "320m"      // of the small file system
+	startTimeout = time.Minute   // until a program is ready
+	grace        = harness.Grace // for a program to stop
+	openFiles    = 3000          // ulimit -n of the program
+	memoryBudget = 256 << 20     // of the program, bytes
+	diskSize     = "320m"        // of the small file system
 )
 
 // program is the server under attack, a process of its own.
 type program struct {
-	process *child.Process
+	process *harness.Process
 	failure error  // why it has exited
 	base    string // of the API
 	sandbox string
@@ -50,7 +50,7 @@ type builtProgram struct {
 
 func buildProgram(ctx context.Context, dir string, flags ...string) (b builtProgram, err error) {
 	// Without cgo, as releases are: the memory limit then covers what the store allocates.
-	if b.path, err = child.BuildProgram(ctx, dir, []string{"CGO_ENABLED=0"}, flags...); err != nil {
+	if b.path, err = harness.BuildProgram(ctx, dir, []string{"CGO_ENABLED=0"}, flags...); err != nil {
 		return b, err
 	}
 	b.help, err = exec.CommandContext(ctx, b.path, "serve", "--help").CombinedOutput()
@@ -122,7 +122,7 @@ func startCommand(ctx context.Context, command *exec.Cmd, log string) (*program,
 	}
 	defer func() { _ = file.Close() }() // the program has its own
 	command.Stderr = file
-	p, err := child.StartProgram(ctx, command, startTimeout)
+	p, err := harness.StartProgram(ctx, command, startTimeout)
 	if err != nil {
 		said, _ := os.ReadFile(log)
 		return nil, fmt.Errorf("acclaim serve: %w\n%.2000s", err, said)

@@ -97,11 +97,11 @@ hack/docs                   |                                                   
 hack/envtest                | assets                                                                         |
 hack/envtest/assets         |                                                                                |
 hack/overlay                |                                                                                |
-hack/child                  |                                                                                |
+hack/harness                |                                                                                |
 hack/processor              |                                                                                |
-hack/abuse                  | overlay child processor                                                        |
+hack/abuse                  | overlay harness processor                                                      |
 hack/defects                | overlay                                                                        |
-hack/bench                  | child                                                                  |
+hack/bench                  | harness                                                                  |
 hack/chart                  |                                                                                |
 hack/cluster                | assets                                                                         |
 hack/cluster/pause          |                                                                                |
@@ -129,9 +129,9 @@ github.com/spf13                 | cli operator kubectl-acclaim scale cluster
 github.com/cockroachdb/pebble/v2 | pebblestore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
 go.opentelemetry.io              | tracing batchtrace operation httpapi stream app
-os/exec                          | mongotest child bench abuse defects scale assets cluster
+os/exec                          | mongotest harness bench abuse defects scale assets cluster
 database/sql                     |
-os | ceilingserver tenant backup pebblestore mongotest mongoset simnet services cli child bench abuse processor overlay defects scale arch language words envtest assets testcluster operator cluster pause chart kill clock terminal kubectl-acclaim
+os | ceilingserver tenant backup pebblestore mongotest mongoset simnet services cli harness bench abuse processor overlay defects scale arch language words envtest assets testcluster operator cluster pause chart kill clock terminal kubectl-acclaim
 testing                          | storetest mongotest mongoset sinktest cputime
 `
 

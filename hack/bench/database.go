@@ -11,7 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	mongooptions "go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/acclaim-dev/acclaim/hack/child"
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // benchDatabase is a MongoDB server, ours for the time of the measurement or one that
@@ -47,7 +47,7 @@ func openModel(ctx context.Context, dir string, args ...string) (*benchDatabase,
 
 // startDatabase builds a server, starts it and connects to it.
 func startDatabase(ctx context.Context, dir, server string, args ...string) (*benchDatabase, error) {
-	d, err := child.StartDatabase(ctx, dir, server, args...)
+	d, err := harness.StartDatabase(ctx, dir, server, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/hack/child"
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // bench holds the programs and settings that all measurements share.
@@ -67,10 +67,10 @@ func (b *bench) build(ctx context.Context) (err error) {
 	if b.registry, err = writeRegistry(b.dir); err != nil {
 		return err
 	}
-	if b.binary, err = child.BuildProgram(ctx, b.dir, nil); err != nil {
+	if b.binary, err = harness.BuildProgram(ctx, b.dir, nil); err != nil {
 		return err
 	}
-	b.ceiling, err = child.BuildCommand(ctx, b.dir, ceilingCommand)
+	b.ceiling, err = harness.BuildCommand(ctx, b.dir, ceilingCommand)
 	return err
 }
 

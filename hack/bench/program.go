@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/hack/child"
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // startTimeout limits the time until a program is ready.
@@ -19,7 +19,7 @@ const startTimeout = 5 * time.Minute
 
 // program is a server under measurement, a process of its own.
 type program struct {
-	*child.Process
+	*harness.Process
 	address string // host:port of the API
 	client  *client
 }
@@ -41,7 +41,7 @@ func startCommand(ctx context.Context, env []string, binary string, args ...stri
 	}
 	command := exec.CommandContext(ctx, binary, args...)
 	command.Env = slices.Concat(os.Environ(), env)
-	process, err := child.StartProgram(ctx, command, startTimeout)
+	process, err := harness.StartProgram(ctx, command, startTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", filepath.Base(binary), args[0], err) // flags may hold secrets
 	}

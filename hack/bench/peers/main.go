@@ -70,7 +70,7 @@ func openPeer(ctx context.Context, name, dir string) (*peer, error) {
 	return nil, fmt.Errorf("no peer %q; there are postgresql, redis and pocketbase", name)
 }
 
-// serve prints the ready line of hack/child and serves on a free port of the loopback
+// serve prints the ready line of hack/harness and serves on a free port of the loopback
 // interface.
 func serve(ctx context.Context, handler http.Handler, stdout io.Writer) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")

@@ -1,6 +1,6 @@
-// Package child builds the program, or a database for it, and runs it as a process of its
+// Package harness builds the program, or a database for it, and runs it as a process of its
 // own, for tools that measure or attack the program from outside.
-package child
+package harness
 
 import (
 	"bufio"

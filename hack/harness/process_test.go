@@ -1,4 +1,4 @@
-package child
+package harness
 
 import (
 	"os/exec"
