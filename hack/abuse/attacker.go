@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // attackCommand is the argument with which this program attacks instead of
@@ -226,20 +228,11 @@ func (a *attacker) newClient(connections int) *http.Client {
 
 // send makes a request and returns the status as an outcome.
 func (a *attacker) send(ctx context.Context, client *http.Client, credential, method, path, body string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, method, "http://"+a.Address+path, strings.NewReader(body))
-	if err != nil {
+	status, _, err := harness.Ask(ctx, client, method, "http://"+a.Address+path, credential, body)
+	if status == 0 {
 		return "", err
 	}
-	if credential != "" {
-		request.Header.Set("Authorization", credential)
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
-	_, err = io.Copy(io.Discard, response.Body)
-	return fmt.Sprint(response.StatusCode), err
+	return fmt.Sprint(status), err
 }
 
 // repeat floods with requests that request describes, over connections of one client.

@@ -3,9 +3,11 @@ package main
 import (
 	"encoding/base64"
 	"fmt"
-	"time"
+	"strings"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // The extensions: that of the victims, whose viewers most attackers are, another one, and
@@ -58,13 +60,13 @@ func newCredential(extension, role, channel, opaque string) (string, error) {
 // signCredential returns the value of an Authorization header with claims of an hour, signed
 // with the extension's key of that purpose.
 func signCredential(extension, purpose string, claims jwt.MapClaims) (string, error) {
-	signed, err := signClaims(extension, purpose, claims)
-	return extension + " " + signed, err
+	return harness.Sign(extension, []byte(signingKey(extension, purpose)), claims)
 }
 
+// signClaims returns such a token alone.
 func signClaims(extension, purpose string, claims jwt.MapClaims) (string, error) {
-	claims["exp"] = time.Now().Add(time.Hour).Unix()
-	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(signingKey(extension, purpose)))
+	credential, err := signCredential(extension, purpose, claims)
+	return strings.TrimPrefix(credential, extension+" "), err
 }
 
 // newViewers returns the credentials of viewers of the channel whose opaque ids begin

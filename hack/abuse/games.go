@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // enterAsViewer tries to be a game with the tokens that every page has, and to use what only
@@ -94,12 +96,7 @@ func rewriteRegistry(path, from, to string) error {
 
 // askForPIN returns a PIN that a token of staff gets, or an empty one.
 func (a *attacker) askForPIN(ctx context.Context, client *http.Client, credential string) string {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+a.Address+"/v1/gamelink/token", strings.NewReader("{}"))
-	if err != nil {
-		return ""
-	}
-	request.Header.Set("Authorization", credential)
-	return readPIN(client.Do(request))
+	return readPIN(harness.Send(ctx, client, http.MethodPost, "http://"+a.Address+"/v1/gamelink/token", credential, "{}"))
 }
 
 // readPIN returns the PIN of an answer, or an empty one.

@@ -74,14 +74,14 @@ func (c *cluster) join(ctx context.Context, s programSettings, deadline time.Tim
 // awaitReach votes through a member, each time in another poll, until it forwards votes to their
 // owners and reaches all members.
 func (c *cluster) awaitReach(ctx context.Context, p *program, members int) error {
-	var metrics map[string]float64
+	var metrics harness.Metrics
 	for n := 0; ; n++ {
 		_, err := c.voter.send(ctx, http.MethodPost, fmt.Sprintf("%s/vote?id=shared%d", p.base, n), `{"value":1}`)
 		read, problem := p.readMetrics(ctx)
 		if problem == nil {
 			metrics = read
 		}
-		alive, unreachable, forwarded := metrics["acclaim_peers_alive"], metrics["acclaim_peers_unreachable"], metrics["acclaim_stream_forwarded_total"]
+		alive, unreachable, forwarded := metrics.Sum("acclaim_peers_alive", ""), metrics.Sum("acclaim_peers_unreachable", ""), metrics.Sum("acclaim_stream_forwarded_total", "")
 		switch {
 		case err == nil && problem == nil && alive >= float64(members) && unreachable == 0 && forwarded > 0:
 			return nil

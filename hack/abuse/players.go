@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // The victims beside viewers: a game that plays, games that connect and are paired, and a page of
@@ -48,12 +49,8 @@ func (v *victims) pairGame(ctx context.Context, source string, typing time.Durat
 		return nil, err
 	}
 	wait(ctx, typing)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, v.program.base+"/gamelink/token", strings.NewReader("{}"))
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Authorization", v.players.asking.credential)
-	response, err := v.players.asking.http.Do(request)
+	asking := v.players.asking
+	response, err := harness.Send(ctx, asking.http, http.MethodPost, v.program.base+"/gamelink/token", asking.credential, "{}")
 	if err == nil && response.StatusCode >= http.StatusInternalServerError {
 		_ = response.Body.Close() // the status is the answer
 		err = &errGame{number: response.StatusCode, detail: "no PIN"}

@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -145,29 +143,11 @@ type heldResources struct {
 }
 
 // readResources asks the kernel. It returns zeros for a process that has ended.
-func (p *program) readResources() heldResources {
-	folder := filepath.Join("/proc", strconv.Itoa(p.process.Command.Process.Pid))
-	status, _ := os.ReadFile(filepath.Join(folder, "status"))
-	r := parseStatus(string(status))
-	descriptors, _ := os.ReadDir(filepath.Join(folder, "fd"))
+func (p *program) readResources() (r heldResources) {
+	process := p.process.Command.Process.Pid
+	r.resident, r.peak = harness.ReadMemory(process)
+	descriptors, _ := os.ReadDir(filepath.Join("/proc", strconv.Itoa(process), "fd"))
 	r.descriptors = len(descriptors)
-	return r
-}
-
-// parseStatus reads VmRSS and VmHWM, which are in KiB.
-func parseStatus(status string) (r heldResources) {
-	for line := range strings.Lines(status) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 || !slices.Contains([]string{"VmRSS:", "VmHWM:"}, fields[0]) {
-			continue
-		}
-		kilobytes, _ := strconv.ParseInt(fields[1], 10, 64) // the kernel writes numbers only
-		if fields[0] == "VmRSS:" {
-			r.resident = kilobytes << 10
-		} else {
-			r.peak = kilobytes << 10
-		}
-	}
 	return r
 }
 
@@ -189,16 +169,7 @@ func (p *program) countStored() (sum int64) {
 func (p *program) readLiveHeap(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.admin+"/debug/pprof/heap?gc=1&debug=1", nil)
-	if err != nil {
-		return 0, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	profile, err := io.ReadAll(response.Body)
+	_, profile, err := harness.Ask(ctx, http.DefaultClient, http.MethodGet, p.admin+"/debug/pprof/heap?gc=1&debug=1", "", "")
 	if err != nil {
 		return 0, err
 	}

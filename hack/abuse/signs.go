@@ -1,18 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"fmt"
-	"io"
-	"net/http"
 	"os"
-	"strconv"
-	"strings"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
-// attackSigns says how operators of the program notice an attack, or must not notice it.
+// attackSigns describes how operators of the program notice an attack, or must not notice it.
 type attackSigns struct {
 	// outcome of the attacker that causes the signs. An attack that has it less than times
 	// is too slow to show them.
@@ -44,7 +40,7 @@ func (r rowFigures) judgeSigns(s attackSigns, complain func(string, ...any)) {
 		complain("attack: the program does not warn that %s", s.warning)
 	}
 	for _, m := range s.metrics {
-		grown := r.attack.metrics[m.name] - r.calm.metrics[m.name]
+		grown := r.attack.metrics.Sum(m.name, "") - r.calm.metrics.Sum(m.name, "")
 		if grown < m.least {
 			complain("attack: %s grows by %.0f, at least %.0f expected", m.name, grown, m.least)
 		}
@@ -60,36 +56,9 @@ func (p *program) hasLogged(message string) (bool, error) {
 	return bytes.Contains(text, []byte(message)), err
 }
 
-// readMetrics returns what the admin listener reports: by name, the sum over all labels.
-func (p *program) readMetrics(ctx context.Context) (map[string]float64, error) {
+// readMetrics returns what the admin listener reports.
+func (p *program) readMetrics(ctx context.Context) (harness.Metrics, error) {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.admin+"/metrics", nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	return parseMetrics(response.Body)
-}
-
-func parseMetrics(text io.Reader) (map[string]float64, error) {
-	sums := map[string]float64{}
-	lines := bufio.NewScanner(text)
-	for lines.Scan() {
-		at := strings.LastIndexByte(lines.Text(), ' ')
-		if at < 0 || strings.HasPrefix(lines.Text(), "#") {
-			continue
-		}
-		value, err := strconv.ParseFloat(lines.Text()[at+1:], 64)
-		if err != nil {
-			return nil, fmt.Errorf("metric %q: %w", lines.Text(), err)
-		}
-		name, _, _ := strings.Cut(lines.Text()[:at], "{")
-		sums[name] += value
-	}
-	return sums, lines.Err()
+	return harness.ReadMetrics(ctx, p.admin)
 }

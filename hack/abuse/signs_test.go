@@ -2,10 +2,11 @@ package main
 
 import (
 	"maps"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 func TestJudgeSigns(t *testing.T) {
@@ -28,7 +29,7 @@ func TestJudgeSigns(t *testing.T) {
 	} {
 		figures := quiet()
 		figures.launched, figures.warned = map[string]int{"200": 20}, true
-		figures.calm.metrics = map[string]float64{"asked_total": 3, "read_total": 5}
+		figures.calm.metrics = harness.Metrics{"asked_total": 3, "read_total": 5}
 		figures.attack.metrics = maps.Clone(figures.calm.metrics)
 		figures.attack.metrics["asked_total"], figures.attack.metrics["read_total"] = 20, 45
 		c.change(&figures)
@@ -38,15 +39,5 @@ func TestJudgeSigns(t *testing.T) {
 		if got := figures.isOnlySlow(attackCase{signs: signs}); got != c.slow {
 			t.Errorf("%s: it is only slow: %t", c.name, got)
 		}
-	}
-}
-
-func TestParseMetrics(t *testing.T) {
-	got, err := parseMetrics(strings.NewReader("# HELP reads Reads.\nreads{of=\"polls\"} 3\nreads{of=\"all } 1\"} 4\nalive 1e+06\n"))
-	if diff := cmp.Diff(map[string]float64{"reads": 7, "alive": 1e6}, got); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	if _, err := parseMetrics(strings.NewReader("reads many\n")); err == nil {
-		t.Error("a value that is no number is none")
 	}
 }

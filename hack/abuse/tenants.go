@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // sampleEntry declares an extension with the key that the project publishes.
@@ -71,12 +72,7 @@ func forgeGlobalPoll(ctx context.Context, a *attacker) {
 
 // seesVotes reports whether the broadcaster reads a poll that has votes.
 func (a *attacker) seesVotes(ctx context.Context, client *http.Client, path string) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.Address+path, nil)
-	if err != nil {
-		return false
-	}
-	request.Header.Set("Authorization", a.Broadcaster)
-	response, err := client.Do(request)
+	response, err := harness.Send(ctx, client, http.MethodGet, "http://"+a.Address+path, a.Broadcaster, "")
 	if err != nil {
 		return false
 	}
@@ -116,11 +112,7 @@ func openPINs(ctx context.Context, a *attacker) {
 
 // showPIN returns the PIN that a game without a credential gets.
 func (a *attacker) showPIN(ctx context.Context, client *http.Client, extension string) string {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+a.Address+"/v1/pin", strings.NewReader(`{"identifier":"`+extension+`"}`))
-	if err != nil {
-		return ""
-	}
-	return readPIN(client.Do(request))
+	return readPIN(harness.Send(ctx, client, http.MethodPost, "http://"+a.Address+"/v1/pin", "", `{"identifier":"`+extension+`"}`))
 }
 
 // merge adds the outcomes of another attacker, which has ended.
@@ -230,13 +222,8 @@ func useSampleKey(ctx context.Context, a *attacker) {
 	client := a.newClient(4)
 	defer client.CloseIdleConnections()
 	a.flood(ctx, 4, func(ctx context.Context, _ int64) (string, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.Address+"/v1/extension_hidden_state", nil)
-		if err != nil {
-			return "", err
-		}
-		request.Header.Set("Authorization", sampleExtension+" "+token)
-		request.Header.Set("X-Forwarded-For", "8.8.8.8")
-		response, err := client.Do(request)
+		response, err := harness.Send(ctx, client, http.MethodGet, "http://"+a.Address+"/v1/extension_hidden_state", sampleExtension+" "+token, "",
+			"X-Forwarded-For", "8.8.8.8")
 		if err != nil {
 			return "", err
 		}
@@ -258,18 +245,11 @@ func forgeClients(ctx context.Context, a *attacker) {
 	client := a.newClient(8)
 	defer client.CloseIdleConnections()
 	a.flood(ctx, 8, func(ctx context.Context, n int64) (string, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.Address+"/v1/vote?id="+mainPoll, nil)
-		if err != nil {
+		status, _, err := harness.Ask(ctx, client, http.MethodGet, "http://"+a.Address+"/v1/vote?id="+mainPoll, a.Crowd[n%crowdSize], "",
+			"X-Forwarded-For", fmt.Sprintf("198.18.%d.%d", n/256%256, n%256))
+		if status == 0 {
 			return "", err
 		}
-		request.Header.Set("Authorization", a.Crowd[n%crowdSize])
-		request.Header.Set("X-Forwarded-For", fmt.Sprintf("198.18.%d.%d", n/256%256, n%256))
-		response, err := client.Do(request)
-		if err != nil {
-			return "", err
-		}
-		defer response.Body.Close()
-		_, err = io.Copy(io.Discard, response.Body)
 		return namedClient, err
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/hack/harness"
 	"github.com/acclaim-dev/acclaim/hack/processor"
 )
 
@@ -34,11 +35,11 @@ type phaseFigures struct {
 	turnedAway map[string]int
 	// Medians of the 99th percentiles of the windows.
 	requests, connections, events time.Duration
-	resources                     heldResources      // the greatest values
-	liveHeap                      int64              // bytes that a collection at the end of the phase leaves
-	stored                        int64              // bytes in the data folder at the end of the phase
-	metrics                       map[string]float64 // at the end of the phase
-	stolen                        float64            // share of the processors' time that the host took away
+	resources                     heldResources   // the greatest values
+	liveHeap                      int64           // bytes that a collection at the end of the phase leaves
+	stored                        int64           // bytes in the data folder at the end of the phase
+	metrics                       harness.Metrics // at the end of the phase
+	stolen                        float64         // share of the processors' time that the host took away
 }
 
 // rowFigures are the phases of an attack.

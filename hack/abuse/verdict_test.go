@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -173,78 +172,6 @@ func TestStolenProcessors(t *testing.T) {
 		row.problems = row.judge(row.attack)
 		if got := row.verdict(); got != c.want {
 			t.Errorf("%q: %s, want %s", row.problems, got, c.want)
-		}
-	}
-}
-
-func TestParseStatus(t *testing.T) {
-	got := parseStatus("Name:\tacclaim\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\nThreads:\t9\n")
-	if want := (heldResources{resident: 1 << 20, peak: 2 << 20}); got != want {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-}
-
-func TestFormatCounts(t *testing.T) {
-	if got, want := formatCounts(map[string]int{"200": 3, "429": 90, "timeout": 3}), "90 × 429, 3 × 200, 3 × timeout"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-func TestReportFailsWithARow(t *testing.T) {
-	var out strings.Builder
-	passes, fails := reportRow{attack: attackCase{name: "harmless"}, rowFigures: quiet()}, reportRow{attack: attackCase{name: "deadly"}, rowFigures: quiet()}
-	if err := writeReport(&out, []reportRow{passes}); err != nil {
-		t.Errorf("a row that passes: %v", err)
-	}
-	fails.problems = []string{"attack: the program ended"}
-	if err := writeReport(&out, []reportRow{passes, fails}); err == nil || !strings.Contains(out.String(), "deadly: attack: the program ended") {
-		t.Errorf("a row that fails: %v\n%s", err, out.String())
-	}
-}
-
-func TestAttackCasesHaveDistinctNames(t *testing.T) {
-	seen := map[string]bool{}
-	for _, a := range attackCases() {
-		if seen[a.name] || a.run == nil || a.what == "" {
-			t.Errorf("%q has a name twice or lacks something", a.name)
-		}
-		seen[a.name] = true
-	}
-}
-
-func TestParseOptions(t *testing.T) {
-	for _, c := range []struct {
-		args  string
-		want  int
-		wrong bool
-	}{
-		{"", len(attackCases()), false},
-		{"-only whispers,full-disk", 2, false},
-		{"-only nonsense", 0, true},
-		{"surplus", 0, true},
-	} {
-		o, err := parseOptions(strings.Fields(c.args), &strings.Builder{})
-		if (err != nil) != c.wrong || err == nil && len(o.attacks) != c.want {
-			t.Errorf("%q: %d attacks, %v", c.args, len(o.attacks), err)
-		}
-	}
-}
-
-// A row with a problem fails the report.
-func TestReportOfFailure(t *testing.T) {
-	problems := []string{"attack: requests take 9.0 times as long"}
-	for _, c := range []struct {
-		row    reportRow
-		want   string
-		failed bool
-	}{
-		{reportRow{attack: attackCase{name: "a"}}, "pass", false},
-		{reportRow{attack: attackCase{name: "a"}, problems: problems}, "FAIL", true},
-	} {
-		var out strings.Builder
-		err := writeReport(&out, []reportRow{c.row})
-		if c.row.verdict() != c.want || (err != nil) != c.failed || !strings.Contains(out.String(), c.want) {
-			t.Errorf("%+v: %s, %v\n%s", c.row.problems, c.row.verdict(), err, out.String())
 		}
 	}
 }

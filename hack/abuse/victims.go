@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // The ordinary load: each victim has a credential and an address of its own.
@@ -101,18 +102,8 @@ func newClient(address string, fresh bool) *http.Client {
 
 // send makes a request and returns its status. It reads the answer to its end.
 func (v victim) send(ctx context.Context, method, url, body string) (int, error) {
-	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
-	if err != nil {
-		return 0, err
-	}
-	request.Header.Set("Authorization", v.credential)
-	response, err := v.http.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	_, err = io.Copy(io.Discard, response.Body)
-	return response.StatusCode, err
+	status, _, err := harness.Ask(ctx, v.http, method, url, v.credential, body)
+	return status, err
 }
 
 // live runs the ordinary load until the context is done, and waits for the answers
@@ -225,12 +216,7 @@ func (v *victims) lookAtEvents(ctx context.Context, one victim, due time.Time) {
 }
 
 func openEvents(ctx context.Context, one victim, base string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/events", nil)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Authorization", one.credential)
-	return one.http.Do(request)
+	return harness.Send(ctx, one.http, http.MethodGet, base+"/events", one.credential, "")
 }
 
 // close ends the subscribers and all connections.

@@ -105,10 +105,10 @@ hack/bench                  | harness                                           
 hack/chart                  |                                                                                |
 hack/cluster                | assets                                                                         |
 hack/cluster/pause          |                                                                                |
-hack/e2e                    |                                                                                | v1alpha1 processor
+hack/e2e                    |                                                                                | v1alpha1 processor harness
 hack/e2e/kill               |                                                                                |
 hack/e2e/clock              | overlay                                                                        |
-hack/scale                  | v1alpha1 assets                                                                |
+hack/scale                  | v1alpha1 assets harness                                                                |
 `
 
 // owners lists what only some packages may import outside their tests, packages
@@ -116,10 +116,10 @@ hack/scale                  | v1alpha1 assets                                   
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | client votingtest tracing page operation httpapi gamelink ceiling peer sink sinktest app cli bench abuse scale poll extension status testcluster breaker podlink kubectl-acclaim operator
+net/http                         | client votingtest tracing page operation httpapi gamelink ceiling peer sink sinktest app cli harness bench abuse scale poll extension status testcluster breaker podlink kubectl-acclaim operator
 github.com/gorilla/mux           | httpapi
 github.com/coder/websocket       | gamelink app bench abuse
-github.com/golang-jwt/jwt/v5     | client operation purchase sandbox sink sinktest bench abuse
+github.com/golang-jwt/jwt/v5     | client operation purchase sandbox sink sinktest harness bench abuse
 github.com/evanphx/json-patch/v5 | document
 github.com/go-json-experiment/json | exactjson
 github.com/prometheus            | httpapi telemetry census task poll backend backups extension operator scale

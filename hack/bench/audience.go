@@ -14,6 +14,8 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // audienceCommand is the argument with which this program measures public results behind a cache.
@@ -33,7 +35,7 @@ type audienceReport struct {
 	GetsPerSecond float64 `json:"getsPerSecond"`
 	P50Micros     float64 `json:"p50Micros"`
 	P99Micros     float64 `json:"p99Micros"`
-	// OriginPerSecond is how often the cache asked the program.
+	// OriginPerSecond counts the requests of the cache to the program.
 	OriginPerSecond float64 `json:"originPerSecond"`
 	// Oldest is the greatest age of an answer, in seconds: how long before its request a vote
 	// was acknowledged that it lacks.
@@ -93,12 +95,12 @@ func (b *bench) measureBehindCache(ctx context.Context, origin *program) (r *aud
 	if err != nil {
 		return nil, err
 	}
-	cacheTime, originTime := treeTime(cache.process), origin.treeTime()
+	cacheTime, originTime := harness.TreeTime(cache.process), origin.cpuTime()
 	latency, elapsed, err := a.watch(ctx, cache.address, origin.address, in.viewers, b.duration)
 	if err != nil {
 		return nil, err
 	}
-	cacheTime, originTime = treeTime(cache.process)-cacheTime, origin.treeTime()-originTime
+	cacheTime, originTime = harness.TreeTime(cache.process)-cacheTime, origin.cpuTime()-originTime
 	askedNow, err := countPublicReads(ctx, origin.client)
 	gets := float64(latency.TotalCount())
 	return &audienceReport{
@@ -110,8 +112,8 @@ func (b *bench) measureBehindCache(ctx context.Context, origin *program) (r *aud
 
 // countPublicReads returns how many public results a program has answered.
 func countPublicReads(ctx context.Context, c *client) (float64, error) {
-	metrics, err := c.readMetrics(ctx)
-	return sumMetric(metrics, "acclaim_http_request_duration_seconds_count", "/result.json"), err
+	metrics, err := harness.ReadMetrics(ctx, c.admin)
+	return metrics.Sum("acclaim_http_request_duration_seconds_count", "/result.json"), err
 }
 
 // audience knows when each vote was acknowledged, by the number of votes then.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // The extension that both programs know, and a channel of it.
@@ -39,14 +41,12 @@ func writeRegistry(dir string) (string, error) {
 
 // newCredential returns the value of an Authorization header.
 func newCredential(role, channel, opaque string) (string, error) {
-	token := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+	return harness.Sign(extension, []byte(signingKey), jwt.MapClaims{
 		"exp":            time.Now().Add(24 * time.Hour).Unix(),
 		"role":           role,
 		"channel_id":     channel,
 		"opaque_user_id": opaque,
 	})
-	signed, err := token.SignedString([]byte(signingKey))
-	return extension + " " + signed, err
 }
 
 // viewerCredential returns the credential of voter n: a viewer who is logged in and has

@@ -11,6 +11,8 @@ import (
 
 	"github.com/coder/websocket"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // measureGames measures the memory of games that are connected, have authenticated and say
@@ -36,7 +38,7 @@ func (b *bench) measureGames(ctx context.Context, r *liveReport) (err error) {
 		return err
 	}
 	const resident = "process_resident_memory_bytes"
-	before, err := p.client.readMetrics(ctx)
+	before, err := harness.ReadMetrics(ctx, p.client.admin)
 	if err != nil {
 		return err
 	}
@@ -51,7 +53,7 @@ func (b *bench) measureGames(ctx context.Context, r *liveReport) (err error) {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	after, err := p.client.readMetrics(ctx)
+	after, err := harness.ReadMetrics(ctx, p.client.admin)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // liveReport holds the costs of events.
@@ -103,7 +105,7 @@ func (b *bench) measureListeners(ctx context.Context, p *program, credentials []
 	}
 	defer first.close()
 	const resident = "process_resident_memory_bytes"
-	before, err := p.client.readMetrics(ctx)
+	before, err := harness.ReadMetrics(ctx, p.client.admin)
 	if err != nil {
 		return err
 	}
@@ -112,7 +114,7 @@ func (b *bench) measureListeners(ctx context.Context, p *program, credentials []
 		return err
 	}
 	defer all.close()
-	after, err := p.client.readMetrics(ctx)
+	after, err := harness.ReadMetrics(ctx, p.client.admin)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // matchesCase names the measurement of matches: one poll in many channels, which a game watches.
@@ -297,7 +299,7 @@ func (c *client) liveHeap(ctx context.Context) (float64, error) {
 	if _, err := io.Copy(io.Discard, profile); err != nil {
 		return 0, err
 	}
-	metrics, err := c.readMetrics(ctx)
+	metrics, err := harness.ReadMetrics(ctx, c.admin)
 	return metrics["go_memstats_heap_alloc_bytes"], err
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 const (
@@ -46,9 +48,9 @@ func measureMemory(ctx context.Context, p *program) (*memoryReport, error) {
 	if r.Heap, err = liveHeap(ctx, p); err != nil {
 		return nil, err
 	}
-	metrics, err := p.client.readMetrics(ctx)
-	r.Streams = sumMetric(metrics, "acclaim_stream_resident_streams", `domain="voting"`)
-	r.Resident = sumMetric(metrics, "acclaim_stream_resident_bytes", `domain="voting"`)
+	metrics, err := harness.ReadMetrics(ctx, p.client.admin)
+	r.Streams = metrics.Sum("acclaim_stream_resident_streams", `domain="voting"`)
+	r.Resident = metrics.Sum("acclaim_stream_resident_bytes", `domain="voting"`)
 	r.Process = metrics["process_resident_memory_bytes"]
 	return r, err
 }

@@ -7,10 +7,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 func TestParseAnswer(t *testing.T) {
@@ -87,32 +88,13 @@ func TestCredentialVerifies(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	_, server := startStub(t, &stub{})
-	metrics, err := server.readMetrics(t.Context())
+	metrics, err := harness.ReadMetrics(t.Context(), server.admin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []float64{sumMetric(metrics, "a_total", ""), sumMetric(metrics, "b_bytes", ""), sumMetric(metrics, "b_bytes", `kind="y"`), sumMetric(metrics, "b", "")}
+	got := []float64{metrics.Sum("a_total", ""), metrics.Sum("b_bytes", ""), metrics.Sum("b_bytes", `kind="y"`), metrics.Sum("b", "")}
 	if diff := cmp.Diff([]float64{3, 1_500_002, 2, 0}, got); diff != "" {
 		t.Errorf("totals (-want +got):\n%s", diff)
-	}
-}
-
-func TestParseProcess(t *testing.T) {
-	tests := map[string]struct {
-		stat   string
-		parent int
-		spent  time.Duration
-	}{
-		"plain":           {"7 (acclaim) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 0 0 20", 1, 2 * time.Second},
-		"ended children":  {"7 (postgres) S 3 7 7 0 -1 4194560 1 0 0 0 150 50 70 30 20", 3, 3 * time.Second},
-		"blanks in names": {"7 (a b) c) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 0 0 20", 1, 2 * time.Second},
-		"cut off":         {"7 (acclaim) S 1 7", 0, 0},
-		"empty":           {"", 0, 0},
-	}
-	for name, test := range tests {
-		if parent, spent := parseProcess(test.stat); parent != test.parent || spent != test.spent {
-			t.Errorf("%s: %d, %v, want %d, %v", name, parent, spent, test.parent, test.spent)
-		}
 	}
 }
 

@@ -171,12 +171,12 @@ func (b *bench) comparePeerCase(ctx context.Context, c peerCase, in *loadInputs,
 	for round := range b.rounds {
 		for turn := range sides {
 			i := (round + turn) % len(sides)
-			before := sides[i].program.treeTime()
+			before := sides[i].program.cpuTime()
 			sample, err := sides[i].fleet.driveLoad(ctx, b.duration, math.MaxInt64)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", names[i], err)
 			}
-			sample.cpu = sides[i].program.treeTime() - before
+			sample.cpu = sides[i].program.cpuTime() - before
 			sides[i].samples = append(sides[i].samples, sample)
 			b.logf("%-8s round %d of %d: %-10s %9.0f votes/s", c.name, round+1, b.rounds, names[i], sample.throughput()*float64(c.votes))
 		}

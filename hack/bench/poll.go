@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // pollReport holds the costs of a large single-vote poll. Figures that the program
@@ -96,13 +98,13 @@ func (b *bench) loadPoll(ctx context.Context) (r *pollReport, err error) {
 }
 
 func (r *pollReport) addMetrics(ctx context.Context, p *program) error {
-	metrics, err := p.client.readMetrics(ctx)
+	metrics, err := harness.ReadMetrics(ctx, p.client.admin)
 	if err != nil {
 		return err
 	}
-	r.ResidentPerVoter = sumMetric(metrics, "acclaim_stream_resident_bytes", "") / float64(r.Voters)
-	r.Read = sumMetric(metrics, "acclaim_stream_load_seconds_total", `phase="read"`)
-	r.Rebuild = sumMetric(metrics, "acclaim_stream_load_seconds_total", `phase="rebuild"`)
+	r.ResidentPerVoter = metrics.Sum("acclaim_stream_resident_bytes", "") / float64(r.Voters)
+	r.Read = metrics.Sum("acclaim_stream_load_seconds_total", `phase="read"`)
+	r.Rebuild = metrics.Sum("acclaim_stream_load_seconds_total", `phase="rebuild"`)
 	return nil
 }
 
@@ -120,7 +122,7 @@ func liveHeap(ctx context.Context, p *program) (float64, error) {
 	}
 	defer f.close()
 	const collections = "go_gc_duration_seconds_count"
-	first, err := p.client.readMetrics(ctx)
+	first, err := harness.ReadMetrics(ctx, p.client.admin)
 	for range 600 {
 		if err != nil {
 			return 0, err
@@ -128,7 +130,7 @@ func liveHeap(ctx context.Context, p *program) (float64, error) {
 		if _, err := f.driveLoad(ctx, 100*time.Millisecond, 1<<62); err != nil {
 			return 0, err
 		}
-		now, err := p.client.readMetrics(ctx)
+		now, err := harness.ReadMetrics(ctx, p.client.admin)
 		if err == nil && now[collections] >= first[collections]+2 {
 			return now["go_memstats_next_gc_bytes"] / (1 + now["go_gc_gogc_percent"]/100), nil
 		}

@@ -7,6 +7,8 @@ import (
 	"math"
 	"path/filepath"
 	"time"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // replicaLayout is a number of programs over one database.
@@ -271,13 +273,13 @@ func (l *replicaLayout) cpuTime() (spent time.Duration) {
 func (l *replicaLayout) countCommands(ctx context.Context) (map[string]float64, error) {
 	sent := map[string]float64{}
 	for _, p := range l.programs {
-		metrics, err := p.client.readMetrics(ctx)
+		metrics, err := harness.ReadMetrics(ctx, p.client.admin)
 		if err != nil {
 			return nil, err
 		}
 		const name = "acclaim_database_commands_total"
-		sent["insert"] += sumMetric(metrics, name, `"insert"`)
-		sent["all"] += sumMetric(metrics, name, "")
+		sent["insert"] += metrics.Sum(name, `"insert"`)
+		sent["all"] += metrics.Sum(name, "")
 	}
 	return sent, nil
 }

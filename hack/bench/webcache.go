@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // cacheConfig has nginx obey the headers of the program, ask once for all that wait, and answer
@@ -56,7 +57,7 @@ type webCache struct {
 
 // startCache starts nginx before an address, with its files in a folder.
 func startCache(ctx context.Context, folder, origin string) (*webCache, error) {
-	address, err := freeAddress(ctx)
+	address, err := harness.FreeAddress(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -82,13 +83,4 @@ func startCache(ctx context.Context, folder, origin string) (*webCache, error) {
 		return nil, errors.Join(err, c.stop())
 	}
 	return c, nil
-}
-
-// freeAddress returns an address of the loopback interface that was free a moment ago.
-func freeAddress(ctx context.Context) (string, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// place is where a cluster is: its name begins the names of its network namespaces and
+// place holds where a cluster is: its name begins the names of its network namespaces and
 // control groups, and names its state folder. Clusters of two names share nothing but
 // the programs.
 type place struct {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	. "github.com/onsi/gomega"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // The extension that all specs use, and a channel of it.
@@ -35,11 +37,10 @@ func (k *keyring) use(key string) {
 	k.current.Store(&content)
 }
 
-// sign returns the value of an Authorization header. Its token outlives the difference of
-// clocks.
+// sign returns the value of an Authorization header. Its token, of an hour, outlives the
+// difference of clocks.
 func sign(key []byte, role, user, opaque string) string {
 	return signClaims(key, jwt.MapClaims{
-		"exp":            time.Now().Add(time.Hour).Unix(),
 		"role":           role,
 		"channel_id":     channel,
 		"user_id":        user,
@@ -48,9 +49,9 @@ func sign(key []byte, role, user, opaque string) string {
 }
 
 func signClaims(key []byte, claims jwt.MapClaims) string {
-	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(key)
+	credential, err := harness.Sign(clientID, key, claims)
 	Expect(err).NotTo(HaveOccurred())
-	return clientID + " " + token
+	return credential
 }
 
 // api is the HTTP API of an environment as one caller has it, through the ingress.

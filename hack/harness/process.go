@@ -1,5 +1,6 @@
-// Package harness builds the program, or a database for it, and runs it as a process of its
-// own, for tools that measure or attack the program from outside.
+// Package harness runs the program, or a database for it, as a process of its own, and asks it
+// from outside: over HTTP, by its metrics and by what the system knows of the process. It serves
+// the tools that measure or attack the program, and knows no load and no verdict.
 package harness
 
 import (
@@ -60,27 +61,43 @@ func build(ctx context.Context, binary, command string, env, flags []string) (st
 // StartProgram starts a program that prints the ready line and waits for it. When ctx ends
 // it stops the program as Stop does. The command's standard output is taken.
 func StartProgram(ctx context.Context, command *exec.Cmd, timeout time.Duration) (*Process, error) {
-	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
-	command.WaitDelay = Grace
-	stdout, err := command.StdoutPipe()
+	p, ready, err := start(command)
 	if err != nil {
 		return nil, err
 	}
-	if err := command.Start(); err != nil {
-		return nil, err
-	}
-	p := &Process{Command: command, exited: make(chan struct{})}
-	ready := make(chan string, 1)
-	go func() {
-		ready <- readyLine(stdout)
-		_, _ = io.Copy(io.Discard, stdout) // it ends with the process
-		p.failure = command.Wait()
-		close(p.exited)
-	}()
 	if err := p.awaitReady(ctx, ready, timeout); err != nil {
 		return nil, errors.Join(err, p.Stop())
 	}
 	return p, nil
+}
+
+// StartProcess starts a program that prints no ready line. When ctx of the command ends it stops
+// the program as Stop does.
+func StartProcess(command *exec.Cmd) (*Process, error) {
+	p, _, err := start(command)
+	return p, err
+}
+
+// start starts a program. ready receives its ready line, or the last one without.
+func start(command *exec.Cmd) (p *Process, ready <-chan string, err error) {
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = Grace
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, nil, err
+	}
+	p = &Process{Command: command, exited: make(chan struct{})}
+	line := make(chan string, 1)
+	go func() {
+		line <- readyLine(stdout)
+		_, _ = io.Copy(io.Discard, stdout) // it ends with the process
+		p.failure = command.Wait()
+		close(p.exited)
+	}()
+	return p, line, nil
 }
 
 // readyLine returns the line that says where a program listens, or the last one when its

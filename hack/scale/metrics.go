@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"k8s.io/client-go/rest"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // counts holds how often something happened, by its kind.
@@ -45,17 +47,13 @@ func (c counts) filter(holds func(what string) bool) counts {
 
 // scrapeMetrics reads the metrics at an address.
 func scrapeMetrics(ctx context.Context, c *http.Client, address string) (map[string]*dto.MetricFamily, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(address, "/")+"/metrics", nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := c.Do(request)
+	response, err := harness.Send(ctx, c, http.MethodGet, strings.TrimSuffix(address, "/")+"/metrics", "", "")
 	if err != nil {
 		return nil, err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", request.URL, response.Status)
+		return nil, fmt.Errorf("%s: %s", address, response.Status)
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	return parser.TextToMetricFamilies(response.Body)
@@ -125,8 +123,8 @@ func (w *world) readMetrics(ctx context.Context) (r metricsReading, err error) {
 	if r.looks, _, err = w.countReconciles(ctx); err != nil {
 		return r, err
 	}
-	r.resident, r.peak, err = w.operator.readMemory()
-	return r, err
+	r.resident, r.peak = harness.ReadMemory(w.operator.Command.Process.Pid)
+	return r, nil
 }
 
 func (w *world) apiRequests(ctx context.Context) (counts, error) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +20,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/hack/envtest/assets"
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // stepTimeout limits each step.
@@ -44,12 +43,12 @@ type world struct {
 	dir         string
 	environment *envtest.Environment
 	api         client.WithWatch
-	voting      process
-	base        string // of the voting service's API
-	votingAdmin string // its /metrics
-	binary      string // the operator
-	operator    process
-	admin       string // the operator's /metrics
+	voting      *harness.Process
+	base        string           // of the voting service's API
+	votingAdmin string           // its /metrics
+	binary      string           // the operator
+	operator    *harness.Process // nil while there is none
+	admin       string           // the operator's /metrics
 }
 
 // newWorld starts the servers and declares the Extensions, without an operator.
@@ -60,7 +59,7 @@ func newWorld(ctx context.Context, o options, dir string) (w *world, err error) 
 			err = errors.Join(err, w.close())
 		}
 	}()
-	if w.binary, err = buildProgram(ctx, dir, "operator"); err != nil {
+	if w.binary, err = harness.BuildCommand(ctx, dir, "operator"); err != nil {
 		return w, err
 	}
 	if err := w.startAPIServer(ctx); err != nil {
@@ -74,9 +73,9 @@ func newWorld(ctx context.Context, o options, dir string) (w *world, err error) 
 
 func (w *world) close() error {
 	var errs []error
-	for _, p := range []process{w.operator, w.voting} {
-		if p.Cmd != nil {
-			errs = append(errs, p.stop())
+	for _, p := range []*harness.Process{w.operator, w.voting} {
+		if p != nil {
+			errs = append(errs, stopProcess(p))
 		}
 	}
 	if w.environment != nil {
@@ -122,7 +121,7 @@ func secretName(i int) string {
 }
 
 func (w *world) startVoting(ctx context.Context) error {
-	binary, err := buildProgram(ctx, w.dir, "services")
+	binary, err := harness.BuildCommand(ctx, w.dir, "services")
 	if err != nil {
 		return err
 	}
@@ -134,24 +133,16 @@ func (w *world) startVoting(ctx context.Context) error {
 	if err := os.WriteFile(file, registry, 0o600); err != nil {
 		return err
 	}
-	var output *bufio.Reader
-	w.voting, output, err = startProcess(ctx, filepath.Join(w.dir, "voting.log"), nil, binary, "voting", "--listen", "127.0.0.1:0",
+	command, log, err := newCommand(ctx, filepath.Join(w.dir, "voting.log"), nil, binary, "voting", "--listen", "127.0.0.1:0",
 		"--admin-listen", "127.0.0.1:0", "--data-dir", filepath.Join(w.dir, "data"), "--extensions", file, "--log-level", "error")
 	if err != nil {
 		return err
 	}
-	line, err := output.ReadString('\n')
-	if err != nil {
+	defer func() { _ = log.Close() }() // the program has its own
+	if w.voting, err = harness.StartProgram(ctx, command, stepTimeout); err != nil {
 		return fmt.Errorf("the voting service does not come up: %w", err)
 	}
-	for field := range strings.FieldsSeq(line) {
-		switch name, value, _ := strings.Cut(field, "="); name {
-		case "base":
-			w.base = value
-		case "admin":
-			w.votingAdmin = value
-		}
-	}
+	w.base, w.votingAdmin = w.voting.Base, w.voting.Admin
 	return nil
 }
 
@@ -188,38 +179,36 @@ func (w *world) declareExtensions(ctx context.Context) error {
 // startOperator starts the operator and waits until it is ready. It looks for
 // drift rarely enough not to disturb what is counted.
 func (w *world) startOperator(ctx context.Context) error {
-	metrics, err := freeAddress(ctx)
+	metrics, err := harness.FreeAddress(ctx)
 	if err != nil {
 		return err
 	}
-	health, err := freeAddress(ctx)
+	health, err := harness.FreeAddress(ctx)
 	if err != nil {
 		return err
 	}
 	flags := append([]string{"--leader-elect=false", "--voting-url", w.base, "--pod-url=",
 		"--metrics-listen", metrics, "--health-listen", health, "--drift-interval", "24h"}, w.operatorFlags...)
 	environment := []string{"KUBECONFIG=" + w.kubeconfig()}
-	if w.operator, _, err = startProcess(ctx, filepath.Join(w.dir, "operator.log"), environment, w.binary, flags...); err != nil {
+	command, log, err := newCommand(ctx, filepath.Join(w.dir, "operator.log"), environment, w.binary, flags...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }() // the program has its own
+	if w.operator, err = harness.StartProcess(command); err != nil {
 		return err
 	}
 	w.admin = "http://" + metrics
 	return w.awaitCondition(ctx, func() (bool, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+health+"/readyz", nil)
-		if err != nil {
-			return false, err
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return false, nil //nolint:nilerr // it does not listen yet
-		}
-		return response.StatusCode == http.StatusOK, response.Body.Close()
+		status, _, err := harness.Ask(ctx, http.DefaultClient, http.MethodGet, "http://"+health+"/readyz", "", "")
+		return err == nil && status == http.StatusOK, nil // an error: it does not listen yet
 	})
 }
 
 func (w *world) restartOperator(ctx context.Context) error {
 	operator := w.operator
-	w.operator = process{}
-	if err := operator.stop(); err != nil {
+	w.operator = nil
+	if err := stopProcess(operator); err != nil {
 		return err
 	}
 	return w.startOperator(ctx)

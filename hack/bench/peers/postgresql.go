@@ -109,7 +109,7 @@ func connectPostgreSQL(ctx context.Context, socket string) (*postgresql, error) 
 }
 
 // pollNumber returns the key of a poll: rows with numbers take a quarter less processor time than
-// rows with the poll's id. Who needs more polls than fit into 32 bits keeps a table of them.
+// rows with the poll's id. A service with more polls than fit into 32 bits keeps a table of them.
 func pollNumber(poll string) int32 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(poll)) // it cannot fail
