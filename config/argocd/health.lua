@@ -1,5 +1,6 @@
--- The health of a Poll, an Extension or a Backend in Argo CD, as kstatus sees it: Healthy
--- when it is Ready, Degraded when only a person can help, else Progressing.
+-- The health of the kinds of Acclaim in Argo CD, as kstatus sees it: Healthy when it is Ready,
+-- Degraded when only a person can help, else Progressing. A Backend that hibernates as its spec
+-- says is Suspended.
 local health = { status = "Progressing", message = "No operator has seen this version yet" }
 if obj.metadata.deletionTimestamp ~= nil then
   health.message = "It is being deleted"
@@ -17,6 +18,10 @@ for _, condition in ipairs(status.conditions) do
     end
     if condition.status == "True" then
       health.status = "Healthy"
+    end
+    if condition.status == "False" and condition.reason == "BackendSuspended" and obj.kind == "Backend" then
+      health.status = "Suspended"
+      return health
     end
   elseif condition.type == "Stalled" and condition.status == "True" then
     health.status = "Degraded"

@@ -4,6 +4,7 @@
 package argocd_test
 
 import (
+	"maps"
 	"os"
 	"testing"
 
@@ -14,11 +15,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// states are the states of an object of any kind, as the API server stores them.
-var states = map[string]struct {
+// objectState is a state of an object, as the API server stores it, and its health.
+type objectState struct {
 	object string
 	want   health.HealthStatus
-}{
+}
+
+// states are the states of an object of any kind.
+var states = map[string]objectState{
 	"that no operator has seen": {
 		`{metadata: {generation: 1}, status: {observedGeneration: -1}}`,
 		health.HealthStatus{Status: health.HealthStatusProgressing, Message: "No operator has seen this version yet"},
@@ -55,13 +59,22 @@ var states = map[string]struct {
 	},
 }
 
+// suspended has the status of a Backend that hibernates. To Polls of it the reason is a problem.
+const suspended = `{metadata: {generation: 1}, status: {observedGeneration: 1, conditions: [
+	{type: Ready, status: "False", reason: BackendSuspended, message: why}, {type: Stalled, status: "True", reason: BackendSuspended, message: why}]}}`
+
 func TestHealth(t *testing.T) {
 	script, err := os.ReadFile("../../config/argocd/health.lua")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []string{"Poll", "Extension", "Backend"} {
+	for _, kind := range []string{"Poll", "Extension", "Backend", "Backup", "ScheduledBackup"} {
 		overrides := lua.ResourceHealthOverrides{"acclaim.dev/" + kind: v1alpha1.ResourceOverride{HealthLua: string(script)}}
+		states := maps.Clone(states)
+		states["that hibernates"] = objectState{suspended, health.HealthStatus{Status: health.HealthStatusDegraded, Message: "BackendSuspended: why"}}
+		if kind == "Backend" {
+			states["that hibernates"] = objectState{suspended, health.HealthStatus{Status: health.HealthStatusSuspended, Message: "BackendSuspended: why"}}
+		}
 		for name, state := range states {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				o := unstructured.Unstructured{Object: map[string]any{}}

@@ -6,6 +6,7 @@ import (
 
 	kstatus "github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	lua "github.com/yuin/gopher-lua"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // healthOf returns what Argo CD makes of an object with the script in config/argocd.
@@ -50,12 +51,16 @@ func newLuaValue(state *lua.LState, value any) lua.LValue {
 	return lua.LNil
 }
 
-// argoHealth returns the health in Argo CD of what kstatus reports.
-func argoHealth(status kstatus.Status) string {
-	switch status {
-	case kstatus.CurrentStatus:
+// argoHealth returns the health of an object in Argo CD: that of kstatus, which does not know that
+// a Backend hibernates as its spec says.
+func argoHealth(o *unstructured.Unstructured) string {
+	suspended, _, _ := unstructured.NestedBool(o.Object, "spec", "suspend") // another type is none
+	switch status := statusOf(o); {
+	case status == kstatus.CurrentStatus:
 		return "Healthy"
-	case kstatus.FailedStatus:
+	case status == kstatus.FailedStatus && suspended && o.GetKind() == "Backend":
+		return "Suspended"
+	case status == kstatus.FailedStatus:
 		return "Degraded"
 	}
 	return "Progressing"

@@ -36,7 +36,7 @@ func (c *Cluster) CheckStatuses(ctx context.Context, namespace string) error {
 			if err != nil {
 				return err
 			}
-			if want := argoHealth(statusOf(o)); health != want {
+			if want := argoHealth(o); health != want {
 				wrong = append(wrong, fmt.Errorf("%s %s is %q to Argo CD, want %q: %v", kind, o.GetName(), health, want, o.Object["status"]))
 			}
 		}
