@@ -1,15 +1,16 @@
 package test
 
 import (
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,37 +28,72 @@ func find[T runtime.Object](all []runtime.Object) (found []T) {
 	return found
 }
 
-// Each environment is backed up and verified, with the database of its Backend.
-func TestCronJobs(t *testing.T) {
+// scheduled returns the ScheduledBackups by name.
+func scheduled(all []runtime.Object) map[string]v1alpha1.ScheduledBackupSpec {
+	found := map[string]v1alpha1.ScheduledBackupSpec{}
+	for _, s := range find[*v1alpha1.ScheduledBackup](all) {
+		found[s.Name] = s.Spec
+	}
+	return found
+}
+
+// Each environment's Backend is backed up, to the folder that restores read, and verified.
+func TestScheduledBackups(t *testing.T) {
 	all := objects(t, "testdata/everything")
-	backends := map[string]v1alpha1.SecretKeyReference{}
+	resources := &corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
+		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
+	}
+	want := map[string]v1alpha1.ScheduledBackupSpec{}
+	pod := func(hours int32) v1alpha1.TaskPod {
+		return v1alpha1.TaskPod{ServiceAccountName: "default", DeadlineHours: &hours, Resources: resources}
+	}
+	for environment, backend := range map[string]string{"production": "default", "sandbox": "sandbox"} {
+		want["acclaim-"+environment] = v1alpha1.ScheduledBackupSpec{
+			BackendRef: v1alpha1.ObjectReference{Name: backend},
+			Schedule:   "17 3 * * *", TimeZone: "Etc/UTC", Keep: 3, Pod: pod(6),
+			Where:  &v1alpha1.BackupPlace{ClaimName: "backups", Folder: environment},
+			Verify: &v1alpha1.Verification{Schedule: "17 4 * * 0", TimeZone: "Europe/Berlin", Pod: pod(12)},
+		}
+	}
+	if diff := cmp.Diff(want, scheduled(all)); diff != "" {
+		t.Errorf("ScheduledBackups (-want +got):\n%s", diff)
+	}
 	for _, b := range find[*v1alpha1.Backend](all) {
-		backends[b.Spec.Environment] = b.Spec.MongoDB
-	}
-	got := map[string][]string{}
-	for _, job := range find[*batchv1.CronJob](all) {
-		spec := job.Spec.JobTemplate.Spec.Template.Spec
-		if job.Labels["app.kubernetes.io/component"] == "watchdog" {
-			continue
-		}
-		got[job.Name] = spec.Containers[0].Args
-		environment := job.Name[strings.LastIndex(job.Name, "-")+1:]
-		at := slices.IndexFunc(spec.Containers[0].Env, func(e corev1.EnvVar) bool { return e.Name == "ACCLAIM_MONGODB_URI" })
-		if uri := spec.Containers[0].Env[at].ValueFrom.SecretKeyRef; (v1alpha1.SecretKeyReference{Name: uri.Name, Key: uri.Key}) != backends[environment] {
-			t.Errorf("%s reads the URI from %v, the Backend from %v", job.Name, uri, backends[environment])
-		}
-		if component := job.Labels["app.kubernetes.io/component"]; component != spec.Containers[0].Args[0] {
-			t.Errorf("%s has the component %q, which the operator's metrics name as its task", job.Name, component)
+		if promise := b.Spec.BackupMaxAgeHours; promise == nil || *promise != 48 {
+			t.Errorf("%s promises a backup each %v hours", b.Name, promise)
 		}
 	}
-	want := map[string][]string{
-		"acclaim-backup-production": {"backup", "--keep=3", "/backups/production"},
-		"acclaim-backup-sandbox":    {"backup", "--keep=3", "/backups/sandbox"},
-		"acclaim-verify-production": {"verify"},
-		"acclaim-verify-sandbox":    {"verify"},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("CronJobs and their arguments (-want +got):\n%s", diff)
+}
+
+// Backups, checks or neither are declared as the values say. Without backups none are promised.
+func TestBackupsAndChecks(t *testing.T) {
+	for name, test := range map[string]struct{ backup, verify bool }{
+		"both": {true, true}, "backups": {true, false}, "checks": {false, true}, "neither": {false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			values := readValues(t, "testdata/everything")
+			values["backup"].(map[string]any)["enabled"], values["verify"].(map[string]any)["enabled"] = test.backup, test.verify
+			r, err := render(values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := decode(t, manifests(r))
+			found := scheduled(all)
+			if got := len(found) > 0; got != (test.backup || test.verify) {
+				t.Errorf("there are ScheduledBackups: %v", got)
+			}
+			for name, s := range found {
+				if (s.Where != nil) != test.backup || (s.Schedule != "") != test.backup || (s.Verify != nil) != test.verify {
+					t.Errorf("%s is %+v", name, s)
+				}
+			}
+			for _, b := range find[*v1alpha1.Backend](all) {
+				if (b.Spec.BackupMaxAgeHours != nil) != test.backup {
+					t.Errorf("%s promises backups: %v", b.Name, !test.backup)
+				}
+			}
+		})
 	}
 }
 
@@ -73,26 +109,16 @@ func TestBackupToBucket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var locations []string
-	for _, job := range find[*batchv1.CronJob](decode(t, manifests(r))) {
-		spec := job.Spec.JobTemplate.Spec.Template.Spec
-		if spec.Containers[0].Name != "backup" {
-			continue
+	for name, s := range scheduled(decode(t, manifests(r))) {
+		want := v1alpha1.BackupPlace{Folder: strings.TrimPrefix(name, "acclaim-"), S3: &v1alpha1.ObjectStorage{
+			URL: "s3://bucket/acclaim/", Endpoint: "https://storage.test", Region: "eu-central-1", SecretName: "storage",
+		}}
+		if diff := cmp.Diff(want, *s.Where); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		locations = append(locations, spec.Containers[0].Args[2])
-		environment := map[string]string{}
-		for _, e := range spec.Containers[0].Env {
-			environment[e.Name] = e.Value
+		if s.Pod.ServiceAccountName != "backups" || s.Verify.Pod.ServiceAccountName != "default" {
+			t.Errorf("%s runs as %q, its checks as %q", name, s.Pod.ServiceAccountName, s.Verify.Pod.ServiceAccountName)
 		}
-		if environment["AWS_ENDPOINT_URL"] != "https://storage.test" || environment["AWS_REGION"] != "eu-central-1" {
-			t.Errorf("%s has the variables %v", job.Name, environment)
-		}
-		if from := spec.Containers[0].EnvFrom; len(from) != 1 || from[0].SecretRef.Name != "storage" || spec.ServiceAccountName != "backups" || len(spec.Volumes) != 1 || spec.Volumes[0].Name != "database" {
-			t.Errorf("%s is %+v", job.Name, spec)
-		}
-	}
-	if want := []string{"s3://bucket/acclaim/production", "s3://bucket/acclaim/sandbox"}; !slices.Equal(locations, want) {
-		t.Errorf("backups go to %q, want %q", locations, want)
 	}
 }
 
@@ -104,88 +130,62 @@ func TestBackupClaim(t *testing.T) {
 	}
 }
 
-// Kubernetes allows 52 characters for the name of a CronJob.
-func TestCronJobNames(t *testing.T) {
-	values := readValues(t, "testdata/everything")
-	names := map[string]bool{}
-	r, err := renderAs("live", strings.Repeat("a-", 26)+"b", values)
+// A ScheduledBackup allows 45 characters for its name.
+func TestScheduledBackupNames(t *testing.T) {
+	r, err := renderAs("live", strings.Repeat("a-", 26)+"b", readValues(t, "testdata/everything"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, job := range find[*batchv1.CronJob](decode(t, manifests(r))) {
-		if names[job.Name] = true; len(job.Name) > 52 || strings.Contains(job.Name, "--") {
-			t.Errorf("%s has %d characters", job.Name, len(job.Name))
+	names := slices.Sorted(maps.Keys(scheduled(decode(t, manifests(r)))))
+	for _, name := range names {
+		if len(name) > 45 || strings.Contains(name, "--") {
+			t.Errorf("%s has %d characters", name, len(name))
 		}
 	}
-	if len(names) != 5 {
+	if len(names) != 2 {
 		t.Errorf("the names are %v", names)
 	}
 }
 
-// The Job of the restore drill is one that a strict namespace admits. It reads the volume that
-// the chart writes, and reaches the trial database.
+// The Backup of the document goes to the folder of the chart's, and the drill restores from it.
 func TestRestoreDrill(t *testing.T) {
 	page, err := os.ReadFile("../../services/docs/backup.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var drill []string
+	var documented []string
 	for i, part := range strings.Split(string(page), "<<END\n") {
 		if manifest, _, ok := strings.Cut(part, "\nEND\n"); i > 0 && ok {
-			drill = append(drill, strings.ReplaceAll(manifest, "$IMAGE", "acclaim:dev"))
+			documented = append(documented, strings.ReplaceAll(manifest, "$IMAGE", "acclaim:dev"))
 		}
 	}
-	declared := decode(t, drill)
-	jobs := find[*batchv1.Job](declared)
-	if len(jobs) != 1 || len(find[*v1alpha1.Backend](declared)) != 1 {
-		t.Fatalf("the drill declares %v", declared)
+	declared := decode(t, documented)
+	backups, backends := find[*v1alpha1.Backup](declared), find[*v1alpha1.Backend](declared)
+	if len(backups) != 1 || len(backends) != 1 || backends[0].Spec.RestoreFrom == nil {
+		t.Fatalf("the document declares %v", declared)
 	}
-	meta, spec := pod(jobs[0])
-	checkRestricted(t, "the drill", meta, spec)
-	all := objects(t, "testdata/everything")
-	for _, job := range find[*batchv1.CronJob](all) {
-		if job.Name != "acclaim-backup-production" {
-			continue
-		}
-		backup := job.Spec.JobTemplate.Spec.Template.Spec
-		// Each has the Secret with its own database's URI.
-		for _, of := range []*corev1.PodSpec{&backup, spec} {
-			i := slices.IndexFunc(of.Volumes, func(v corev1.Volume) bool { return v.Name == "database" })
-			uri := slices.IndexFunc(of.Containers[0].Env, func(e corev1.EnvVar) bool { return e.Name == "ACCLAIM_MONGODB_URI" })
-			if got, want := of.Volumes[i].Secret.SecretName, of.Containers[0].Env[uri].ValueFrom.SecretKeyRef.Name; got != want {
-				t.Errorf("the folder of the database is of the Secret %s, and the URI of %s", got, want)
-			}
-			of.Volumes[i].Secret.SecretName = "compared"
-		}
-		if diff := cmp.Diff(backup.Volumes, spec.Volumes) + cmp.Diff(backup.Containers[0].VolumeMounts, spec.Containers[0].VolumeMounts); diff != "" {
-			t.Errorf("volumes (-backup +restore):\n%s", diff)
-		}
-		if got := spec.Containers[0].Args; !slices.Equal(got, []string{"restore", backup.Containers[0].Args[2]}) {
-			t.Errorf("it runs %q", got)
-		}
+	want := scheduled(objects(t, "testdata/everything"))["acclaim-production"]
+	if diff := cmp.Diff(v1alpha1.BackupSpec{BackendRef: want.BackendRef, Where: *want.Where}, backups[0].Spec); diff != "" {
+		t.Errorf("the Backup (-want +got):\n%s", diff)
 	}
-	for _, policy := range find[*networkingv1.NetworkPolicy](all) {
-		if policy.Name == "acclaim-trial-database" && !admits(t, policy, meta.Labels) {
-			t.Error("it does not reach the trial database")
-		}
+	if diff := cmp.Diff(*want.Where, backends[0].Spec.RestoreFrom.Where); diff != "" {
+		t.Errorf("the drill restores from (-want +got):\n%s", diff)
 	}
 }
 
-// The CronJobs of backups and checks reach the trial database, and nothing else of the chart does.
+// The operator's pods for backups and checks reach the trial database, as those of services do,
+// and nothing of the chart itself does.
 func TestTrialDatabaseAdmits(t *testing.T) {
 	all := objects(t, "testdata/everything")
 	policies := find[*networkingv1.NetworkPolicy](all)
 	policy := policies[slices.IndexFunc(policies, func(p *networkingv1.NetworkPolicy) bool { return p.Name == "acclaim-trial-database" })]
 	for _, object := range all {
-		meta, spec := pod(object)
-		if spec == nil {
-			continue
+		if meta, spec := pod(object); spec != nil && admits(t, policy, meta.Labels) {
+			t.Errorf("a pod of %s is admitted", meta.Labels["app.kubernetes.io/component"])
 		}
-		_, want := object.(*batchv1.CronJob)
-		want = want && meta.Labels["app.kubernetes.io/component"] != "watchdog"
-		if got := admits(t, policy, meta.Labels); got != want {
-			t.Errorf("a pod of %s is admitted: %v", meta.Labels["app.kubernetes.io/component"], got)
-		}
+	}
+	if !admits(t, policy, map[string]string{"app.kubernetes.io/managed-by": "acclaim-operator"}) {
+		t.Error("the operator's pods are not admitted")
 	}
 }
 

@@ -174,6 +174,8 @@ func TestRefuses(t *testing.T) {
 		"two places":         {"{production: {mongodb: {secretName: a}}, backup: {enabled: true, claimName: b, s3: {url: s3://b}}}", "exclude each other"},
 		"no bucket":          {"backup: {s3: {url: b}}", "/backup/s3/url"},
 		"no backup kept":     {"backup: {keep: 0}", "/backup/keep"},
+		"too many backups":   {"backup: {keep: 10001}", "/backup/keep"},
+		"a path of storage":  {"backup: {s3: {endpoint: \"https://storage.test/a\"}}", "/backup/s3/endpoint"},
 		"not a digest":       {"image: {digest: latest}", "/image/digest"},
 		"unknown service":    {"production: {services: {vote: {}}}", "/production/services"},
 		"ingress, no host":   {"production: {ingress: {path: /v1}}", "/production/ingress"},

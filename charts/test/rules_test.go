@@ -23,6 +23,9 @@ const (
 	operator = `{namespace="live",pod="acclaim-operator-1",resource_namespace="quiz"`
 	itself   = `{namespace="live",pod="acclaim-operator-1"`
 	voting   = `{namespace="quiz",pod="default-voting-5d9f-x2k",container="voting"`
+	// lastBackup and lastCheck are metrics of the release's own.
+	lastBackup = `acclaim_operator_backup_last_success_timestamp_seconds{resource_namespace="live",backend="default"} `
+	lastCheck  = `acclaim_operator_task_last_success_timestamp_seconds{task="verify",resource_namespace="live",cronjob="live/acclaim-production-verify"} `
 	// present is a metric that each operator has. A state without it has an operator.
 	present = "acclaim_operator_drift_corrected_total"
 )
@@ -68,8 +71,7 @@ func TestAlertsFire(t *testing.T) {
 			`controller_runtime_reconcile_total` + itself + `,controller="poll",result="error"} 0x9 9`,
 			`kube_pod_container_status_restarts_total` + voting + `} 0x9 1`,
 			`acclaim_operator_task_failed{task="backup",resource_namespace="quiz",cronjob="b"} 0x9 1`, `acclaim_operator_task_failed{task="verify",resource_namespace="quiz",cronjob="v"} 0x9 1`,
-			`acclaim_operator_task_last_success_timestamp_seconds{task="backup",resource_namespace="live",cronjob="b"} 1000000x9 740800`,
-			`acclaim_operator_task_last_success_timestamp_seconds{task="verify",resource_namespace="live",cronjob="v"} 1000000x9 49600`,
+			lastBackup + `1000000x9 740800`, lastCheck + `1000000x9 49600`,
 		}},
 		"the database is away":                     {[]string{`acclaim_database_reachable` + web + ` 1x9 0x1`}, []string{"AcclaimDatabaseAway"}},
 		"one probe fails":                          {[]string{`acclaim_database_reachable` + web + ` 1x9 0`}, nil},
@@ -94,7 +96,7 @@ func TestAlertsFire(t *testing.T) {
 		"all namespaces are watched":               {[]string{`acclaim_operator_namespaces` + operator + `,resource_namespace="team",state="missing"} 0x20`, `acclaim_operator_namespaces` + operator + `,resource_namespace="team",state="watched"} 1x20`}, nil},
 		"two teams' Polls are not ready":           {[]string{`acclaim_operator_polls` + operator + `,reason="Conflict"} 1x20`, `acclaim_operator_polls{namespace="live",pod="acclaim-operator-1",resource_namespace="team",reason="Conflict"} 1x20`}, []string{"AcclaimPollsNotReady", "AcclaimPollsNotReady"}},
 		"no operator runs":                         {[]string{present + itself + `} 0 _x20`}, []string{"AcclaimOperatorAbsent"}},
-		"no operator runs, nor does a backup":      {[]string{present + itself + `} 0 _x60`, `acclaim_operator_task_last_success_timestamp_seconds{task="backup",resource_namespace="live",cronjob="b"} 830000 _x60`}, []string{"AcclaimOperatorAbsent", "AcclaimBackupOverdue"}},
+		"no operator runs, nor does a backup":      {[]string{present + itself + `} 0 _x60`, lastBackup + `830000 _x60`}, []string{"AcclaimOperatorAbsent", "AcclaimBackupOverdue"}},
 		"another operator runs elsewhere":          {[]string{present + `{namespace="other"} 0x20`}, []string{"AcclaimOperatorAbsent"}},
 		"no operator leads":                        {[]string{`leader_election_master_status` + itself + `,name="operator.acclaim.dev"} 0x6`}, []string{"AcclaimOperatorWithoutLeader"}},
 		"the other operator leads":                 {[]string{`leader_election_master_status` + itself + `,name="operator.acclaim.dev"} 0x6`, `leader_election_master_status{namespace="live",pod="acclaim-operator-2",name="operator.acclaim.dev"} 1x6`}, nil},
@@ -110,9 +112,11 @@ func TestAlertsFire(t *testing.T) {
 		"a Backend has a backup":                   {[]string{`acclaim_operator_backends` + operator + `,environment="production",status="ready"} 1x61`, `acclaim_operator_task_last_success_timestamp_seconds{task="backup",resource_namespace="quiz",cronjob="b"} 1000000x61`}, nil},
 		"a backup fails":                           {[]string{`acclaim_operator_task_failed{task="backup",resource_namespace="quiz",cronjob="b"} 1x6`}, []string{"AcclaimBackupFails"}},
 		"a verification fails":                     {[]string{`acclaim_operator_task_failed{task="verify",resource_namespace="quiz",cronjob="v"} 1x6`}, []string{"AcclaimVerifyFails"}},
-		"the last backup is three days ago":        {[]string{`acclaim_operator_task_last_success_timestamp_seconds{task="backup",resource_namespace="live",cronjob="b"} 740800x6`}, []string{"AcclaimBackupOverdue"}},
-		"the last verification is three days ago":  {[]string{`acclaim_operator_task_last_success_timestamp_seconds{task="verify",resource_namespace="live",cronjob="v"} 740800x6`}, nil},
-		"the last verification is eleven days ago": {[]string{`acclaim_operator_task_last_success_timestamp_seconds{task="verify",resource_namespace="live",cronjob="v"} 49600x6`}, []string{"AcclaimVerifyOverdue"}},
+		"the last backup is three days ago":        {[]string{lastBackup + `740800x6`, `acclaim_operator_backup_max_age_seconds{resource_namespace="live",backend="default"} 172800x6`}, []string{"AcclaimBackupOverdue"}},
+		"the backup of a removed CronJob is old":   {[]string{`acclaim_operator_task_last_success_timestamp_seconds{task="backup",resource_namespace="live",cronjob="live/acclaim-backup-production"} 740800x6`}, nil},
+		"the check of a removed CronJob is old":    {[]string{`acclaim_operator_task_last_success_timestamp_seconds{task="verify",resource_namespace="live",cronjob="live/acclaim-verify-production"} 49600x6`}, nil},
+		"the last verification is three days ago":  {[]string{lastCheck + `740800x6`}, nil},
+		"the last verification is eleven days ago": {[]string{lastCheck + `49600x6`}, []string{"AcclaimVerifyOverdue"}},
 		"a Backend has no backup of its promise": {[]string{
 			`acclaim_operator_backup_last_success_timestamp_seconds{resource_namespace="team",backend="b"} 740800x6`,
 			`acclaim_operator_backup_max_age_seconds{resource_namespace="team",backend="b"} 93600x6`,

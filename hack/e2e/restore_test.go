@@ -23,7 +23,7 @@ const (
 	drilledPoll = "favourite-colour" // which the document compares
 )
 
-// drill walks the document on backups: a backup by the chart, the drill beside
+// drill walks the document on backups: a schedule by the chart and a Backup, the drill beside
 // production, and the loss of production with its database. Everything after it runs on
 // the restored database.
 func drill(w *world) {
@@ -57,7 +57,8 @@ func drill(w *world) {
 		// The rest of the suite keeps the database and leaves the backups.
 		w.restored = "restored-mongodb"
 		Expect(w.upgrade(ctx, w.values())).To(Succeed())
-		Expect(w.Delete(ctx, &batchv1.Job{ObjectMeta: w.named("restore")}, deleteDependents())).To(Succeed())
+		w.gone(ctx, &batchv1.CronJob{ObjectMeta: w.named(release + "-production-backup")})
+		Expect(w.Delete(ctx, &v1alpha1.Backup{ObjectMeta: w.named("now")})).To(Succeed())
 		Expect(w.Delete(ctx, &corev1.PersistentVolumeClaim{ObjectMeta: w.named("backups")})).To(Succeed())
 		w.ready(ctx, "sandbox", os.Getenv("ACCLAIM_E2E_IMAGE"))
 		Expect(w.Delete(ctx, &v1alpha1.Poll{ObjectMeta: w.named(drilledPoll)})).To(Succeed())

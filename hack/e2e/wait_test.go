@@ -108,9 +108,3 @@ func (w *world) gone(ctx context.Context, o client.Object) {
 		return client.IgnoreNotFound(err)
 	}).Should(Succeed())
 }
-
-// deleteDependents has what an object owns deleted with it: that is not the API's default
-// for a Job.
-func deleteDependents() client.DeleteOption {
-	return client.PropagationPolicy(metav1.DeletePropagationBackground)
-}

@@ -123,6 +123,11 @@ affinity:
 {{- toJson $enabled }}
 {{- end }}
 
+{{/* The name of an environment's ScheduledBackup, which allows 45 characters: of the dictionary root, environment. */}}
+{{- define "acclaim.scheduledBackup" -}}
+{{ printf "%s-%s" (.root.Release.Name | trunc 34 | trimSuffix "-") .environment }}
+{{- end }}
+
 {{/*
 The Secret of an environment's database, of the dictionary root, environment,
 values: one that is named, or else one that the chart makes.

@@ -1,6 +1,6 @@
 // Package task reports what became of the CronJobs that back a Backend's database up and
-// verify it. The chart creates them; the operator only looks at them, so that an alert
-// needs no other program that exports the state of CronJobs.
+// verify it, so that an alert needs no other program that exports the state of CronJobs. It
+// makes none: those of ScheduledBackups are made by package backups, others by people.
 package task
 
 import (
