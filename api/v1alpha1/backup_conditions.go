@@ -23,8 +23,9 @@ const (
 // Reasons of Degraded of a ScheduledBackup, which is no part of Ready: tools that wait for
 // what they apply must not fail for a backup of yesterday. ReasonHealthy is another.
 const (
-	// ReasonLastBackupFailed and ReasonLastVerificationFailed: the last Job has failed; the
-	// next one tries again.
+	// ReasonLastBackupFailed, ReasonLastVerificationFailed and ReasonLastDrillFailed: the
+	// last Job has failed; the next one tries again.
 	ReasonLastBackupFailed       = "LastBackupFailed"
 	ReasonLastVerificationFailed = "LastVerificationFailed"
+	ReasonLastDrillFailed        = "LastDrillFailed"
 )

@@ -21,6 +21,8 @@ func backupRules() []rule {
 		{"ScheduledBackup", "place with its schedule", nil, spec{"schedule": nil}, "schedule and where belong together"},
 		{"ScheduledBackup", "verify alone", spec{"schedule": nil, "where": nil, "verify": spec{"schedule": "@weekly"}},
 			spec{"schedule": nil, "where": nil}, "has schedule and where, or verify"},
+		{"ScheduledBackup", "drill of a place", spec{"drill": spec{"schedule": "@weekly"}},
+			spec{"schedule": nil, "where": nil, "verify": spec{"schedule": "@weekly"}, "drill": spec{"schedule": "@weekly"}}, "a drill restores what is in where"},
 		{"ScheduledBackup", "time zone", spec{"timeZone": "Europe/Berlin"}, spec{"schedule": "TZ=Europe/Berlin 0 0 * * *"}, "the time zone is in timeZone"},
 		{"ScheduledBackup", "keep", spec{"keep": 1}, spec{"keep": 0}, "greater than or equal to 1"},
 		{"Backend", "promise of backups", spec{"backupMaxAgeHours": 26}, spec{"backupMaxAgeHours": 0}, "greater than or equal to 1"},

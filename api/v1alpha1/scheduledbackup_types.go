@@ -4,9 +4,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ScheduledBackup declares backups of what a Backend has stored by a schedule, and checks
-// of it by another. The operator makes a CronJob of each, so that both go on while it is
-// away.
+// ScheduledBackup declares backups of what a Backend has stored by a schedule, checks of it
+// by another, and drills that restore a backup by a third. The operator makes a CronJob of
+// each, so that they go on while it is away.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -34,6 +34,7 @@ type ScheduledBackup struct {
 // ScheduledBackupSpec declares which store is backed up, when, and where to.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.schedule) == has(self.where)",message="schedule and where belong together: when backups are made, and where they go"
+// +kubebuilder:validation:XValidation:rule="!has(self.drill) || has(self.where)",message="a drill restores what is in where: set schedule and where, too"
 // +kubebuilder:validation:XValidation:rule="has(self.schedule) || has(self.verify)",message="a ScheduledBackup has schedule and where, or verify, or all of them"
 type ScheduledBackupSpec struct {
 	// BackendRef names the Backend, of the same namespace.
@@ -44,11 +45,11 @@ type ScheduledBackupSpec struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ')",message="the time zone is in timeZone, not in schedule"
 	Schedule string `json:"schedule,omitempty"`
-	// TimeZone of both schedules.
+	// TimeZone of the schedules.
 	// +kubebuilder:default=Etc/UTC
 	// +kubebuilder:validation:MaxLength=64
 	TimeZone string `json:"timeZone,omitempty"`
-	// Suspend makes no more backups and no more checks.
+	// Suspend makes no more backups, checks and drills.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 	// Where the backups go.
@@ -59,13 +60,28 @@ type ScheduledBackupSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	Keep int32 `json:"keep,omitempty"`
-	// Pod declares the pods that write backups; their deadline is 6 hours by default.
+	// Pod declares the pods that write backups, and those of drills; their deadline is 6
+	// hours by default.
 	// +optional
 	Pod TaskPod `json:"pod,omitempty"`
+	// Drill restores the newest backup by a schedule of its own, into an empty store in the
+	// pod, and checks all that it restored. It reads and changes nothing that serves.
+	// +optional
+	Drill *Drill `json:"drill,omitempty"`
 	// Verify checks everything that the Backend has stored by a schedule of its own, as
 	// `acclaim verify` does.
 	// +optional
 	Verify *Verification `json:"verify,omitempty"`
+}
+
+// Drill declares restores of the newest backup that are thrown away.
+type Drill struct {
+	// Schedule of the drills, as cron writes it. What a drill restores needs room on the
+	// node, which pod.resources can request as ephemeral-storage.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ')",message="the time zone is in timeZone, not in schedule"
+	Schedule string `json:"schedule"`
 }
 
 // Verification declares checks of what is stored.
@@ -98,6 +114,9 @@ type ScheduledBackupStatus struct {
 	// LastVerification is the time at which a check last ended without a problem.
 	// +optional
 	LastVerification *metav1.Time `json:"lastVerification,omitempty"`
+	// LastDrill is the time at which a backup was last restored without a problem.
+	// +optional
+	LastDrill *metav1.Time `json:"lastDrill,omitempty"`
 	// Conditions are Ready, with Reconciling or Stalled while that is not true, and Degraded.
 	// +optional
 	// +listType=map

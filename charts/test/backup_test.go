@@ -37,7 +37,8 @@ func scheduled(all []runtime.Object) map[string]v1alpha1.ScheduledBackupSpec {
 	return found
 }
 
-// Each environment's Backend is backed up, to the folder that restores read, and verified.
+// Each environment's Backend is backed up, to the folder that restores read, and verified, and
+// its backups are restored in drills.
 func TestScheduledBackups(t *testing.T) {
 	all := objects(t, "testdata/everything")
 	resources := &corev1.ResourceRequirements{
@@ -53,6 +54,7 @@ func TestScheduledBackups(t *testing.T) {
 			BackendRef: v1alpha1.ObjectReference{Name: backend},
 			Schedule:   "17 3 * * *", TimeZone: "Etc/UTC", Keep: 3, Pod: pod(6),
 			Where:  &v1alpha1.BackupPlace{ClaimName: "backups", Folder: environment},
+			Drill:  &v1alpha1.Drill{Schedule: "17 5 * * 0"},
 			Verify: &v1alpha1.Verification{Schedule: "17 4 * * 0", TimeZone: "Europe/Berlin", Pod: pod(12)},
 		}
 	}
@@ -74,6 +76,7 @@ func TestBackupsAndChecks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			values := readValues(t, "testdata/everything")
 			values["backup"].(map[string]any)["enabled"], values["verify"].(map[string]any)["enabled"] = test.backup, test.verify
+			values["drill"] = map[string]any{"enabled": test.backup}
 			r, err := render(values)
 			if err != nil {
 				t.Fatal(err)
@@ -84,7 +87,7 @@ func TestBackupsAndChecks(t *testing.T) {
 				t.Errorf("there are ScheduledBackups: %v", got)
 			}
 			for name, s := range found {
-				if (s.Where != nil) != test.backup || (s.Schedule != "") != test.backup || (s.Verify != nil) != test.verify {
+				if (s.Where != nil) != test.backup || (s.Schedule != "") != test.backup || (s.Drill != nil) != test.backup || (s.Verify != nil) != test.verify {
 					t.Errorf("%s is %+v", name, s)
 				}
 			}

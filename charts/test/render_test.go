@@ -176,6 +176,7 @@ func TestRefuses(t *testing.T) {
 		"no backup kept":     {"backup: {keep: 0}", "/backup/keep"},
 		"too many backups":   {"backup: {keep: 10001}", "/backup/keep"},
 		"a path of storage":  {"backup: {s3: {endpoint: \"https://storage.test/a\"}}", "/backup/s3/endpoint"},
+		"a drill of nothing": {"{production: {mongodb: {secretName: a}}, drill: {enabled: true}}", "drill.enabled needs backup.enabled"},
 		"not a digest":       {"image: {digest: latest}", "/image/digest"},
 		"unknown service":    {"production: {services: {vote: {}}}", "/production/services"},
 		"ingress, no host":   {"production: {ingress: {path: /v1}}", "/production/ingress"},

@@ -26,6 +26,7 @@ const (
 	// lastBackup and lastCheck are metrics of the release's own.
 	lastBackup = `acclaim_operator_backup_last_success_timestamp_seconds{resource_namespace="live",backend="default"} `
 	lastCheck  = `acclaim_operator_task_last_success_timestamp_seconds{task="verify",resource_namespace="live",cronjob="live/acclaim-production-verify"} `
+	lastDrill  = `acclaim_operator_task_last_success_timestamp_seconds{task="drill",resource_namespace="live",cronjob="live/acclaim-production-drill"} `
 	// present is a metric that each operator has. A state without it has an operator.
 	present = "acclaim_operator_drift_corrected_total"
 )
@@ -71,7 +72,8 @@ func TestAlertsFire(t *testing.T) {
 			`controller_runtime_reconcile_total` + itself + `,controller="poll",result="error"} 0x9 9`,
 			`kube_pod_container_status_restarts_total` + voting + `} 0x9 1`,
 			`acclaim_operator_task_failed{task="backup",resource_namespace="quiz",cronjob="b"} 0x9 1`, `acclaim_operator_task_failed{task="verify",resource_namespace="quiz",cronjob="v"} 0x9 1`,
-			lastBackup + `1000000x9 740800`, lastCheck + `1000000x9 49600`,
+			`acclaim_operator_task_failed{task="drill",resource_namespace="quiz",cronjob="d"} 0x9 1`,
+			lastBackup + `1000000x9 740800`, lastCheck + `1000000x9 49600`, lastDrill + `1000000x9 49600`,
 		}},
 		"the database is away":                     {[]string{`acclaim_database_reachable` + web + ` 1x9 0x1`}, []string{"AcclaimDatabaseAway"}},
 		"one probe fails":                          {[]string{`acclaim_database_reachable` + web + ` 1x9 0`}, nil},
@@ -115,6 +117,9 @@ func TestAlertsFire(t *testing.T) {
 		"the last backup is three days ago":        {[]string{lastBackup + `740800x6`, `acclaim_operator_backup_max_age_seconds{resource_namespace="live",backend="default"} 172800x6`}, []string{"AcclaimBackupOverdue"}},
 		"the backup of a removed CronJob is old":   {[]string{`acclaim_operator_task_last_success_timestamp_seconds{task="backup",resource_namespace="live",cronjob="live/acclaim-backup-production"} 740800x6`}, nil},
 		"the check of a removed CronJob is old":    {[]string{`acclaim_operator_task_last_success_timestamp_seconds{task="verify",resource_namespace="live",cronjob="live/acclaim-verify-production"} 49600x6`}, nil},
+		"a drill fails":                            {[]string{`acclaim_operator_task_failed{task="drill",resource_namespace="quiz",cronjob="d"} 1x6`}, []string{"AcclaimDrillFails"}},
+		"the last drill is three days ago":         {[]string{lastDrill + `740800x6`}, nil},
+		"the last drill is eleven days ago":        {[]string{lastDrill + `49600x6`}, []string{"AcclaimDrillOverdue"}},
 		"the last verification is three days ago":  {[]string{lastCheck + `740800x6`}, nil},
 		"the last verification is eleven days ago": {[]string{lastCheck + `49600x6`}, []string{"AcclaimVerifyOverdue"}},
 		"a Backend has no backup of its promise": {[]string{

@@ -18,10 +18,10 @@ import (
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
 
-// The tasks that pods do once on the store of a Backend, by the names of the program's
-// commands.
+// The tasks that pods do once for the store of a Backend.
 const (
 	BackupTask  = "backup"
+	DrillTask   = "drill"
 	RestoreTask = "restore"
 	VerifyTask  = "verify"
 )
@@ -33,6 +33,9 @@ const TaskLabel = "acclaim.dev/backend"
 const (
 	backupsVolume = "backups"
 	backupsFolder = "/backups"
+	// The store of a drill.
+	drillVolume = "restored"
+	drillFolder = "/restored"
 )
 
 // The exit codes of the program after which another attempt would find the same: something
@@ -42,10 +45,11 @@ const (
 	ExitNotEmpty = 3
 )
 
-// Task describes a pod that works once on the store of a Backend.
+// Task describes a pod that works once for the store of a Backend.
 type Task struct {
-	Command string
-	Args    []string
+	Name string
+	// Args are the program's command and its flags.
+	Args []string
 	// Where the backups are, nil for a task without any.
 	Where *v1alpha1.BackupPlace
 	Pod   v1alpha1.TaskPod
@@ -56,7 +60,7 @@ type Task struct {
 // Backup returns the task that backs the store of a Backend up. It removes all but the
 // newest backups, unless keep is 0.
 func Backup(b *v1alpha1.Backend, where v1alpha1.BackupPlace, pod v1alpha1.TaskPod, keep int32) Task {
-	t := Task{Command: BackupTask, Where: &where, Pod: pod, DeadlineHours: 6}
+	t := Task{Name: BackupTask, Args: []string{"backup"}, Where: &where, Pod: pod, DeadlineHours: 6}
 	if keep > 0 {
 		t.Args = append(t.Args, fmt.Sprintf("--keep=%d", keep))
 	}
@@ -64,9 +68,16 @@ func Backup(b *v1alpha1.Backend, where v1alpha1.BackupPlace, pod v1alpha1.TaskPo
 	return t
 }
 
+// Drill returns the task that restores the newest backup of a Backend into an empty store in
+// the pod. The command restore verifies what it has restored.
+func Drill(b *v1alpha1.Backend, where v1alpha1.BackupPlace, pod v1alpha1.TaskPod) Task {
+	args := []string{"restore", "--data-dir=" + drillFolder, Destination(b.Name, where)}
+	return Task{Name: DrillTask, Args: args, Where: &where, Pod: pod, DeadlineHours: 6}
+}
+
 // Verify returns the task that checks what a Backend has stored.
 func Verify(pod v1alpha1.TaskPod) Task {
-	return Task{Command: VerifyTask, Pod: pod, DeadlineHours: 12}
+	return Task{Name: VerifyTask, Args: []string{"verify"}, Pod: pod, DeadlineHours: 12}
 }
 
 // Restore returns the task that restores the backup that a Backend declares. It claims the
@@ -74,7 +85,7 @@ func Verify(pod v1alpha1.TaskPod) Task {
 // finds the store in use.
 func Restore(b *v1alpha1.Backend) Task {
 	from := b.Spec.RestoreFrom
-	t := Task{Command: RestoreTask, Args: []string{"--claim=" + string(b.UID)}, Where: &from.Where, Pod: from.Pod, DeadlineHours: 24}
+	t := Task{Name: RestoreTask, Args: []string{"restore", "--claim=" + string(b.UID)}, Where: &from.Where, Pod: from.Pod, DeadlineHours: 24}
 	if from.Before != nil {
 		t.Args = append(t.Args, "--before="+from.Before.UTC().Format(time.RFC3339))
 	}
@@ -120,7 +131,7 @@ func Owner(kind string, o metav1.Object) *metav1ac.OwnerReferenceApplyConfigurat
 // Job returns the Job of a task.
 func Job(b *v1alpha1.Backend, name string, t Task, owner *metav1ac.OwnerReferenceApplyConfiguration) *batchv1.Job {
 	return convert[batchv1.Job](batchv1ac.Job(name, b.Namespace).
-		WithLabels(taskLabels(b, t.Command)).
+		WithLabels(taskLabels(b, t.Name)).
 		WithOwnerReferences(owner).
 		WithSpec(jobSpec(b, t)))
 }
@@ -134,7 +145,7 @@ type Schedule struct {
 // CronJob returns the CronJob of a task.
 func CronJob(b *v1alpha1.Backend, name string, t Task, s Schedule, owner *metav1ac.OwnerReferenceApplyConfiguration) *batchv1ac.CronJobApplyConfiguration {
 	return batchv1ac.CronJob(name, b.Namespace).
-		WithLabels(taskLabels(b, t.Command)).
+		WithLabels(taskLabels(b, t.Name)).
 		WithOwnerReferences(owner).
 		WithSpec(batchv1ac.CronJobSpec().
 			WithSchedule(s.Cron).
@@ -145,7 +156,7 @@ func CronJob(b *v1alpha1.Backend, name string, t Task, s Schedule, owner *metav1
 			WithSuccessfulJobsHistoryLimit(1).
 			WithFailedJobsHistoryLimit(3).
 			WithJobTemplate(batchv1ac.JobTemplateSpec().
-				WithLabels(taskLabels(b, t.Command)).
+				WithLabels(taskLabels(b, t.Name)).
 				WithSpec(jobSpec(b, t))))
 }
 
@@ -166,7 +177,7 @@ func jobSpec(b *v1alpha1.Backend, t Task) *batchv1ac.JobSpecApplyConfiguration {
 				WithValues(exitProblems, ExitNotEmpty)))).
 		WithTemplate(corev1ac.PodTemplateSpec().
 			WithLabels(b.Spec.PodTemplate.Labels).
-			WithLabels(taskLabels(b, t.Command)).
+			WithLabels(taskLabels(b, t.Name)).
 			WithAnnotations(b.Spec.PodTemplate.Annotations).
 			WithSpec(taskPod(b, t)))
 }
@@ -180,12 +191,12 @@ func taskPod(b *v1alpha1.Backend, t Task) *corev1ac.PodSpecApplyConfiguration {
 		WithEnableServiceLinks(false).
 		WithSecurityContext(podSecurity()).
 		WithContainers(taskContainer(b, t))
-	addDatabaseFiles(spec, b.Spec.MongoDB.Name)
+	addStore(spec, b, t)
 	if t.Where != nil && t.Where.ClaimName != "" {
 		spec.WithVolumes(corev1ac.Volume().WithName(backupsVolume).
 			WithPersistentVolumeClaim(corev1ac.PersistentVolumeClaimVolumeSource().WithClaimName(t.Where.ClaimName)))
 		mount := corev1ac.VolumeMount().WithName(backupsVolume).WithMountPath(backupsFolder)
-		if t.Command == RestoreTask {
+		if t.Name != BackupTask {
 			mount.WithReadOnly(true)
 		}
 		spec.Containers[0].WithVolumeMounts(mount)
@@ -200,22 +211,34 @@ func taskPod(b *v1alpha1.Backend, t Task) *corev1ac.PodSpecApplyConfiguration {
 	return spec
 }
 
+// addStore adds the files that the URI of the Backend's database may name or, to a drill, the
+// folder of a store of its own, which goes with the pod.
+func addStore(spec *corev1ac.PodSpecApplyConfiguration, b *v1alpha1.Backend, t Task) {
+	if t.Name != DrillTask {
+		addDatabaseFiles(spec, b.Spec.MongoDB.Name)
+		return
+	}
+	spec.WithVolumes(corev1ac.Volume().WithName(drillVolume).WithEmptyDir(corev1ac.EmptyDirVolumeSource()))
+	spec.Containers[0].WithVolumeMounts(corev1ac.VolumeMount().WithName(drillVolume).WithMountPath(drillFolder))
+}
+
 func taskContainer(b *v1alpha1.Backend, t Task) *corev1ac.ContainerApplyConfiguration {
 	c := corev1ac.Container().
-		WithName(t.Command).
+		WithName(t.Name).
 		WithImage(b.Spec.Image).
-		WithArgs(slices.Concat([]string{t.Command}, t.Args)...).
+		WithArgs(t.Args...).
 		WithResources(resources(t.Pod.Resources)).
 		WithTerminationMessagePolicy(corev1.TerminationMessageFallbackToLogsOnError). // the status repeats it
 		WithSecurityContext(containerSecurity())
 	c.ImagePullPolicy = optional(b.Spec.PodTemplate.ImagePullPolicy)
-	uri := corev1ac.SecretKeySelector().WithName(b.Spec.MongoDB.Name).WithKey(b.Spec.MongoDB.Key)
 	// Go's collector keeps the heap below the limit, in bytes. The API server would add the
 	// divisor, and the operator see another object.
 	limit := corev1ac.ResourceFieldSelector().WithResource("limits.memory").WithDivisor(resource.MustParse("0"))
-	c.WithEnv(
-		corev1ac.EnvVar().WithName("ACCLAIM_MONGODB_URI").WithValueFrom(corev1ac.EnvVarSource().WithSecretKeyRef(uri)),
-		corev1ac.EnvVar().WithName("GOMEMLIMIT").WithValueFrom(corev1ac.EnvVarSource().WithResourceFieldRef(limit)))
+	if t.Name != DrillTask {
+		uri := corev1ac.SecretKeySelector().WithName(b.Spec.MongoDB.Name).WithKey(b.Spec.MongoDB.Key)
+		c.WithEnv(corev1ac.EnvVar().WithName("ACCLAIM_MONGODB_URI").WithValueFrom(corev1ac.EnvVarSource().WithSecretKeyRef(uri)))
+	}
+	c.WithEnv(corev1ac.EnvVar().WithName("GOMEMLIMIT").WithValueFrom(corev1ac.EnvVarSource().WithResourceFieldRef(limit)))
 	if t.Where != nil && t.Where.S3 != nil {
 		addStorage(c, t.Where.S3)
 	}

@@ -18,6 +18,7 @@ func testTasks(t *testing.T, program string, b *v1alpha1.Backend) {
 	for _, task := range []desired.Task{
 		desired.Backup(b, place, v1alpha1.TaskPod{}, 0),
 		desired.Backup(b, place, v1alpha1.TaskPod{}, 7),
+		desired.Drill(b, place, v1alpha1.TaskPod{}),
 		desired.Verify(v1alpha1.TaskPod{}),
 		desired.Restore(b),
 	} {

@@ -1,6 +1,7 @@
-// Package task reports what became of the CronJobs that back a Backend's database up and
-// verify it, so that an alert needs no other program that exports the state of CronJobs. It
-// makes none: those of ScheduledBackups are made by package backups, others by people.
+// Package task reports what became of the CronJobs that back a Backend's database up,
+// verify it, and restore its backups in drills, so that an alert needs no other program that
+// exports the state of CronJobs. It makes none: those of ScheduledBackups are made by package
+// backups, others by people.
 package task
 
 import (
@@ -33,8 +34,8 @@ const listTimeout = 5 * time.Second
 
 // CacheOptions limits a manager's cache to the CronJobs that are reported.
 func CacheOptions() (client.Object, cache.ByObject) {
-	isAcclaim, _ := labels.NewRequirement(nameLabel, selection.Equals, []string{name})        // valid
-	isTask, _ := labels.NewRequirement(taskLabel, selection.In, []string{"backup", "verify"}) // valid
+	isAcclaim, _ := labels.NewRequirement(nameLabel, selection.Equals, []string{name})                 // valid
+	isTask, _ := labels.NewRequirement(taskLabel, selection.In, []string{"backup", "verify", "drill"}) // valid
 	return &batchv1.CronJob{}, cache.ByObject{Label: labels.NewSelector().Add(*isAcclaim, *isTask)}
 }
 

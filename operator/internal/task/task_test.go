@@ -62,10 +62,10 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// The cache holds the CronJobs of backups and verification, and no others.
+// The cache holds the CronJobs of backups, verification and drills, and no others.
 func TestCacheOptions(t *testing.T) {
 	_, options := task.CacheOptions()
-	for component, want := range map[string]bool{"backup": true, "verify": true, "uninstall": false, "": false} {
+	for component, want := range map[string]bool{"backup": true, "verify": true, "drill": true, "uninstall": false, "": false} {
 		if got := options.Label.Matches(labels.Set(newCronJob("x", component, batchv1.CronJobStatus{}).Labels)); got != want {
 			t.Errorf("a CronJob of the component %q is held: %v", component, got)
 		}

@@ -64,33 +64,53 @@ func (r *ScheduleReconciler) carryOut(ctx context.Context, s *v1alpha1.Scheduled
 	if problem != nil || err != nil {
 		return problem, err
 	}
-	var backup, verify *batchv1ac.CronJobApplyConfiguration
-	owner := desired.Owner("ScheduledBackup", s)
-	backupName, verifyName := s.Name+"-"+desired.BackupTask, s.Name+"-"+desired.VerifyTask
 	s.Status.Destination = ""
 	if s.Spec.Where != nil {
 		s.Status.Destination = desired.Destination(b.Name, *s.Spec.Where)
-		backup = desired.CronJob(b, backupName, desired.Backup(b, *s.Spec.Where, s.Spec.Pod, s.Spec.Keep),
-			desired.Schedule{Cron: s.Spec.Schedule, TimeZone: s.Spec.TimeZone, Suspend: s.Spec.Suspend}, owner)
+	}
+	var refused, failed *status.Problem
+	for _, p := range plan(b, s) {
+		have, problem, err := r.ensureCronJob(ctx, s, p.name, p.want)
+		if err != nil {
+			return nil, err
+		}
+		// A CronJob that was made again has not run: what ran before still counts.
+		*p.last = latest(*p.last, have.LastSuccessfulTime)
+		refused = status.FirstProblem(refused, problem)
+		failed = status.FirstProblem(failed, diagnose(have, p.reason, p.name))
+	}
+	status.SetConditions(&s.Status.Conditions, s.Generation, status.NewDegraded(failed))
+	return refused, nil
+}
+
+// planned is a CronJob that a ScheduledBackup may declare.
+type planned struct {
+	name string
+	// want is nil where it declares none.
+	want *batchv1ac.CronJobApplyConfiguration
+	// last holds when a Job last succeeded, reason that the last one failed.
+	last   **metav1.Time
+	reason string
+}
+
+// plan returns what becomes of the CronJobs of a ScheduledBackup.
+func plan(b *v1alpha1.Backend, s *v1alpha1.ScheduledBackup) []planned {
+	backup := planned{name: s.Name + "-" + desired.BackupTask, last: &s.Status.LastBackup, reason: v1alpha1.ReasonLastBackupFailed}
+	verify := planned{name: s.Name + "-" + desired.VerifyTask, last: &s.Status.LastVerification, reason: v1alpha1.ReasonLastVerificationFailed}
+	drill := planned{name: s.Name + "-" + desired.DrillTask, last: &s.Status.LastDrill, reason: v1alpha1.ReasonLastDrillFailed}
+	cronJob := func(name string, t desired.Task, schedule, timeZone string) *batchv1ac.CronJobApplyConfiguration {
+		return desired.CronJob(b, name, t, desired.Schedule{Cron: schedule, TimeZone: timeZone, Suspend: s.Spec.Suspend}, desired.Owner("ScheduledBackup", s))
+	}
+	if where := s.Spec.Where; where != nil {
+		backup.want = cronJob(backup.name, desired.Backup(b, *where, s.Spec.Pod, s.Spec.Keep), s.Spec.Schedule, s.Spec.TimeZone)
+		if d := s.Spec.Drill; d != nil {
+			drill.want = cronJob(drill.name, desired.Drill(b, *where, s.Spec.Pod), d.Schedule, s.Spec.TimeZone)
+		}
 	}
 	if v := s.Spec.Verify; v != nil {
-		verify = desired.CronJob(b, verifyName, desired.Verify(v.Pod),
-			desired.Schedule{Cron: v.Schedule, TimeZone: cmp.Or(v.TimeZone, s.Spec.TimeZone), Suspend: s.Spec.Suspend}, owner)
+		verify.want = cronJob(verify.name, desired.Verify(v.Pod), v.Schedule, cmp.Or(v.TimeZone, s.Spec.TimeZone))
 	}
-	backups, backupProblem, err := r.ensureCronJob(ctx, s, backupName, backup)
-	if err != nil {
-		return nil, err
-	}
-	checks, checkProblem, err := r.ensureCronJob(ctx, s, verifyName, verify)
-	if err != nil {
-		return nil, err
-	}
-	// A CronJob that was made again has not run: what ran before still counts.
-	s.Status.LastBackup = latest(s.Status.LastBackup, backups.LastSuccessfulTime)
-	s.Status.LastVerification = latest(s.Status.LastVerification, checks.LastSuccessfulTime)
-	failed := status.FirstProblem(diagnose(backups, v1alpha1.ReasonLastBackupFailed, backupName), diagnose(checks, v1alpha1.ReasonLastVerificationFailed, verifyName))
-	status.SetConditions(&s.Status.Conditions, s.Generation, status.NewDegraded(failed))
-	return status.FirstProblem(backupProblem, checkProblem), nil
+	return []planned{backup, verify, drill}
 }
 
 // diagnose finds a CronJob whose last Job has failed. The next one tries again, so that the

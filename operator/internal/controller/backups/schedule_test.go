@@ -7,6 +7,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,6 +28,7 @@ var _ = Describe("A ScheduledBackup", func() {
 			Schedule:   "17 3 * * *", TimeZone: "Europe/Berlin", Keep: 3,
 			Where:  &v1alpha1.BackupPlace{ClaimName: "backups"},
 			Verify: &v1alpha1.Verification{Schedule: "@weekly"},
+			Drill:  &v1alpha1.Drill{Schedule: "@monthly"},
 		}}
 	})
 	cronJob := func(ctx context.Context, task string) *batchv1.CronJob {
@@ -41,7 +44,7 @@ var _ = Describe("A ScheduledBackup", func() {
 		Expect(w.Status().Update(ctx, c)).To(Succeed())
 	}
 
-	It("has a CronJob for backups and one for checks, and none that it does not declare", func(ctx context.Context) {
+	It("has a CronJob each for backups, checks and drills, and none that it does not declare", func(ctx context.Context) {
 		w.addBackend(ctx, nil)
 		w.create(ctx, s)
 		Expect(w.reconcile(ctx, r, s)).To(Succeed())
@@ -52,18 +55,23 @@ var _ = Describe("A ScheduledBackup", func() {
 		Expect(backup.Spec.JobTemplate.Spec.Template.Spec.Containers[0].Args).To(HaveExactElements("backup", "--keep=3", "/backups/default"))
 		Expect(verify.Spec.JobTemplate.Spec.Template.Spec.Containers[0].Args).To(HaveExactElements("verify"))
 
+		drill := cronJob(ctx, "drill")
+		Expect(drill.Spec).To(And(HaveField("Schedule", "@monthly"), HaveField("TimeZone", HaveValue(Equal("Europe/Berlin")))))
+
 		By("writing nothing when nothing changes")
 		Expect(w.reconcile(ctx, r, s)).To(Succeed())
 		Expect(cronJob(ctx, "backup").ResourceVersion).To(Equal(backup.ResourceVersion))
+		Expect(cronJob(ctx, "drill").ResourceVersion).To(Equal(drill.ResourceVersion))
 
 		By("following the spec")
-		s.Spec.Suspend, s.Spec.Verify = true, nil
+		s.Spec.Suspend, s.Spec.Verify, s.Spec.Drill = true, nil, nil
 		Expect(w.Update(ctx, s)).To(Succeed())
 		Expect(w.reconcile(ctx, r, s)).To(Succeed())
 		expectReady(s.Status.Conditions, metav1.ConditionTrue, v1alpha1.ReasonScheduleSuspended)
 		Expect(*cronJob(ctx, "backup").Spec.Suspend).To(BeTrue())
-		Expect(client.IgnoreNotFound(w.Get(ctx, client.ObjectKeyFromObject(verify), verify))).To(Succeed())
-		Expect(w.Get(ctx, client.ObjectKeyFromObject(verify), verify)).NotTo(Succeed())
+		for _, removed := range []*batchv1.CronJob{verify, drill} {
+			Expect(apierrors.IsNotFound(w.Get(ctx, client.ObjectKeyFromObject(removed), removed))).To(BeTrue(), removed.Name)
+		}
 
 		By("undoing what someone changed")
 		changed := cronJob(ctx, "backup")
@@ -109,6 +117,11 @@ var _ = Describe("A ScheduledBackup", func() {
 		Expect(w.reconcile(ctx, r, s)).To(Succeed())
 		expectDegraded(s.Status.Conditions, metav1.ConditionTrue, v1alpha1.ReasonLastVerificationFailed)
 		play(ctx, "verify", &first, &first)
+		play(ctx, "drill", &now, &first)
+		Expect(w.reconcile(ctx, r, s)).To(Succeed())
+		Expect(s.Status.LastDrill.Time).To(BeTemporally("==", first.Time))
+		expectDegraded(s.Status.Conditions, metav1.ConditionTrue, v1alpha1.ReasonLastDrillFailed)
+		play(ctx, "drill", &now, &now)
 		Expect(w.reconcile(ctx, r, s)).To(Succeed())
 		expectDegraded(s.Status.Conditions, metav1.ConditionFalse, v1alpha1.ReasonHealthy)
 
@@ -127,6 +140,24 @@ var _ = Describe("A ScheduledBackup", func() {
 		b.Spec.BackupMaxAgeHours = nil
 		Expect(w.Update(ctx, b)).To(Succeed())
 		Expect(gather(w)).To(BeEmpty())
+	})
+
+	It("restores the newest backup in the pod of a drill, which cannot reach the database", func(ctx context.Context) {
+		w.addBackend(ctx, func(s *v1alpha1.BackendSpec) {
+			s.PodTemplate.Env = []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://proxy"}}
+		})
+		s.Spec.Pod.ServiceAccountName = "reader"
+		s.Spec.Where = &v1alpha1.BackupPlace{ClaimName: "backups", Folder: "production"}
+		w.create(ctx, s)
+		Expect(w.reconcile(ctx, r, s)).To(Succeed())
+		pod := cronJob(ctx, "drill").Spec.JobTemplate.Spec.Template.Spec
+		c := pod.Containers[0]
+		Expect(pod.ServiceAccountName).To(Equal("reader"))
+		Expect(c.Args).To(HaveExactElements("restore", "--data-dir=/restored", "/backups/production"))
+		Expect(c.Env).To(HaveExactElements(HaveField("Name", "GOMEMLIMIT"), HaveField("Name", "HTTPS_PROXY")))
+		Expect(pod.Volumes).To(HaveExactElements(HaveField("EmptyDir", Not(BeNil())), HaveField("PersistentVolumeClaim.ClaimName", "backups")))
+		Expect(c.VolumeMounts).To(HaveExactElements(
+			corev1.VolumeMount{Name: "restored", MountPath: "/restored"}, corev1.VolumeMount{Name: "backups", MountPath: "/backups", ReadOnly: true}))
 	})
 
 	It("repeats what the API server says about a schedule", func(ctx context.Context) {
