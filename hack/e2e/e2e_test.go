@@ -43,6 +43,7 @@ var _ = Describe("Acclaim", Ordered, ContinueOnFailure, func() {
 	gateways(w)
 	games(w)
 	clocks(w)
+	schedules(w)
 	drill(w)
 	removal(w)
 	w.reportAll()

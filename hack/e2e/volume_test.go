@@ -23,9 +23,9 @@ func (w *world) provideVolume(ctx context.Context, claim string) {
 	if len(classes.Items) > 0 {
 		return
 	}
-	node, folder := w.nodes(ctx)[0], path.Join("/var/lib/acclaim-e2e", w.namespace)
+	node, folder := w.nodes(ctx)[0], path.Join("/var/lib/acclaim-e2e", w.namespace, claim)
 	w.makeFolder(ctx, node.Name, folder)
-	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}, Spec: corev1.PersistentVolumeSpec{
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-" + claim}, Spec: corev1.PersistentVolumeSpec{
 		Capacity:               corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")},
 		AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		ClaimRef:               &corev1.ObjectReference{Namespace: w.namespace, Name: claim},
@@ -45,7 +45,7 @@ func (w *world) provideVolume(ctx context.Context, claim string) {
 // makeFolder has the kubelet of a node make a folder, for a pod whose program need not
 // even succeed.
 func (w *world) makeFolder(ctx context.Context, node, folder string) {
-	maker := &corev1.Pod{ObjectMeta: w.named("folder"), Spec: corev1.PodSpec{
+	maker := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, GenerateName: "folder-"}, Spec: corev1.PodSpec{
 		NodeName:      node,
 		RestartPolicy: corev1.RestartPolicyNever,
 		Containers: []corev1.Container{{
