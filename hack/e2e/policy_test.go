@@ -193,7 +193,7 @@ type callers struct {
 	elsewhere         string      // another namespace
 	outsider, scraper *corev1.Pod // there
 	neighbour         *corev1.Pod // in the namespace of the release
-	task, foreignTask *corev1.Pod // with the labels of a backup, of the release and of another one
+	task, foreignTask *corev1.Pod // with the labels of a backup, by the operator and by another program
 }
 
 // provideCallers runs the callers, and has the release admit the scraper.
@@ -203,15 +203,15 @@ func (w *world) provideCallers(ctx context.Context) *callers {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.elsewhere}}
 	Expect(w.Create(ctx, namespace)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) { Expect(w.Delete(ctx, namespace)).To(Succeed()) }, NodeTimeout(time.Minute))
-	backup := func(release string) map[string]string {
-		return map[string]string{"app.kubernetes.io/name": "acclaim", "app.kubernetes.io/instance": release, "app.kubernetes.io/component": "backup"}
+	backup := func(manager string) map[string]string {
+		return map[string]string{"app.kubernetes.io/name": "acclaim", "app.kubernetes.io/component": "backup", "app.kubernetes.io/managed-by": manager}
 	}
 	scraper := map[string]string{"app": "scraper"}
 	c.outsider = c.call(ctx, c.elsewhere, "outsider", nil)
 	c.scraper = c.call(ctx, c.elsewhere, "scraper", scraper)
 	c.neighbour = c.call(ctx, w.namespace, "neighbour", scraper)
-	c.task = c.call(ctx, w.namespace, "task", backup(release))
-	c.foreignTask = c.call(ctx, w.namespace, "foreign-task", backup("another"))
+	c.task = c.call(ctx, w.namespace, "task", backup("acclaim-operator"))
+	c.foreignTask = c.call(ctx, w.namespace, "foreign-task", backup("Helm"))
 	for _, caller := range []*corev1.Pod{c.outsider, c.scraper, c.neighbour, c.task, c.foreignTask} {
 		Eventually(ctx, func() (corev1.PodPhase, error) {
 			err := w.Get(ctx, client.ObjectKeyFromObject(caller), caller)
