@@ -326,6 +326,9 @@ func worldDefects() []defectCase {
 		{"a poll's start and end reach no webhook without a vote", []codeEdit{
 			{sinkFolder, "sinkWorker.recordDelivered", "next != 0", "false"},
 		}, sinkFolder, "TestWebhookReceivesEverything"},
+		{"what a change stream has lost reaches no webhook for minutes", []codeEdit{
+			{sinkFolder, "Manager.requestSweeps", "m.workers", "map[workerName]*sinkWorker(nil)"},
+		}, sinkFolder, "TestChangeStreamIsInterrupted"},
 		{"two announcements of a poll have one id", []codeEdit{
 			{eventFolder, "configPlace", "final.Config + string(final.Status)", "string(final.Status)"},
 		}, appFolder, "TestAnnouncementsOverRestarts"},

@@ -27,7 +27,7 @@ extensions:
 
 // hasty is a tuning with which faults do not last.
 func hasty() tuning {
-	t := defaultTuning(false, true)
+	t := defaultTuning(true)
 	t.leaseFor, t.every, t.sweepEvery = 3*time.Second, time.Millisecond, 50*time.Millisecond
 	t.retryAfter, t.timeout = 5*time.Millisecond, 2*time.Second
 	return t

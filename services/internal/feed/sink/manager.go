@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
@@ -25,11 +26,13 @@ type Manager struct {
 	abandon    context.CancelFunc
 	work       sync.WaitGroup
 	stats      deliveryCounters
+	fed        atomic.Bool // each change of the store is hinted at
 	mu         sync.RWMutex
 	closed     bool
 	workers    map[workerName]*sinkWorker
 	byOwner    map[sinkOwner][]*sinkWorker
 	reconciled *tenant.Registry
+	follows    bool // followChanges runs, or has
 }
 
 // sinkOwner is an extension in an environment.
@@ -44,7 +47,7 @@ type workerName struct {
 
 // New returns a manager, which does nothing before Start.
 func New(options Options) *Manager {
-	t := defaultTuning(options.Alone, options.AllowPrivate)
+	t := defaultTuning(options.AllowPrivate)
 	if options.Transport != nil {
 		t.transport = options.Transport
 	}
@@ -63,6 +66,7 @@ func newTuned(options Options, t tuning) *Manager {
 		// A signature is for one address only.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+	m.fed.Store(options.Alone)
 	options.Notifier.Register(m.notifyWorkers)
 	return m
 }
@@ -137,7 +141,43 @@ func (m *Manager) reconcileWorkers() (started []*sinkWorker) {
 		}
 	}
 	m.workers, m.byOwner = workers, byOwner
+	if len(workers) > 0 && m.options.Watch != nil && !m.follows {
+		m.follows = true
+		m.work.Go(m.followChanges)
+	}
 	return started
+}
+
+// followChanges takes hints at what other processes write. Whenever these begin or end, each
+// worker sweeps the store for what no hint has said.
+func (m *Manager) followChanges() {
+	logger, failing := m.options.Logger, false
+	err := m.options.Watch(m.stopping, m.notifyWorkers, func(err error) {
+		if err != nil && !failing {
+			logger.Warn("the change stream of the store failed; sinks sweep the store instead", "error", err)
+		}
+		failing = err != nil
+		if m.fed.Swap(!failing) || !failing {
+			m.requestSweeps()
+		}
+	})
+	m.fed.Store(false)
+	if m.stopping.Err() == nil {
+		logger.Info("the store has no change stream; sinks sweep the store instead", "reason", err)
+		m.requestSweeps()
+	}
+}
+
+// requestSweeps has each worker sweep the store.
+func (m *Manager) requestSweeps() {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, w := range m.workers {
+		select {
+		case w.sweepAsked <- struct{}{}:
+		default: // one is due already
+		}
+	}
 }
 
 // notifyWorkers is an [event.HintReceiver].

@@ -26,6 +26,10 @@ type Options struct {
 	Streams, Keys func(ctx context.Context, prefix string) iter.Seq2[string, error]
 	// Tail finds what has been written to the store.
 	Tail event.Tail
+	// Watch, if set, calls notify with what any process writes until ctx is done. It passes nil
+	// to watching when notify receives every write from then on, and an error when it may not.
+	// It returns an error before ctx is done where a store can never do so.
+	Watch func(ctx context.Context, notify func(name string, head uint64), watching func(error)) error
 	// Alone reports that no other process writes to the store or delivers from it.
 	Alone bool
 	// Environments are those whose sinks are served.
@@ -44,8 +48,9 @@ type Options struct {
 type tuning struct {
 	// every is the least time between two deliveries of one queue when all is well.
 	every time.Duration
-	// sweepEvery is the interval at which the store is swept for changes without hints.
-	sweepEvery time.Duration
+	// sweepEvery is the interval at which the store is swept for changes without hints, fedEvery
+	// the interval while each change is hinted at.
+	sweepEvery, fedEvery time.Duration
 	// leaseFor limits for how long a process that died keeps others from a queue. It
 	// is longer than timeout.
 	leaseFor time.Duration
@@ -63,10 +68,11 @@ type tuning struct {
 	transport http.RoundTripper
 }
 
-func defaultTuning(alone, allowPrivate bool) tuning {
-	t := tuning{
+func defaultTuning(allowPrivate bool) tuning {
+	return tuning{
 		every:      time.Second,
 		sweepEvery: 2 * time.Second,
+		fedEvery:   5 * time.Minute,
 		leaseFor:   20 * time.Second,
 		timeout:    10 * time.Second,
 		retryAfter: time.Second,
@@ -75,8 +81,4 @@ func defaultTuning(alone, allowPrivate bool) tuning {
 		clock:      stream.SystemClock(),
 		transport:  newTransport(allowPrivate),
 	}
-	if alone {
-		t.sweepEvery = 30 * time.Second
-	}
-	return t
 }

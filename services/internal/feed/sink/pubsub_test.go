@@ -90,7 +90,7 @@ func TestRateLimit(t *testing.T) {
 			t.Cleanup(transport.CloseIdleConnections)
 			life := func(n int) *process {
 				registry := strings.Replace(platform, "pubsub: {}", fmt.Sprintf("pubsub: {url: %q}", to.PubSubURL(fmt.Sprint(n))), 1)
-				tuned := defaultTuning(true, false)
+				tuned := defaultTuning(false)
 				tuned.transport = transport
 				return boot(t, store, registry, true, tuned)
 			}

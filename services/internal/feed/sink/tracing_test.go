@@ -17,7 +17,7 @@ func TestDeliveriesCarryTheirTrace(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	spans := tracing.OpenWith(t.Context(), tracing.Program{Service: "test", Logger: slog.New(slog.DiscardHandler)}, func(string) string { return "" }, exporter)
 	t.Cleanup(func() { spans.Close(context.WithoutCancel(t.Context())) })
-	to, tuned := &system{t: t}, defaultTuning(true, false)
+	to, tuned := &system{t: t}, defaultTuning(false)
 	tuned.transport = to
 	m := newTuned(Options{Notifier: &event.Notifier{}, Tracing: spans}, tuned)
 	for name, header := range map[string]string{"POST webhook": IDHeader, "POST pubsub": "Client-Id"} {

@@ -35,7 +35,7 @@ func playTwin(t *testing.T, seed uint64, votes bool) (all []string) {
 	store, to := storetest.NewMemory(), &system{t: t}
 	// Nothing that is delivered comes at the same time as a look at the polls: which of the
 	// two is first would be by chance.
-	tuned := defaultTuning(true, false)
+	tuned := defaultTuning(false)
 	tuned.every, tuned.transport = 1013*time.Millisecond, to
 	p := boot(t, store, platform, true, tuned)
 	began := time.Now()

@@ -296,7 +296,7 @@ func TestNewSinkBeginsWithWhatChanges(t *testing.T) {
 func TestSinkIsInitializedBeforeTheProcessServes(t *testing.T) {
 	in(t, func(t *testing.T) {
 		to := &system{t: t}
-		tuned := defaultTuning(true, false)
+		tuned := defaultTuning(false)
 		tuned.transport = to
 		p := boot(t, storetest.NewMemory(), webhooks, true, tuned)
 		p.publish("", "goal", "1")

@@ -25,6 +25,7 @@ type sinkWorker struct {
 	stop       context.CancelFunc
 	logger     *slog.Logger
 	begun      chan struct{} // closed when the sink is initialized
+	sweepAsked chan struct{} // has an element when a sweep is due at once
 
 	mu          sync.Mutex
 	initialized bool // positions record what the sink knows
@@ -33,9 +34,8 @@ type sinkWorker struct {
 	// polls are the classes of polls, as far as they are known.
 	polls map[string]sourceClass
 	// delivered are the heads up to which sources are known to be delivered.
-	delivered map[string]uint64
-	// transitions are the next ones of polls that were read, in Unix seconds.
-	transitions map[string]int64
+	delivered   map[string]uint64
+	transitions transitionSchedule
 	concealed   concealedPolls
 }
 
@@ -49,9 +49,9 @@ func (m *Manager) startWorker(name workerName) *sinkWorker {
 		positions: positionStore{m.options.Store, key.Name{
 			Kind: Kind, Environment: string(name.environment), Extension: name.extension, Sink: name.sink, Transport: transport,
 		}},
-		owner: rand.Text(), begun: make(chan struct{}),
+		owner: rand.Text(), begun: make(chan struct{}), sweepAsked: make(chan struct{}, 1),
 		logger: m.options.Logger.With("extension", name.extension, "environment", string(name.environment), "sink", name.sink),
-		queues: map[string]*deliveryQueue{}, pool: queuePool{fresh: newEntryQueue()}, polls: map[string]sourceClass{}, delivered: map[string]uint64{}, transitions: map[string]int64{}, concealed: newConcealedPolls(),
+		queues: map[string]*deliveryQueue{}, pool: queuePool{fresh: newEntryQueue()}, polls: map[string]sourceClass{}, delivered: map[string]uint64{}, transitions: newTransitionSchedule(), concealed: newConcealedPolls(),
 	}
 	w.initialize = w.newLease(initMarker)
 	w.sender = &pubSubSender{w}
@@ -92,12 +92,10 @@ const (
 	transitionsEvery = time.Second / 4
 )
 
-// runSweeps sweeps for changes without hints until the worker is stopped. Where a sweep
-// takes long, as with many polls, it sweeps for a tenth of the time and leaves more
-// to hints.
+// runSweeps sweeps for changes without hints until the worker is stopped. Where each change is
+// hinted at, sweeps are rare: they are for what a defect of a hint would leave behind.
 func (w *sinkWorker) runSweeps() {
 	defer w.stopPool()
-	const long, share = checkEvery / 4, 10
 	for next := time.Now(); ; {
 		if now := time.Now(); !now.Before(next) {
 			err := w.sweepStore()
@@ -105,20 +103,38 @@ func (w *sinkWorker) runSweeps() {
 				w.m.stats.failures.Add(1)
 				w.logger.Warn("reading a source failed; retrying", "error", err)
 			}
-			every, took := w.m.tuning.sweepEvery, time.Since(now)
-			if err != nil {
-				every = min(checkEvery, every)
-			}
-			if took > long {
-				every = max(every, share*took)
-			}
-			next = now.Add(every)
+			next = now.Add(w.sweepInterval(time.Since(now), err != nil))
 		}
 		w.checkConcealed()
-		if !pauseFor(w.ctx, min(checkEvery, w.m.tuning.sweepEvery)) {
+		timer := time.NewTimer(min(checkEvery, w.m.tuning.sweepEvery))
+		select {
+		case <-timer.C:
+		case <-w.sweepAsked:
+			next = time.Now()
+		case <-w.ctx.Done():
+			timer.Stop()
 			return
 		}
+		timer.Stop()
 	}
+}
+
+// sweepInterval returns the time from the begin of a sweep to that of the next. Where sweeps take
+// long, as with many polls, they take a tenth of the time and leave more to hints, and half a
+// percent where each change is hinted at.
+func (w *sinkWorker) sweepInterval(took time.Duration, failed bool) time.Duration {
+	const long, share, fedShare = checkEvery / 4, 10, 200
+	every, part := w.m.tuning.sweepEvery, time.Duration(share)
+	if w.m.fed.Load() {
+		every, part = w.m.tuning.fedEvery, fedShare
+	}
+	if failed {
+		every, part = min(checkEvery, every), share
+	}
+	if took > long {
+		every = max(every, part*took)
+	}
+	return every
 }
 
 // runTransitions looks for polls that have begun or ended until the worker is stopped.
@@ -148,7 +164,7 @@ func (w *sinkWorker) checkDue() {
 	err := w.readBeside(due, w.enqueue, func(e queueEntry) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.transitions[e.source.Name] = at[e.source.Name]
+		w.transitions.set(e.source.Name, at[e.source.Name])
 	})
 	w.noteFailure(err, "reading a poll that begins or ends failed; retrying")
 }
@@ -159,16 +175,15 @@ func (w *sinkWorker) takeDue() (at map[string]int64, due map[string]queueEntry) 
 	at, due = map[string]int64{}, map[string]queueEntry{}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for name, next := range w.transitions {
-		if next > now {
-			continue
+	for {
+		name, next, ok := w.transitions.takeUntil(now)
+		if !ok {
+			return at, due
 		}
 		if source, ok := event.ParseSource(name); ok {
 			at[name], due[name] = next, queueEntry{source, readAgain}
 		}
-		delete(w.transitions, name)
 	}
-	return at, due
 }
 
 // recordDelivered notes how far a source is delivered.
@@ -181,7 +196,7 @@ func (w *sinkWorker) recordDelivered(name string, at position) {
 	}
 	w.concealed.note(name, at.Hidden && w.sender.side() == event.Viewers)
 	if next := at.NextTransition(); next != 0 {
-		w.transitions[name] = next
+		w.transitions.set(name, next)
 	}
 }
 

@@ -248,14 +248,14 @@ func (s *severed) Put(ctx context.Context, writes ...document.Write) error {
 
 func startWith(t *testing.T, store *storetest.Memory, registry string, to *system, alone bool, clock stream.Clock) *process {
 	t.Helper()
-	tuned := defaultTuning(alone, false)
+	tuned := defaultTuning(false)
 	tuned.clock, tuned.transport = clock, to
 	p := boot(t, store, registry, alone, tuned)
 	synctest.Wait()
 	return p
 }
 
-func boot(t *testing.T, shared *storetest.Memory, registry string, alone bool, tuned tuning) *process {
+func boot(t *testing.T, shared *storetest.Memory, registry string, alone bool, tuned tuning, changes ...func(*Options)) *process {
 	t.Helper()
 	p, store, clock := &process{t: t}, &severed{Memory: shared}, tuned.clock
 	hinted, documents := stream.Options{Exclusive: alone}, document.Options{}
@@ -268,11 +268,15 @@ func boot(t *testing.T, shared *storetest.Memory, registry string, alone bool, t
 	p.ranks = ranking.NewService(store, clock, hinted)
 	docs := document.NewService(store, clock, documents)
 	p.states = state.NewService(docs)
-	p.sinks = newTuned(Options{
+	options := Options{
 		Store: store, Reader: event.NewReader(event.Stores{Polls: p, Documents: docs, Messages: p.messages, Buffers: p.buffers, Questions: p.ranks}), Notifier: &p.notifier,
 		Streams: store.Streams, Keys: store.Keys, Tail: event.LocalTail{Streams: store, Documents: store}, Alone: alone,
 		Environments: []tenant.Environment{tenant.Production},
-	}, tuned)
+	}
+	for _, change := range changes {
+		change(&options)
+	}
+	p.sinks = newTuned(options, tuned)
 	parsed, err := tenant.Parse([]byte(registry))
 	if err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ func newSinks(s *serviceSet, reader *event.Reader) *sink.Manager {
 	changes := s.store.changes()
 	options := sink.Options{
 		Store: s.store, Reader: reader, Notifier: &s.notifier, Streams: changes.streams, Keys: s.store.Keys,
-		Tail: changes.tail, Alone: changes.tail == nil, Environments: s.environments, AllowPrivate: s.allowPrivate, Transport: s.sinkRequests,
+		Tail: changes.tail, Watch: changes.watch, Alone: changes.tail == nil, Environments: s.environments, AllowPrivate: s.allowPrivate, Transport: s.sinkRequests,
 		Tracing: s.tracing, Logger: s.logger,
 	}
 	if options.Alone {

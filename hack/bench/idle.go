@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// idleCommand is the argument with which this program measures what idle polls cost.
+const idleCommand = "idle"
+
+// idleOptions are its flags.
+type idleOptions struct {
+	polls    int
+	duration time.Duration
+	replica  bool
+}
+
+// idlePolls votes in one poll after another.
+type idlePolls struct{ credentials []string }
+
+func (v *idlePolls) request(buf []byte, _ int, n int64) []byte {
+	return appendRequest(buf, "POST", "vote?id="+pollID("idle", int(n)), v.credentials[n%int64(len(v.credentials))], []byte(`{"value":1}`))
+}
+
+func (v *idlePolls) verify(context.Context, *client, int64) error { return nil }
+
+// measureIdle fills a store with polls, restarts the program with a webhook, waits until it
+// delivers, and reports the processor time that the program takes while nothing happens.
+func measureIdle(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	o := idleOptions{}
+	b := &bench{benchOptions: benchOptions{progress: stderr, voters: 50_000}}
+	flags := flag.NewFlagSet("bench idle", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.IntVar(&o.polls, "polls", 100_000, "`number` of polls")
+	flags.DurationVar(&o.duration, "duration", time.Minute, "`length` of the measurement")
+	flags.BoolVar(&o.replica, "replica-set", false, "store them in the model of a replica set, which other processes may write to")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if b.dir, err = os.MkdirTemp("", "acclaim-bench-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+	b.logf("building the program and signing %d credentials", b.voters)
+	if err := b.build(ctx); err != nil {
+		return err
+	}
+	var store []string
+	if o.replica {
+		db, err := openModel(ctx, b.dir)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, db.close(context.WithoutCancel(ctx))) }()
+		store = []string{"--mongodb-uri", db.scopedName("idle")}
+	}
+	return b.measureIdlePolls(ctx, o, store, stdout)
+}
+
+func (b *bench) measureIdlePolls(ctx context.Context, o idleOptions, store []string, stdout io.Writer) (err error) {
+	in, err := newInputs(b.voters)
+	if err != nil {
+		return err
+	}
+	data := filepath.Join(b.dir, "idle")
+	b.logf("voting in %d polls", o.polls)
+	p, err := startProcess(ctx, nil, b.binary, "serve", b.registry, data, store...)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(fillPolls(ctx, p, &idlePolls{in.viewers}, o.polls), p.stop()); err != nil {
+		return err
+	}
+	to, err := startReceiver(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.server.Close()) }()
+	registry := filepath.Join(b.dir, "sinks.yaml")
+	if err := os.WriteFile(registry, []byte(to.registryFile()), 0o600); err != nil {
+		return err
+	}
+	if p, err = startProcess(ctx, nil, b.binary, "serve", registry, data, append(store, "--sink-allow-private")...); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.stop()) }()
+	b.logf("waiting until the webhook delivers")
+	if err := b.awaitSinks(ctx, p, to, in.viewers); err != nil {
+		return err
+	}
+	b.logf("idle for %s", o.duration)
+	before := p.cpuTime()
+	select {
+	case <-time.After(o.duration):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	_, err = fmt.Fprintf(stdout, "%d idle polls and a webhook: %.2f %% of a processor\n", o.polls, 100*(p.cpuTime()-before).Seconds()/o.duration.Seconds())
+	return err
+}
+
+// awaitSinks votes in a poll, one viewer after the other, until both sinks have delivered of it:
+// a new sink first notes what there is.
+func (b *bench) awaitSinks(ctx context.Context, p *program, to *receiver, viewers []string) error {
+	told := map[string]bool{}
+	ticks := time.NewTicker(time.Second)
+	defer ticks.Stop()
+	for _, viewer := range viewers {
+		if err := p.client.post(ctx, viewer, "vote?id=told", `{"value":1}`); err != nil {
+			return err
+		}
+		for waiting := true; waiting; {
+			select {
+			case t := <-to.heard:
+				if told[t.path] = true; len(told) == 2 {
+					return nil
+				}
+			case <-ticks.C:
+				waiting = false
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	return errors.New("the sinks do not begin")
+}
