@@ -329,6 +329,9 @@ func worldDefects() []defectCase {
 		{"what a change stream has lost reaches no webhook for minutes", []codeEdit{
 			{sinkFolder, "Manager.requestSweeps", "m.workers", "map[workerName]*sinkWorker(nil)"},
 		}, sinkFolder, "TestChangeStreamIsInterrupted"},
+		{"a sink whose first process dies begins minutes later", []codeEdit{
+			{sinkFolder, "sinkWorker.sweepInterval", "w.m.fed.Load() && w.isInitialized()", "w.m.fed.Load()"},
+		}, sinkFolder, "TestInitializationIsTakenOver"},
 		{"two announcements of a poll have one id", []codeEdit{
 			{eventFolder, "configPlace", "final.Config + string(final.Status)", "string(final.Status)"},
 		}, appFolder, "TestAnnouncementsOverRestarts"},

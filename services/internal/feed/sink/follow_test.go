@@ -12,7 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
@@ -64,9 +66,9 @@ type followed struct {
 	listings atomic.Int64
 }
 
-func follow(t *testing.T) *followed {
+func follow(t *testing.T, store *storetest.Memory) *followed {
 	t.Helper()
-	f, store := &followed{t: t, changes: &changeStream{}, to: &system{t: t}}, storetest.NewMemory()
+	f := &followed{t: t, changes: &changeStream{}, to: &system{t: t}}
 	tuned := defaultTuning(false)
 	tuned.transport = f.to
 	boot(t, store, webhooks, false, tuned, func(o *Options) {
@@ -102,7 +104,7 @@ func (f *followed) vote(within time.Duration) {
 // not swept for it.
 func TestChangeStreamReplacesSweeps(t *testing.T) {
 	in(t, func(t *testing.T) {
-		f := follow(t)
+		f := follow(t, storetest.NewMemory())
 		swept := f.listings.Load()
 		for range 3 {
 			f.vote(1100 * time.Millisecond)
@@ -122,7 +124,7 @@ func TestChangeStreamReplacesSweeps(t *testing.T) {
 // before it reports again is found by one more sweep.
 func TestChangeStreamIsInterrupted(t *testing.T) {
 	in(t, func(t *testing.T) {
-		f := follow(t)
+		f := follow(t, storetest.NewMemory())
 		f.changes.turn(true, errors.New("an election"))
 		pass(10 * time.Second)
 		f.vote(3100 * time.Millisecond)
@@ -140,6 +142,21 @@ func TestChangeStreamIsInterrupted(t *testing.T) {
 		f.changes.turn(false, nil)
 		pass(1100 * time.Millisecond)
 		f.to.want(fmt.Sprint("vote_update:p ", f.voters))
+	})
+}
+
+// A process that waits for another one to initialize a sink does so itself soon after that one has
+// died, though each change is hinted at.
+func TestInitializationIsTakenOver(t *testing.T) {
+	in(t, func(t *testing.T) {
+		store := storetest.NewMemory()
+		positions := positionStore{store, key.Name{Kind: Kind, Environment: string(tenant.Production), Extension: "ext", Sink: "hook", Transport: "webhook"}}
+		dead := leaseRecord{Owner: "dead", For: (20 * time.Second).Milliseconds()}
+		if err := putJSON(t.Context(), store, positions.leaseKey(initMarker), dead, 0); err != nil {
+			t.Fatal(err)
+		}
+		f := follow(t, store)
+		f.vote(1100 * time.Millisecond)
 	})
 }
 

@@ -125,7 +125,7 @@ func (w *sinkWorker) runSweeps() {
 func (w *sinkWorker) sweepInterval(took time.Duration, failed bool) time.Duration {
 	const long, share, fedShare = checkEvery / 4, 10, 200
 	every, part := w.m.tuning.sweepEvery, time.Duration(share)
-	if w.m.fed.Load() {
+	if w.m.fed.Load() && w.isInitialized() { // before that, hints are not taken
 		every, part = w.m.tuning.fedEvery, fedShare
 	}
 	if failed {
