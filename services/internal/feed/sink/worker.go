@@ -124,7 +124,7 @@ func (w *sinkWorker) runSweeps() {
 // percent where each change is hinted at.
 func (w *sinkWorker) sweepInterval(took time.Duration, failed bool) time.Duration {
 	const long, share, fedShare = checkEvery / 4, 10, 200
-	every, part := w.m.tuning.sweepEvery, time.Duration(share)
+	every, part := w.m.tuning.sweepEvery, share
 	if w.m.fed.Load() && w.isInitialized() { // before that, hints are not taken
 		every, part = w.m.tuning.fedEvery, fedShare
 	}
@@ -132,7 +132,7 @@ func (w *sinkWorker) sweepInterval(took time.Duration, failed bool) time.Duratio
 		every, part = min(checkEvery, every), share
 	}
 	if took > long {
-		every = max(every, part*took)
+		every = max(every, time.Duration(part)*took)
 	}
 	return every
 }
