@@ -3,6 +3,7 @@ package tenant
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -10,10 +11,15 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/filewatch"
 )
 
+// sample is the registry of a program without a registry file.
+//
+//go:embed sample.yaml
+var sample []byte
+
 // Directory holds the registry that is in force and replaces it when the file
 // it comes from changes.
 type Directory struct {
-	path    string
+	path    string // "": the registry is the built-in sample
 	check   func(*Registry) error
 	seen    []byte // the content last read, nil if that failed; Watch's own once Open has returned
 	current atomic.Pointer[Registry]
@@ -29,6 +35,20 @@ func Open(path string, check func(*Registry) error) (*Directory, error) {
 	return d, nil
 }
 
+// OpenSample returns a directory with the built-in sample extension, whose keys are public.
+func OpenSample() (*Directory, error) {
+	registry, err := Parse(sample)
+	if err != nil {
+		return nil, fmt.Errorf("built-in sample: %w", err)
+	}
+	d := &Directory{}
+	d.current.Store(registry)
+	return d, nil
+}
+
+// IsSample reports whether the registry is the built-in sample.
+func (d *Directory) IsSample() bool { return d.path == "" }
+
 // Registry returns the registry in force. A caller that needs several answers
 // that belong together asks one Registry for all of them.
 func (d *Directory) Registry() *Registry { return d.current.Load() }
@@ -40,6 +60,10 @@ func (d *Directory) Registry() *Registry { return d.current.Load() }
 //
 // One Directory is watched once at a time.
 func (d *Directory) Watch(ctx context.Context, reloaded func(error)) error {
+	if d.IsSample() {
+		<-ctx.Done()
+		return nil
+	}
 	return filewatch.Watch(ctx, func() {
 		if changed, err := d.reloadFile(); changed {
 			reloaded(err)

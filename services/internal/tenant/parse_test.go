@@ -3,6 +3,7 @@ package tenant_test
 import (
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,22 @@ func extension(t *testing.T, registry *tenant.Registry, clientID string) *tenant
 		t.Fatalf("no extension %q", clientID)
 	}
 	return found
+}
+
+// The built-in sample is the one that config/extensions.yaml explains.
+func TestBuiltInSample(t *testing.T) {
+	data, err := os.ReadFile("../../../config/extensions.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory, err := tenant.OpenSample()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := cmp.Exporter(func(reflect.Type) bool { return true })
+	if diff := cmp.Diff(parse(t, string(data)), directory.Registry(), all); diff != "" {
+		t.Errorf("the built-in sample (-file +built-in):\n%s", diff)
+	}
 }
 
 func TestSampleRegistry(t *testing.T) {

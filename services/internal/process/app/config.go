@@ -39,7 +39,8 @@ type Config struct {
 	// PeerListen is the address for the other processes that share the database,
 	// PeerAdvertise the one at which they reach it; "" is that of PeerListen.
 	PeerListen, PeerAdvertise string
-	Extensions                string // file of the extension registry
+	// Extensions is the file of the extension registry; "": the built-in sample extension.
+	Extensions string
 	// MemoryBudget is the memory of the process in bytes, which its limits follow; 0: 1 GiB.
 	MemoryBudget int64
 	// ConnectionsPerAddress limits the connections of one client address; 0: an eighth of
@@ -125,6 +126,31 @@ func (c *Config) checkKeys(registry *tenant.Registry) error {
 		return fmt.Errorf("%s: the key is a published sample, which is refused because %s is %s and not a loopback address", samples[0], flag, address)
 	}
 	return nil
+}
+
+// checkSample refuses the built-in sample where its public keys could be in use unnoticed.
+func (c *Config) checkSample() error {
+	reason := ""
+	if flag, address := c.publicListener(); flag != "" {
+		reason = fmt.Sprintf("%s is %s and not a loopback address", flag, address)
+	} else if len(c.Mounts) == 1 {
+		reason = "this process does not serve both production and the sandbox"
+	}
+	if reason == "" {
+		return nil
+	}
+	return fmt.Errorf("there is no extension registry, and the built-in sample, whose keys are public, is refused because %s: write a registry with \"acclaim init\", or name its file with --extensions", reason)
+}
+
+// openRegistry opens the extension registry, or the built-in sample where there is none.
+func (c *Config) openRegistry() (*tenant.Directory, error) {
+	if c.Extensions == "" {
+		if err := c.checkSample(); err != nil {
+			return nil, err
+		}
+		return tenant.OpenSample()
+	}
+	return tenant.Open(c.Extensions, c.checkKeys)
 }
 
 // IsLocal reports whether only clients on this machine reach the listeners.

@@ -62,7 +62,7 @@ func Open(ctx context.Context, config Config) (*Process, error) {
 		return nil, err
 	}
 	config.Machine = config.Machine.withDefaults()
-	directory, err := tenant.Open(config.Extensions, config.checkKeys)
+	directory, err := config.openRegistry()
 	if err != nil {
 		return nil, err
 	}
@@ -205,6 +205,9 @@ func (p *Process) MaintenanceAddress() net.Addr {
 // UsesTLS reports whether the API is served with TLS.
 func (p *Process) UsesTLS() bool { return p.certificate != nil }
 
+// ServesSample reports whether the extension registry is the built-in sample.
+func (p *Process) ServesSample() bool { return p.directory.IsSample() }
+
 // Registry returns the extension registry.
 func (p *Process) Registry() *tenant.Registry { return p.directory.Registry() }
 
@@ -250,6 +253,9 @@ func (p *Process) logReload(err error) {
 
 // warnOfKeys logs which keys of the registry in force should be replaced.
 func (p *Process) warnOfKeys() {
+	if p.directory.IsSample() {
+		p.logger.Warn("there is no extension registry; the built-in sample extension is served")
+	}
 	registry := p.directory.Registry()
 	if short := registry.ShortKeys(); len(short) > 0 {
 		p.logger.Warn("keys have less than 32 bytes", "keys", short)

@@ -41,6 +41,12 @@ func announce(out io.Writer, mounts []app.Mount, process *app.Process) error {
 	if secret, ok := sample.SigningSecret(tenant.Production, time.Now()); !ok || !secret.IsSample() {
 		return nil
 	}
+	if process.ServesSample() {
+		_, err := fmt.Fprintf(out, "\n%s does not exist, so this is the built-in sample extension, whose keys are public.\n\"acclaim init\" writes a registry of your own.\n", extensionsFile)
+		if err != nil {
+			return fmt.Errorf("print the ready line: %w", err)
+		}
+	}
 	return printHints(out, origin, mounts[0].Path, sample)
 }
 

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"math"
 	"net/netip"
@@ -31,7 +33,19 @@ const gamesVariable = "ACCLAIM_GAMES"
 // the pods of a Backend. An earlier version ignores it.
 const requestsVariable = "ACCLAIM_LOG_REQUESTS"
 
+// extensionsFile is the extension registry where no flag names one.
 const extensionsFile = "config/extensions.yaml"
+
+const extensionsHelp = "file of the extension registry (default " + extensionsFile + ", or the built-in sample extension where that does not exist)"
+
+// findRegistry returns the file of the extension registry: the one that a flag names or the
+// default one. It returns "" where neither is there.
+func findRegistry(named string) string {
+	if _, err := os.Stat(extensionsFile); named == "" && errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	return cmp.Or(named, extensionsFile)
+}
 
 // storeFlags name a store.
 type storeFlags struct {
@@ -81,7 +95,7 @@ func (s *serveFlags) register(f *pflag.FlagSet) {
 	s.store.register(f)
 	f.StringVar(&c.PeerListen, "peer-listen", "127.0.0.1:0", "with --mongodb-uri, address for the other processes that share the database; port 0 picks one")
 	f.StringVar(&c.PeerAdvertise, "peer-advertise", "", "address at which they reach it, as host:port or as an IP with the port of --peer-listen (default that of --peer-listen)")
-	f.StringVar(&c.Extensions, "extensions", extensionsFile, "extension registry; read again when it changes")
+	f.StringVar(&c.Extensions, "extensions", "", extensionsHelp+"; read again when it changes")
 	f.TextVar(&s.memory, "memory-budget", byteSize(0), "memory of the process, which its limits follow, such as 512MiB (default: 90 % of the container's memory or 50 % of the machine's)")
 	f.IntVar(&c.ConnectionsPerAddress, "connections-per-address", 0, "connections, or requests behind a trusted proxy, of one client address at a time (default: an eighth of all, at most 1024)")
 	f.StringSliceVar(&s.proxies, "trusted-proxies", privateNetworks(), "networks of proxies whose X-Forwarded-For names the client address")
@@ -95,6 +109,7 @@ func (s *serveFlags) register(f *pflag.FlagSet) {
 // config returns the configuration of a process that logs to log.
 func (s *serveFlags) config(log io.Writer, services []app.Service, mounts []app.Mount) (c app.Config, err error) {
 	c = s.app
+	c.Extensions = findRegistry(c.Extensions)
 	c.MemoryBudget = int64(s.memory)
 	c.Games = c.Games || os.Getenv(gamesVariable) == "true"
 	if c.LogRequests == "" {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,13 +30,9 @@ key that the registry has for the extension. It is good for %v.`, contract.Sandb
 			if err != nil {
 				return err
 			}
-			directory, err := tenant.Open(registryFile, nil)
+			known, err := findExtension(cmd.ErrOrStderr(), findRegistry(registryFile), extension)
 			if err != nil {
 				return err
-			}
-			known, ok := directory.Registry().ByClientID(extension)
-			if !ok {
-				return fmt.Errorf("the registry %s has no extension %q", registryFile, extension)
 			}
 			if g.OpaqueID == "" {
 				g.OpaqueID = opaqueID(g.UserID)
@@ -55,13 +52,36 @@ key that the registry has for the extension. It is good for %v.`, contract.Sandb
 	f.StringVar(&g.UserID, "user", "", "shared user id; without it the viewer has not shared one")
 	f.StringVar(&g.OpaqueID, "opaque", "", "opaque user id (default U and the user id, or A and random characters)")
 	f.StringVar(&environment, "environment", string(tenant.Production), "production or sandbox")
-	f.StringVar(&registryFile, "extensions", extensionsFile, "extension registry")
+	f.StringVar(&registryFile, "extensions", "", extensionsHelp)
 	for _, name := range []string{"extension", "role", "channel"} {
 		if err := cmd.MarkFlagRequired(name); err != nil {
 			panic(err) // the flags are defined above
 		}
 	}
 	return cmd
+}
+
+// findExtension returns an extension of the registry in a file, or of the built-in sample where
+// the file is "", which it reports to notes.
+func findExtension(notes io.Writer, file, clientID string) (*tenant.Extension, error) {
+	open := func() (*tenant.Directory, error) { return tenant.Open(file, nil) }
+	if file == "" {
+		open = tenant.OpenSample
+	}
+	directory, err := open()
+	if err != nil {
+		return nil, err
+	}
+	known, ok := directory.Registry().ByClientID(clientID)
+	switch {
+	case ok && file == "":
+		_, _ = fmt.Fprintf(notes, "%s does not exist: the token is of the built-in sample extension\n", extensionsFile)
+	case file == "":
+		return nil, fmt.Errorf("%s does not exist, and the built-in sample has no extension %q: write a registry with \"acclaim init\", or name its file with --extensions", extensionsFile, clientID)
+	case !ok:
+		return nil, fmt.Errorf("the registry %s has no extension %q", file, clientID)
+	}
+	return known, nil
 }
 
 func opaqueID(userID string) string {
