@@ -132,6 +132,14 @@ func (b *registryBuilder) addExtension(i int, raw json.RawMessage) {
 // Authorization header, the colons of event names, the slashes of origins.
 var idPattern = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9._-]{1,%d}$`, contract.MaxRegistryID))
 
+// CheckID returns what is wrong with a client or app id.
+func CheckID(id string) error {
+	if !idPattern.MatchString(id) {
+		return fmt.Errorf("must be 1 to %d letters, digits, dots, hyphens or underscores", contract.MaxRegistryID)
+	}
+	return nil
+}
+
 // checkNames checks the ids and roles of an extension and enters it under its ids.
 func (b *registryBuilder) checkNames(extension *Extension, report reportFunc) {
 	b.claimID(b.registry.byClientID, extension.ClientID, extension, report.at("clientID"))
@@ -151,8 +159,8 @@ func (b *registryBuilder) checkNames(extension *Extension, report reportFunc) {
 
 // claimID enters an extension under an id, unless another one has it.
 func (b *registryBuilder) claimID(index map[string]*Extension, id string, extension *Extension, report reportFunc) {
-	if !idPattern.MatchString(id) {
-		report("", "must be 1 to %d letters, digits, dots, hyphens or underscores", contract.MaxRegistryID)
+	if err := CheckID(id); err != nil {
+		report("", "%v", err)
 		return
 	}
 	if holder, taken := b.registry.Resolve(id); taken && (holder != extension || index[id] != nil) {

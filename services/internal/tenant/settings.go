@@ -62,6 +62,9 @@ const (
 // webhookPrefix may precede a secret, as Standard Webhooks writes those of webhooks.
 const webhookPrefix = "whsec_"
 
+// ParseSecret returns the secret that a text in base64 holds. Its errors never repeat the text.
+func ParseSecret(text string) (Secret, error) { return secretBlock{Value: text}.decodeSecret() }
+
 // decodeSecret returns the secret. Its errors never repeat what was written.
 func (b secretBlock) decodeSecret() (Secret, error) {
 	value, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(b.Value, webhookPrefix))

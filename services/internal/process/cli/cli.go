@@ -59,6 +59,7 @@ free-text answers and keep state and configuration. Every acknowledged write is
 on disk, every count is exact.
 
 To try it:            acclaim serve
+To use your own key:  acclaim init
 To get another token: acclaim token --extension sample-extension --role viewer --channel 1
 
 ` + exitCodesHelp,
@@ -68,7 +69,7 @@ To get another token: acclaim token --extension sample-extension --role viewer -
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddGroup(&cobra.Group{ID: serveGroup, Title: "To serve:"}, &cobra.Group{ID: storeGroup, Title: "To maintain a store:"},
 		&cobra.Group{ID: remoteGroup, Title: "To use a running service:"})
-	root.AddCommand(newServe(), newVerify(), newExport(), newImport(), newBackup(), newRestore(), newErase(), newPurge(), newToken(), newProbe(), newVersion(), newPoll(), newOverlayKey(), newGame())
+	root.AddCommand(newServe(), newInit(), newVerify(), newExport(), newImport(), newBackup(), newRestore(), newErase(), newPurge(), newToken(), newProbe(), newVersion(), newPoll(), newOverlayKey(), newGame())
 	for _, service := range app.Services() {
 		cmd := newService(service)
 		if service.Name == "state" {
