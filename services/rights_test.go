@@ -81,7 +81,7 @@ func pageNames(t *testing.T) (names []string) {
 	for _, file := range files {
 		names = append(names, "GET /live/"+strings.TrimSuffix(file.Name(), "index.html"))
 	}
-	return names
+	return append(names, "GET /live/openapi.yaml") // the description of the API, which is no file there
 }
 
 // eventNames returns the names of events, of the contract and others that the program makes, up to

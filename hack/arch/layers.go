@@ -12,6 +12,7 @@ const domains = "voting accumulation ranking state message roster pairing purcha
 // the packages that only its tests may import.
 const layers = `
 package                     | imports                                                                        | tests also
+api                    |                                                                                |
 api/contract           |                                                                                |
 api/tracing            |                                                                                |
 api/terminal                | contract client                                                                |
@@ -54,7 +55,7 @@ services/internal/feed/event     | contract exactjson key stream document voting
 services/internal/feed/live      | contract limit event fault                                                                    | storetest stream document voting accumulation ranking state message
 services/internal/feed/sink      | tracing event key stream document tenant                                               | storetest sinktest voting accumulation ranking state message
 services/internal/testing/sinktest  |                                                                                |
-services/internal/face/page      |                                                                                |
+services/internal/face/page      | api                                                                            |
 services/internal/operation | contract tracing exactjson limit fault once domains document tenant event live | telemetry
 services/internal/face/httpapi   | contract operation tracing exactjson limit fault once domains rewrite stream document tenant telemetry event live | storetest ceiling cputime
 services/internal/upkeep/admin     | exactjson fault key rewrite stream document tenant state purchase sink                         | domains storetest transfer pebblestore

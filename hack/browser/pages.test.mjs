@@ -51,6 +51,24 @@ test("a newcomer asks, lets viewers vote, watches, ends and deletes", async (t) 
   await wanted(page, "#polls li", "What do we play next?"); // signed in
 });
 
+test("the address of the server leads to its pages", async (t) => {
+  const { origin } = await lab.serve({ data: "home" });
+  for (const colorScheme of ["light", "dark"]) {
+    const page = await open(t, origin, { viewport: { width: 360, height: 640 }, colorScheme });
+    await wanted(page, "h1", "Acclaim");
+    await page.picture(`home-${colorScheme}`);
+    assert.deepEqual(await page.evaluate(faintTexts), [], colorScheme);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "360 px is too narrow");
+    for (const [link, heading] of [["Sandbox console", "Acclaim sandbox console"], ["Staff page", "Acclaim staff console"]]) {
+      await page.getByRole("link", { name: link }).click();
+      await wanted(page, "h1", heading);
+      await page.goBack();
+    }
+    await page.getByRole("link", { name: "API description" }).click();
+    await page.getByText("openapi: 3").first().waitFor();
+  }
+});
+
 test("an overlay reads from its own server alone", async (t) => {
   const { origin } = await lab.serve({ data: "bases" });
   const poll = await ask(origin);

@@ -1,12 +1,13 @@
 // Package page serves web pages: a poll as an overlay for broadcast software, a console for
-// the staff of a channel and, beside a sandbox, one to try a poll with. The files are part of the program and
-// load nothing from other servers.
+// the staff of a channel, beside a sandbox one to try a poll with, and links to them at "/". The files are
+// part of the program and load nothing from other servers.
 //
 // The pages are clients of the API like any other. The package may not know a
 // domain and holds no state.
 package page
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -14,10 +15,16 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/api"
 )
 
 // Path is the prefix of the pages' paths.
 const Path = "/live/"
+
+// description is the name of the description of the API.
+const description = "openapi.yaml"
 
 //go:embed static
 var files embed.FS
@@ -30,6 +37,7 @@ func Handler(console bool) http.Handler {
 		panic(err) // it is embedded
 	}
 	tags := entityTags(static)
+	tags[description] = entityTag(api.OpenAPI)
 	serve := http.StripPrefix(Path, http.FileServerFS(static))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(r.URL.Path, Path)
@@ -38,10 +46,7 @@ func Handler(console bool) http.Handler {
 		}
 		tag, known := tags[name]
 		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "+
-			"frame-src 'self'; frame-ancestors 'self'; base-uri 'none'; form-action 'none'")
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
+		protect(h)
 		switch {
 		case !known || !console && strings.HasPrefix(name, "console"):
 			http.NotFound(w, r)
@@ -51,9 +56,22 @@ func Handler(console bool) http.Handler {
 		default:
 			h.Set("Cache-Control", "no-cache")
 			h.Set("ETag", tag)
-			serve.ServeHTTP(w, r)
+			if name != description {
+				serve.ServeHTTP(w, r)
+				return
+			}
+			h.Set("Content-Type", "text/plain; charset=utf-8") // which browsers show
+			http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(api.OpenAPI))
 		}
 	})
+}
+
+// protect keeps a page from loading anything of other servers, and others from showing it.
+func protect(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "+
+		"frame-src 'self'; frame-ancestors 'self'; base-uri 'none'; form-action 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
 }
 
 // entityTags returns the entity tags of all files, by name.
@@ -68,8 +86,12 @@ func entityTags(static fs.FS) map[string]string {
 		if err != nil {
 			panic(err) // it is embedded
 		}
-		sum := sha256.Sum256(content)
-		tags[name] = `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+		tags[name] = entityTag(content)
 	}
 	return tags
+}
+
+func entityTag(content []byte) string {
+	sum := sha256.Sum256(content)
+	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 }

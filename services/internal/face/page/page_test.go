@@ -38,6 +38,8 @@ func TestPages(t *testing.T) {
 		{false, "GET", "/live/console.js", 404, ""},
 		{false, "GET", "/live/staff.html", 200, "text/html"},
 		{false, "GET", "/live/style.css", 200, "text/css"},
+		{false, "GET", "/live/openapi.yaml", 200, "text/plain"},
+		{true, "POST", "/live/openapi.yaml", 405, ""},
 		{true, "GET", "/live/nothing", 404, ""},
 		{true, "GET", "/live/../page.go", 404, ""},
 		{true, "POST", "/live/", 405, ""},
@@ -48,6 +50,24 @@ func TestPages(t *testing.T) {
 		}
 		if !strings.Contains(res.Header().Get("Content-Security-Policy"), "default-src 'none'") {
 			t.Errorf("%s may load anything", test.path)
+		}
+	}
+}
+
+// The page at "/" links to what the process serves, and to the documentation of its version.
+func TestHome(t *testing.T) {
+	for _, console := range []bool{true, false} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		w := httptest.NewRecorder()
+		page.Home{Console: console, Version: "1.2.3", Revision: "abc"}.Handler().ServeHTTP(w, r)
+		text := w.Body.String()
+		if !strings.Contains(text, "1.2.3") || !strings.Contains(text, "/blob/abc/services/README.md") || strings.Contains(text, "console.html") != console {
+			t.Errorf("with a console %t: %s", console, text)
+		}
+		for _, link := range regexp.MustCompile(`href="(/[^"]*)"`).FindAllStringSubmatch(text, -1) {
+			if res := get(t, console, http.MethodGet, link[1]); res.Code != http.StatusOK {
+				t.Errorf("%s is answered %d", link[1], res.Code)
+			}
 		}
 	}
 }

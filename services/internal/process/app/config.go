@@ -70,6 +70,15 @@ type Build struct {
 	Version, Commit, GoVersion string
 }
 
+// revision returns the revision of the repository that the program was built from, "main" where
+// the build does not know it.
+func (b Build) revision() string {
+	if b.Commit == "" || b.Commit == "unknown" {
+		return "main"
+	}
+	return b.Commit
+}
+
 // StoreConfig names a store.
 type StoreConfig struct {
 	DataDir    string // folder of the embedded store

@@ -37,7 +37,9 @@ func (p *Process) publicHandler() http.Handler {
 	if p.services.broker == nil || len(p.services.hidden) > 0 {
 		return api
 	}
-	return addPages(page.Handler(len(mounts) > 1), api) // with two mounts, the sandbox issues tokens
+	console := len(mounts) > 1 // with two mounts, the sandbox issues tokens
+	home := page.Home{Console: console, Version: p.config.Build.Version, Revision: p.config.Build.revision()}
+	return addPages(home.Handler(), page.Handler(console), api)
 }
 
 // newOperations returns those of each environment with the services that apis add.
@@ -62,10 +64,13 @@ func (p *Process) newOperations(apis []func(*operation.Config)) map[tenant.Envir
 	return operations
 }
 
-// addPages serves the pages below their path and everything else from api.
-func addPages(pages, api http.Handler) http.Handler {
+// addPages serves home to browsers at "/", the pages below their path and everything else from
+// api.
+func addPages(home, pages, api http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
+		case page.WantsHome(r):
+			home.ServeHTTP(w, r)
 		case strings.HasPrefix(r.URL.Path, page.Path):
 			pages.ServeHTTP(w, r)
 		case r.URL.Path+"/" == page.Path:
