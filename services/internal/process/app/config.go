@@ -168,6 +168,16 @@ func (c *Config) IsLocal() bool {
 	return flag == ""
 }
 
+// PlainListener returns the flag and the address of a listener that sends tokens without TLS
+// to other machines, and empty texts where there is none.
+func (c *Config) PlainListener() (flag, address string) {
+	if c.TLSCert != "" {
+		return "", ""
+	}
+	api := Config{Listen: c.Listen, GameListen: c.GameListen}
+	return api.publicListener()
+}
+
 // publicListener returns the flag and the address of a listener that other machines reach, and
 // empty texts where there is none.
 func (c *Config) publicListener() (flag, address string) {

@@ -90,6 +90,19 @@ func describeProgram(config app.Config) tracing.Program {
 	return tracing.Program{Service: name, Version: config.Build.Version, Logger: config.Logger}
 }
 
+// podVariable is an environment variable that each pod of Kubernetes has.
+const podVariable = "KUBERNETES_SERVICE_HOST"
+
+// warnOfPlainText warns where tokens may cross a network that others read. In a pod and where
+// the proxies are named, TLS ends at a proxy.
+func warnOfPlainText(config app.Config, proxiesNamed bool) {
+	flag, address := config.PlainListener()
+	if flag == "" || proxiesNamed || os.Getenv(podVariable) != "" {
+		return
+	}
+	config.Logger.Warn("tokens travel without TLS: anyone on the way can read and use them; set --tls-cert and --tls-key, or name a proxy that has TLS by --trusted-proxies", "flag", flag, "address", address)
+}
+
 // serve runs a process until the command's context is done.
 func serve(cmd *cobra.Command, flags *serveFlags, services []app.Service, mounts []app.Mount) error {
 	ctx := cmd.Context()
@@ -97,6 +110,7 @@ func serve(cmd *cobra.Command, flags *serveFlags, services []app.Service, mounts
 	if err != nil {
 		return err
 	}
+	warnOfPlainText(config, cmd.Flags().Changed("trusted-proxies"))
 	config.MemoryBudget = paceCollector(config.Logger, config.MemoryBudget)
 	config.Tracing = tracing.Open(ctx, describeProgram(config), os.Getenv)
 	process, err := app.Open(ctx, config)
