@@ -55,7 +55,7 @@ func testMistakes(t *testing.T, c *checker) {
 		"acclaim sreve", "acclaim serve --no-such-flag", "go run ./services token --rule viewer", "go run ./nowhere",
 		"make nothing", "make test NO_SUCH_VARIABLE=1", "curl $API/votes", "curl -X PATCH $API/vote",
 		"curl http://127.0.0.1:9090/erased", "kubectl apply -f nowhere.yaml", "kubectl acclaim sttaus", "kubectl acclaim status --everything", "helm install acclaim charts/nowhere",
-		"helm install acclaim charts/acclaim --set image.tga=dev", "frobnicate", "f() { make nothing; }", "x=$(make nothing)",
+		"helm install acclaim charts/acclaim --set image.tga=dev", "frobnicate", "f() { make nothing; }", "x=$(make nothing)", "sudo -u acclaim acclaim sreve",
 	} {
 		commands, err := parseCommands(block{text: text})
 		if err != nil || len(commands) == 0 {
@@ -130,10 +130,15 @@ func (c *checker) check(ctx context.Context, arguments []string) error {
 		return checkFiles(rest, "-f", "--filename")
 	case "helm":
 		return c.checkHelm(rest)
+	case "sudo":
+		if rest[0] == "-u" {
+			rest = rest[2:]
+		}
+		return c.check(ctx, rest)
 	case ".ci/run":
 		return nil
 	default:
-		others := []string{"cd", "docker", "echo", "export", "git", "grep", "gunzip", "gzip", "jq", "kill", "kind", "token", "open", "cat", "head", "openssl", "base64", "python3"}
+		others := []string{"cd", "docker", "echo", "export", "git", "grep", "gunzip", "gzip", "jq", "kill", "kind", "token", "open", "cat", "head", "openssl", "base64", "python3", "chown", "cp", "install", "mkdir", "mv", "systemctl", "useradd"}
 		if !slices.Contains(others, name) {
 			return fmt.Errorf("%s is not known to hack/docs", name)
 		}
