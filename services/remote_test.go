@@ -135,6 +135,34 @@ func TestPollCommands(t *testing.T) {
 		t.Error(got)
 	}
 	r.refused("404", "poll", "close", "lunch")
+	r.refused(`there is no poll "lunch"`, "poll", "results", "lunch")
+	r.vote("5", "1") // which makes a poll without a configuration
+	if got := r.run("poll", "results", "lunch"); !strings.Contains(got, "votes: 1") {
+		t.Error(got)
+	}
+}
+
+// A command line with a mistake fails, and says what the mistake is.
+func TestMistakesOfRemoteCommands(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ args, want string }{
+		{"poll open lunch", `unknown command "open" for "acclaim poll"`},
+		{"overlay-key show", `unknown command "show" for "acclaim overlay-key"`},
+		{"game stop", `unknown command "stop" for "acclaim game"`},
+		{"state show", `unknown command "show" for "acclaim state"`},
+		{"polls", `unknown command "polls"`},
+		{"poll list --token t --server http://127.0.0.1:1", "http://127.0.0.1:1/v1 for production"},
+		{"poll list --token t --server http://127.0.0.1:1/", "http://127.0.0.1:1/v1 for production"},
+		{"poll list --token t --server acclaim.example/v1", "must be an address such as"},
+		{"poll list --token t --server http:///v1", "must be an address such as"},
+	} {
+		if _, problem, status := runCommand(t, nil, strings.Fields(test.args)...); status != exitFailed || !strings.Contains(problem, test.want) {
+			t.Errorf("%s: status %d, %s", test.args, status, problem)
+		}
+	}
+	if out, _, status := runCommand(t, nil, "poll"); status != 0 || !strings.Contains(out, "acclaim poll create lunch") {
+		t.Errorf("poll alone: status %d, %s", status, out)
+	}
 }
 
 func TestOverlayKeyCommands(t *testing.T) {

@@ -37,7 +37,7 @@ func TestStatusExits(t *testing.T) {
 
 // A mistake in the arguments is found before the cluster is asked.
 func TestStatusArguments(t *testing.T) {
-	for _, arguments := range []string{"status a b", "status a -A", "status -o table", "status --namespaces x"} {
+	for _, arguments := range []string{"status a b", "status a -A", "status -o table", "status --namespaces x", "poll open"} {
 		c := newCommand()
 		c.SetArgs(append(strings.Fields(arguments), "--kubeconfig", "/nowhere"))
 		if err := c.ExecuteContext(t.Context()); err == nil || strings.Contains(err.Error(), "nowhere") {

@@ -15,7 +15,10 @@ import (
 const watchInterval = time.Second
 
 func newPoll(s *session) *cobra.Command {
-	command := &cobra.Command{Use: "poll", Short: "Watch polls"}
+	command := &cobra.Command{
+		Use: "poll", Short: "Watch polls", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
 	command.AddCommand(newPollWatch(s))
 	return command
 }

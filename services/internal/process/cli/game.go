@@ -17,6 +17,8 @@ func newGame() *cobra.Command {
 a channel.
 
 ` + remoteHelp,
+		Args: cobra.NoArgs,
+		RunE: showHelp,
 	}
 	remote.registerAll(cmd)
 	cmd.AddCommand(newGameList(&remote), newGameEnd(&remote))

@@ -22,6 +22,8 @@ func newOverlayKey() *cobra.Command {
 the visible answers to questions, and nothing else, until they end or are revoked.
 
 ` + remoteHelp,
+		Args: cobra.NoArgs,
+		RunE: showHelp,
 	}
 	remote.registerAll(cmd)
 	cmd.AddCommand(newOverlayKeyCreate(&remote), newOverlayKeyList(&remote), newOverlayKeyRevoke(&remote))

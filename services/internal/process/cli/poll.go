@@ -21,6 +21,8 @@ func newPoll() *cobra.Command {
 		GroupID: remoteGroup,
 		Short:   "Create, list, watch, close and delete polls of a running service",
 		Long:    "Poll manages the polls of a channel.\n\n" + remoteHelp,
+		Args:    cobra.NoArgs,
+		RunE:    showHelp,
 		Example: `  export ACCLAIM_TOKEN="$(acclaim token --extension sample-extension --role broadcaster --channel 1 --user 1)"
   acclaim poll create lunch --prompt "What is for lunch?" --option Soup --option Salad --duration 5m
   acclaim poll watch lunch`,

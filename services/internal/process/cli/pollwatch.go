@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -19,6 +20,9 @@ func newPollResults(remote *remoteFlags) *cobra.Command {
 		r, err := readResult(cmd, c, id)
 		if err != nil {
 			return err
+		}
+		if r.Poll.Status == "" && r.Statistics.Count == 0 {
+			return fmt.Errorf("there is no poll %q: it has neither a configuration nor votes", id)
 		}
 		return remote.writeValue(cmd.OutOrStdout(), r, func(b *strings.Builder) { b.WriteString(r.Draw(0)) })
 	})

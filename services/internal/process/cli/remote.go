@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -64,11 +65,26 @@ func (r *remoteFlags) open() (*client.Client, error) {
 		return nil, err
 	}
 	server := cmp.Or(r.server, os.Getenv(serverVariable), "http://127.0.0.1:8080/v1")
-	if !strings.HasPrefix(server, "http://") && !strings.HasPrefix(server, "https://") {
-		return nil, fmt.Errorf("--server must be an address such as https://acclaim.example/v1, not %q", server)
+	if err := checkServer(server); err != nil {
+		return nil, err
 	}
 	return client.New(server, credentials, client.Options{}), nil
 }
+
+// checkServer returns what is wrong with the base address of an API.
+func checkServer(server string) error {
+	address, err := url.Parse(server)
+	switch {
+	case err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "":
+		return fmt.Errorf("--server must be an address such as https://acclaim.example/v1, not %q", server)
+	case strings.Trim(address.Path, "/") == "":
+		return fmt.Errorf("--server must have the path of the API: %s/v1 for production, %[1]s/sandbox/v1 for the sandbox", strings.TrimSuffix(server, "/"))
+	}
+	return nil
+}
+
+// showHelp runs a command that has only others below it.
+func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
 func (r *remoteFlags) credentials() (client.Credentials, error) {
 	if r.keyFile != "" {
