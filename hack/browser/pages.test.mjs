@@ -42,7 +42,7 @@ test("a newcomer asks, lets viewers vote, watches, ends and deletes", async (t) 
   await wanted(page, "#message", "A vote was refused: poll is closed");
   await page.getByRole("slider").fill("0");
   await page.getByRole("button", { name: "Delete it" }).click();
-  await wanted(shown, "#total", "0 votes");
+  await shown.locator(".poll").waitFor({ state: "hidden" });
 
   const address = await page.getByLabel("Address for your broadcast software").inputValue();
   assert.match(address, /#access_token=/);
@@ -193,6 +193,15 @@ test("an overlay fits titles, options and votes of every length", async (t) => {
       await page.picture(`overlay-${name}-${size}`);
       assert.deepEqual(await page.evaluate(misplaced), [], `${name}, ${size}`);
     }
+    // Its end adds the winner.
+    await send(origin, poll.broadcaster, "PATCH", "/vote_config", { id: "p", config: { endsAt: -1 } });
+    for (const [size, [width, height]] of Object.entries(sizes)) {
+      const page = await open(t, overlay(origin, poll.viewer, { title }), { viewport: { width, height } });
+      await wanted(page, "#countdown", "Closed");
+      await page.picture(`overlay-${name}-${size}-closed`);
+      assert.deepEqual(await page.evaluate(misplaced), [], `${name}, ${size}, closed`);
+      await page.close(); // one viewer may watch from few pages at a time
+    }
     await send(origin, poll.broadcaster, "DELETE", "/vote?id=p");
   }
   const poll = await ask(origin, { endsAt: Math.floor(Date.now() / 1000) - 1 });
@@ -206,7 +215,7 @@ test("an overlay fits titles, options and votes of every length", async (t) => {
 // each option shows enough of its own to tell it by.
 function misplaced() {
   const problems = [];
-  for (const element of document.querySelectorAll(".poll, #title, #countdown, .option, .label, .figure, #total")) {
+  for (const element of document.querySelectorAll(".poll, #title, #countdown, .option, .label, .figure, #total, #outcome")) {
     const box = element.getBoundingClientRect(), name = element.id || element.className;
     if (box.left < 0 || box.top < 0 || box.right > innerWidth + 0.5 || box.bottom > innerHeight + 0.5) problems.push(`${name} is outside`);
     const line = parseFloat(getComputedStyle(element).fontSize);

@@ -158,11 +158,12 @@ test("staff of production makes a key, watches with it and revokes it", async (t
   await row(page, "keys", "stream PC").filter({ hasText: "lunch" }).waitFor();
   const address = await page.getByLabel("Address for your broadcast software").inputValue();
   const overlay = await open(t, address);
-  await overlay.locator("#total").filter({ hasText: "0 votes" }).waitFor();
+  await overlay.mouse.move(10, 10); // a person looks: there is no such poll yet
+  await overlay.locator("#hint").filter({ hasText: "There is no poll “lunch”" }).waitFor();
   await shot(page, "staff-keys");
   await page.getByRole("button", { name: "Revoke: stream PC" }).press("Enter");
   await page.getByText("There are none.").waitFor();
-  await overlay.locator("#state").filter({ hasText: /Reconnecting|ended/ }).waitFor();
+  await overlay.locator("#hint").filter({ hasText: /Reconnecting|ended/ }).waitFor();
 });
 
 test("a staff console fits in a small window, with enough contrast", async (t) => {

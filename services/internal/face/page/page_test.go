@@ -83,7 +83,7 @@ func TestPagesAreKept(t *testing.T) {
 // The pages are made of what is in the program: nothing they name is elsewhere or
 // missing.
 func TestPagesNeedNothingElse(t *testing.T) {
-	names := []string{"", "console.html", "staff.html", "overlay.js", "staff.js", "console.js", "client.js", "cloud.js", "overlay.css", "style.css"}
+	names := []string{"", "console.html", "staff.html", "overlay.js", "staff.js", "console.js", "client.js", "cloud.js", "live.js", "tally.js", "overlay.css", "style.css"}
 	for _, name := range names {
 		res := get(t, true, "GET", "/live/"+name)
 		text := res.Body.Bytes()

@@ -33,7 +33,7 @@ async function start(form) {
   await host.request("DELETE", `/vote?id=${id}`);
   await host.request("POST", "/vote_config", { id: value.poll, config });
   running = { host, who, id: value.poll, path: `/vote?id=${id}`, config, crowd: running?.crowd ?? [], favourite: Math.floor(Math.random() * options.length) };
-  const query = new URLSearchParams({ env: "sandbox", poll: value.poll, title: value.title });
+  const query = new URLSearchParams({ env: "sandbox", poll: "*" });
   watch(new URL(`./?${query}#access_token=${encodeURIComponent(viewer)}`, location.href), broadcaster);
 }
 

@@ -1,13 +1,16 @@
-// A poll as an overlay for broadcast software. What is shown is what the API says;
-// the address says how.
+// A poll as an overlay for broadcast software: one poll, or whichever is live. What is shown
+// is what the API says; the address says how. Where there is no poll the page is empty.
 
 import { Client, Refused } from "./client.js";
 import { followAnswers } from "./cloud.js";
+import { LivePoll } from "./live.js";
+import { leaders, percentages } from "./tally.js";
 
 const query = new URLSearchParams(location.search);
 const secret = new URLSearchParams(location.hash.slice(1));
-const poll = query.get("poll") || "default";
 const question = query.get("question");
+const wanted = query.get("poll") || "*"; // the id of a poll, or the live one
+const live = wanted === "*" && question === null ? new LivePoll(Number(query.get("linger") ?? 15)) : null;
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 const replayed = still ? 0 : Number(query.get("replay")) || 0; // seconds
 const hidden = new Set((query.get("hide") ?? "").split(","));
@@ -17,9 +20,10 @@ const own = /^\/(?![/\\])/.test(query.get("base") ?? "") ? query.get("base") : n
 const base = own ?? (query.get("env") === "sandbox" ? "/sandbox/v1" : "/v1");
 const credential = secret.get("access_token");
 const id = (name) => document.getElementById(name);
-const number = new Intl.NumberFormat("en");
+const number = new Intl.NumberFormat("en"), list = new Intl.ListFormat("en");
 
 // What is known of the poll.
+let poll = live ? null : wanted; // its id; null: none is live
 let config = null; // as GET /poll has it; null: none is saved
 let stats = null; // that are shown
 let latest = null; // that are in force
@@ -37,25 +41,64 @@ function begin() {
   entitle();
   id("total").hidden = hidden.has("total");
   if (!credential) return help();
-  document.querySelector(".poll").hidden = false;
   const client = new Client(base, credential);
   if (question !== null) return showQuestion(client);
-  client.listen([`poll_update:${poll}`, `vote_update:${poll}`, `vote_delete:${poll}`], {
-    opened: () => { say(""); read(client).then(() => replay(client)); },
+  expectPeople();
+  render();
+  // Without topics, an overlay key of some polls hears of these.
+  const topics = live && isOverlayKey() ? [] : ["poll_update", "vote_update", "vote_delete"].map((name) => `${name}:${wanted}`);
+  client.listen(topics, {
+    opened: () => { say(""); (live ? readLive(client) : read(client).then(() => replay(client))); },
     closed: (reason) => { say(reason); check(client); },
-    heard: (name, data) => {
-      heard++;
-      if (name.startsWith("vote_delete:")) return read(client);
-      if (name.startsWith("poll_update:")) config = data;
-      else keep(data.stats);
-      render();
-    },
+    heard: (name, data) => hear(client, name, data),
   });
-  setInterval(tick, 250); // of the countdown: nothing is asked for
+  setInterval(() => { if (live) turnTo(client, live.pick()); tick(); }, 250); // nothing is asked for
   setInterval(speak, 10000);
 }
 
+// hear takes an event over.
+function hear(client, name, data) {
+  const [kind, about] = [name.split(":", 1)[0], name.slice(name.indexOf(":") + 1)];
+  if (live && kind === "poll_update") turnTo(client, live.update(data));
+  if (live && kind === "vote_delete" && live.polls.has(about)) return readLive(client);
+  if (about !== poll) return;
+  heard++;
+  if (kind === "vote_delete") return read(client);
+  if (kind === "poll_update") config = data;
+  else if (kind === "vote_update") keep(data.stats);
+  render();
+}
+
+// readLive finds out which poll is live, and reads it.
+async function readLive(client) {
+  try {
+    const found = await live.read(client);
+    if (!turnTo(client, found) && found) await read(client);
+  } catch (e) {
+    say(e instanceof Refused ? e.message : "Reconnecting…");
+  }
+}
+
+// turnTo shows another poll, or none, and reports whether it is not the one that was shown.
+function turnTo(client, next) {
+  if ((next?.id ?? null) === poll) return false;
+  [poll, config, stats, latest] = [next?.id ?? null, next, null, null];
+  render();
+  if (next) read(client);
+  return true;
+}
+
+// expectPeople lets a person who opens the page in a browser see why it is empty. Broadcast
+// software moves no pointer.
+function expectPeople() {
+  if (window.obsstudio || window.parent !== window) return;
+  for (const sign of ["pointermove", "pointerdown", "keydown"]) {
+    addEventListener(sign, () => document.documentElement.toggleAttribute("data-watched", true), { once: true });
+  }
+}
+
 function showQuestion(client) {
+  document.querySelector(".poll").hidden = false;
   document.documentElement.toggleAttribute("data-cloud", true);
   id("options").hidden = true;
   id("cloud").hidden = false;
@@ -96,16 +139,26 @@ function help(problem = "") {
   document.querySelector(".help").hidden = false;
 }
 
-function say(text) { id("state").textContent = text; }
+function say(text) {
+  id("state").textContent = text;
+  hint();
+}
+
+// hint says why nothing is shown.
+function hint() {
+  const missing = live ? "No poll is live. When one begins, it appears here." : `There is no poll “${poll}” in this channel.`;
+  id("hint").textContent = id("state").textContent || missing;
+}
 
 // read reads all there is to know. An event that comes meanwhile is at least as
 // new, or is followed by one that is.
 async function read(client) {
-  const before = heard;
+  const before = heard, about = poll;
   try {
-    const named = `?id=${encodeURIComponent(poll)}`;
+    const named = `?id=${encodeURIComponent(about)}`;
     const [tally, time, saved] = await Promise.all([client.request("GET", `/vote${named}`), readTime(client), readConfig(client, named)]);
     skew = time - Date.now();
+    if (about !== poll) return;
     if (before !== heard && stats) return;
     keep(tally);
     config = saved;
@@ -142,19 +195,22 @@ async function readConfig(client, named) {
   }
 }
 
-// entitle shows the title of the address or else the poll's own.
+// entitle shows the poll's own title, or else that of the address.
 function entitle() {
-  const title = query.get("title") ?? config?.prompt ?? "";
+  const title = config?.prompt || query.get("title") || "";
   id("title").textContent = title;
   id("title").hidden = hidden.has("title") || !title;
 }
 
 // check finds out whether there is no use in trying to listen: it reads what is shown.
 async function check(client) {
+  const shown = live ? "/polls?limit=1" : `/vote?id=${encodeURIComponent(poll)}`;
   try {
-    await client.request("GET", question === null ? `/vote?id=${encodeURIComponent(poll)}` : `/rank?id=${encodeURIComponent(question)}&limit=1`);
+    await client.request("GET", question === null ? shown : `/rank?id=${encodeURIComponent(question)}&limit=1`);
   } catch (e) {
-    if (e instanceof Refused && e.status === 401) say("The access token has ended or is not valid here.");
+    if (!(e instanceof Refused)) return;
+    if (e.status === 401) say("The access token has ended or is not valid here.");
+    else if (e.status === 400 || e.status === 403) say(e.message);
   }
 }
 
@@ -173,22 +229,34 @@ function summary() {
   return `${number.format(stats.count)} ${stats.count === 1 ? "vote" : "votes"}`;
 }
 
-function render() {
-  if (!stats) return;
-  entitle();
+// counted returns the options with their votes and their share of them.
+function counted() {
   const shown = options().map((o) => ({ ...o, votes: stats.specific[o.value] ?? 0 }));
+  const percent = percentages(shown.map((o) => o.votes));
+  return shown.map((o, i) => ({ ...o, percent: percent[i] }));
+}
+
+function render() {
+  const present = stats !== null && (config !== null || stats.count > 0);
+  document.querySelector(".poll").hidden = !present;
+  id("hint").hidden = present;
+  if (!present) return hint();
+  entitle();
+  const shown = counted(), first = leaders(shown);
   const sum = shown.reduce((n, o) => n + o.votes, 0);
-  const most = Math.max(1, ...shown.map((o) => o.votes));
   arrange(shown);
   shown.forEach((o, i) => {
     const share = sum > 0 ? o.votes / sum : 0;
-    const percent = `${Math.round(share * 100)}%`, votes = number.format(o.votes);
+    const percent = `${o.percent}%`, votes = number.format(o.votes);
     bars[i].label.textContent = o.label;
     bars[i].figure.textContent = stats.hidden ? "" : { percent, votes }[show] ?? `${percent} · ${votes}`;
     bars[i].bar.style.transform = `scaleX(${share})`;
-    bars[i].item.dataset.leads = !stats.hidden && o.votes === most;
+    bars[i].item.dataset.leads = !stats.hidden && first.includes(o);
   });
   id("total").textContent = summary();
+  const outcome = decided() && !stats.hidden && !hidden.has("winner") ? first.map((o) => o.label) : [];
+  document.documentElement.toggleAttribute("data-decided", outcome.length > 0);
+  id("outcome").textContent = { 0: "", 1: `Winner: ${outcome[0]}` }[outcome.length] ?? `A tie: ${list.format(outcome)}`;
   if (!id("spoken").textContent) speak();
   tick();
 }
@@ -223,6 +291,9 @@ function secondsUntil(time) {
   return time ? Math.max(0, Math.ceil(time - (Date.now() + skew) / 1000)) : null;
 }
 
+// decided reports whether no vote can come any more.
+const decided = () => config?.status === "expired";
+
 // closed reports whether the poll has ended.
 const closed = () => config?.status === "expired" || secondsUntil(config?.endsAt) === 0;
 
@@ -248,15 +319,13 @@ function tick() {
 // speak tells screen readers now and then how it stands, and only if that is new.
 function speak() {
   if (!stats) return;
-  const shown = options().map((o) => ({ ...o, votes: stats.specific[o.value] ?? 0 }));
+  const shown = counted(), first = leaders(shown);
   const sum = shown.reduce((n, o) => n + o.votes, 0);
-  const most = Math.max(0, ...shown.map((o) => o.votes));
-  const first = shown.filter((o) => o.votes === most).map((o) => o.label);
   let text = closed() ? "The poll is closed. Nobody has voted." : "No votes yet.";
   if (stats.hidden) text = `${summary()}.`;
   else if (sum > 0) {
     const verb = closed() ? ["has won", "have tied"] : ["leads", "are level"];
-    text = `${first.join(" and ")} ${verb[first.length > 1 ? 1 : 0]} with ${Math.round((most / sum) * 100)} percent of ${number.format(sum)} votes.`;
+    text = `${list.format(first.map((o) => o.label))} ${verb[first.length > 1 ? 1 : 0]} with ${first[0].percent} percent of ${number.format(sum)} ${sum === 1 ? "vote" : "votes"}.`;
   }
   if (id("spoken").textContent !== text) id("spoken").textContent = text;
 }
