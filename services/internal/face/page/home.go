@@ -11,7 +11,7 @@ import (
 //go:embed home.html
 var homeText string
 
-// Home is what the page at "/" shows.
+// Home holds the content of the page at "/".
 type Home struct {
 	// Console reports that the sandbox's console is there.
 	Console bool
