@@ -12,18 +12,38 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/filewatch"
 )
 
-// serverCertificate is the certificate of the API. It is read again when its files change.
+// certificateSource has the certificate of the API.
+type certificateSource interface {
+	// config returns the configuration of a server with the certificate in force.
+	config() *tls.Config
+	// watch keeps the certificate up to date until ctx is done.
+	watch(ctx context.Context, logger *slog.Logger) error
+}
+
+// openCertificateSource returns the source of the configured certificate, nil where none is
+// configured.
+func openCertificateSource(ctx context.Context, c Config) (certificateSource, error) {
+	files := c.TLSCert != "" || c.TLSKey != ""
+	switch {
+	case len(c.Domains) > 0 && files:
+		return nil, errors.New("--domain gets a certificate, so that --tls-cert and --tls-key must not be set")
+	case len(c.Domains) > 0:
+		return newACMECertificate(ctx, c)
+	case files:
+		return openCertificate(c.TLSCert, c.TLSKey)
+	}
+	return nil, nil //nolint:nilnil // no certificate is no error
+}
+
+// serverCertificate is a certificate in files. It is read again when they change.
 type serverCertificate struct {
 	certFile, keyFile string
 	current           atomic.Pointer[tls.Certificate]
 }
 
-// openCertificate returns the certificate in the files, nil where none are named.
+// openCertificate returns the certificate in the files.
 func openCertificate(certFile, keyFile string) (*serverCertificate, error) {
-	switch {
-	case certFile == "" && keyFile == "":
-		return nil, nil //nolint:nilnil // no certificate is no error
-	case certFile == "" || keyFile == "":
+	if certFile == "" || keyFile == "" {
 		return nil, errors.New("--tls-cert and --tls-key must be set together")
 	}
 	c := &serverCertificate{certFile: certFile, keyFile: keyFile}
@@ -63,7 +83,6 @@ func (c *serverCertificate) watch(ctx context.Context, logger *slog.Logger) erro
 	}, failed, c.certFile, c.keyFile)
 }
 
-// config returns the configuration of a server with the certificate in force.
 func (c *serverCertificate) config() *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS12,

@@ -35,7 +35,11 @@ type Config struct {
 	Games bool
 	// TLSCert and TLSKey are the files of the API's certificate and key; "": no TLS.
 	TLSCert, TLSKey string
-	Store           StoreConfig
+	// Domains are the names for which the process gets certificates by ACME, from the authority
+	// whose directory is at ACMEDirectory.
+	Domains       []string
+	ACMEDirectory string
+	Store         StoreConfig
 	// PeerListen is the address for the other processes that share the database,
 	// PeerAdvertise the one at which they reach it; "" is that of PeerListen.
 	PeerListen, PeerAdvertise string
@@ -171,7 +175,7 @@ func (c *Config) IsLocal() bool {
 // PlainListener returns the flag and the address of a listener that sends tokens without TLS
 // to other machines, and empty texts where there is none.
 func (c *Config) PlainListener() (flag, address string) {
-	if c.TLSCert != "" {
+	if c.TLSCert != "" || len(c.Domains) > 0 {
 		return "", ""
 	}
 	api := Config{Listen: c.Listen, GameListen: c.GameListen}
@@ -181,6 +185,9 @@ func (c *Config) PlainListener() (flag, address string) {
 // publicListener returns the flag and the address of a listener that other machines reach, and
 // empty texts where there is none.
 func (c *Config) publicListener() (flag, address string) {
+	if len(c.Domains) > 0 {
+		return "--domain", c.Domains[0]
+	}
 	for _, listener := range [][2]string{
 		{"--listen", c.Listen}, {"--admin-listen", c.AdminListen},
 		{"--maintenance-listen", c.MaintenanceListen}, {"--gamelink-listen", c.GameListen},

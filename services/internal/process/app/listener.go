@@ -21,7 +21,7 @@ type httpListener struct {
 
 // listen starts a listener, with TLS where there is a certificate. An error that ends it,
 // other than being closed, goes to failed, which must have room for it.
-func listen(ctx context.Context, machine Machine, address string, limit connectionLimit, certificate *serverCertificate, first http.Handler, logger *slog.Logger, failed chan<- error) (*httpListener, error) {
+func listen(ctx context.Context, machine Machine, address string, limit connectionLimit, certificate certificateSource, first http.Handler, logger *slog.Logger, failed chan<- error) (*httpListener, error) {
 	socket, err := machine.Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, err

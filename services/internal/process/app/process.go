@@ -38,8 +38,8 @@ type Process struct {
 	gameListener  *httpListener // nil where there is no address of GameLink
 	operations    map[tenant.Environment]*operation.Service
 	games         map[tenant.Environment]*gamelink.Server
-	certificate   *serverCertificate
-	failed        chan error // what ended a listener
+	certificate   certificateSource // nil: no TLS
+	failed        chan error        // what ended a listener
 	draining      atomic.Bool
 
 	limits      resourceLimits
@@ -77,7 +77,7 @@ func Open(ctx context.Context, config Config) (*Process, error) {
 		limits:        divideResources(config.MemoryBudget, countDescriptors(), config.ConnectionsPerAddress),
 	}
 	p.warnOfKeys()
-	if p.certificate, err = openCertificate(config.TLSCert, config.TLSKey); err != nil {
+	if p.certificate, err = openCertificateSource(ctx, config); err != nil {
 		return nil, err
 	}
 	p.openBudgets()
@@ -204,6 +204,20 @@ func (p *Process) MaintenanceAddress() net.Addr {
 
 // UsesTLS reports whether the API is served with TLS.
 func (p *Process) UsesTLS() bool { return p.certificate != nil }
+
+// ClientAddress returns the address by which clients on this machine, or with a domain all
+// clients, reach a listener of the API or of GameLink.
+func (p *Process) ClientAddress(listener net.Addr) string {
+	address := ReachableAddress(listener)
+	if len(p.config.Domains) == 0 {
+		return address
+	}
+	_, port, _ := net.SplitHostPort(address)
+	if port == "443" {
+		return p.config.Domains[0]
+	}
+	return net.JoinHostPort(p.config.Domains[0], port)
+}
 
 // ServesSample reports whether the extension registry is the built-in sample.
 func (p *Process) ServesSample() bool { return p.directory.IsSample() }

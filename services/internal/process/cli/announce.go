@@ -14,9 +14,9 @@ import (
 
 // announce prints the ready line and, for the sample extension, commands to paste.
 func announce(out io.Writer, mounts []app.Mount, process *app.Process) error {
-	origin := "http://" + app.ReachableAddress(process.PublicAddress())
+	origin := "http://" + process.ClientAddress(process.PublicAddress())
 	if process.UsesTLS() {
-		origin = "https://" + app.ReachableAddress(process.PublicAddress())
+		origin = "https://" + process.ClientAddress(process.PublicAddress())
 	}
 	line := "ready base=" + origin + mounts[0].Path
 	if len(mounts) > 1 {
@@ -24,7 +24,7 @@ func announce(out io.Writer, mounts []app.Mount, process *app.Process) error {
 	}
 	line += " admin=http://" + app.ReachableAddress(process.AdminAddress())
 	if address := process.GameAddress(); address != nil {
-		line += " gamelink=" + strings.Replace(origin[:strings.Index(origin, ":")], "http", "ws", 1) + "://" + app.ReachableAddress(address)
+		line += " gamelink=" + strings.Replace(origin[:strings.Index(origin, ":")], "http", "ws", 1) + "://" + process.ClientAddress(address)
 	}
 	if address := process.MaintenanceAddress(); address != nil {
 		line += " maintenance=http://" + app.ReachableAddress(address)

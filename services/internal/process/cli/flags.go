@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/crypto/acme/autocert"
 
 	"github.com/acclaim-dev/acclaim/services/internal/process/app"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
@@ -85,13 +86,15 @@ type serveFlags struct {
 
 func (s *serveFlags) register(f *pflag.FlagSet) {
 	c := &s.app
-	f.StringVar(&c.Listen, "listen", "127.0.0.1:8080", "address of the API; port 0 picks one")
+	f.StringVar(&c.Listen, "listen", "", "address of the API; port 0 picks one (default 127.0.0.1:8080, with --domain :443)")
 	f.StringVar(&c.AdminListen, "admin-listen", "127.0.0.1:9090", "address of /healthz, /readyz and /metrics; port 0 picks one")
 	f.StringVar(&c.MaintenanceListen, "maintenance-listen", "", "address of /erase and /debug/pprof, which a scraper of metrics need not reach; port 0 picks one (default that of --admin-listen)")
 	f.StringVar(&c.GameListen, "gamelink-listen", "", "address of GameLink, the protocol of games; port 0 picks one (default none; of the command gamelink, that of --listen)")
 	f.BoolVar(&c.Games, "games", false, "let games without a credential ask for PINs, because another process serves GameLink (default: where this one does, or $"+gamesVariable+" is true)")
 	f.StringVar(&c.TLSCert, "tls-cert", "", "file of the certificate with which the API is served, and those that signed it (PEM); read again when it changes")
 	f.StringVar(&c.TLSKey, "tls-key", "", "file of its key (PEM)")
+	f.StringSliceVar(&c.Domains, "domain", nil, "name such as votes.example.org that leads to this machine: the API is served with a certificate for it, by ACME over port 443; accepts the authority's terms")
+	f.StringVar(&c.ACMEDirectory, "acme-directory", autocert.DefaultACMEDirectory, "with --domain, directory of the authority")
 	s.store.register(f)
 	f.StringVar(&c.PeerListen, "peer-listen", "127.0.0.1:0", "with --mongodb-uri, address for the other processes that share the database; port 0 picks one")
 	f.StringVar(&c.PeerAdvertise, "peer-advertise", "", "address at which they reach it, as host:port or as an IP with the port of --peer-listen (default that of --peer-listen)")
@@ -109,6 +112,9 @@ func (s *serveFlags) register(f *pflag.FlagSet) {
 // config returns the configuration of a process that logs to log.
 func (s *serveFlags) config(log io.Writer, services []app.Service, mounts []app.Mount) (c app.Config, err error) {
 	c = s.app
+	if c.Listen == "" {
+		c.Listen = defaultListen(c.Domains)
+	}
 	c.Extensions = findRegistry(c.Extensions)
 	c.MemoryBudget = int64(s.memory)
 	c.Games = c.Games || os.Getenv(gamesVariable) == "true"
@@ -125,6 +131,13 @@ func (s *serveFlags) config(log io.Writer, services []app.Service, mounts []app.
 	c.Build = app.Build(readBuild())
 	c.Logger = telemetry.NewLogger(log, s.logLevel)
 	return c, nil
+}
+
+func defaultListen(domains []string) string {
+	if len(domains) > 0 {
+		return ":443"
+	}
+	return "127.0.0.1:8080"
 }
 
 // privateNetworks returns the networks of addresses that are not routed on the Internet.
