@@ -2,71 +2,79 @@
 // follows events and asks for nothing on a timer.
 
 import { Client, Refused } from "./client.js";
+import { readAnswers } from "./answers.js";
+import { attempt, button, count, desk, id, list, named, number, on, say } from "./desk.js";
+import { element, fill, keepFocus, later, takeTurns } from "./dom.js";
+import { listGames, listKeys } from "./keys.js";
+import { begin, correction, newPoll, show } from "./pollform.js";
+import { endOf, findProblem } from "./session.js";
+import { leaders, percentages } from "./tally.js";
 
-const id = (name) => document.getElementById(name);
-const number = new Intl.NumberFormat("en");
-const named = (name) => `?id=${encodeURIComponent(name)}`;
-const states = ["held", "visible", "hidden"];
-
-let client, environment;
 let polls = new Map(); // by id, as GET /polls has them
 let next = null; // cursor of the list
 let poll = null; // the chosen one's id
 let stats = null;
 let past; // the points of the chosen poll's history, when they end, and when they were read
-let question = null; // the opened one's id
-let configured = {}; // its configuration, as this page has read or saved it
-let merging = null; // the group to be merged into another
 let stop = null; // listening
 let heard = 0; // events about polls
-
-function say(text) { id("message").textContent = text; }
-
-// attempt does something and says why it failed.
-async function attempt(action) {
-  try {
-    say("");
-    await action();
-  } catch (e) {
-    say(e instanceof Refused ? e.message : "The server cannot be reached.");
-  }
-}
-
-// takeTurns returns the action such that one of its runs begins after the one before has
-// ended: an older answer never replaces a newer one. A call while a run waits joins it.
-function takeTurns(action) {
-  let last = Promise.resolve(), waiting = null;
-  return () => waiting ??= last = last.catch(() => {}).then(() => {
-    waiting = null;
-    return action();
-  });
-}
-
-// element returns a new element with text, and what else it has.
-function element(name, text = "", attributes = {}, ...children) {
-  const made = document.createElement(name);
-  made.textContent = text;
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
-}
-
-// button returns a button that attempts an action, and whose name tells what it acts on.
-function button(text, of, action) {
-  const made = element("button", text, { type: "button", class: "quiet", "aria-label": `${text}: ${of}` });
-  made.addEventListener("click", () => attempt(action));
-  return made;
-}
+let since = null; // when what is shown was last known to be live; null: it is
+let ending = []; // timers of the token's end
+let own = 0; // changes of this page under way
+let shownConfig = null; // of the chosen poll, as it was read last
 
 async function signIn(form) {
-  environment = form.get("env");
-  const entered = new Client(environment === "sandbox" ? "/sandbox/v1" : "/v1", form.get("credential").trim());
+  const credential = form.get("credential").trim(), problem = findProblem(credential);
+  if (problem) return say(problem);
+  desk.environment = form.get("env");
+  const entered = new Client(desk.environment === "sandbox" ? "/sandbox/v1" : "/v1", credential);
   await entered.request("GET", "/overlay_keys"); // only staff may
-  client = entered;
+  [desk.client, desk.signedIn] = [entered, true];
   id("signin").hidden = true;
-  id("work").hidden = false;
+  id("signin").reset();
+  id("work").hidden = id("work").inert = false;
+  id("polls-title").focus();
+  awaitEnd(endOf(credential));
   follow();
   await Promise.all([listPolls(), listKeys(), listGames()]);
+}
+
+// awaitEnd warns before the token ends, and signs out when it does.
+function awaitEnd(end) {
+  ending.forEach(clearTimeout);
+  const longest = 2 ** 31 - 1, left = end === null ? longest : end - Date.now();
+  if (left >= longest) return;
+  ending = [
+    setTimeout(() => say(`Your token ends at ${clock(end)}. Sign in again with a new one before that.`), Math.max(0, left - 5 * 60 * 1000)),
+    setTimeout(() => signOut(`Your token ended at ${clock(end)}.`), left),
+  ];
+}
+
+// signOut brings the form back. What the page shows stays to be read, and is marked as old.
+function signOut(reason) {
+  stop?.();
+  [stop, desk.signedIn] = [null, false];
+  ending.forEach(clearTimeout);
+  mark(`Signed out. ${reason}`);
+  id("work").inert = true;
+  id("signin").hidden = false;
+  id("signin").elements.credential.focus();
+}
+
+// mark says that what is shown is old, and since when; without a reason, that it is live.
+function mark(reason) {
+  since = reason ? since ?? Date.now() : null;
+  document.body.toggleAttribute("data-old", since !== null);
+  id("connection").textContent = since === null ? "" : `${reason} What you see is from ${clock(since)}.`;
+}
+
+// lost finds out why no events come.
+async function lost() {
+  mark("The connection is lost. Reconnecting…");
+  try {
+    await desk.client.request("GET", "/overlay_keys");
+  } catch (e) {
+    if (e instanceof Refused && e.status >= 400 && e.status < 500 && e.status !== 429 && desk.signedIn) signOut(e.message);
+  }
 }
 
 // follow receives the events about what is shown. Each time a stream has begun, it reads what
@@ -75,11 +83,12 @@ async function signIn(form) {
 function follow() {
   const topics = ["poll_update:*", "vote_delete:*"];
   if (poll !== null) topics.push(`vote_update:${poll}`);
-  if (question !== null) topics.push(`rank_update:${question}`);
+  if (desk.question !== null) topics.push(`rank_update:${desk.question}`);
   const stopBefore = stop;
   let covered = stopBefore !== null;
-  const stopThis = client.listen(topics, {
+  const stopThis = desk.client.listen(topics, {
     opened: () => {
+      mark("");
       stopBefore?.();
       const missed = !covered;
       covered = false;
@@ -90,7 +99,7 @@ function follow() {
         await readAnswers();
       });
     },
-    closed: () => {},
+    closed: lost,
     heard: (name, data) => {
       if (name.startsWith("poll_update:")) updatePoll(data);
       else if (name.startsWith("vote_delete:")) removePoll(data.id);
@@ -108,7 +117,7 @@ async function listPage(cursor) {
   const before = heard, status = id("status").value, query = new URLSearchParams({ limit: 50 });
   if (status) query.set("status", status);
   if (cursor) query.set("cursor", cursor);
-  const answer = await client.request("GET", `/polls?${query}`);
+  const answer = await desk.client.request("GET", `/polls?${query}`);
   if (status !== id("status").value) return; // another list follows
   if (!cursor && before !== heard) return listPage(); // the answer may be older than what was heard
   if (!cursor) polls = new Map();
@@ -135,8 +144,14 @@ function removePoll(gone) {
   if (gone === poll) attempt(readPoll);
 }
 
+// newestFirst returns the polls, the active ones before the others.
+function newestFirst() {
+  const order = ["active", "pending", "expired"];
+  return [...polls.values()].sort((a, b) => order.indexOf(a.status) - order.indexOf(b.status) || b.version - a.version);
+}
+
 function showPolls() {
-  keepFocus(id("polls"), [...polls.values()].map((p) => {
+  keepFocus(id("polls"), newestFirst().map((p) => {
     const open = button(p.prompt || p.id, `poll ${p.id}`, () => choosePoll(p.id));
     open.dataset.key = p.id;
     open.setAttribute("aria-pressed", p.id === poll);
@@ -145,18 +160,9 @@ function showPolls() {
   id("more").hidden = next === null;
 }
 
-// keepFocus replaces the items of a list. What had the focus has it afterwards, or the
-// list's heading if it is gone.
-function keepFocus(list, items, empty) {
-  const focused = list.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
-  list.replaceChildren(...(items.length > 0 ? items : [element("li", empty, { class: "hint" })]));
-  if (focused === undefined) return;
-  const again = [...list.querySelectorAll("button")].find((b) => b.dataset.key === focused);
-  (again ?? list.querySelector("button") ?? id(`${list.id}-title`))?.focus();
-}
-
 async function choosePoll(chosen) {
   [poll, stats, past] = [chosen, null, undefined];
+  id("changed").textContent = id("done").textContent = "";
   follow();
   await readPoll();
   await readHistory();
@@ -167,21 +173,31 @@ const readPoll = takeTurns(async () => {
   if (poll === null) return;
   const wanted = poll, before = stats;
   try {
-    const [config, tally] = await Promise.all([client.request("GET", `/poll${named(wanted)}`), client.request("GET", `/vote${named(wanted)}`)]);
+    const [config, tally] = await Promise.all([desk.client.request("GET", `/poll${named(wanted)}`), desk.client.request("GET", `/vote${named(wanted)}`)]);
     if (wanted !== poll) return;
+    if (shownConfig?.id === wanted && own === 0) tellChanges(shownConfig, config);
+    const another = shownConfig?.id !== wanted;
+    shownConfig = config;
     polls.set(wanted, config);
     if (stats === before) stats = tally; // else votes came meanwhile
-    id("visibility").elements.visibility.value = config.resultsVisibility;
-    id("visibility").elements.showCount.checked = config.showCount;
+    fill(id("visibility"), { visibility: config.resultsVisibility, showCount: config.showCount }, another);
+    show(id("edit"), config, another);
     showPolls();
     showPoll();
   } catch (e) {
     if (!(e instanceof Refused) || e.status !== 404) throw e;
-    [poll, stats] = [null, null];
+    [poll, stats, shownConfig] = [null, null, null];
     id("poll").hidden = true;
     id("poll-title").textContent = "Choose a poll";
   }
 });
+
+// tellChanges says what somebody else has changed.
+function tellChanges(before, now) {
+  const names = { prompt: "question", options: "options", endsAt: "end", disabled: "pause", resultsVisibility: "visibility" };
+  const different = Object.keys(names).filter((name) => JSON.stringify(before[name]) !== JSON.stringify(now[name]));
+  if (different.length > 0) id("changed").textContent = `Changed elsewhere at ${clock(Date.now())}: ${list.format(different.map((name) => names[name]))}.`;
+}
 
 // options returns the names of the options that have a name or votes.
 function options() {
@@ -194,20 +210,84 @@ function showPoll() {
   if (!shown || !stats) return;
   id("poll").hidden = false;
   id("poll-title").textContent = shown.prompt || shown.id;
-  id("poll-state").textContent = `${shown.disabled ? "paused" : shown.status}, ${number.format(stats.count)} ${stats.count === 1 ? "vote" : "votes"}${shown.hidden ? ", results hidden from viewers" : ""}${shown.questionChanged ? `, question changed at ${clock(shown.questionChanged)}` : ""}`;
-  id("end").disabled = shown.status === "expired";
-  id("figures").replaceChildren(...options().map((o) => element("tr", "", {}, element("th", o.label, { scope: "row", dir: "auto" }), element("td", number.format(o.votes)))));
+  id("poll-state").textContent = `${shown.disabled ? "paused" : shown.status}, ${count(stats.count, "vote")}${shown.hidden ? ", results hidden from viewers" : ""}${shown.questionChanged ? `, question changed at ${clock(shown.questionChanged)}` : ""}`;
+  const expired = shown.status === "expired", found = options(), first = leaders(found), shares = percentages(found.map((o) => o.votes));
+  id("end").disabled = expired;
+  id("reopen").hidden = !expired;
+  id("minute").hidden = expired || !(shown.endsAt > 0);
+  id("reveal").textContent = shown.hidden ? "Reveal the results" : "Hide the results";
+  id("outcome").textContent = !expired || first.length === 0 ? "" : `${first.length === 1 ? "Winner" : "Tie"}: ${list.format(first.map((o) => o.label))}`;
+  id("figures").replaceChildren(...found.map((o, n) => element("tr", "", first.includes(o) ? { class: "leads" } : {},
+    element("th", o.label, { scope: "row", dir: "auto" }), element("td", number.format(o.votes)), element("td", `${shares[n]} %`))));
+}
+
+// speak tells screen readers of the votes, now and then.
+function speak() {
+  const text = stats && poll !== null ? `${id("poll-title").textContent}: ${id("poll-state").textContent}` : "";
+  if (id("spoken").textContent !== text) id("spoken").textContent = text;
 }
 
 // configure changes members of the chosen poll's configuration; what others change meanwhile stays.
+// The votes stay, also where the question is corrected.
 async function configure(changes) {
-  await client.request("PATCH", "/vote_config", { id: poll, config: changes });
-  await readPoll();
+  own++;
+  try {
+    await desk.client.request("PATCH", "/vote_config", { id: poll, config: changes, keepVotes: true });
+    await readPoll();
+    id("done").textContent = `Saved at ${clock(Date.now())}.`;
+  } finally {
+    own--;
+  }
+}
+
+// startPoll saves a new poll and chooses it.
+async function startPoll() {
+  const wanted = newPoll(id("new"));
+  if (polls.has(wanted.id)) return say(`There is a poll ${wanted.id} already: choose it to correct it, or take another id.`);
+  await desk.client.request("POST", "/vote_config", wanted);
+  id("new").reset();
+  id("new").closest("details").open = false;
+  await choosePoll(wanted.id);
+}
+
+// offerTemplates lists the polls that a new one can begin with.
+function offerTemplates() {
+  const made = newestFirst().map((p) => element("option", p.prompt || p.id, { value: p.id }));
+  id("template").replaceChildren(element("option", "an empty form", { value: "" }), ...made);
+}
+
+// remove deletes the chosen poll's votes, and its configuration unless that is to stay, after a wait.
+async function remove(what, keepConfig) {
+  const wanted = poll, config = shownConfig;
+  await later(id("pending"), `${what} “${id("poll-title").textContent}”`, async () => {
+    await desk.client.request("DELETE", `/vote${named(wanted)}`);
+    if (keepConfig) await saveAgain(wanted, config);
+    if (poll === wanted) await readPoll();
+  });
+}
+
+// saveAgain saves the configuration of a poll that was deleted for its votes. Where that fails,
+// the form of a new poll has it.
+async function saveAgain(wanted, config) {
+  try {
+    await desk.client.request("POST", "/vote_config", { id: wanted, config: keptMembers(config) });
+  } catch (e) {
+    begin(id("new"), config);
+    id("new").elements.id.value = wanted;
+    id("new").closest("details").open = true;
+    throw new Refused(0, `The votes are cleared, but the poll was not saved again: start it from “New poll”. (${e.message})`);
+  }
+}
+
+// keptMembers returns the members of a configuration, without what GET /poll adds.
+function keptMembers(config) {
+  const { id: _, status, version, hidden, questionChanged, votedVersion, global, channel, ...kept } = config;
+  return kept;
 }
 
 async function readHistory() {
   if (poll === null || stats === null) return;
-  const wanted = poll, before = stats, answer = await client.request("GET", `/vote_history${named(wanted)}`);
+  const wanted = poll, before = stats, answer = await desk.client.request("GET", `/vote_history${named(wanted)}`);
   if (wanted !== poll) return;
   const end = answer.points.at(-1)?.at ?? Math.floor(Date.now() / 1000);
   past = { points: answer.points, end, read: performance.now() };
@@ -249,143 +329,26 @@ function drawHistory(points) {
   id("legend").replaceChildren(...shown.map((o, n) => element("li", "", {}, element("span", "", { class: `key line-${n}` }), element("bdi", o.label))));
 }
 
-// Answers.
-
-async function openQuestion(chosen) {
-  [question, merging] = [chosen, null];
-  follow();
-  await readAnswers();
-  await readConfig();
-  id("answers").hidden = false;
-}
-
-async function readConfig() {
-  const form = id("config").elements;
-  try {
-    const config = await client.request("GET", `/rank_config${named(question)}`);
-    configured = { blocked: [], ...config };
-    for (const name of ["normalization", "answersPerViewer", "minLength", "maxLength"]) form[name].value = config[name];
-    form.holdAnswers.checked = config.holdAnswers;
-    form.blocked.value = (config.blocked ?? []).join("\n");
-  } catch (e) {
-    if (!(e instanceof Refused) || e.status !== 404) throw e;
-    configured = {};
-    id("config").reset();
-  }
-}
-
-const readAnswers = takeTurns(async () => {
-  if (question === null) return;
-  const wanted = question;
-  const found = await Promise.all(states.map((state) => client.request("GET", `/rank${named(wanted)}&state=${state}`)));
-  if (wanted !== question) return;
-  states.forEach((state, n) => showAnswers(state, found[n].data));
-  id("held-size").textContent = found[0].data.length > 0 ? `(${found[0].data.length})` : "";
-});
-
-function showAnswers(state, answers) {
-  keepFocus(id(state), answers.map((a) => {
-    const group = a.group ?? a.key;
-    const act = (text, action) => {
-      const made = button(text, a.key, action);
-      made.dataset.key = `${text} ${group}`;
-      return made;
-    };
-    const moderate = (action, into) => async () => {
-      await client.request("POST", `/rank_moderation${named(question)}`, { action, key: into ? merging : group, into });
-      setMerging(null);
-      await readAnswers();
-    };
-    const actions = merging === null ? [
-      ...(state === "visible" ? [] : [act("Show", moderate("show"))]),
-      ...(state === "hidden" ? [] : [act("Hide", moderate("hide"))]),
-      act("Merge", async () => { setMerging(group, a.key); await readAnswers(); }),
-    ] : merging === group ? [] : [act("Into this", moderate("merge", group))];
-    const decided = a.actor ? [element("span", "hidden by ", { class: "hint" }, element("bdi", [a.actor.role, a.actor.id].filter(Boolean).join(" ")))] : [];
-    return element("li", "", {}, element("bdi", a.key), element("span", number.format(a.score)), ...decided, element("span", "", { class: "buttons" }, ...actions));
-  }), "None.");
-}
-
-function setMerging(group, label) {
-  merging = group;
-  id("merging").textContent = group === null ? "" : `Choose the answer that “${label}” counts for.`;
-  id("cancel").hidden = group === null;
-}
-
-async function saveConfig(form) {
-  const blocked = form.get("blocked").split("\n").map((line) => line.trim()).filter((line) => line !== "");
-  const config = { normalization: form.get("normalization"), holdAnswers: form.has("holdAnswers"), blocked };
-  for (const name of ["answersPerViewer", "minLength", "maxLength"]) config[name] = Number(form.get(name));
-  // What this form leaves as it was is not sent: others may have changed it.
-  const changes = Object.fromEntries(Object.entries(config).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(configured[name])));
-  try {
-    await client.request("PATCH", "/rank_config", { id: question, config: changes });
-  } catch (e) {
-    if (!(e instanceof Refused) || e.status !== 404) throw e;
-    await client.request("POST", `/rank_config${named(question)}`, config); // the first of the question
-  }
-  configured = { ...configured, ...config };
-}
-
-// Games.
-
-async function listGames() {
-  const { games } = await client.request("GET", "/gamelink/games");
-  keepFocus(id("games"), games.map((g) => {
-    const name = `${g.server ? "a game of all channels" : "a game"}, paired ${g.created ? new Date(g.created * 1000).toLocaleString() : "by an earlier version"}`;
-    const end = button("End", name, async () => {
-      await client.request("DELETE", `/gamelink/games${named(g.id)}`);
-      await listGames();
-    });
-    return element("li", "", {}, element("span", name), end);
-  }), "No game is paired.");
-}
-
-// Overlay keys.
-
-async function listKeys() {
-  const { keys } = await client.request("GET", "/overlay_keys");
-  keepFocus(id("keys"), keys.map((k) => {
-    const name = k.name || "a key without a name";
-    const revoke = button("Revoke", name, async () => {
-      await client.request("DELETE", `/overlay_keys${named(k.id)}`);
-      await listKeys();
-    });
-    revoke.dataset.key = k.id;
-    return element("li", "", {}, element("bdi", name), element("span", [...(k.polls ?? (k.questions ? [] : ["all polls"])), ...(k.questions ?? [])].join(", ")), revoke);
-  }), "There are none.");
-}
-
-async function makeKey(form) {
-  const kind = form.get("kind"), shown = form.get("shown");
-  const key = await client.request("POST", "/overlay_keys", { name: form.get("name"), [`${kind}s`]: [shown] });
-  const address = new URL(`./?${new URLSearchParams({ env: environment, [kind]: shown })}#access_token=${encodeURIComponent(key.credential)}`, location.href);
-  id("made").hidden = false;
-  id("address").value = address;
-  await listKeys();
-  id("address").focus();
-  id("address").select();
-}
-
-// on has a form or button attempt an action, with the form's values.
-function on(name, event, action) {
-  id(name).addEventListener(event, (e) => {
-    e.preventDefault();
-    attempt(() => action(event === "submit" ? new FormData(e.target) : undefined));
-  });
-}
-
+Object.assign(desk, { follow, signOut });
 on("signin", "submit", signIn);
 on("status", "change", listPolls);
 on("more", "click", () => listPage(next));
 on("visibility", "submit", (form) => configure({ resultsVisibility: form.get("visibility"), showCount: form.has("showCount") }));
+on("edit", "submit", () => {
+  const changes = correction(id("edit"));
+  return changes ? configure(changes) : say("Nothing is changed.");
+});
+on("new", "submit", startPoll);
+on("template", "change", () => begin(id("new"), polls.get(id("template").value)));
+id("new").closest("details").addEventListener("toggle", offerTemplates);
 on("end", "click", () => configure({ endsAt: -1 }));
+on("minute", "click", () => configure({ endsAt: polls.get(poll).endsAt + 60 }));
+on("reopen", "click", () => configure({ endsAt: 0 }));
+on("reveal", "click", () => configure({ resultsVisibility: polls.get(poll).hidden ? "always" : "staff" }));
+on("clear", "click", () => remove("Clearing the votes of", true));
+on("delete", "click", () => remove("Deleting", false));
+setInterval(speak, 10000);
 on("history", "click", readHistory);
-on("question", "submit", (form) => openQuestion(form.get("id")));
-on("cancel", "click", async () => { setMerging(null); await readAnswers(); });
-on("config", "submit", saveConfig);
-on("key", "submit", makeKey);
-on("copy", "click", () => navigator.clipboard.writeText(id("address").value));
 
 // An address may bring the credential along, which then does not stay in it.
 const brought = new URLSearchParams(location.hash.slice(1)).get("access_token");

@@ -1,0 +1,182 @@
+// The staff page as the tool for a live show: polls are made, corrected, opened and closed there,
+// and what it shows is live or says that it is not.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { faintTexts, lab, open } from "./pages.mjs";
+import { kill, productionToken, send, token } from "./program.mjs";
+
+const desk = (width = 1280) => ({ viewport: { width, height: 1000 } });
+const address = (origin, credential, env) => `${origin}/live/staff.html?env=${env}#access_token=${encodeURIComponent(credential)}`;
+
+async function signedIn(t, origin, width) {
+  const broadcaster = await token(origin, { role: "broadcaster" });
+  const page = await open(t, address(origin, broadcaster, "sandbox"), desk(width));
+  await page.locator("#work").waitFor();
+  return { page, broadcaster };
+}
+
+// start starts a poll from the form.
+async function start(page, prompt, options) {
+  const form = page.locator("#new");
+  if (!(await form.isVisible())) await page.getByText("New poll").click();
+  await form.getByLabel("Question").fill(prompt);
+  await form.getByLabel("Options, one a line").fill(options.join("\n"));
+  await page.getByRole("button", { name: "Start the poll" }).click();
+  await page.getByRole("heading", { name: prompt }).waitFor();
+}
+
+async function vote(origin, poll, n, value) {
+  await send(origin, await token(origin, { role: "viewer", user_id: String(7000 + n) }), "POST", `/vote?id=${poll}`, { value });
+}
+
+test("staff makes a poll, corrects it while viewers vote, and closes it", async (t) => {
+  const { origin } = await lab.serve({ data: "show" });
+  const { page, broadcaster } = await signedIn(t, origin);
+  assert.equal(await page.evaluate(() => document.activeElement.id), "polls-title", "the focus after sign-in");
+  await start(page, "What shuld we play?", ["Zelda", "Mario", "Tetris"]);
+  const id = (await send(origin, broadcaster, "GET", "/polls")).polls[0].id;
+  for (const [n, value] of [0, 0, 1].entries()) await vote(origin, id, n, value);
+  await page.locator("#poll-state").filter({ hasText: "active, 3 votes" }).waitFor();
+  await page.getByRole("row", { name: "Zelda 2 67 %" }).waitFor();
+
+  await page.getByText("Correct the poll").click();
+  await page.locator("#edit").getByLabel("Question").fill("What should we play?");
+  await page.getByRole("button", { name: "Save the correction" }).click();
+  await page.getByRole("heading", { name: "What should we play?" }).waitFor();
+  await page.locator("#done").filter({ hasText: "Saved" }).waitFor();
+  await page.locator("#poll-state").filter({ hasText: "active, 3 votes" }).waitFor();
+  await page.picture("staff-show", { fullPage: true });
+
+  await page.getByRole("button", { name: "End the poll now" }).click();
+  await page.locator("#outcome").filter({ hasText: "Winner: Zelda" }).waitFor();
+  await page.getByRole("button", { name: "Reopen" }).click();
+  await page.locator("#poll-state").filter({ hasText: "active, 3 votes" }).waitFor();
+  await vote(origin, id, 9, 1);
+  await page.getByRole("button", { name: "End the poll now" }).click();
+  await page.locator("#outcome").filter({ hasText: "Tie: Zelda and Mario" }).waitFor();
+
+  await page.getByText("New poll").click(); // the last one again
+  await page.getByLabel("Begin with").selectOption({ label: "What should we play?" });
+  assert.equal(await page.locator("#new").getByLabel("Options, one a line").inputValue(), "Zelda\nMario\nTetris");
+  await page.locator("#new").getByLabel("Minutes").fill("2");
+  await page.getByRole("button", { name: "Start the poll" }).click();
+  await page.locator("#poll-state").filter({ hasText: "active, 0 votes" }).waitFor();
+  assert.equal(await page.locator("#polls li").first().locator("[aria-pressed=true]").count(), 1, "the newest active poll is first");
+  const before = (await send(origin, broadcaster, "GET", "/polls?status=active")).polls[0];
+  await page.getByRole("button", { name: "One minute more" }).click();
+  await page.locator("#done").filter({ hasText: "Saved" }).waitFor();
+  assert.equal((await send(origin, broadcaster, "GET", `/poll?id=${before.id}`)).endsAt, before.endsAt + 60);
+  await page.getByRole("button", { name: "Hide the results" }).click();
+  await page.locator("#poll-state").filter({ hasText: "results hidden from viewers" }).waitFor();
+  await page.getByRole("button", { name: "Reveal the results" }).click();
+  await page.locator("#poll-state").filter({ hasNotText: "hidden" }).waitFor();
+});
+
+test("staff clears votes and deletes a poll, and can take both back", async (t) => {
+  const { origin } = await lab.serve({ data: "undo" });
+  const { page, broadcaster } = await signedIn(t, origin);
+  await start(page, "Tea?", ["Yes", "No"]);
+  const id = (await send(origin, broadcaster, "GET", "/polls")).polls[0].id;
+  await vote(origin, id, 1, 1);
+  await page.locator("#poll-state").filter({ hasText: "1 vote" }).waitFor();
+  const deletes = [];
+  page.on("request", (r) => { if (r.method() === "DELETE") deletes.push(r.url()); });
+  await page.clock.install();
+  await page.getByRole("button", { name: "Clear the votes" }).click();
+  await page.getByText("Clearing the votes of “Tea?” in 8 s.").waitFor();
+  await page.getByRole("button", { name: "Take back" }).click();
+  await page.clock.runFor(20_000);
+  assert.deepEqual(deletes, [], "requests after taking back");
+  await page.getByRole("button", { name: "Clear the votes" }).click();
+  await page.clock.runFor(7_000);
+  assert.deepEqual(deletes, [], "requests before the wait is over");
+  await page.clock.runFor(1_500);
+  await page.clock.resume();
+  await page.locator("#poll-state").filter({ hasText: "active, 0 votes" }).waitFor();
+  assert.deepEqual((await send(origin, broadcaster, "GET", `/poll?id=${id}`)).options, ["Yes", "No"]);
+
+  await page.clock.install();
+  await page.getByRole("button", { name: "Delete the poll" }).click();
+  await page.clock.runFor(8_500);
+  await page.clock.resume();
+  await page.getByText("There are no such polls.").waitFor();
+});
+
+test("a change by other staff leaves what is not saved yet", async (t) => {
+  const { origin } = await lab.serve({ data: "both" });
+  const { page, broadcaster } = await signedIn(t, origin);
+  await start(page, "Tea?", ["Yes", "No"]);
+  const id = (await send(origin, broadcaster, "GET", "/polls")).polls[0].id;
+  await page.getByLabel("Viewers see the results").selectOption("staff");
+  await page.getByText("Correct the poll").click();
+  await page.locator("#edit").getByLabel("Question").fill("Tea or coffee?");
+  await send(origin, broadcaster, "PATCH", "/vote_config", { id, config: { options: ["Yes", "No", "Never"] }, keepVotes: true });
+  await page.locator("#changed").filter({ hasText: "Changed elsewhere" }).filter({ hasText: "options" }).waitFor();
+  assert.equal(await page.getByLabel("Viewers see the results").inputValue(), "staff");
+  assert.equal(await page.locator("#edit").getByLabel("Question").inputValue(), "Tea or coffee?");
+  assert.equal(await page.locator("#edit").getByLabel("Options, one a line").inputValue(), "Yes\nNo\nNever");
+  await page.getByRole("button", { name: "Save the correction" }).click();
+  await page.getByRole("heading", { name: "Tea or coffee?" }).waitFor();
+  const now = await send(origin, broadcaster, "GET", `/poll?id=${id}`);
+  assert.deepEqual([now.options.length, now.prompt, now.resultsVisibility], [3, "Tea or coffee?", "always"]);
+});
+
+test("the staff page says when what it shows is old, and signs out with the reason", async (t) => {
+  const server = await lab.serve({ data: "stale" });
+  const { page } = await signedIn(t, server.origin);
+  await start(page, "Tea?", ["Yes", "No"]);
+  await kill(server);
+  await page.locator("#connection").filter({ hasText: "The connection is lost. Reconnecting… What you see is from" }).waitFor();
+  await page.picture("staff-lost", { fullPage: true });
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    assert.deepEqual((await page.evaluate(faintTexts)).filter((text) => text.includes("connection")), [], colorScheme);
+  }
+  await lab.serve({ data: "stale", port: new URL(server.origin).port });
+  await page.waitForFunction(() => document.getElementById("connection").textContent === "");
+
+  await page.route(/\/v1\//, (route) => route.fulfill({ status: 401, json: { reason: "The credential is missing, malformed, expired or not valid here" } }));
+  await kill(lab.running.at(-1)); // each later request and stream is refused
+  await lab.serve({ data: "stale", port: new URL(server.origin).port });
+  await page.locator("#connection").filter({ hasText: "Signed out. The credential is missing" }).waitFor();
+  await page.locator("#signin").waitFor();
+  assert.equal(await page.evaluate(() => document.getElementById("work").inert), true);
+  await page.unroute(/\/v1\//);
+  await page.getByLabel("Environment").selectOption("sandbox");
+  await page.getByLabel("Client id and token of a broadcaster").fill(await token(server.origin, { role: "broadcaster" }));
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.waitForFunction(() => document.getElementById("connection").textContent === "" && !document.getElementById("work").inert);
+  await page.getByRole("heading", { name: "Tea?" }).waitFor(); // as it was
+});
+
+test("staff makes one address for a whole show", async (t) => {
+  const { origin } = await lab.serve({ data: "address" });
+  const { page } = await signedIn(t, origin);
+  await page.locator("#key").getByLabel("Name").fill("stream PC");
+  await page.getByLabel("It shows").selectOption("live");
+  assert.equal(await page.getByLabel("Poll or question").isVisible(), false);
+  await page.getByRole("button", { name: "Make a key" }).click();
+  await page.locator("#made").waitFor();
+  const overlay = await open(t, await page.getByLabel("Address for your broadcast software").inputValue());
+  for (const prompt of ["Tea?", "Coffee?"]) {
+    await start(page, prompt, ["Yes", "No"]);
+    await overlay.getByRole("heading", { name: prompt }).waitFor();
+  }
+});
+
+test("signing in says what is wrong with a credential", async (t) => {
+  const { origin } = await lab.serve({ data: "words" });
+  const page = await open(t, origin + "/live/staff.html", desk());
+  const good = await productionToken(lab, "broadcaster"), [client, jwt] = good.split(" ");
+  const ended = [jwt.split(".")[0], Buffer.from(JSON.stringify({ exp: 1, role: "broadcaster" })).toString("base64url"), jwt.split(".")[2]].join(".");
+  for (const [credential, reason] of [
+    [jwt, "A client id and a token are needed"], [`Bearer ${jwt}`, "in the place of “Bearer”"], [`${client} nonsense`, "The second word is no token"],
+    [`${client} ${ended}`, "This token ended at"], [good.slice(0, -4) + "AAAA", "not valid here"], [await productionToken(lab, "viewer"), "The JWT role is not allowed"],
+  ]) {
+    await page.getByLabel("Client id and token of a broadcaster").fill(credential);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("alert").filter({ hasText: reason }).waitFor();
+  }
+});

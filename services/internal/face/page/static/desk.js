@@ -1,0 +1,48 @@
+// What the parts of the staff page share: the sign-in, and how actions run and report.
+
+import { Refused } from "./client.js";
+import { element } from "./dom.js";
+
+// desk has the client and the environment of the last sign-in, whether that is still good, and the id of
+// the opened question. The page adds follow, which listens to what is shown, and signOut.
+export const desk = { client: null, signedIn: false, environment: "", question: null, follow: null, signOut: null };
+
+export const id = (name) => document.getElementById(name);
+export const named = (name) => `?id=${encodeURIComponent(name)}`;
+export const number = new Intl.NumberFormat("en"), list = new Intl.ListFormat("en");
+const plural = new Intl.PluralRules("en");
+export const count = (n, one) => `${number.format(n)} ${one}${plural.select(n) === "one" ? "" : "s"}`;
+
+export function say(text) { id("message").textContent = text; }
+
+// attempt does something and says why it failed. What began it is inactive meanwhile, and keeps
+// the focus.
+export async function attempt(action, control) {
+  if (control?.ariaDisabled === "true") return;
+  if (control) control.ariaDisabled = "true";
+  try {
+    say("");
+    await action();
+  } catch (e) {
+    if (e instanceof Refused && e.status === 401 && desk.signedIn) return desk.signOut(e.message);
+    say(e instanceof Refused ? e.message : "The server cannot be reached.");
+  } finally {
+    if (control) control.ariaDisabled = null;
+  }
+}
+
+// button returns a button that attempts an action, and whose name tells what it acts on.
+export function button(text, of, action) {
+  const made = element("button", text, { type: "button", class: "quiet", "aria-label": `${text}: ${of}` });
+  made.addEventListener("click", () => attempt(action, made));
+  return made;
+}
+
+// on has a form or button attempt an action, with the form's values.
+export function on(name, event, action) {
+  id(name).addEventListener(event, (e) => {
+    e.preventDefault();
+    const control = e.submitter ?? (e.currentTarget.matches("button") ? e.currentTarget : undefined);
+    attempt(() => action(event === "submit" ? new FormData(e.target) : undefined), control);
+  });
+}

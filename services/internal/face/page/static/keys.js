@@ -1,0 +1,48 @@
+// The games of a channel and its overlay keys.
+
+import { button, desk, id, named, on } from "./desk.js";
+import { element, keepFocus } from "./dom.js";
+
+export async function listGames() {
+  const { games } = await desk.client.request("GET", "/gamelink/games");
+  keepFocus(id("games"), games.map((g) => {
+    const name = `${g.server ? "a game of all channels" : "a game"}, paired ${g.created ? new Date(g.created * 1000).toLocaleString() : "by an earlier version"}`;
+    const end = button("End", name, async () => {
+      await desk.client.request("DELETE", `/gamelink/games${named(g.id)}`);
+      await listGames();
+    });
+    return element("li", "", {}, element("span", name), end);
+  }), "No game is paired.");
+}
+
+export async function listKeys() {
+  const { keys } = await desk.client.request("GET", "/overlay_keys");
+  keepFocus(id("keys"), keys.map((k) => {
+    const name = k.name || "a key without a name";
+    const revoke = button("Revoke", name, async () => {
+      await desk.client.request("DELETE", `/overlay_keys${named(k.id)}`);
+      await listKeys();
+    });
+    revoke.dataset.key = k.id;
+    return element("li", "", {}, element("bdi", name), element("span", [...(k.polls ?? (k.questions ? [] : ["all polls"])), ...(k.questions ?? [])].join(", ")), revoke);
+  }), "There are none.");
+}
+
+async function makeKey(form) {
+  const kind = form.get("kind"), live = kind === "live", shown = form.get("shown");
+  const key = await desk.client.request("POST", "/overlay_keys", { name: form.get("name"), ...(live ? {} : { [`${kind}s`]: [shown] }) });
+  const wanted = live ? { poll: "*" } : { [kind]: shown };
+  const address = new URL(`./?${new URLSearchParams({ env: desk.environment, ...wanted })}#access_token=${encodeURIComponent(key.credential)}`, location.href);
+  id("made").hidden = false;
+  id("address").value = address;
+  await listKeys();
+  id("address").focus();
+  id("address").select();
+}
+
+on("key", "submit", makeKey);
+on("kind", "change", () => {
+  const live = id("kind").value === "live";
+  id("shown").hidden = id("shown").querySelector("input").disabled = live;
+});
+on("copy", "click", () => navigator.clipboard.writeText(id("address").value));

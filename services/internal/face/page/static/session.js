@@ -1,0 +1,29 @@
+// What a page can know of a credential by itself. The server says whether it is good.
+
+// findProblem returns what is wrong with the form of a credential, "" for nothing.
+export function findProblem(credential) {
+  const [client, token, ...more] = credential.split(/\s+/);
+  if (client.toLowerCase() === "bearer") return "Put the client id of the extension in the place of “Bearer”.";
+  if (!token || more.length > 0) return "A client id and a token are needed, with one blank between them.";
+  const claims = readClaims(token);
+  if (!claims) return "The second word is no token: a token has three parts with dots between them.";
+  const ends = endOf(credential);
+  if (ends !== null && ends <= Date.now()) return `This token ended at ${new Date(ends).toLocaleString()}. Ask for a new one.`;
+  return "";
+}
+
+// endOf returns when a credential ends, in milliseconds, or null where it does not say so.
+export function endOf(credential) {
+  const end = readClaims(credential.split(/\s+/)[1] ?? "")?.exp;
+  return Number.isFinite(end) ? end * 1000 : null;
+}
+
+function readClaims(token) {
+  const parts = token.split(".");
+  if (parts.length !== 3) return null;
+  try {
+    return JSON.parse(atob(parts[1].replaceAll("-", "+").replaceAll("_", "/")));
+  } catch {
+    return null;
+  }
+}
