@@ -46,7 +46,7 @@ function begin() {
   expectPeople();
   render();
   // Without topics, an overlay key of some polls hears of these.
-  const topics = live && isOverlayKey() ? [] : ["poll_update", "vote_update", "vote_delete"].map((name) => `${name}:${wanted}`);
+  const topics = live && isOverlayKey() ? [] : ["poll_update:", "vote_update:", "vote_delete:"].map((name) => name + wanted);
   client.listen(topics, {
     opened: () => { say(""); (live ? readLive(client) : read(client).then(() => replay(client))); },
     closed: (reason) => { say(reason); check(client); },
@@ -58,14 +58,14 @@ function begin() {
 
 // hear takes an event over.
 function hear(client, name, data) {
-  const [kind, about] = [name.split(":", 1)[0], name.slice(name.indexOf(":") + 1)];
-  if (live && kind === "poll_update") turnTo(client, live.update(data));
-  if (live && kind === "vote_delete" && live.polls.has(about)) return readLive(client);
+  const colon = name.indexOf(":") + 1, [kind, about] = [name.slice(0, colon), name.slice(colon)];
+  if (live && kind === "poll_update:") turnTo(client, live.update(data));
+  if (live && kind === "vote_delete:" && live.polls.has(about)) return readLive(client);
   if (about !== poll) return;
   heard++;
-  if (kind === "vote_delete") return read(client);
-  if (kind === "poll_update") config = data;
-  else if (kind === "vote_update") keep(data.stats);
+  if (kind === "vote_delete:") return read(client);
+  if (kind === "poll_update:") config = data;
+  else if (kind === "vote_update:") keep(data.stats);
   render();
 }
 
