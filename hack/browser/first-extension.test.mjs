@@ -14,10 +14,14 @@ import { productionToken, root, sign } from "./program.mjs";
 
 const folder = path.join(root, "config/samples/first-extension");
 
-// serveFolder serves the page at a port of localhost, with the address of the API in it.
+// serveFolder serves the page at a port of localhost, with the address of the API in its script.
 async function serveFolder(t, origin) {
-  const page = (await readFile(path.join(folder, "index.html"), "utf8")).replace("http://127.0.0.1:8080", origin);
-  const server = createServer((_, answer) => answer.setHeader("Content-Type", "text/html").end(page)).listen(0, "localhost");
+  const page = await readFile(path.join(folder, "index.html"), "utf8");
+  const script = (await readFile(path.join(folder, "vote.js"), "utf8")).replace("http://127.0.0.1:8080", origin);
+  const server = createServer(({ url }, answer) => {
+    const [type, content] = url === "/vote.js" ? ["text/javascript", script] : ["text/html", page];
+    answer.setHeader("Content-Type", type).end(content);
+  }).listen(0, "localhost");
   await once(server, "listening");
   t.after(() => server.close());
   return `http://localhost:${server.address().port}/`;
