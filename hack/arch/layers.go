@@ -56,12 +56,13 @@ services/internal/feed/live      | contract limit event fault                   
 services/internal/feed/sink      | tracing event key stream document tenant                                               | storetest sinktest voting accumulation ranking state message
 services/internal/testing/sinktest  |                                                                                |
 services/internal/face/page      | api                                                                            |
+services/internal/face/rig       | contract sandbox                                                               |
 services/internal/operation | contract tracing exactjson limit fault once domains document tenant event live | telemetry
 services/internal/face/httpapi   | contract operation tracing exactjson limit fault once domains rewrite stream document tenant telemetry event live | storetest ceiling cputime
 services/internal/upkeep/admin     | exactjson fault key rewrite stream document tenant state purchase sink                         | domains storetest transfer pebblestore
 services/internal/face/gamelink  | contract operation limit exactjson fault event live tenant httpapi voting state document pairing purchase match sandbox | domains storetest stream once
 services/internal/process/app | contract operation tracing batchtrace gamelink limit filewatch fault key once domains rewrite stream document tenant telemetry event live sink page httpapi pebblestore mongostore peer admin transfer | mongotest simnet sinktest
-services/internal/process/cli | contract tracing client key stream tenant sandbox telemetry sink transfer backup admin app terminal | storetest document voting
+services/internal/process/cli | contract tracing client key stream tenant sandbox telemetry sink transfer backup admin app rig terminal | storetest document voting
 services/internal/testing/ceiling   | contract operation fault domains once stream document tenant telemetry httpapi |
 services/internal/testing/ceilingserver | ceiling cli app |
 services                    | cli                                                                            | domains stream document tenant admin operation httpapi gamelink transfer pebblestore mongostore storetest mongotest faultproxy sinktest overlay app key contract
@@ -117,7 +118,7 @@ hack/scale                  | v1alpha1 assets harness                           
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | client votingtest tracing page operation httpapi gamelink ceiling peer sink sinktest app cli harness bench abuse scale poll extension status testcluster breaker podlink kubectl-acclaim operator
+net/http                         | client votingtest tracing page rig operation httpapi gamelink ceiling peer sink sinktest app cli harness bench abuse scale poll extension status testcluster breaker podlink kubectl-acclaim operator
 github.com/gorilla/mux           | httpapi
 github.com/coder/websocket       | gamelink app bench abuse
 github.com/golang-jwt/jwt/v5     | client operation purchase sandbox sink sinktest harness bench abuse

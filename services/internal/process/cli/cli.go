@@ -69,7 +69,7 @@ To get another token: acclaim token --extension sample-extension --role viewer -
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddGroup(&cobra.Group{ID: serveGroup, Title: "To serve:"}, &cobra.Group{ID: storeGroup, Title: "To maintain a store:"},
 		&cobra.Group{ID: remoteGroup, Title: "To use a running service:"})
-	root.AddCommand(newServe(), newInit(), newVerify(), newExport(), newImport(), newBackup(), newRestore(), newErase(), newPurge(), newToken(), newProbe(), newVersion(), newPoll(), newOverlayKey(), newGame())
+	root.AddCommand(newServe(), newRig(), newInit(), newVerify(), newExport(), newImport(), newBackup(), newRestore(), newErase(), newPurge(), newToken(), newProbe(), newVersion(), newPoll(), newOverlayKey(), newGame())
 	for _, service := range app.Services() {
 		cmd := newService(service)
 		if service.Name == "state" {

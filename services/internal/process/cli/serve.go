@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/acclaim-dev/acclaim/api/tracing"
 	"github.com/acclaim-dev/acclaim/services/internal/process/app"
@@ -103,8 +105,11 @@ func warnOfPlainText(config app.Config, proxiesNamed bool) {
 	config.Logger.Warn("tokens travel without TLS: anyone on the way can read and use them; set --tls-cert and --tls-key, or name a proxy that has TLS by --trusted-proxies", "flag", flag, "address", address)
 }
 
-// serve runs a process until the command's context is done.
-func serve(cmd *cobra.Command, flags *serveFlags, services []app.Service, mounts []app.Mount) error {
+// companion runs beside a process until the context is done.
+type companion func(context.Context, *app.Process) error
+
+// serve runs a process, and companions beside it, until the command's context is done.
+func serve(cmd *cobra.Command, flags *serveFlags, services []app.Service, mounts []app.Mount, companions ...companion) error {
 	ctx := cmd.Context()
 	config, err := flags.config(cmd.ErrOrStderr(), services, mounts)
 	if err != nil {
@@ -124,10 +129,20 @@ func serve(cmd *cobra.Command, flags *serveFlags, services []app.Service, mounts
 	// which a collector at collectorPercent may keep until the process has work.
 	debug.FreeOSMemory()
 	if err = announce(cmd.OutOrStdout(), config.Mounts, process); err == nil {
-		err = process.Run(ctx)
+		err = runBeside(ctx, process, companions)
 	}
 	if err = errors.Join(err, process.Close(ctx)); err != nil {
 		return problem{err}
 	}
 	return nil
+}
+
+// runBeside runs a process and its companions until the context is done or one of them fails.
+func runBeside(ctx context.Context, process *app.Process, companions []companion) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return process.Run(ctx) })
+	for _, c := range companions {
+		group.Go(func() error { return c(ctx, process) })
+	}
+	return group.Wait()
 }
