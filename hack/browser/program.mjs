@@ -3,21 +3,27 @@
 import { spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 
 export const root = path.resolve(import.meta.dirname, "../..");
 
-// run starts a program and returns it once it has printed a line.
-async function run(command, args, options) {
+// run starts a program and returns it once it has printed a line, or one that matches.
+async function run(command, args, options, wanted = /^/) {
   const child = spawn(command, args, { cwd: root, stdio: ["pipe", "pipe", "inherit"], ...options });
-  const ended = once(child, "exit");
-  const [line] = await Promise.race([once(createInterface(child.stdout), "line"), ended]);
+  const ended = once(child, "exit"), printed = [];
+  const found = new Promise((resolve) => {
+    createInterface(child.stdout).on("line", (line) => {
+      printed.push(line);
+      if (wanted.test(line)) resolve();
+    });
+  });
+  await Promise.race([found, ended]);
   if (child.exitCode !== null) throw new Error(`${command} ended with ${child.exitCode}`);
   child.stdout.resume();
-  return { line: String(line), child, ended };
+  return { line: String(printed[0]), last: String(printed.at(-1)), child, ended };
 }
 
 async function build(folder, target) {
@@ -44,6 +50,23 @@ export class Lab {
     const program = await run(this.binary, ["serve", "--listen", `127.0.0.1:${port}`, "--admin-listen", "127.0.0.1:0", "--log-level", "error", ...where, ...args]);
     program.origin = new URL(/base=(\S+)/.exec(program.line)[1]).origin;
     program.games = /gamelink=(\S+)/.exec(program.line)?.[1];
+    this.running.push(program);
+    return program;
+  }
+
+  // rig starts the rig with a copy of an extension's folder, in which the program's address is
+  // that of this program.
+  async rig(folder, { data = path.basename(folder), args = [] } = {}) {
+    const copy = path.join(this.folder, `${data}-extension`);
+    await cp(folder, copy, { recursive: true });
+    const program = await run(this.binary, ["rig", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--rig-listen", "127.0.0.1:0",
+      "--log-level", "error", "--data-dir", path.join(this.folder, data), ...args, copy], {}, /^rig /);
+    program.origin = new URL(/base=(\S+)/.exec(program.line)[1]).origin;
+    program.rig = program.last.split(" ")[1];
+    for (const name of (await readdir(copy)).filter((name) => name.endsWith(".js"))) {
+      const file = path.join(copy, name);
+      await writeFile(file, (await readFile(file, "utf8")).replaceAll("http://127.0.0.1:8080", program.origin));
+    }
     this.running.push(program);
     return program;
   }
