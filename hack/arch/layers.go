@@ -15,6 +15,7 @@ package                     | imports                                           
 api                    |                                                                                |
 api/contract           |                                                                                |
 api/tracing            |                                                                                |
+api/verifiable         |                                                                                |
 api/terminal                | contract client                                                                |
 services/internal/filewatch |                                                                                |
 services/internal/fault     |                                                                                |
@@ -123,7 +124,7 @@ github.com/gorilla/mux           | httpapi
 github.com/coder/websocket       | gamelink app bench abuse
 github.com/golang-jwt/jwt/v5     | client operation purchase sandbox sink sinktest harness bench abuse
 github.com/evanphx/json-patch/v5 | document
-github.com/go-json-experiment/json | exactjson
+github.com/go-json-experiment/json | exactjson verifiable
 github.com/prometheus            | httpapi telemetry census task poll backend backups extension operator scale
 github.com/fsnotify/fsnotify     | filewatch
 sigs.k8s.io/yaml                 | tenant cli registry supportreport testcluster chart abuse kubectl-acclaim
@@ -139,4 +140,4 @@ testing                          | storetest mongotest mongoset sinktest cputime
 
 // timeless lists the packages that may not ask the machine for the time: it is
 // an argument there, so that a replay gives what the first run gave.
-const timeless = "contract domains fault key batch document desired"
+const timeless = "contract verifiable domains fault key batch document desired"
