@@ -13,6 +13,7 @@ import (
 	"github.com/acclaim-dev/acclaim/api/verifiable"
 )
 
+// must fails the test on an error.
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
