@@ -1,0 +1,53 @@
+package verifiable
+
+import "context"
+
+// AuditReport is the recount of a poll.
+type AuditReport struct {
+	Name     PollName `json:"name"`
+	Prompt   string   `json:"prompt"`
+	Options  []string `json:"options"`
+	Closed   bool     `json:"closed"`
+	Final    bool     `json:"final"` // closed, and no vote is hidden
+	Entries  int64    `json:"entries"`
+	Votes    int64    `json:"votes"`
+	ByStaff  int64    `json:"byStaff"` // submitted by the extension's own server or staff
+	NoNonce  int64    `json:"noNonce"` // without a secret by which their voters recognize them
+	Voters   int      `json:"voters"`
+	Erasures int64    `json:"erasures"`
+	Sums     *Sums    `json:"sums"`
+	Findings findings `json:"findings"`
+}
+
+// Audit recounts the poll whose result.json is at a path, and compares it with what is signed. The
+// error is about files that it needs and does not get.
+func Audit(ctx context.Context, src Source, keys Keys, path string) (*AuditReport, error) {
+	report := &AuditReport{Findings: findings{}}
+	p, err := readPoll(ctx, src, keys, path, &report.Findings)
+	if p == nil || err != nil {
+		return report, err
+	}
+	report.Name, report.Final, report.Sums, report.Entries = p.result.Name, p.leaf.Final, p.leaf.Sums, p.leaf.Entries.N
+	if p.result.Name.ResultPath() != path {
+		report.Findings.add(FoundOtherPoll, "%s shows %s", path, p.result.Name.ResultPath())
+	}
+	p.checkShown(&report.Findings)
+	voters := map[int64]struct{}{}
+	fold, err := p.recount(&report.Findings, func(_ int64, e *Entry) {
+		switch {
+		case e.Kind == EntryReset:
+			clear(voters)
+		case e.Kind.isVote():
+			voters[e.Voter] = struct{}{}
+		}
+	})
+	if fold == nil || err != nil {
+		return report, err
+	}
+	report.Closed, report.Votes, report.ByStaff, report.NoNonce = fold.Closed, fold.Votes, fold.ByStaff, fold.NoNonce
+	report.Erasures, report.Voters = fold.Erasures, len(voters)
+	if fold.Settings != nil {
+		report.Prompt, report.Options = fold.Settings.Prompt, fold.Settings.Options
+	}
+	return report, nil
+}
