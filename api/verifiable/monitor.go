@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -40,6 +41,16 @@ func NewMonitor(keys Keys) *Monitor {
 	return m
 }
 
+// Follows reports whether the monitor is of the log with the given keys.
+func (m *Monitor) Follows(keys Keys) bool {
+	for _, k := range keys {
+		if !slices.Contains(m.Keys, k.String()) {
+			return false
+		}
+	}
+	return true
+}
+
 // monitorStep bounds the leaves that a monitor holds at once.
 const monitorStep = 1 << 16
 
@@ -49,6 +60,9 @@ func (m *Monitor) Update(ctx context.Context, src Source) error {
 	keys, err := ParseKeys(m.Keys)
 	if err != nil {
 		return err
+	}
+	if m.Log.Size < 0 || bits.OnesCount64(uint64(m.Log.Size)) != len(m.Log.Hashes) || m.Polls == nil {
+		return errors.New("the state of the monitor is damaged")
 	}
 	tree, ok, err := readCheckpoint(ctx, src, keys, "checkpoint", &m.Findings)
 	if !ok {

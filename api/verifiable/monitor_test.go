@@ -87,6 +87,13 @@ func TestHonestMonitor(t *testing.T) {
 	var again verifiable.Monitor
 	must(t, json.Unmarshal(state, &again))
 	expect(t, s.publisher.monitor(&again), "")
+	for _, damaged := range []string{`{"keys":["` + again.Keys[0] + `"],"log":{"size":1}}`, `{"keys":[]}`, `{"keys":["` + again.Keys[0] + `"],"polls":null}`} {
+		var m verifiable.Monitor
+		must(t, json.Unmarshal([]byte(damaged), &m))
+		if m.Update(t.Context(), source(s.publisher)) == nil {
+			t.Errorf("%s is accepted", damaged)
+		}
+	}
 	if again.Log.Tree() != treeOf(s.log) || len(again.Polls) != 2 {
 		t.Errorf("the monitor is at size %d with %d polls", again.Log.Size, len(again.Polls))
 	}

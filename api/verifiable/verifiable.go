@@ -1,7 +1,7 @@
 // Package verifiable has the formats of polls whose votes can be checked, and the checks: of a
 // viewer's receipt, of a poll's result and of the log that holds all results. Servers build the
 // formats with it; viewers, auditors and monitors check them. It may import nothing of the project,
-// open no file and no connection: callers pass a [Source]. api/verifiable.md specifies the formats.
+// open no file and no connection: callers pass a [Source]. api/verifiable/README.md specifies the formats.
 package verifiable
 
 import (

@@ -48,6 +48,8 @@ const (
 	storeGroup = "store"
 	// remoteGroup has the commands that call a running service.
 	remoteGroup = "remote"
+	// voteGroup has the commands that check votes by public files.
+	voteGroup = "vote"
 )
 
 func newRoot() *cobra.Command {
@@ -68,8 +70,9 @@ To get another token: acclaim token --extension sample-extension --role viewer -
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddGroup(&cobra.Group{ID: serveGroup, Title: "To serve:"}, &cobra.Group{ID: storeGroup, Title: "To maintain a store:"},
-		&cobra.Group{ID: remoteGroup, Title: "To use a running service:"})
-	root.AddCommand(newServe(), newRig(), newInit(), newVerify(), newExport(), newImport(), newBackup(), newRestore(), newErase(), newPurge(), newToken(), newProbe(), newVersion(), newPoll(), newOverlayKey(), newGame())
+		&cobra.Group{ID: remoteGroup, Title: "To use a running service:"},
+		&cobra.Group{ID: voteGroup, Title: "To check votes by public files:"})
+	root.AddCommand(newServe(), newRig(), newInit(), newVerify(), newExport(), newImport(), newBackup(), newRestore(), newErase(), newPurge(), newToken(), newProbe(), newVersion(), newPoll(), newOverlayKey(), newGame(), newVerifyReceipt(), newAudit(), newMonitor())
 	for _, service := range app.Services() {
 		cmd := newService(service)
 		if service.Name == "state" {
