@@ -28,6 +28,14 @@ type Fold struct {
 	hidden            bool
 	commitment        [32]byte
 	salts             []indexedSalt
+	lastVote          int64 // index of the last vote that counts
+	late              *lateClose
+}
+
+// lateClose is a close after the end of the poll.
+type lateClose struct {
+	end      int64 // Unix milliseconds
+	lastVote int64
 }
 
 type foldVoter struct {
@@ -116,8 +124,8 @@ func (f *Fold) configure(index int64, c *Config) {
 	f.Settings, f.configIndex = c, index
 }
 
-// lateClose is the delay of a close, in milliseconds, from which on it is a finding.
-const lateClose = 5000
+// closeDelay is the delay of a close, in milliseconds, from which on votes may have come too late.
+const closeDelay = 5000
 
 func (f *Fold) closeOrOpen(index int64, e *Entry) {
 	closes := e.Kind == EntryClose
@@ -128,8 +136,8 @@ func (f *Fold) closeOrOpen(index int64, e *Entry) {
 	if f.Settings == nil {
 		return
 	}
-	if end := f.Settings.EndsAt; closes && end > 0 && end <= e.At/1000 && e.At-end*1000 > lateClose && f.Votes > 0 {
-		f.Findings.add(FoundLateClose, "entry %d, %d ms after the end; the poll has %d votes", index, e.At-end*1000, f.Votes)
+	if end := f.Settings.EndsAt; closes && end > 0 && end <= e.At/1000 && e.At-end*1000 > closeDelay && f.Votes > 0 {
+		f.late = &lateClose{end * 1000, f.lastVote}
 	}
 }
 
@@ -172,6 +180,7 @@ func (f *Fold) applyVoter(index int64, e *Entry) bool {
 		return true
 	}
 	f.Votes++
+	f.lastVote = index
 	if e.ByStaff {
 		f.ByStaff++
 	}

@@ -102,12 +102,24 @@ func TestLies(t *testing.T) {
 			s.poll.leaves = s.poll.leaves[:3]
 			s.poll.sign()
 		}, found{verifiable.FoundTreeRewound, "", verifiable.FoundTreeRewound}},
-		"closes late": {func(s *story) {
+		"takes votes between end and close": {func(s *story) {
 			c := lunch()
-			c.EndsAt = s.at/1000 - 60
+			c.EndsAt = s.at / 1000
 			s.poll.configure(c)
+			s.at += 60_000
+			s.poll.vote("dave", 2)
+			s.poll.sign()
+			s.poll.weigh("dave", 1)
 			s.end()
 		}, found{verifiable.FoundLateClose, verifiable.FoundLateClose, ""}},
+		"closes late without a vote in between, which is none": {func(s *story) {
+			c := lunch()
+			c.EndsAt = s.at/1000 + 2
+			s.poll.configure(c)
+			s.poll.sign()
+			s.at += 60_000
+			s.end()
+		}, found{}},
 		"overflows a weight": {func(s *story) {
 			for range 3 {
 				s.poll.weigh("carol", 1<<62)
@@ -188,6 +200,23 @@ func TestLyingLog(t *testing.T) {
 		files[path].Data[len(files[path].Data)-1] ^= 1
 		must(t, s.monitor.Update(t.Context(), verifiable.Directory{FS: files}))
 		expect(t, s.monitor.Findings, verifiable.FoundLogEntries)
+	})
+	t.Run("shows a viewer the end of a tree that it did not sign", func(t *testing.T) {
+		s := tell(t)
+		s.end()
+		signed, err := s.poll.newest.Encode()
+		must(t, err)
+		ended := s.poll.newest
+		ended.Status, ended.Final = verifiable.TreeEnded, false
+		forged, err := ended.Encode()
+		must(t, err)
+		s.begin("lunch", lunch()).sign()
+		files := s.files()
+		bundle := files["log/tile/entries/000.p/4"]
+		bundle.Data = bytes.Replace(bundle.Data, signed, forged, 1)
+		report, err := verifiable.VerifyReceipt(t.Context(), s.receipt, verifiable.ReceiptCheck{Keys: s.keys(), Source: verifiable.Directory{FS: files}})
+		must(t, err)
+		expect(t, report.Findings, verifiable.FoundSecondTree)
 	})
 	t.Run("holds sums that overflow", func(t *testing.T) {
 		s := tell(t)

@@ -137,7 +137,39 @@ func (p *published) recount(found *findings, visit func(index int64, e *Entry)) 
 		found.add(FoundRoot, "%d entries", got.N)
 	}
 	p.compare(fold, found)
-	return fold, nil
+	return fold, p.checkClose(fold, found)
+}
+
+// checkClose looks for votes between the end of a poll and its late close: those that the log had
+// only in a leaf from after the end.
+func (p *published) checkClose(fold *Fold, found *findings) error {
+	if fold.late == nil {
+		return nil
+	}
+	first := p.leaf // with the last vote
+	for first.Prev != NoLeaf {
+		before := first
+		err := p.logFiles.provenEntries(p.log, first.Prev, first.Prev+1, func(data []byte) {
+			if l, err := ParseLogLeaf(data); err == nil && l.Tree == p.leaf.Tree && l.Entries.N <= first.Entries.N {
+				before = l
+			}
+		})
+		if isReadError(err) {
+			return err
+		}
+		if before.Prev >= first.Prev {
+			found.add(FoundLogLeaf, "leaf %d is not of the tree", first.Prev)
+			return nil
+		}
+		if before.Entries.N <= fold.late.lastVote {
+			break
+		}
+		first = before
+	}
+	if delay := first.At - fold.late.end; delay > closeDelay {
+		found.add(FoundLateClose, "entry %d, in the log %d ms after the end", fold.late.lastVote, delay)
+	}
+	return nil
 }
 
 // compare compares the recount with the leaf.

@@ -131,6 +131,21 @@ func (f *treeFiles) contains(tree, older tlog.Tree) (bool, error) {
 	return root == older.Hash, nil
 }
 
+// provenEntries calls visit as [treeFiles.entries] does, with leaves that the signed tree has.
+func (f *treeFiles) provenEntries(tree tlog.Tree, from, to int64, visit func(data []byte)) error {
+	hashes := tlog.TileHashReader(tree, f)
+	return f.entries(tree.N, from, to, func(index int64, data []byte) error {
+		signed, err := hashes.ReadHashes([]int64{tlog.StoredHashIndex(0, index)})
+		if err == nil && signed[0] != tlog.RecordHash(data) {
+			err = errBundle
+		}
+		if err == nil {
+			visit(data)
+		}
+		return err
+	})
+}
+
 // errBundle marks entries that do not match their place.
 var errBundle = errors.New("a bundle of entries is malformed")
 

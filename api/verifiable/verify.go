@@ -214,12 +214,11 @@ func (v *receiptState) checkCounted(p *published) error {
 // checkOtherTree looks in the log whether the receipt's tree was reset or ended before the new one began.
 func (v *receiptState) checkOtherTree(p *published) error {
 	ended := false
-	err := p.logFiles.entries(p.log.N, v.Poll.Index, p.leafIndex, func(_ int64, data []byte) error {
+	err := p.logFiles.provenEntries(p.log, v.Poll.Index, p.leafIndex, func(data []byte) {
 		l, err := ParseLogLeaf(data)
 		if err == nil && l.Tree == v.poll.Tree {
 			ended = l.Status == TreeReset || l.Status == TreeEnded
 		}
-		return nil
 	})
 	if isReadError(err) {
 		return err
