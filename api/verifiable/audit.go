@@ -28,7 +28,7 @@ func Audit(ctx context.Context, src Source, keys Keys, path string) (*AuditRepor
 		return report, err
 	}
 	report.Name, report.Final, report.Sums, report.Entries = p.result.Name, p.leaf.Final, p.leaf.Sums, p.leaf.Entries.N
-	if p.result.Name.ResultPath() != path {
+	if !p.result.Name.isAt(path) {
 		report.Findings.add(FoundOtherPoll, "%s shows %s", path, p.result.Name.ResultPath())
 	}
 	p.checkShown(&report.Findings)

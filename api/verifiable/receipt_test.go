@@ -190,3 +190,23 @@ func TestSameForEverybody(t *testing.T) {
 		t.Errorf("with a monitor that found another tree: %+v", got)
 	}
 }
+
+// An address may encode more characters than it has to; the result of another poll is a finding.
+func TestResultAddress(t *testing.T) {
+	s := tell(t)
+	s.end()
+	files := s.files()
+	result := files[s.poll.name.ResultPath()]
+	files["public/sample/1/l%75nch/result.json"], files["public/sample/1/dinner/result.json"] = result, result
+	for path, want := range map[string]verifiable.FindingKind{
+		"public/sample/1/l%75nch/result.json": "", "public/sample/1/dinner/result.json": verifiable.FoundOtherPoll,
+	} {
+		report, err := verifiable.Audit(t.Context(), verifiable.Directory{FS: files}, s.keys(), path)
+		must(t, err)
+		expect(t, report.Findings, want)
+	}
+	name := verifiable.PollName{Client: "sample", Poll: ".."}
+	if got := name.ResultPath(); got != "public/sample/-/../result.json" {
+		t.Errorf("the result is at %s", got)
+	}
+}

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"path"
 	"strings"
 )
 
@@ -40,7 +39,23 @@ func (n PollName) ResultPath() string {
 	if n.Channel != "" {
 		channel = url.PathEscape(n.Channel)
 	}
-	return path.Join("public", url.PathEscape(n.Client), channel, url.PathEscape(n.Poll), "result.json")
+	return strings.Join([]string{"public", url.PathEscape(n.Client), channel, url.PathEscape(n.Poll), "result.json"}, "/")
+}
+
+// isAt reports whether a path is that of the poll's result.json, however it is percent-encoded.
+func (n PollName) isAt(path string) bool {
+	parts := strings.Split(path, "/")
+	want := strings.Split(n.ResultPath(), "/")
+	for i, part := range parts {
+		got, errGot := url.PathUnescape(part)
+		if i >= len(want) || errGot != nil {
+			return false
+		}
+		if wanted, err := url.PathUnescape(want[i]); err != nil || got != wanted {
+			return false
+		}
+	}
+	return len(parts) == len(want)
 }
 
 // TreeID names one tree of a poll's entries. It is drawn at random when the tree begins.
