@@ -92,10 +92,13 @@ test("staff clears votes and deletes a poll, and can take both back", async (t) 
   await page.getByRole("button", { name: "Clear the votes" }).click();
   await page.clock.runFor(7_000);
   assert.deepEqual(deletes, [], "requests before the wait is over");
+  assert.equal(await page.getByRole("button", { name: "Delete the poll" }).isDisabled(), true, "two waits at once");
+  await send(origin, broadcaster, "PATCH", "/vote_config", { id, config: { options: ["Yes", "No", "Never"] }, keepVotes: true });
   await page.clock.runFor(1_500);
   await page.clock.resume();
   await page.locator("#poll-state").filter({ hasText: "active, 0 votes" }).waitFor();
-  assert.deepEqual((await send(origin, broadcaster, "GET", `/poll?id=${id}`)).options, ["Yes", "No"]);
+  const kept = await send(origin, broadcaster, "GET", `/poll?id=${id}`);
+  assert.deepEqual(kept.options, ["Yes", "No", "Never"], "a change during the wait is lost");
 
   await page.clock.install();
   await page.getByRole("button", { name: "Delete the poll" }).click();
@@ -149,6 +152,19 @@ test("the staff page says when what it shows is old, and signs out with the reas
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.waitForFunction(() => document.getElementById("connection").textContent === "" && !document.getElementById("work").inert);
   await page.getByRole("heading", { name: "Tea?" }).waitFor(); // as it was
+
+  await page.clock.install();
+  await page.getByRole("button", { name: "Delete the poll" }).click();
+  await page.getByText("Deleting “Tea?” in 8 s.").waitFor();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByLabel("Environment").selectOption("sandbox");
+  await page.getByLabel("Client id and token of a broadcaster").fill(await token(server.origin, { role: "broadcaster", channel_id: "2" }));
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Choose a poll" }).waitFor(); // of the other channel nothing is left
+  const deletes = [];
+  page.on("request", (r) => { if (r.method() === "DELETE") deletes.push(r.url()); });
+  await page.clock.runFor(20_000);
+  assert.deepEqual(deletes, [], "a wait outlives its sign-in");
 });
 
 test("staff makes one address for a whole show", async (t) => {
@@ -173,7 +189,7 @@ test("signing in says what is wrong with a credential", async (t) => {
   const ended = [jwt.split(".")[0], Buffer.from(JSON.stringify({ exp: 1, role: "broadcaster" })).toString("base64url"), jwt.split(".")[2]].join(".");
   for (const [credential, reason] of [
     [jwt, "A client id and a token are needed"], [`Bearer ${jwt}`, "in the place of “Bearer”"], [`${client} nonsense`, "The second word is no token"],
-    [`${client} ${ended}`, "This token ended at"], [good.slice(0, -4) + "AAAA", "not valid here"], [await productionToken(lab, "viewer"), "The JWT role is not allowed"],
+    [`${client} ${ended}`, "This token has ended"], [good.slice(0, -4) + "AAAA", "not valid here"], [await productionToken(lab, "viewer"), "The JWT role is not allowed"],
   ]) {
     await page.getByLabel("Client id and token of a broadcaster").fill(credential);
     await page.getByRole("button", { name: "Sign in" }).click();

@@ -5,10 +5,7 @@ export function findProblem(credential) {
   const [client, token, ...more] = credential.split(/\s+/);
   if (client.toLowerCase() === "bearer") return "Put the client id of the extension in the place of “Bearer”.";
   if (!token || more.length > 0) return "A client id and a token are needed, with one blank between them.";
-  const claims = readClaims(token);
-  if (!claims) return "The second word is no token: a token has three parts with dots between them.";
-  const ends = endOf(credential);
-  if (ends !== null && ends <= Date.now()) return `This token ended at ${new Date(ends).toLocaleString()}. Ask for a new one.`;
+  if (!readClaims(token)) return "The second word is no token: a token has three parts with dots between them.";
   return "";
 }
 
@@ -17,6 +14,12 @@ export function endOf(credential) {
   const end = readClaims(credential.split(/\s+/)[1] ?? "")?.exp;
   return Number.isFinite(end) ? end * 1000 : null;
 }
+
+// hasEnded reports whether a credential has ended by the clock of this device, which may be wrong.
+export function hasEnded(credential) { return (endOf(credential) ?? Infinity) <= Date.now(); }
+
+// channelOf returns the channel that a credential is for.
+export function channelOf(credential) { return readClaims(credential.split(/\s+/)[1] ?? "")?.channel_id ?? ""; }
 
 function readClaims(token) {
   const parts = token.split(".");

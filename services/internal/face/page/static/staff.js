@@ -7,7 +7,7 @@ import { attempt, button, count, desk, id, list, named, number, on, say } from "
 import { element, fill, keepFocus, later, takeTurns } from "./dom.js";
 import { listGames, listKeys } from "./keys.js";
 import { begin, correction, newPoll, show } from "./pollform.js";
-import { endOf, findProblem } from "./session.js";
+import { channelOf, endOf, findProblem, hasEnded } from "./session.js";
 import { leaders, percentages } from "./tally.js";
 
 let polls = new Map(); // by id, as GET /polls has them
@@ -17,18 +17,24 @@ let stats = null;
 let past; // the points of the chosen poll's history, when they end, and when they were read
 let stop = null; // listening
 let heard = 0; // events about polls
+let signedInto = ""; // environment and channel
 let since = null; // when what is shown was last known to be live; null: it is
 let ending = []; // timers of the token's end
+const visibleBefore = new Map(); // the visibility of polls before this page hid their results
 let own = 0; // changes of this page under way
 let shownConfig = null; // of the chosen poll, as it was read last
 
 async function signIn(form) {
   const credential = form.get("credential").trim(), problem = findProblem(credential);
   if (problem) return say(problem);
-  desk.environment = form.get("env");
-  const entered = new Client(desk.environment === "sandbox" ? "/sandbox/v1" : "/v1", credential);
-  await entered.request("GET", "/overlay_keys"); // only staff may
-  [desk.client, desk.signedIn] = [entered, true];
+  const environment = form.get("env"), entered = new Client(environment === "sandbox" ? "/sandbox/v1" : "/v1", credential);
+  await entered.request("GET", "/overlay_keys").catch((e) => { // only staff may
+    throw e instanceof Refused && hasEnded(credential) ? new Refused(e.status, "This token has ended. Ask for a new one.") : e;
+  });
+  const place = `${environment} ${channelOf(credential)}`;
+  if (place !== signedInto) forget();
+  signedInto = place;
+  [desk.client, desk.signedIn, desk.environment] = [entered, true, environment];
   id("signin").hidden = true;
   id("signin").reset();
   id("work").hidden = id("work").inert = false;
@@ -38,14 +44,21 @@ async function signIn(form) {
   await Promise.all([listPolls(), listKeys(), listGames()]);
 }
 
-// awaitEnd warns before the token ends, and signs out when it does.
+// forget drops what was chosen in another channel or environment.
+function forget() {
+  [poll, stats, past, shownConfig, desk.question, polls] = [null, null, undefined, null, null, new Map()];
+  id("poll").hidden = id("answers").hidden = true;
+  id("poll-title").textContent = "Choose a poll";
+}
+
+// awaitEnd warns before the token ends, by the clock of this device. The server ends it.
 function awaitEnd(end) {
   ending.forEach(clearTimeout);
   const longest = 2 ** 31 - 1, left = end === null ? longest : end - Date.now();
   if (left >= longest) return;
   ending = [
     setTimeout(() => say(`Your token ends at ${clock(end)}. Sign in again with a new one before that.`), Math.max(0, left - 5 * 60 * 1000)),
-    setTimeout(() => signOut(`Your token ended at ${clock(end)}.`), left),
+    setTimeout(recheck, Math.max(0, left)),
   ];
 }
 
@@ -67,14 +80,21 @@ function mark(reason) {
   id("connection").textContent = since === null ? "" : `${reason} What you see is from ${clock(since)}.`;
 }
 
-// lost finds out why no events come.
+// lost finds out why no events come, and reports whether the server takes requests.
 async function lost() {
   mark("The connection is lost. Reconnecting…");
   try {
     await desk.client.request("GET", "/overlay_keys");
+    return true;
   } catch (e) {
     if (e instanceof Refused && e.status >= 400 && e.status < 500 && e.status !== 429 && desk.signedIn) signOut(e.message);
+    return false;
   }
+}
+
+// recheck follows anew where a stream may have ended without a word.
+async function recheck() {
+  if (desk.signedIn && await lost() && desk.signedIn) follow();
 }
 
 // follow receives the events about what is shown. Each time a stream has begun, it reads what
@@ -256,14 +276,22 @@ function offerTemplates() {
   id("template").replaceChildren(element("option", "an empty form", { value: "" }), ...made);
 }
 
-// remove deletes the chosen poll's votes, and its configuration unless that is to stay, after a wait.
+// remove deletes the chosen poll's votes, and its configuration unless that is to stay, after a
+// wait. It does so for the sign-in that asked for it, and not for a later one.
 async function remove(what, keepConfig) {
-  const wanted = poll, config = shownConfig;
-  await later(id("pending"), `${what} “${id("poll-title").textContent}”`, async () => {
-    await desk.client.request("DELETE", `/vote${named(wanted)}`);
-    if (keepConfig) await saveAgain(wanted, config);
-    if (poll === wanted) await readPoll();
-  });
+  const wanted = poll, client = desk.client;
+  id("clear").disabled = id("delete").disabled = true; // one at a time can be taken back
+  try {
+    await later(id("pending"), `${what} “${id("poll-title").textContent}”`, async () => {
+      if (client !== desk.client || !desk.signedIn) return;
+      const config = keepConfig ? await client.request("GET", `/poll${named(wanted)}`) : null; // as it is now
+      await client.request("DELETE", `/vote${named(wanted)}`);
+      if (keepConfig) await saveAgain(wanted, config);
+      if (poll === wanted) await readPoll();
+    });
+  } finally {
+    id("clear").disabled = id("delete").disabled = false;
+  }
 }
 
 // saveAgain saves the configuration of a poll that was deleted for its votes. Where that fails,
@@ -344,9 +372,15 @@ id("new").closest("details").addEventListener("toggle", offerTemplates);
 on("end", "click", () => configure({ endsAt: -1 }));
 on("minute", "click", () => configure({ endsAt: polls.get(poll).endsAt + 60 }));
 on("reopen", "click", () => configure({ endsAt: 0 }));
-on("reveal", "click", () => configure({ resultsVisibility: polls.get(poll).hidden ? "always" : "staff" }));
+on("reveal", "click", () => {
+  const { hidden, resultsVisibility } = polls.get(poll);
+  if (!hidden) visibleBefore.set(poll, resultsVisibility);
+  return configure({ resultsVisibility: !hidden ? "staff" : visibleBefore.get(poll) === "afterVote" ? "afterVote" : "always" });
+});
 on("clear", "click", () => remove("Clearing the votes of", true));
 on("delete", "click", () => remove("Deleting", false));
+on("signout", "click", () => signOut("You left."));
+for (const change of ["offline", "online"]) addEventListener(change, recheck);
 setInterval(speak, 10000);
 on("history", "click", readHistory);
 
