@@ -52,6 +52,9 @@ func TestEventsInScripts(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, file := range files {
+			if strings.HasSuffix(file, ".d.ts") { // generated from the description, with its sentences
+				continue
+			}
 			for _, used := range name.FindAllString(readFile(t, file), -1) {
 				if found++; !slices.Contains(known, used) {
 					t.Errorf("%s has the event %q", file, used)

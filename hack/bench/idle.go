@@ -94,6 +94,10 @@ func (b *bench) measureIdlePolls(ctx context.Context, o idleOptions, store []str
 	if err := b.awaitSinks(ctx, p, to, in.viewers); err != nil {
 		return err
 	}
+	b.logf("waiting until the program rests")
+	if err := awaitRest(ctx, p); err != nil {
+		return err
+	}
 	b.logf("idle for %s", o.duration)
 	before := p.cpuTime()
 	select {
@@ -129,4 +133,24 @@ func (b *bench) awaitSinks(ctx context.Context, p *program, to *receiver, viewer
 		}
 	}
 	return errors.New("the sinks do not begin")
+}
+
+// awaitRest waits until a program has used next to no processor time for some seconds.
+func awaitRest(ctx context.Context, p *program) error {
+	const step, rests, least = time.Second, 5, 30 * time.Millisecond
+	ticks := time.NewTicker(step)
+	defer ticks.Stop()
+	for quiet, before := 0, p.cpuTime(); quiet < rests; {
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		now := p.cpuTime()
+		if quiet++; now-before > least {
+			quiet = 0
+		}
+		before = now
+	}
+	return nil
 }
