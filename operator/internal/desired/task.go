@@ -71,7 +71,8 @@ func Backup(b *v1alpha1.Backend, where v1alpha1.BackupPlace, pod v1alpha1.TaskPo
 // Drill returns the task that restores the newest backup of a Backend into an empty store in
 // the pod. The command restore verifies what it has restored.
 func Drill(b *v1alpha1.Backend, where v1alpha1.BackupPlace, pod v1alpha1.TaskPod) Task {
-	args := []string{"restore", "--data-dir=" + drillFolder, Destination(b.Name, where)}
+	// Below the volume's folder: the store makes folders beside its own, where the root is read-only.
+	args := []string{"restore", "--data-dir=" + drillFolder + "/store", Destination(b.Name, where)}
 	return Task{Name: DrillTask, Args: args, Where: &where, Pod: pod, DeadlineHours: 6}
 }
 

@@ -153,7 +153,7 @@ var _ = Describe("A ScheduledBackup", func() {
 		pod := cronJob(ctx, "drill").Spec.JobTemplate.Spec.Template.Spec
 		c := pod.Containers[0]
 		Expect(pod.ServiceAccountName).To(Equal("reader"))
-		Expect(c.Args).To(HaveExactElements("restore", "--data-dir=/restored", "/backups/production"))
+		Expect(c.Args).To(HaveExactElements("restore", "--data-dir=/restored/store", "/backups/production"))
 		Expect(c.Env).To(HaveExactElements(HaveField("Name", "GOMEMLIMIT"), HaveField("Name", "HTTPS_PROXY")))
 		Expect(pod.Volumes).To(HaveExactElements(HaveField("EmptyDir", Not(BeNil())), HaveField("PersistentVolumeClaim.ClaimName", "backups")))
 		Expect(c.VolumeMounts).To(HaveExactElements(
