@@ -53,9 +53,9 @@ func measureIdle(ctx context.Context, args []string, stdout, stderr io.Writer) (
 	}
 	var store []string
 	if o.replica {
-		db, err := openModel(ctx, b.dir)
-		if err != nil {
-			return err
+		db, failed := openModel(ctx, b.dir)
+		if failed != nil {
+			return failed
 		}
 		defer func() { err = errors.Join(err, db.close(context.WithoutCancel(ctx))) }()
 		store = []string{"--mongodb-uri", db.scopedName("idle")}

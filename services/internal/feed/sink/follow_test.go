@@ -160,7 +160,7 @@ func TestInitializationIsTakenOver(t *testing.T) {
 	})
 }
 
-// A transition that is set anew replaces the one before, and many settings take no room.
+// A later setting of a transition replaces the earlier one, and many settings take no room.
 func TestTransitionSchedule(t *testing.T) {
 	s := newTransitionSchedule()
 	for n := range 10_000 {
