@@ -65,6 +65,16 @@ func (k EntryKind) hasTime() bool { return k >= EntryReset && k <= EntryErasure 
 
 // Encode returns the only encoding of the entry, or an error for one that has none.
 func (e *Entry) Encode() ([]byte, error) {
+	buf, err := e.Append(nil)
+	if err == nil {
+		_, err = ParseEntry(buf)
+	}
+	return buf, err
+}
+
+// Append is Encode for entries whose fields are known to be in range: the error is that of a
+// configuration.
+func (e *Entry) Append(buf []byte) ([]byte, error) {
 	var flags uint8
 	if e.ByStaff {
 		flags |= entryByStaff
@@ -72,7 +82,7 @@ func (e *Entry) Encode() ([]byte, error) {
 	if e.HasNonce {
 		flags |= entryHasNonce
 	}
-	buf := []byte{1, uint8(e.Kind), flags, 0}
+	buf = append(buf, 1, uint8(e.Kind), flags, 0)
 	buf = binary.BigEndian.AppendUint64(buf, uint64(e.Voter))
 	buf = binary.BigEndian.AppendUint16(buf, uint16(e.Value))
 	buf = binary.BigEndian.AppendUint16(buf, e.Times)
@@ -95,8 +105,7 @@ func (e *Entry) Encode() ([]byte, error) {
 	case e.Kind == EntryHide || e.Kind == EntryReveal:
 		buf = append(buf, e.Salt[:]...)
 	}
-	_, err := ParseEntry(buf)
-	return buf, err
+	return buf, nil
 }
 
 // ParseEntry decodes an entry. It refuses whatever [Entry.Encode] does not write.

@@ -13,6 +13,9 @@ type Int128 struct{ hi, lo uint64 }
 // NewInt128 returns n.
 func NewInt128(n int64) Int128 { return Int128{uint64(n >> 63), uint64(n)} }
 
+// MakeInt128 returns the number whose upper and lower 64 bits are given.
+func MakeInt128(hi int64, lo uint64) Int128 { return Int128{uint64(hi), lo} }
+
 func (x Int128) isNegative() bool { return int64(x.hi) < 0 }
 
 func (x Int128) plus(y Int128) Int128 {

@@ -43,7 +43,9 @@ func (s *Sums) plus(t *Sums) Sums {
 	return r
 }
 
-// check returns an error for sums that no ballots can have, or that could overflow.
+// Check returns an error for sums that no ballots can have, or that could overflow.
+func (s *Sums) Check() error { return s.check() }
+
 func (s *Sums) check() error {
 	if !s.Count.isBelow126() || !s.Sum.isBelow126() || !s.Squares.isBelow126() || s.Count.isNegative() || s.Squares.isNegative() {
 		return errSums
