@@ -129,7 +129,7 @@ func TestMembers(t *testing.T) {
 	want := contract.Poll{
 		UserIDVoting: true, DistinctOptionsPerUser: 2, TotalVotesPerUser: 3, VotesPerOption: 2, Global: true, Disabled: true,
 		ID: "global 1", Prompt: "Which?", Options: []string{"this", "that"}, UserData: []byte(`{"a":1}`), StartsAt: 1, EndsAt: 2,
-		ResultsVisibility: contract.VisibleToStaff, ShowCount: true, LoggedInOnly: true, Strict: true, PublicResults: true,
+		ResultsVisibility: contract.VisibleAfterClose, ShowCount: true, LoggedInOnly: true, Strict: true, PublicResults: true, Verifiable: true,
 	}
 	encoded, err := json.Marshal(want)
 	if err != nil {

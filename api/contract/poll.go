@@ -61,6 +61,8 @@ type PollConfig struct {
 	Strict bool `json:"strict,omitempty"`
 	// PublicResults shows the results to everyone, without a credential, while viewers see them.
 	PublicResults bool `json:"publicResults,omitempty"`
+	// Verifiable lists the votes so that voters can check them.
+	Verifiable bool `json:"verifiable,omitempty"`
 	// Version rises with each saved configuration of the poll: the Unix milliseconds of
 	// its saving or, within one millisecond, the number after. It is 0 for one that an
 	// earlier release saved, and in requests.
@@ -127,6 +129,7 @@ type Poll struct {
 	Global                 bool  `json:"global"`
 	Strict                 bool  `json:"strict,omitempty"`
 	PublicResults          bool  `json:"publicResults,omitempty"`
+	Verifiable             bool  `json:"verifiable,omitempty"`
 
 	ResultsVisibility Visibility `json:"resultsVisibility"`
 	ShowCount         bool       `json:"showCount"`

@@ -154,6 +154,12 @@ type PollSpec struct {
 	// +optional
 	PublicResults bool `json:"publicResults,omitempty"`
 
+	// Verifiable lists the votes under pseudonyms, so that viewers can check theirs and
+	// everyone can recount the result. It changes only while the poll has no votes. The
+	// Backend needs a key of its own for it. A poll that hides its results needs showCount.
+	// +optional
+	Verifiable bool `json:"verifiable,omitempty"`
+
 	// LoggedInOnly refuses the votes of viewers that are not logged in to the platform,
 	// who get a new opaque id whenever they ask for one.
 	// +optional

@@ -38,7 +38,7 @@ services/internal/testing/faultproxy |                                          
 services/internal/testing/simnet    |                                                                                |
 services/internal/testing/mongotest | faultproxy                                                                     |
 services/internal/testing/mongotest/mongoset | mongotest                                                           |
-services/voting             | contract exactjson fault key once rewrite stream wire | storetest cputime
+services/voting             | contract exactjson fault key once rewrite stream verifiable wire | storetest cputime
 services/accumulation       | contract fault key once rewrite stream wire                                                          | storetest
 services/ranking            | contract exactjson fault key once rewrite stream wire | storetest
 services/state              | contract fault key once document                                                             | storetest
@@ -59,7 +59,7 @@ services/internal/testing/sinktest  |                                           
 services/internal/face/page      | api                                                                            |
 services/internal/face/rig       | contract sandbox                                                               |
 services/internal/operation | contract tracing exactjson limit fault once domains document tenant event live | telemetry
-services/internal/face/httpapi   | contract operation tracing exactjson limit fault once domains rewrite stream document tenant telemetry event live | storetest ceiling cputime
+services/internal/face/httpapi   | contract verifiable operation tracing exactjson limit fault once domains rewrite stream document tenant telemetry event live | storetest ceiling cputime
 services/internal/upkeep/admin     | exactjson fault key rewrite stream document tenant state purchase sink                         | domains storetest transfer pebblestore
 services/internal/face/gamelink  | contract operation limit exactjson fault event live tenant httpapi voting state document pairing purchase match sandbox | domains storetest stream once
 services/internal/process/app | contract operation tracing batchtrace gamelink limit filewatch fault key once domains rewrite stream document tenant telemetry event live sink page httpapi pebblestore mongostore peer admin transfer | mongotest simnet sinktest

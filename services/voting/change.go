@@ -23,6 +23,9 @@ type Change struct {
 	IfMatch *Precondition `json:"ifMatch,omitempty"`
 	// KeepVotes keeps the votes of a strict poll under another question.
 	KeepVotes bool `json:"keepVotes,omitempty"`
+
+	// Seed is for a list of public entries, where the configuration begins or hides one.
+	Seed *listSeed `json:"seed,omitempty"`
 }
 
 // Precondition holds while a configuration is saved that has one of the versions, or any.
@@ -46,7 +49,7 @@ func (c Change) configureFrom(id string, now *Config, used bool) (configureComma
 	if m := c.IfMatch; m != nil && (now == nil || !m.Any && !slices.Contains(m.Versions, now.Version)) {
 		return configureCommand{}, errOtherVersion
 	}
-	configure := configureCommand{id: id, config: c.Config, keepVotes: c.KeepVotes}
+	configure := configureCommand{id: id, config: c.Config, keepVotes: c.KeepVotes, seed: c.Seed}
 	if c.Patch == nil {
 		return configure, nil
 	}
@@ -84,7 +87,7 @@ func (c changeCommand) decideAt(s *State, at int64) (pollDecision, error) {
 	if !decision.Store { // the same one is stored again only to keep the key of a request
 		decision.Entry, decision.Storable = configEntry{*s.config}, true
 	}
-	version := decision.Entry.(configEntry).config.Version
+	version := savedConfig(decision.Entry).Version
 	decision.Result.version = &version
 	return decision, nil
 }
@@ -96,7 +99,11 @@ func (changeCommand) answerFrom(*State) Answer { return Answer{} }
 // of a poll that has neither a configuration nor votes with fault.NotFound. It decides in the
 // order of the log, so that changes of different members never undo one another.
 func (s *Service) Change(ctx context.Context, p Poll, c Change, keys ...*once.Key) (version int64, known bool, err error) {
-	answer, err := s.engine.DoFrom(ctx, stream.LevelChanges, p.Stream(), changeCommand{p.ID, c}, keys...)
+	level := stream.LevelChanges
+	if s.reads(stream.LevelVerifiable) {
+		level, c.Seed = stream.LevelVerifiable, newSeed(p)
+	}
+	answer, err := s.engine.DoFrom(ctx, level, p.Stream(), changeCommand{p.ID, c}, keys...)
 	if err != nil || answer.version == nil {
 		return 0, false, err
 	}

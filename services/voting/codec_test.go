@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/acclaim-dev/acclaim/api/contract"
+	"github.com/acclaim-dev/acclaim/api/verifiable"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 )
 
@@ -24,7 +25,21 @@ func everyEntry() []Entry {
 		modifierEntry{user: "Uann", add: -contract.MaxModifier},
 		modifierEntry{user: "1", add: contract.MaxModifier},
 		resetEntry{},
+		&voteEntry{voter: ann, value: 5, times: 1, listed: &listedVote{voter: 7}},
+		&voteEntry{voter: ann, value: 5, times: 1, listed: &listedVote{voter: maxEntries, byStaff: true, nonce: &verifiable.NonceHash{1, 255}, place: &listPlace{3, maxEntries, 1}}},
+		&listedModifier{modifierEntry{user: "Uann", add: -1}, listedVote{byStaff: true, place: &listPlace{0, 5, 1}}},
+		&listedConfig{config: listedTestConfig(), begin: &listBegin{verifiable.TreeID{1}, verifiable.PollKey{2}}, hides: &verifiable.SaltKey{3}, place: &listPlace{}},
+		&listedConfig{config: listedTestConfig(), opens: true, reveals: true},
+		&listedConfig{config: Config{UserData: json.RawMessage("null")}, ends: true, place: &listPlace{1, 9, 1}},
+		listedEvent{kind: kindClosed, reveals: true, place: &listPlace{0, 5, 1}},
+		listedEvent{kind: kindErasing}, listedEvent{kind: kindListedReset},
 	}
+}
+
+func listedTestConfig() Config {
+	c := DefaultConfig()
+	c.Verifiable, c.UserData = true, json.RawMessage("null")
+	return c
 }
 
 // stored returns an entry as the log gives it back: userData that was not given
@@ -38,7 +53,7 @@ func stored(e Entry) Entry {
 }
 
 func compareEntries(want, got Entry) string {
-	return cmp.Diff(want, got, cmp.AllowUnexported(voteEntry{}, configEntry{}, modifierEntry{}, resetEntry{}))
+	return cmp.Diff(want, got, cmp.AllowUnexported(voteEntry{}, configEntry{}, modifierEntry{}, resetEntry{}, listedVote{}, listPlace{}, listedModifier{}, listedConfig{}, listBegin{}, listedEvent{}))
 }
 
 func TestEntriesComeBack(t *testing.T) {
@@ -80,7 +95,7 @@ func TestDecodeRefuses(t *testing.T) {
 			t.Errorf("%s out of bounds is read as %#v", name, got)
 		}
 	}
-	if _, _, err := decodeEntry([]byte{kindReset + 1}); err == nil {
+	if _, _, err := decodeEntry([]byte{kindErasing + 1}); err == nil {
 		t.Error("an unknown kind is read")
 	}
 	if _, _, err := decodeEntry([]byte{kindConfigured, 1, '{'}); err == nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/acclaim-dev/acclaim/api/contract"
+	"github.com/acclaim-dev/acclaim/api/verifiable"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 )
 
@@ -28,6 +29,9 @@ type Answer struct {
 	// version is that of the configuration after a change, or under which a voter has voted; nil
 	// where it is not known.
 	version *int64
+	// listed is the place of a vote in the list of a poll that has one; list the answer to a listQuery.
+	listed *Listed
+	list   *listAnswer
 	// decided has the time of the decision of a concludeCommand in Unix milliseconds, 0 after others.
 	decided int64
 }
@@ -41,6 +45,10 @@ type voteCommand struct {
 	voter        Voter
 	value, times int64
 	existing     bool // only into a poll that exists
+	// version is that of the configuration that the voter saw, 0 where the client does not tell.
+	version int64
+	byStaff bool
+	nonce   *verifiable.NonceHash // nil for none
 
 	// entry holds the one of the last decision. It is here because a command of its own would cost
 	// each of a thousand votes an allocation.
@@ -55,8 +63,11 @@ func (c *voteCommand) decideAt(s *State, at int64) (pollDecision, error) {
 	if !isWithin(c.times, 1, min(contract.MaxCount, rules.TotalVotesPerUser)) {
 		return pollDecision{}, errCountOutOfBounds
 	}
-	if !rules.isOpen(at) {
+	if !rules.isOpen(at) || s.list.isClosed() {
 		return pollDecision{}, errPollClosed
+	}
+	if c.version != 0 && c.version != rules.Version {
+		return pollDecision{}, errConfigChanged
 	}
 	if err := rules.checkOption(c.value); err != nil {
 		return pollDecision{}, err
@@ -78,7 +89,22 @@ func (c *voteCommand) decideAt(s *State, at int64) (pollDecision, error) {
 		value:   int16(value),
 		times:   uint16(c.times),
 	}
+	if s.list.isRunning() {
+		return c.listVote(s, id)
+	}
 	return storeEntry(&c.entry)
+}
+
+// listVote lists the vote that was decided.
+func (c *voteCommand) listVote(s *State, id string) (pollDecision, error) {
+	if s.list.next >= maxEntries {
+		return pollDecision{}, errListFull
+	}
+	number := s.nextNumberOf(id)
+	c.entry.listed = &listedVote{place: s.list.place(), voter: number, byStaff: c.byStaff, nonce: c.nonce}
+	decision, err := storeEntry(&c.entry)
+	decision.Result.listed = &Listed{Tree: s.list.tree, Index: s.list.next, Voter: number}
+	return decision, err
 }
 
 // allowsVote reports whether a voter with the given ballot may add times votes for
@@ -111,6 +137,7 @@ type configureCommand struct {
 	id        string
 	config    Config
 	keepVotes bool // also under another question
+	seed      *listSeed
 }
 
 func (c configureCommand) decideAt(s *State, at int64) (pollDecision, error) {
@@ -139,7 +166,8 @@ func (c configureCommand) decideAt(s *State, at int64) (pollDecision, error) {
 			config.QuestionChanged = config.Version
 		}
 	}
-	return storeEntry(configEntry{config})
+	entry, err := s.listConfig(config, c.seed, at)
+	return pollDecision{Entry: entry, Store: err == nil}, err
 }
 
 func (configureCommand) answerFrom(*State) Answer { return Answer{} }
@@ -156,7 +184,16 @@ func (c modifyCommand) decideAt(s *State, _ int64) (pollDecision, error) {
 	if c.user == "" || len(c.user) > contract.MaxVoter || !isWithin(total, -contract.MaxModifier, contract.MaxModifier) {
 		return pollDecision{}, errInvalidBody
 	}
-	return storeEntry(modifierEntry(c))
+	if s.list.isClosed() {
+		return pollDecision{}, errPollClosed
+	}
+	if !s.list.isRunning() {
+		return storeEntry(modifierEntry(c))
+	}
+	if s.list.next >= maxEntries {
+		return pollDecision{}, errListFull
+	}
+	return storeEntry(&listedModifier{modifierEntry(c), listedVote{place: s.list.place(), voter: s.nextNumberOf(c.user), byStaff: true}})
 }
 
 func (modifyCommand) answerFrom(*State) Answer { return Answer{} }
@@ -168,6 +205,9 @@ type resetCommand struct{}
 func (resetCommand) decideAt(s *State, _ int64) (pollDecision, error) {
 	if !s.used {
 		return pollDecision{}, nil
+	}
+	if s.list.isRunning() {
+		return storeEntry(listedEvent{kind: kindListedReset, place: s.list.place()})
 	}
 	return storeEntry(resetEntry{})
 }

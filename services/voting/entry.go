@@ -21,6 +21,13 @@ const (
 	kindConfigured
 	kindModified
 	kindReset
+	// Those of polls whose votes can be checked, of stream.LevelVerifiable.
+	kindListedVote
+	kindListedModifier
+	kindListedConfig
+	kindListedReset
+	kindClosed
+	kindErasing
 )
 
 // voteEntry is an accepted vote: times copies of value. It replaces what the voter
@@ -31,12 +38,13 @@ type voteEntry struct {
 	replace bool
 	value   int16
 	times   uint16
+	listed  *listedVote // nil of most polls
 }
 
 func (e *voteEntry) applyTo(s *State, at int64) {
 	s.used = true
 	if s.voters.isFork() {
-		e.applyToFork(&s.voters)
+		e.applyToFork(s)
 		return
 	}
 	id, _ := e.voter.identityIn(e.byUser)
@@ -44,6 +52,10 @@ func (e *voteEntry) applyTo(s *State, at int64) {
 	e.count(s, i, known, s.voteWeight(id))
 	s.cast.note(i, len(s.voters.table.records), s.currentVersion())
 	s.decay.addValues(at, int64(e.value)*int64(e.times))
+	if e.listed != nil && s.list.isRunning() {
+		s.list.numbers.noteVote(i, known, id, e.listed.voter, s.list.next)
+		s.list.appendEntry(e, at)
+	}
 }
 
 // count makes the vote the ballot of a record, or a part of it, and counts what that changes.
@@ -61,12 +73,17 @@ func (e *voteEntry) count(s *State, i int, known bool, weight int64) {
 	s.voters.table.storeBallot(i, after)
 }
 
-func (e *voteEntry) applyToFork(voters *voterBallots) {
+func (e *voteEntry) applyToFork(s *State) {
+	id, _ := e.voter.identityIn(e.byUser)
+	if e.listed != nil && s.list.isRunning() {
+		s.list.draftVoter(id, e.listed.voter)
+		s.list.next++
+	}
+	voters := &s.voters
 	if e.replace {
 		voters.replaced = append(voters.replaced, e)
 		return
 	}
-	id, _ := e.voter.identityIn(e.byUser)
 	voters.set(id, e.castOn(voters.get(id)))
 }
 
@@ -95,10 +112,18 @@ func withVotes(options []optionVotes, value int16, times uint16) []optionVotes {
 }
 
 func (e *voteEntry) appendTo(buf []byte) []byte {
-	buf = e.voter.appendTo(append(buf, kindVote))
+	kind := byte(kindVote)
+	if e.listed != nil {
+		kind = kindListedVote
+	}
+	buf = e.voter.appendTo(append(buf, kind))
 	buf = wire.AppendBool(wire.AppendBool(buf, e.byUser), e.replace)
 	buf = binary.AppendVarint(buf, int64(e.value))
-	return binary.AppendUvarint(buf, uint64(e.times))
+	buf = binary.AppendUvarint(buf, uint64(e.times))
+	if e.listed != nil {
+		buf = e.listed.appendTo(buf)
+	}
+	return buf
 }
 
 // configEntry is a configuration that was saved.
@@ -139,15 +164,25 @@ func (resetEntry) appendTo(buf []byte) []byte { return append(buf, kindReset) }
 
 // DecodeEntry implements [stream.EntryEncoding].
 func (pollRules) DecodeEntry(r *wire.Reader) Entry {
-	switch r.Byte() {
-	case kindVote:
-		return &voteEntry{
+	switch kind := r.Byte(); kind {
+	case kindVote, kindListedVote:
+		vote := &voteEntry{
 			voter:   readVoter(r),
 			byUser:  r.Bool(),
 			replace: r.Bool(),
 			value:   int16(checkBounds(r, r.Varint(), contract.MinValue, contract.MaxValue)),
 			times:   uint16(checkBounds(r, int64(r.Uvarint()), 1, contract.MaxCount)),
 		}
+		if kind == kindListedVote {
+			vote.listed = readListedVote(r)
+		}
+		return vote
+	case kindListedModifier:
+		return &listedModifier{modifierEntry{user: r.Text(), add: r.Varint()}, *readListedVote(r)}
+	case kindListedConfig:
+		return readListedConfig(r)
+	case kindListedReset, kindClosed, kindErasing:
+		return readListedEvent(r, kind)
 	case kindConfigured:
 		return configEntry{readConfig(r)}
 	case kindModified:

@@ -104,6 +104,9 @@ type concludeCommand struct{ overviewQuery }
 
 func (concludeCommand) decideAt(s *State, at int64) (pollDecision, error) {
 	decision := pollDecision{Result: Answer{decided: at}}
+	if s.list.isRunning() && !s.list.isClosed() && s.config.closesBy(at) {
+		decision.Entry, decision.Store = listedEvent{kind: kindClosed, place: s.list.place(), reveals: s.list.key != nil}, true
+	}
 	if s.config != nil && s.config.closesBy(at) {
 		decision.Reach = s.config.EndsAt * 1000
 	}

@@ -21,6 +21,7 @@ const (
 	readableConfig   = "config"
 	readableModifier = "modifier"
 	readableReset    = "reset"
+	readableListed   = "listed" // what only the list of a poll has, and its configurations
 )
 
 // An object has the member "entry" and those of one of the three types below.
@@ -35,6 +36,12 @@ type readableVoted struct {
 	Replace    bool   `json:"replace"`
 	Value      int64  `json:"value"`
 	Count      int64  `json:"count"`
+	readableInList
+}
+
+// readableInList has what the list of a poll needs of an entry, in the encoding of entries.
+type readableInList struct {
+	Listed []byte `json:"listed,omitempty"`
 }
 
 type readableConfigured struct {
@@ -44,6 +51,11 @@ type readableConfigured struct {
 type readableModified struct {
 	User string `json:"user"`
 	Add  int64  `json:"add"`
+}
+
+type readableListedModified struct {
+	readableModified
+	readableInList
 }
 
 // Readable implements [stream.EntryCodec].
@@ -56,7 +68,7 @@ func (EntryCodec) Readable(r *wire.Reader) any {
 			readableVoted
 		}{
 			readableEntry{readableVote},
-			readableVoted{e.voter.OpaqueID, e.voter.UserID, e.byUser, e.replace, int64(e.value), int64(e.times)},
+			readableVoted{e.voter.OpaqueID, e.voter.UserID, e.byUser, e.replace, int64(e.value), int64(e.times), readableInList{e.listed.encode()}},
 		}
 	case configEntry:
 		if r.Err() != nil {
@@ -71,6 +83,16 @@ func (EntryCodec) Readable(r *wire.Reader) any {
 			readableEntry
 			readableModified
 		}{readableEntry{readableModifier}, readableModified{e.user, e.add}}
+	case *listedModifier:
+		return struct {
+			readableEntry
+			readableListedModified
+		}{readableEntry{readableModifier}, readableListedModified{readableModified{e.user, e.add}, readableInList{e.listed.encode()}}}
+	case *listedConfig, listedEvent:
+		return struct {
+			readableEntry
+			readableInList
+		}{readableEntry{readableListed}, readableInList{encoded[:len(encoded)-len(r.Rest())]}}
 	}
 	return readableEntry{readableReset}
 }
@@ -93,7 +115,7 @@ func (EntryCodec) AppendReadable(buf, object []byte) ([]byte, error) {
 			return nil, errUnacceptable
 		}
 		voter := Voter{OpaqueID: in.Opaque, UserID: in.Identifier}
-		vote := &voteEntry{voter, in.ByUser, in.Replace, int16(in.Value), uint16(in.Count)}
+		vote := &voteEntry{voter, in.ByUser, in.Replace, int16(in.Value), uint16(in.Count), readInList(in.Listed)}
 		buf = vote.appendTo(buf)
 	case readableConfig:
 		config, err := decodeConfig(in.Config)
@@ -102,7 +124,14 @@ func (EntryCodec) AppendReadable(buf, object []byte) ([]byte, error) {
 		}
 		buf = configEntry{config}.appendTo(buf)
 	case readableModifier:
-		buf = modifierEntry{in.User, in.Add}.appendTo(buf)
+		modified := modifierEntry{in.User, in.Add}
+		if listed := readInList(in.Listed); listed != nil {
+			buf = (&listedModifier{modified, *listed}).appendTo(buf)
+		} else {
+			buf = modified.appendTo(buf)
+		}
+	case readableListed:
+		buf = append(buf, in.Listed...)
 	case readableReset:
 		buf = resetEntry{}.appendTo(buf)
 	default:
@@ -110,5 +139,24 @@ func (EntryCodec) AppendReadable(buf, object []byte) ([]byte, error) {
 	}
 	r := wire.NewReader(buf[begin:])
 	pollRules{}.DecodeEntry(r)
+	if r.Err() == nil && len(r.Rest()) > 0 {
+		r.Fail(wire.ErrMalformed)
+	}
 	return buf, r.Err()
+}
+
+// encode returns the encoding, nil of what is in no list.
+func (l *listedVote) encode() []byte {
+	if l == nil {
+		return nil
+	}
+	return l.appendTo(nil)
+}
+
+// readInList returns what encode encoded. What is malformed fails when the entry is decoded.
+func readInList(encoded []byte) *listedVote {
+	if encoded == nil {
+		return nil
+	}
+	return readListedVote(wire.NewReader(encoded))
 }

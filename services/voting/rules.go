@@ -30,7 +30,7 @@ func (pollRules) Equal(a, b *State) bool {
 	return a.used == b.used && a.resets == b.resets && a.tally == b.tally && a.decay == b.decay &&
 		(a.config == nil) == (b.config == nil) &&
 		(a.config == nil || bytes.Equal(a.config.encodeJSON(), b.config.encodeJSON())) &&
-		maps.Equal(a.modifiers.total, b.modifiers.total) &&
+		maps.Equal(a.modifiers.total, b.modifiers.total) && a.list.equal(b.list) &&
 		a.voters.table.equalBallots(&b.voters.table)
 }
 
@@ -44,11 +44,19 @@ func (pollRules) Answer(s *State, c Command, decided Answer) Answer {
 	if decided.version != nil {
 		answer.version = decided.version
 	}
+	if decided.listed != nil {
+		answer.listed = decided.listed
+	}
 	return answer
 }
 
-// RepeatResult needs nothing, as ReconstructResult.
-func (pollRules) RepeatResult(*State, Command) Answer { return Answer{} }
+// RepeatResult returns the place of the voter's latest vote, of a poll that lists votes.
+func (pollRules) RepeatResult(s *State, c Command) Answer {
+	if vote, ok := c.(*voteCommand); ok {
+		return Answer{listed: s.findListed(vote.voter)}
+	}
+	return Answer{}
+}
 
 // ReconstructResult needs nothing: all of an answer is read from the state, but for the version
 // after a change, which a caller can do without.
@@ -58,8 +66,11 @@ func (pollRules) AppendEntry(buf []byte, e Entry) []byte { return e.appendTo(buf
 
 // EntryJSON returns the userData of a configuration, for verification.
 func (pollRules) EntryJSON(e Entry) []byte {
-	if configured, ok := e.(configEntry); ok {
-		return configured.config.UserData
+	switch e := e.(type) {
+	case configEntry:
+		return e.config.UserData
+	case *listedConfig:
+		return e.config.UserData
 	}
 	return nil
 }
@@ -73,6 +84,8 @@ func (pollRules) Identities(e Entry) []string {
 	case *voteEntry:
 		return []string{e.voter.OpaqueID, e.voter.UserID}
 	case modifierEntry:
+		return []string{e.user}
+	case *listedModifier:
 		return []string{e.user}
 	}
 	return nil
@@ -88,6 +101,10 @@ func (pollRules) Redact(e Entry, rename func(string) string, _ bool) Entry {
 	case modifierEntry:
 		e.user = rename(e.user)
 		return e
+	case *listedModifier:
+		redacted := *e
+		redacted.user = rename(e.user)
+		return &redacted
 	}
 	return e
 }
@@ -103,6 +120,14 @@ func (pollRules) Rename(s *State, rename func(string) string) *State {
 	}
 	for id, total := range s.modifiers.total {
 		renamed.modifiers.set(rename(id), total)
+	}
+	if renamed.ended = s.ended; s.list != nil {
+		renamed.list = s.list // its voters have numbers, by the order of their records
+		modified := s.list.numbers.modified
+		s.list.numbers.modified = nil
+		for id, number := range modified {
+			s.list.numbers.noteModifier(rename(id), false, int64(number))
+		}
 	}
 	return renamed
 }

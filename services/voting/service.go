@@ -15,26 +15,37 @@ type Service struct {
 	engine *stream.Engine[*State, Command, Entry, Answer]
 	clock  stream.Clock
 	reads  func(stream.Level) bool // reports whether all processes read the commands of a level
+	moved  func(Poll)              // is called after changes of lists
 }
 
 // NewService returns a service over store. Close ends it.
 func NewService(store stream.Store, clock stream.Clock, options stream.Options) *Service {
 	options.AllowEqualTimestamps = true // the order of votes is that of the log
 	engine := stream.New(pollRules{}, store, clock, options)
-	return &Service{rewrite.Service{Runner: engine, Rewriter: rewrite.New(engine, engine, store)}, engine, clock, options.AllRead}
+	rewriter := rewrite.New(engine, engine, store)
+	s := &Service{rewrite.Service{Runner: engine, Rewriter: rewriter}, engine, clock, options.AllRead, func(Poll) {}}
+	rewriter.BeforeErase(s.noteErasure)
+	return s
 }
 
 // Vote submits count copies of value, which may be NoValue, and returns the statistics with them in.
 // It refuses with the reasons of section 7. Here and elsewhere keys has at most one element.
 func (s *Service) Vote(ctx context.Context, p Poll, v Voter, value, count int64, keys ...*once.Key) (Tally, error) {
-	answer, err := s.engine.Do(ctx, p.Stream(), &voteCommand{voter: v, value: value, times: count}, keys...)
-	return s.judgeTally(answer), err
+	return s.Cast(ctx, p, Submission{Voter: v, Value: value, Count: count}, false, keys...)
 }
 
-// VoteExisting is Vote for a poll that exists: that had a vote, a modifier or a
-// configuration. It refuses another one with fault.NotFound.
-func (s *Service) VoteExisting(ctx context.Context, p Poll, v Voter, value, count int64, keys ...*once.Key) (Tally, error) {
-	answer, err := s.engine.Do(ctx, p.Stream(), &voteCommand{voter: v, value: value, times: count, existing: true}, keys...)
+// Cast submits a vote, whose Key it ignores, and returns the statistics with it in. With existing it
+// refuses one that would make a poll, with fault.NotFound.
+func (s *Service) Cast(ctx context.Context, p Poll, v Submission, existing bool, keys ...*once.Key) (Tally, error) {
+	level := stream.Level(0)
+	command := s.newVote(&v, existing)
+	if command.isListed() {
+		level = stream.LevelVerifiable
+	}
+	answer, err := s.engine.DoFrom(ctx, level, p.Stream(), &command, keys...)
+	if err == nil && answer.listed != nil {
+		s.moved(p)
+	}
 	return s.judgeTally(answer), err
 }
 
@@ -48,6 +59,11 @@ func (s *Service) Tally(ctx context.Context, p Poll, v Voter) (Tally, error) {
 func (s *Service) Reset(ctx context.Context, p Poll) error {
 	return s.runCommand(ctx, p, resetCommand{})
 }
+
+// OnListMoved has moved called after each change by this process that may be one of a poll's list of
+// public entries. It is called before the service is used, and moved returns at once.
+func (s *Service) OnListMoved(moved func(Poll)) { s.moved = moved }
+
 
 // Modify adds to the modifiers of the given identifier.
 func (s *Service) Modify(ctx context.Context, p Poll, user string, add int64, keys ...*once.Key) error {
@@ -78,5 +94,6 @@ func (s *Service) readConfig(a Answer) (config Config, status contract.Status, s
 
 func (s *Service) runCommand(ctx context.Context, p Poll, c Command, keys ...*once.Key) error {
 	_, err := s.engine.Do(ctx, p.Stream(), c, keys...)
+	s.moved(p)
 	return err
 }

@@ -32,7 +32,11 @@ func (s *State) appendSnapshot(buf []byte) []byte {
 	for id, total := range s.modifiers.total {
 		buf = binary.AppendVarint(wire.AppendBytes(buf, id), total)
 	}
-	return s.voters.table.appendSnapshot(buf)
+	buf = s.voters.table.appendSnapshot(buf)
+	if s.list == nil {
+		return buf
+	}
+	return s.list.appendSnapshot(buf, s.ended)
 }
 
 // SnapshotFormat implements [stream.SnapshotEncoding].
@@ -68,6 +72,9 @@ func (pollRules) RestoreSnapshot(r *wire.Reader) *State {
 		r.Fail(wire.ErrMalformed)
 	}
 	s.cast = cast
+	if len(r.Rest()) > 0 { // only polls that have or had a list
+		s.list, s.ended = restoreList(r, len(s.voters.table.records))
+	}
 	return s
 }
 

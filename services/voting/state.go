@@ -15,6 +15,9 @@ type State struct {
 	used bool
 	// resets counts how often everything but the log was deleted.
 	resets uint64
+	// list is nil unless the votes can be checked, or could. ended is the end of the one before.
+	list  *publicList
+	ended *TreeHead
 	// statistics are those of the present state, computed on the first read.
 	statistics atomic.Pointer[Statistics]
 }
@@ -27,6 +30,7 @@ func (s *State) fork() *State {
 		modifiers: s.modifiers.fork(),
 		used:      s.used,
 		resets:    s.resets,
+		list:      s.list.fork(),
 	}
 }
 
@@ -99,7 +103,7 @@ func (s *State) resetAll() {
 
 // memorySize returns roughly how many bytes the state keeps resident.
 func (s *State) memorySize() int {
-	return 2048 + s.voters.table.memorySize() + s.cast.memorySize() + s.modifiers.size
+	return 2048 + s.voters.table.memorySize() + s.cast.memorySize() + s.modifiers.size + s.list.memorySize()
 }
 
 // modifierSums holds the sum of the modifiers of each identifier, whether or not

@@ -125,6 +125,8 @@ type Tally struct {
 	// Hidden reports that the caller may not see the statistics if it is a viewer,
 	// ShowCount that it may see the count. ForViewer applies both.
 	Hidden, ShowCount bool
+	// Listed is the place of a vote that was just cast, nil of a poll without a list.
+	Listed *Listed
 }
 
 // AppendJSON appends the tally as section 2.2 has it.

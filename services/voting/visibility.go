@@ -49,6 +49,7 @@ func (s *State) hidingConfig() *Config {
 // viewer.
 func (s *Service) judgeTally(a Answer) Tally {
 	t, c := a.tally, a.config
+	t.Listed = a.listed
 	if c == nil || !c.HidesResults(c.Status(s.clock.Now())) {
 		return t
 	}

@@ -107,5 +107,7 @@ var (
 	errPollClosed       = fault.New(fault.Invalid, "poll is closed")
 	errNoPoll           = fault.New(fault.NotFound, "The poll does not exist")
 	errLoggedOut        = fault.New(fault.Invalid, "only logged-in viewers may vote")
+	errConfigChanged    = fault.New(fault.Mismatch, "configuration changed")
+	errListFull         = fault.New(fault.Conflict, "The list of votes is full")
 	errUnacceptable     = fault.New(fault.Invalid, "unacceptable vote")
 )

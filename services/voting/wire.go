@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math"
 
+	"github.com/acclaim-dev/acclaim/api/verifiable"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 )
@@ -24,6 +25,9 @@ const (
 	commandConclude // of stream.LevelConclusions
 	queryVoter      // of stream.LevelCastVersions
 	queryPublic     // of stream.LevelPublicResults
+	commandListed   // a vote, of stream.LevelVerifiable
+	commandErasing  // likewise
+	queryList       // likewise
 )
 
 func (v Voter) appendTo(buf []byte) []byte {
@@ -34,11 +38,40 @@ func readVoter(r *wire.Reader) Voter { return Voter{OpaqueID: r.Text(), UserID: 
 
 func (c *voteCommand) appendTo(buf []byte) []byte {
 	kind := byte(commandVote)
-	if c.existing {
+	switch {
+	case c.isListed():
+		kind = commandListed
+	case c.existing:
 		kind = commandVoteExisting
 	}
 	buf = c.voter.appendTo(append(buf, kind))
-	return binary.AppendVarint(appendValue(buf, c.value), c.times)
+	buf = binary.AppendVarint(appendValue(buf, c.value), c.times)
+	if kind == commandListed {
+		buf = wire.AppendBool(wire.AppendBool(buf, c.existing), c.byStaff)
+		buf = binary.AppendVarint(buf, c.version)
+		if buf = wire.AppendBool(buf, c.nonce != nil); c.nonce != nil {
+			buf = append(buf, c.nonce[:]...)
+		}
+	}
+	return buf
+}
+
+// isListed reports whether the command has what only a poll with a list needs.
+func (c *voteCommand) isListed() bool { return c.byStaff || c.nonce != nil || c.version != 0 }
+
+func readVote(r *wire.Reader, kind byte) *voteCommand {
+	c := &voteCommand{voter: readVoter(r), value: readValue(r), times: r.Varint(), existing: kind == commandVoteExisting}
+	if kind != commandListed {
+		return c
+	}
+	c.existing, c.byStaff, c.version = r.Bool(), r.Bool(), r.Varint()
+	if r.Bool() {
+		if encoded := r.Take(len(verifiable.NonceHash{})); len(encoded) > 0 {
+			nonce := verifiable.NonceHash(encoded)
+			c.nonce = &nonce
+		}
+	}
+	return c
 }
 
 // missingValue encodes NoValue: a zero of two bytes, which a process of an earlier release
@@ -94,8 +127,12 @@ func (overviewQuery) appendTo(buf []byte) []byte { return append(buf, queryOverv
 // DecodeCommand implements [stream.PeerEncoding].
 func (pollRules) DecodeCommand(r *wire.Reader) Command {
 	switch kind := r.Byte(); kind {
-	case commandVote, commandVoteExisting:
-		return &voteCommand{voter: readVoter(r), value: readValue(r), times: r.Varint(), existing: kind == commandVoteExisting}
+	case commandVote, commandVoteExisting, commandListed:
+		return readVote(r, kind)
+	case commandErasing:
+		return erasingCommand{readJSON[[]string](r)}
+	case queryList:
+		return readJSON[listQuery](r)
 	case commandConfigure:
 		return configureCommand{id: r.Text(), config: readConfig(r)}
 	case commandChange:
@@ -138,6 +175,13 @@ const (
 	hasResets
 	hasVersion // only after a change or a voterQuery
 	hasDecided // only after a conclusion
+	hasList    // only of a poll with a list: a byte that says what follows
+)
+
+// What an encoded answer of a poll with a list holds.
+const (
+	listHasPlace = 1 << iota
+	listHasAnswer
 )
 
 func (a Answer) appendTo(buf []byte, before Answer) []byte {
@@ -169,7 +213,38 @@ func (a Answer) appendTo(buf []byte, before Answer) []byte {
 		buf[at] |= hasDecided
 		buf = binary.AppendVarint(buf, a.decided)
 	}
+	if a.listed != nil || a.list != nil {
+		buf[at] |= hasList
+		buf = a.appendList(buf)
+	}
 	return buf
+}
+
+func (a Answer) appendList(buf []byte) []byte {
+	at := len(buf)
+	buf = append(buf, 0)
+	if a.listed != nil {
+		buf[at] |= listHasPlace
+		buf = append(buf, a.listed.Tree[:]...)
+		buf = binary.AppendUvarint(binary.AppendUvarint(buf, uint64(a.listed.Index)), uint64(a.listed.Voter))
+	}
+	if a.list != nil {
+		buf[at] |= listHasAnswer
+		buf = appendJSON(buf, a.list)
+	}
+	return buf
+}
+
+func (a *Answer) readList(r *wire.Reader) {
+	has := r.Byte()
+	if has&listHasPlace != 0 {
+		a.listed = &Listed{}
+		copy(a.listed.Tree[:], r.Take(len(a.listed.Tree)))
+		a.listed.Index, a.listed.Voter = readIndex(r), readIndex(r)
+	}
+	if has&listHasAnswer != 0 {
+		a.list = readJSON[*listAnswer](r)
+	}
 }
 
 // DecodeResult implements [stream.PeerEncoding].
@@ -198,6 +273,9 @@ func (pollRules) DecodeResult(r *wire.Reader, before Answer) (a Answer) {
 	}
 	if has&hasDecided != 0 {
 		a.decided = r.Varint()
+	}
+	if has&hasList != 0 {
+		a.readList(r)
 	}
 	return a
 }

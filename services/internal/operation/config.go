@@ -37,8 +37,7 @@ func NewVoting(s *voting.Service) Voting { return Voting{s, s, s, s} }
 
 // VoteCaster changes the votes of polls.
 type VoteCaster interface {
-	Vote(ctx context.Context, p voting.Poll, v voting.Voter, value, count int64, keys ...*once.Key) (voting.Tally, error)
-	VoteExisting(ctx context.Context, p voting.Poll, v voting.Voter, value, count int64, keys ...*once.Key) (voting.Tally, error)
+	Cast(ctx context.Context, p voting.Poll, v voting.Submission, existing bool, keys ...*once.Key) (voting.Tally, error)
 	VoteAll(ctx context.Context, p voting.Poll, votes []voting.Submission, existing bool, whole *once.Key) ([]error, *voting.Statistics, error)
 	Modify(ctx context.Context, p voting.Poll, user string, add int64, keys ...*once.Key) error
 	Reset(ctx context.Context, p voting.Poll) error

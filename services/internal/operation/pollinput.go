@@ -110,6 +110,7 @@ func DecodeConfig(in *Object) voting.Config {
 		LoggedInOnly:           in.Boolean("loggedInOnly"),
 		Strict:                 in.Boolean("strict"),
 		PublicResults:          in.Boolean("publicResults"),
+		Verifiable:             in.Boolean("verifiable"),
 	}
 }
 

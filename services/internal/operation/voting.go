@@ -33,9 +33,9 @@ func (c *Caller) show(id string, tally voting.Tally) voting.Tally {
 	return tally
 }
 
-// CastVote casts a vote of the caller and returns what the caller may see of the tally after it
+// CastVote casts a vote, whose voter is the caller, and returns what the caller may see of the tally after it
 // (section 4.1).
-func (s *Service) CastVote(ctx context.Context, c *Call, id string, value, count int64) (tally voting.Tally, err error) {
+func (s *Service) CastVote(ctx context.Context, c *Call, id string, vote voting.Submission) (tally voting.Tally, err error) {
 	if err := c.Caller.CheckReads(id); err != nil {
 		return tally, err
 	}
@@ -43,12 +43,9 @@ func (s *Service) CastVote(ctx context.Context, c *Call, id string, value, count
 	if err != nil {
 		return tally, err
 	}
+	vote.Voter, vote.ByStaff = c.Caller.voter(), c.Caller.IsStaff()
 	err = s.addEntry(c, isGlobal(id), func(existing bool) (err error) {
-		vote := s.Config.Voting.Votes.Vote
-		if existing {
-			vote = s.Config.Voting.Votes.VoteExisting
-		}
-		tally, err = vote(ctx, c.Caller.poll(id), c.Caller.voter(), value, count, keys...)
+		tally, err = s.Config.Voting.Votes.Cast(ctx, c.Caller.poll(id), vote, existing, keys...)
 		return err
 	})
 	return c.Caller.show(id, tally), err
@@ -66,6 +63,9 @@ func (s *Service) CastVotes(ctx context.Context, c *Call, id string, votes []vot
 	}
 	if len(keys) > 0 && slices.ContainsFunc(votes, func(v voting.Submission) bool { return v.Key != nil }) {
 		return nil, nil, fault.New(fault.Invalid, "votes must have no keys beside an Idempotency-Key")
+	}
+	for i := range votes {
+		votes[i].ByStaff = true
 	}
 	err = s.addEntries(c, isGlobal(id), len(votes), func(existing bool) (err error) {
 		refusals, after, err = s.Config.Voting.Votes.VoteAll(ctx, c.Caller.poll(id), votes, existing, once.First(keys))

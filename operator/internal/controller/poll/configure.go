@@ -122,6 +122,7 @@ func declaredConfig(p *v1alpha1.Poll) (contract.PollConfig, error) {
 		LoggedInOnly:           p.Spec.LoggedInOnly,
 		Strict:                 p.IsStrict(),
 		PublicResults:          p.Spec.PublicResults,
+		Verifiable:             p.Spec.Verifiable,
 	}
 	if p.Spec.UserData == nil {
 		return config, nil

@@ -40,6 +40,11 @@ func (r *Rewriter) Erase(ctx context.Context, name string, viewer Viewer) (Erasu
 	if err := r.log.CheckOpen(); err != nil {
 		return Erasure{}, err
 	}
+	if r.beforeErase != nil {
+		if err := r.beforeErase(ctx, name, viewer.IDs); err != nil {
+			return Erasure{}, fmt.Errorf("erase from %s: %w", name, err)
+		}
+	}
 	wanted := &stream.ControlRecord{Kind: stream.RecordErasing, Drop: viewer.DropData}
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(viewer.IDs))) {
 		wanted.Names = append(wanted.Names, stream.IDReplacement{ID: id, Name: erasedPrefix + rand.Text()})

@@ -36,11 +36,19 @@ type Rewriter struct {
 	log     Log
 	content Content
 	store   stream.Store
+	// beforeErase is called with the stream and the ids of an erasure before it begins; nil for none.
+	beforeErase func(ctx context.Context, name string, ids []string) error
 }
 
 // New returns a rewriter of the streams of an engine over a store. An engine is both.
 func New(log Log, content Content, store stream.Store) *Rewriter {
-	return &Rewriter{log, content, store}
+	return &Rewriter{log: log, content: content, store: store}
+}
+
+// BeforeErase has a function called with the stream and the ids of each erasure before it begins. Its
+// error ends the erasure. It is set before the rewriter is used.
+func (r *Rewriter) BeforeErase(announce func(ctx context.Context, name string, ids []string) error) {
+	r.beforeErase = announce
 }
 
 // Service is the part of the service of a domain that knows no domain: its engine to

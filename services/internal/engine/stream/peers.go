@@ -21,8 +21,10 @@ const (
 	LevelCastVersions Level = 4
 	// LevelPublicResults adds the query for results that are public.
 	LevelPublicResults Level = 5
+	// LevelVerifiable adds lists of public entries: votes that their voters can check.
+	LevelVerifiable Level = 6
 	// CurrentLevel names the commands that this release reads.
-	CurrentLevel = LevelPublicResults
+	CurrentLevel = LevelVerifiable
 )
 
 // Peers are the other processes that serve the same streams. They know the owner

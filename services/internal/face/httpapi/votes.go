@@ -138,6 +138,7 @@ type writtenVote struct {
 	voting.Submission
 	key   string
 	keyed bool
+	nonce string
 }
 
 // newWrittenVote returns a vote without members.
@@ -164,6 +165,8 @@ func decodeSubmission(element []byte, scope func() *once.Scope) (voting.Submissi
 			vote.Value = keepValue(vote.Value, true)
 		case `"count"`:
 			vote.Count, ok = operation.ParseInteger(string(value))
+		case `"nonceHash"`:
+			vote.nonce, ok = exactjson.ParseText(value)
 		case `"key"`:
 			vote.key, ok = exactjson.ParseText(value)
 			vote.keyed = true
@@ -183,6 +186,12 @@ func (v *writtenVote) complete(scope func() *once.Scope) (voting.Submission, err
 	}
 	if len(v.Voter.OpaqueID) > contract.MaxID {
 		return v.Submission, operation.NewInvalidMember("opaque_user_id is too long")
+	}
+	if v.nonce != "" {
+		var err error
+		if v.Nonce, err = parseNonceHash(v.nonce); err != nil {
+			return v.Submission, err
+		}
 	}
 	if !v.keyed {
 		return v.Submission, nil

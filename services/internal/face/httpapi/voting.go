@@ -1,11 +1,15 @@
 package httpapi
 
 import (
+	"cmp"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 
 	"github.com/acclaim-dev/acclaim/api/contract"
+	"github.com/acclaim-dev/acclaim/api/verifiable"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/voting"
@@ -17,19 +21,29 @@ func (a *API) postVote(w http.ResponseWriter, r *apiRequest) error {
 		return err
 	}
 	body := operation.DecodeObject(r.Sent)
-	value, count := valueOf(body), body.Integer("count", 1)
+	vote := voting.Submission{Value: valueOf(body), Count: cmp.Or(body.Integer("count", 1), 1), Version: body.Integer("version", 0)}
+	if nonce := body.Text("nonceHash"); nonce != "" && body.Err == nil {
+		vote.Nonce, body.Err = parseNonceHash(nonce)
+	}
 	if body.Err != nil {
 		return body.Err
 	}
-	if count == 0 {
-		count = 1
-	}
-	tally, err := a.CastVote(r.Context(), &r.Call, id, value, count)
+	tally, err := a.CastVote(r.Context(), &r.Call, id, vote)
 	if err != nil {
 		return err
 	}
 	writeTally(w, tally)
 	return nil
+}
+
+// parseNonceHash reads the digest of a nonce: 16 bytes in base64.
+func parseNonceHash(text string) (*verifiable.NonceHash, error) {
+	decoded, err := base64.StdEncoding.Strict().DecodeString(text)
+	if err != nil || len(decoded) != len(verifiable.NonceHash{}) {
+		return nil, operation.NewInvalidMember("nonceHash must be 16 bytes in base64")
+	}
+	hash := verifiable.NonceHash(decoded)
+	return &hash, nil
 }
 
 // valueOf returns the member value, voting.NoValue where there is none.
@@ -63,7 +77,11 @@ func (a *API) getVote(w http.ResponseWriter, r *apiRequest) error {
 }
 
 func writeTally(w http.ResponseWriter, tally voting.Tally) {
-	writeJSON(w, http.StatusOK, tally.AppendJSON(make([]byte, 0, 512)))
+	buf := tally.AppendJSON(make([]byte, 0, 512))
+	if l := tally.Listed; l != nil {
+		buf = fmt.Appendf(buf[:len(buf)-1], `,"listed":{"tree":"%s","index":%d,"voter":%d}}`, l.Tree, l.Index, l.Voter)
+	}
+	writeJSON(w, http.StatusOK, buf)
 }
 
 func (a *API) deleteVote(w http.ResponseWriter, r *apiRequest) error {

@@ -26,10 +26,10 @@ func TestConfigIsReadBackWithoutPromptAndUserData(t *testing.T) {
 // The later fields are in the answer where they are used.
 func TestConfigShowsTheLaterFields(t *testing.T) {
 	a := newAPI(t)
-	a.as(broadcaster(), "POST", "/vote_config", `{"config":{"resultsVisibility":"afterVote","showCount":true,"loggedInOnly":true,"strict":true,"publicResults":true}}`).want(200, "{}")
+	a.as(broadcaster(), "POST", "/vote_config", `{"config":{"resultsVisibility":"afterVote","showCount":true,"loggedInOnly":true,"strict":true,"publicResults":true,"verifiable":true}}`).want(200, "{}")
 	a.as(viewer(), "GET", "/vote_config", "").want(200, `{"userIDVoting":false,"distinctOptionsPerUser":1,"totalVotesPerUser":1,
 		"votesPerOption":1,"global":false,"disabled":false,"prompt":"","options":[],"userData":null,"startsAt":0,"endsAt":0,"status":"active",
-		"resultsVisibility":"afterVote","showCount":true,"loggedInOnly":true,"strict":true,"publicResults":true}`)
+		"resultsVisibility":"afterVote","showCount":true,"loggedInOnly":true,"strict":true,"publicResults":true,"verifiable":true}`)
 }
 
 func TestConfigBodies(t *testing.T) {

@@ -104,6 +104,7 @@ func newPollCreate(remote *remoteFlags) *cobra.Command {
 	f.StringVar((*string)(&config.ResultsVisibility), "results", "", "who sees results: always, afterVote, afterClose or staff")
 	f.BoolVar(&config.ShowCount, "show-count", false, "show the number of votes while results are hidden")
 	f.BoolVar(&config.PublicResults, "public-results", false, "show the results without a credential, too, for caches")
+	f.BoolVar(&config.Verifiable, "verifiable", false, "list the votes so that their voters can check them")
 	f.Int64Var(&config.TotalVotesPerUser, "votes-per-user", 1, "votes of a viewer")
 	f.Int64Var(&config.DistinctOptionsPerUser, "options-per-user", 1, "options that a viewer may choose")
 	f.Int64Var(&config.VotesPerOption, "votes-per-option", 1, "votes of a viewer for one option")

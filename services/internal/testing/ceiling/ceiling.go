@@ -54,14 +54,9 @@ func (s *Services) Voting() operation.Voting {
 // Voting implements the parts of [operation.Voting].
 type Voting struct{ tally voting.Tally }
 
-// Vote returns the canned statistics with the submitted vote.
-func (v *Voting) Vote(_ context.Context, _ voting.Poll, _ voting.Voter, value, _ int64, _ ...*once.Key) (voting.Tally, error) {
-	return voting.Tally{Statistics: v.tally.Statistics, Vote: &value}, nil
-}
-
-// VoteExisting is Vote: every poll exists.
-func (v *Voting) VoteExisting(ctx context.Context, p voting.Poll, voter voting.Voter, value, count int64, _ ...*once.Key) (voting.Tally, error) {
-	return v.Vote(ctx, p, voter, value, count)
+// Cast returns the canned statistics with the submitted vote: every poll exists.
+func (v *Voting) Cast(_ context.Context, _ voting.Poll, vote voting.Submission, _ bool, _ ...*once.Key) (voting.Tally, error) {
+	return voting.Tally{Statistics: v.tally.Statistics, Vote: &vote.Value}, nil
 }
 
 // VoteAll accepts all votes.

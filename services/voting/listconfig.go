@@ -1,0 +1,151 @@
+package voting
+
+import (
+	"context"
+	"crypto/rand"
+
+	"github.com/acclaim-dev/acclaim/api/verifiable"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+)
+
+// listSeed has what a list needs that no rule can decide: random numbers, and the poll's name.
+type listSeed struct {
+	Tree verifiable.TreeID  `json:"tree"`
+	Poll verifiable.PollKey `json:"poll"`
+	Salt verifiable.SaltKey `json:"salt"`
+}
+
+func newSeed(p Poll) *listSeed {
+	seed := &listSeed{Poll: p.PublicName().Key()}
+	_, _ = rand.Read(seed.Tree[:]) // it never fails
+	_, _ = rand.Read(seed.Salt[:])
+	return seed
+}
+
+// PublicName returns the name by which files and receipts call the poll.
+func (p Poll) PublicName() verifiable.PollName {
+	name := verifiable.PollName{Client: p.Extension, Channel: p.Channel, Poll: p.ID}
+	if p.Global() {
+		name.Channel = ""
+	}
+	return name
+}
+
+// Refusals of configurations of polls with a list.
+var (
+	errListFixed    = fault.New(fault.Conflict, "The poll has votes: verifiable and userIDVoting change only after they are deleted")
+	errListStaff    = fault.New(fault.Invalid, "a verifiable poll must not hide its results from viewers for good")
+	errListCount    = fault.New(fault.Invalid, "a verifiable poll that hides its results must have showCount")
+	errListTooLarge = fault.New(fault.Invalid, "prompt and options of a verifiable poll are too long")
+	errListLevel    = fault.New(fault.Unavailable, "Verifiable polls need all processes to be of the same release")
+)
+
+// listConfig returns the entry that saves a configuration, with what it means for the list.
+func (s *State) listConfig(config Config, seed *listSeed, at int64) (Entry, error) {
+	running := s.list.isRunning()
+	if !config.Verifiable && !running {
+		return configEntry{config}, nil
+	}
+	hasVotes := !s.voters.isEmpty() || s.modifiers.isUsed()
+	fixed := config.Verifiable != running || config.UserIDVoting != s.currentConfig().UserIDVoting
+	if err := config.checkListed(); err != nil {
+		return nil, err
+	}
+	switch {
+	case hasVotes && fixed:
+		return nil, errListFixed
+	case !config.Verifiable:
+		return &listedConfig{config: config, place: s.list.place(), ends: true}, nil
+	case seed == nil:
+		return nil, errListLevel
+	}
+	entry := &listedConfig{config: config}
+	hides, hidden := config.ResultsVisibility != "" && !config.closesBy(at), running && s.list.key != nil
+	if !running {
+		entry.begin = &listBegin{tree: seed.Tree, poll: seed.Poll}
+		if !s.voters.isFork() {
+			entry.place = &listPlace{ordinal: s.nextOrdinal()}
+		}
+	} else {
+		entry.place = s.list.place()
+		entry.opens = s.list.isClosed() && !config.closesBy(at)
+	}
+	if hides = hides && (entry.opens || !s.list.isClosed() || !running); hides && !hidden {
+		entry.hides = &seed.Salt
+	}
+	entry.reveals = hidden && !hides
+	return entry, nil
+}
+
+func (s *State) nextOrdinal() uint64 {
+	if s.list == nil {
+		return 0
+	}
+	return s.list.ordinal + 1
+}
+
+// checkListed returns why a configuration may not be one of a poll with a list, or nil.
+func (c *Config) checkListed() error {
+	if !c.Verifiable {
+		return nil
+	}
+	switch {
+	case c.ResultsVisibility == VisibleToStaff:
+		return errListStaff
+	case c.ResultsVisibility != "" && !c.ShowCount:
+		return errListCount
+	}
+	public := c.public()
+	if _, err := public.Encode(); err != nil {
+		return errListTooLarge
+	}
+	return nil
+}
+
+// savedConfig returns the configuration that an entry saves.
+func savedConfig(e Entry) *Config {
+	switch e := e.(type) {
+	case configEntry:
+		return &e.config
+	case *listedConfig:
+		return &e.config
+	}
+	return &Config{}
+}
+
+func (m *modifierSums) isUsed() bool { return len(m.total) > 0 || m.base != nil && m.base.isUsed() }
+
+// erasingCommand notes in the list of a poll that a viewer is erased, if the poll knows the viewer.
+type erasingCommand struct{ ids []string }
+
+func (c erasingCommand) decideAt(s *State, _ int64) (pollDecision, error) {
+	if !s.list.isRunning() {
+		return pollDecision{}, nil
+	}
+	for _, id := range c.ids {
+		if _, known := s.numberOf(id); known {
+			return storeEntry(listedEvent{kind: kindErasing, place: s.list.place()})
+		}
+	}
+	return pollDecision{}, nil
+}
+
+func (erasingCommand) answerFrom(*State) Answer { return Answer{} }
+
+func (c erasingCommand) appendTo(buf []byte) []byte {
+	return appendJSON(append(buf, commandErasing), c.ids)
+}
+
+// noteErasure notes in the list of a poll that a viewer is about to be erased: an erased viewer may
+// vote again, so that the number of erasures is part of the result. It does nothing to a poll that
+// has no list, or does not know the viewer. An erasure that was cut off and is repeated counts twice.
+func (s *Service) noteErasure(ctx context.Context, name string, ids []string) error {
+	p, err := ParseStream(name)
+	if err != nil || !s.reads(stream.LevelVerifiable) {
+		return nil // no process has a list
+	}
+	_, err = s.engine.DoFrom(ctx, stream.LevelVerifiable, name, erasingCommand{ids})
+	s.moved(p)
+	return err
+}

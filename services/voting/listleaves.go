@@ -1,0 +1,183 @@
+package voting
+
+import (
+	"context"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/acclaim-dev/acclaim/api/verifiable"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+)
+
+// List is a poll's list of public entries as it was read.
+type List struct {
+	TreeHead
+	// Config is the configuration in force, nil after a reset.
+	Config *Config
+	// Listed is the latest vote of the voter who was asked for, nil for none.
+	Listed *Listed
+
+	poll   Poll
+	phases []hiddenPhase
+	end    uint64 // number of the log's last chunk
+}
+
+// ReadList returns the list of a poll, nil of one that has none, with the latest vote of a voter
+// unless that is zero.
+func (s *Service) ReadList(ctx context.Context, p Poll, v Voter) (*List, error) {
+	query := listQuery{}
+	if v != (Voter{}) {
+		query.Voter = &v
+	}
+	answer, head, err := s.engine.ViewFrom(ctx, stream.LevelVerifiable, p.Stream(), query)
+	if err != nil || answer.list == nil || answer.list.Head == nil {
+		return nil, err
+	}
+	a := answer.list
+	return &List{TreeHead: *a.Head, Config: a.Config, Listed: a.Listed, poll: p, phases: a.Phases, end: head.Seq}, nil
+}
+
+// ListTile returns the hashes of a tile above the lowest level of a poll's list.
+func (s *Service) ListTile(ctx context.Context, p Poll, level int, n int64, width int) ([]tlog.Hash, error) {
+	answer, _, err := s.engine.ViewFrom(ctx, stream.LevelVerifiable, p.Stream(), listQuery{Tile: &tileRequest{level, n, width}})
+	if err == nil && (answer.list == nil || answer.list.Tile == nil) {
+		err = errNoEntries
+	}
+	if err != nil {
+		return nil, err
+	}
+	return answer.list.Tile, nil
+}
+
+// ListBallot returns the proof of the ballot of a voter in a final result.
+func (s *Service) ListBallot(ctx context.Context, p Poll, voter int64) ([]byte, error) {
+	answer, _, err := s.engine.ViewFrom(ctx, stream.LevelVerifiable, p.Stream(), listQuery{Ballot: &voter})
+	if err == nil && (answer.list == nil || answer.list.Ballot == nil) {
+		err = errNoEntries
+	}
+	if err != nil {
+		return nil, err
+	}
+	return answer.list.Ballot, nil
+}
+
+// CloseList closes a poll whose end has passed, if it has a list that is open.
+func (s *Service) CloseList(ctx context.Context, p Poll) error {
+	_, err := s.engine.DoFrom(ctx, stream.LevelVerifiable, p.Stream(), concludeCommand{})
+	return err
+}
+
+var errNoEntries = fault.New(fault.NotFound, "No such entries")
+
+// IsHidden reports whether leaves from an index on, and before another one, are of a hidden phase
+// that nothing has revealed.
+func (l *List) IsHidden(from, until int64) bool {
+	for _, phase := range l.phases {
+		if (phase.Until == 0 || phase.Until > l.Entries.N) && phase.From+1 < until {
+			return true
+		}
+	}
+	return false
+}
+
+// Leaves calls visit with the data of the leaves from an index on, in order, and before another one.
+// It reads the log. The error is fault.NotFound where the log has no such entries any more. The data
+// is valid during the call.
+func (s *Service) Leaves(ctx context.Context, l *List, from, until int64, visit func(index int64, data []byte)) error {
+	begin, err := s.findChunk(ctx, l, from)
+	if err != nil {
+		return err
+	}
+	lister, found, reached := entryLister{}, false, false
+	for chunk, err := range s.engine.Chunks(ctx, l.poll.Stream(), begin-1) {
+		if err != nil {
+			return err
+		}
+		for entry, err := range s.engine.Entries(&chunk) {
+			if err != nil {
+				return fault.Wrap(fault.Storage, err, "the log is damaged")
+			}
+			if !found {
+				lister, found = l.listerAt(entry)
+			}
+			if !found {
+				continue
+			}
+			if lister.next > from && !reached {
+				return errNoEntries
+			}
+			reached = true
+			index := lister.next
+			lister.list(entry, chunk.At, func(data []byte) {
+				if from <= index && index < until {
+					visit(index, data)
+				}
+				index++
+			})
+			if lister.next >= until {
+				return nil
+			}
+		}
+	}
+	return errNoEntries
+}
+
+// listerAt returns what makes leaves from an entry on, if the entry says where in the list it is.
+func (l *List) listerAt(e Entry) (entryLister, bool) {
+	if config, ok := e.(*listedConfig); ok && config.begin != nil && config.begin.tree == l.Tree {
+		return entryLister{}, true
+	}
+	place := placeOf(e)
+	if place == nil || place.ordinal != l.Ordinal {
+		return entryLister{}, false
+	}
+	return entryLister{next: place.index, config: place.config, key: l.keyAt(place.index)}, true
+}
+
+// keyAt returns the salt key of the hidden phase that an index is in, nil for none.
+func (l *List) keyAt(index int64) *verifiable.SaltKey {
+	for _, phase := range l.phases {
+		if phase.From < index && (phase.Until == 0 || index < phase.Until) {
+			return phase.Key
+		}
+	}
+	return nil
+}
+
+// findChunk returns the number of the last chunk that begins no later than the leaf with an index.
+func (s *Service) findChunk(ctx context.Context, l *List, index int64) (seq uint64, err error) {
+	low, high := uint64(1), l.end
+	for low < high {
+		middle := low + (high-low+1)/2
+		at, place, err := s.nextPlace(ctx, l.poll, middle, high)
+		switch {
+		case err != nil:
+			return 0, err
+		case place != nil && (place.ordinal < l.Ordinal || place.ordinal == l.Ordinal && place.index <= index):
+			low = at
+		default:
+			high = middle - 1
+		}
+	}
+	return low, nil
+}
+
+// nextPlace returns the place that the first chunk from a number on, up to another one, has in a
+// list, and the chunk's number, and nil where there is none.
+func (s *Service) nextPlace(ctx context.Context, p Poll, from, until uint64) (seq uint64, place *listPlace, err error) {
+	for chunk, err := range s.engine.Chunks(ctx, p.Stream(), from-1) {
+		if err != nil || chunk.Seq > until {
+			return 0, nil, err
+		}
+		for entry, err := range s.engine.Entries(&chunk) {
+			if err != nil {
+				return 0, nil, fault.Wrap(fault.Storage, err, "the log is damaged")
+			}
+			if place := placeOf(entry); place != nil {
+				return chunk.Seq, place, nil
+			}
+		}
+	}
+	return 0, nil, nil
+}

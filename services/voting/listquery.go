@@ -1,0 +1,73 @@
+package voting
+
+import (
+	"encoding/json"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
+)
+
+// listQuery asks for a poll's list of public entries, and for what Voter, Tile and Ballot name of it.
+type listQuery struct {
+	Voter  *Voter       `json:"voter,omitempty"`
+	Tile   *tileRequest `json:"tile,omitempty"`
+	Ballot *int64       `json:"ballot,omitempty"`
+}
+
+// tileRequest names a tile of hashes.
+type tileRequest struct {
+	Level int   `json:"level"`
+	N     int64 `json:"n"`
+	Width int   `json:"width"`
+}
+
+// listAnswer is the answer to a listQuery, without a head where the poll has no list.
+type listAnswer struct {
+	Head   *TreeHead     `json:"head,omitempty"`
+	Phases []hiddenPhase `json:"phases,omitempty"`
+	Listed *Listed       `json:"listed,omitempty"`
+	Config *Config       `json:"config,omitempty"`
+	Tile   []tlog.Hash   `json:"tile,omitempty"`
+	Ballot []byte        `json:"ballot,omitempty"`
+}
+
+func (listQuery) decideAt(*State, int64) (pollDecision, error) { return pollDecision{}, nil }
+
+func (q listQuery) answerFrom(s *State) Answer {
+	if s.list == nil {
+		return Answer{list: &listAnswer{}}
+	}
+	a := &listAnswer{Head: s.list.head(s), Phases: s.list.phases, Config: s.config}
+	a.Head.Ended = s.ended
+	if q.Voter != nil {
+		a.Listed = s.findListed(*q.Voter)
+	}
+	if q.Tile != nil {
+		a.Tile, _ = s.list.entries.Tile(q.Tile.Level, q.Tile.N, q.Tile.Width)
+	}
+	if q.Ballot != nil && a.Head.Final {
+		if tree := s.list.ballotTree(s); tree != nil {
+			a.Ballot, _ = tree.ballots.Prove(*q.Ballot)
+		}
+	}
+	return Answer{list: a}
+}
+
+func (q listQuery) appendTo(buf []byte) []byte { return appendJSON(append(buf, queryList), q) }
+
+// appendJSON appends a value that always encodes. What only few requests send needs no form of its own.
+func appendJSON(buf []byte, v any) []byte {
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return wire.AppendBytes(buf, encoded)
+}
+
+func readJSON[T any](r *wire.Reader) (v T) {
+	if err := json.Unmarshal(r.Bytes(), &v); err != nil {
+		r.Fail(err)
+	}
+	return v
+}
