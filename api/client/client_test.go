@@ -150,7 +150,7 @@ func TestMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := c.ReadPoll(t.Context(), want.ID)
-	want.Status, want.Hidden, want.Version = contract.Expired, true, got.Version
+	want.Status, want.Version = contract.Expired, got.Version
 	if diff := cmp.Diff(client.Poll{Poll: want}, got); err != nil || diff != "" || got.Version == 0 {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
