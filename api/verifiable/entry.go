@@ -222,3 +222,9 @@ func parseLeaf(data []byte) (leaf, error) {
 	e, err := ParseEntry(d.rest)
 	return leaf{entry: e, hidden: true, salt: s}, err
 }
+
+// EntryOfLeaf decodes the entry in the data of a leaf, salted or not.
+func EntryOfLeaf(data []byte) (Entry, error) {
+	l, err := parseLeaf(data)
+	return l.entry, err
+}

@@ -104,6 +104,7 @@ func (s *Service) Change(ctx context.Context, p Poll, c Change, keys ...*once.Ke
 		level, c.Seed = stream.LevelVerifiable, newSeed(p)
 	}
 	answer, err := s.engine.DoFrom(ctx, level, p.Stream(), changeCommand{p.ID, c}, keys...)
+	s.moved(p)
 	if err != nil || answer.version == nil {
 		return 0, false, err
 	}

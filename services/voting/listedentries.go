@@ -131,7 +131,7 @@ func (s *State) beginList(b *listBegin) {
 	next := &publicList{tree: b.tree, poll: b.poll, status: verifiable.TreeOpen, forked: s.voters.isFork()}
 	if before := s.list; before != nil {
 		if next.ordinal = before.ordinal + 1; !before.forked {
-			s.ended = before.head(s)
+			s.ended = before
 		}
 	}
 	s.list = next

@@ -30,6 +30,16 @@ func (s *Service) ReadList(ctx context.Context, p Poll, v Voter) (*List, error) 
 	if v != (Voter{}) {
 		query.Voter = &v
 	}
+	return s.readList(ctx, p, query)
+}
+
+// ReadListOf returns the list of a poll with an id, if it is the newest one or the one before, and nil
+// of any other.
+func (s *Service) ReadListOf(ctx context.Context, p Poll, tree verifiable.TreeID) (*List, error) {
+	return s.readList(ctx, p, listQuery{Tree: &tree})
+}
+
+func (s *Service) readList(ctx context.Context, p Poll, query listQuery) (*List, error) {
 	answer, head, err := s.engine.ViewFrom(ctx, stream.LevelVerifiable, p.Stream(), query)
 	if err != nil || answer.list == nil || answer.list.Head == nil {
 		return nil, err
@@ -39,8 +49,8 @@ func (s *Service) ReadList(ctx context.Context, p Poll, v Voter) (*List, error) 
 }
 
 // ListTile returns the hashes of a tile above the lowest level of a poll's list.
-func (s *Service) ListTile(ctx context.Context, p Poll, level int, n int64, width int) ([]tlog.Hash, error) {
-	answer, _, err := s.engine.ViewFrom(ctx, stream.LevelVerifiable, p.Stream(), listQuery{Tile: &tileRequest{level, n, width}})
+func (s *Service) ListTile(ctx context.Context, l *List, level int, n int64, width int) ([]tlog.Hash, error) {
+	answer, _, err := s.engine.ViewFrom(ctx, stream.LevelVerifiable, l.poll.Stream(), listQuery{Tree: &l.Tree, Tile: &tileRequest{level, n, width}})
 	if err == nil && (answer.list == nil || answer.list.Tile == nil) {
 		err = errNoEntries
 	}
@@ -181,3 +191,6 @@ func (s *Service) nextPlace(ctx context.Context, p Poll, from, until uint64) (se
 	}
 	return 0, nil, nil
 }
+
+// Poll returns the poll that has the list.
+func (l *List) Poll() Poll { return l.poll }

@@ -5,14 +5,17 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"github.com/acclaim-dev/acclaim/api/verifiable"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 )
 
 // listQuery asks for a poll's list of public entries, and for what Voter, Tile and Ballot name of it.
 type listQuery struct {
-	Voter  *Voter       `json:"voter,omitempty"`
-	Tile   *tileRequest `json:"tile,omitempty"`
-	Ballot *int64       `json:"ballot,omitempty"`
+	// Tree names the list: the newest one where it is nil.
+	Tree   *verifiable.TreeID `json:"tree,omitempty"`
+	Voter  *Voter             `json:"voter,omitempty"`
+	Tile   *tileRequest       `json:"tile,omitempty"`
+	Ballot *int64             `json:"ballot,omitempty"`
 }
 
 // tileRequest names a tile of hashes.
@@ -35,16 +38,22 @@ type listAnswer struct {
 func (listQuery) decideAt(*State, int64) (pollDecision, error) { return pollDecision{}, nil }
 
 func (q listQuery) answerFrom(s *State) Answer {
-	if s.list == nil {
+	l := s.list
+	if q.Tree != nil && s.ended != nil && s.ended.tree == *q.Tree {
+		l = s.ended
+	}
+	if l == nil || q.Tree != nil && l.tree != *q.Tree {
 		return Answer{list: &listAnswer{}}
 	}
-	a := &listAnswer{Head: s.list.head(s), Phases: s.list.phases, Config: s.config}
-	a.Head.Ended = s.ended
+	a := &listAnswer{Head: l.head(s), Phases: l.phases, Config: s.config}
+	if s.ended != nil && l != s.ended {
+		a.Head.Ended = s.ended.head(s)
+	}
 	if q.Voter != nil {
 		a.Listed = s.findListed(*q.Voter)
 	}
 	if q.Tile != nil {
-		a.Tile, _ = s.list.entries.Tile(q.Tile.Level, q.Tile.N, q.Tile.Width)
+		a.Tile, _ = l.entries.Tile(q.Tile.Level, q.Tile.N, q.Tile.Width)
 	}
 	if q.Ballot != nil && a.Head.Final {
 		if tree := s.list.ballotTree(s); tree != nil {

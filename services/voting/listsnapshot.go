@@ -18,11 +18,10 @@ type storedList struct {
 	Phases   []hiddenPhase         `json:"phases,omitempty"`
 	Erasures int64                 `json:"erasures,omitempty"`
 	At       int64                 `json:"at"`
-	Ended    *TreeHead             `json:"ended,omitempty"`
 }
 
-func (l *publicList) appendSnapshot(buf []byte, ended *TreeHead) []byte {
-	buf = appendJSON(buf, storedList{l.tree, l.poll, l.ordinal, l.status, l.config, l.key, l.phases, l.erasures, l.at, ended})
+func (l *publicList) appendSnapshot(buf []byte) []byte {
+	buf = appendJSON(buf, storedList{l.tree, l.poll, l.ordinal, l.status, l.config, l.key, l.phases, l.erasures, l.at})
 	buf = wire.AppendBytes(buf, l.entries.Append(nil))
 	buf = binary.AppendUvarint(buf, uint64(len(l.numbers.first)))
 	for _, number := range l.numbers.first {
@@ -40,7 +39,7 @@ func (l *publicList) appendSnapshot(buf []byte, ended *TreeHead) []byte {
 }
 
 // restoreList reads what appendSnapshot wrote for a table with so many records.
-func restoreList(r *wire.Reader, records int) (*publicList, *TreeHead) {
+func restoreList(r *wire.Reader, records int) *publicList {
 	stored := readJSON[storedList](r)
 	l := &publicList{tree: stored.Tree, poll: stored.Poll, ordinal: stored.Ordinal, status: stored.Status, phases: stored.Phases, erasures: stored.Erasures, at: stored.At}
 	entries, err := verifiable.ParseGrowingTree(r.Bytes())
@@ -68,5 +67,5 @@ func restoreList(r *wire.Reader, records int) (*publicList, *TreeHead) {
 	if l.isRunning() && len(l.numbers.first) != records {
 		r.Fail(wire.ErrMalformed)
 	}
-	return l, stored.Ended
+	return l
 }

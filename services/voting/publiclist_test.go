@@ -205,7 +205,7 @@ func TestLeavesFromAnywhere(t *testing.T) {
 	if err := w.polls.Leaves(t.Context(), l, l.Entries.N, l.Entries.N+1, func(int64, []byte) {}); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("a leaf that is not there: %v", err)
 	}
-	hashes, err := w.polls.ListTile(t.Context(), listedPoll, 1, 0, 1)
+	hashes, err := w.polls.ListTile(t.Context(), l, 1, 0, 1)
 	w.must(err)
 	var tree verifiable.Frontier
 	for _, leaf := range w.leaves[:256] {

@@ -64,7 +64,6 @@ func (s *Service) Reset(ctx context.Context, p Poll) error {
 // public entries. It is called before the service is used, and moved returns at once.
 func (s *Service) OnListMoved(moved func(Poll)) { s.moved = moved }
 
-
 // Modify adds to the modifiers of the given identifier.
 func (s *Service) Modify(ctx context.Context, p Poll, user string, add int64, keys ...*once.Key) error {
 	return s.runCommand(ctx, p, modifyCommand{user, add}, keys...)

@@ -36,7 +36,10 @@ func (s *State) appendSnapshot(buf []byte) []byte {
 	if s.list == nil {
 		return buf
 	}
-	return s.list.appendSnapshot(buf, s.ended)
+	if buf = s.list.appendSnapshot(buf); s.ended != nil {
+		buf = s.ended.appendSnapshot(buf)
+	}
+	return buf
 }
 
 // SnapshotFormat implements [stream.SnapshotEncoding].
@@ -73,7 +76,10 @@ func (pollRules) RestoreSnapshot(r *wire.Reader) *State {
 	}
 	s.cast = cast
 	if len(r.Rest()) > 0 { // only polls that have or had a list
-		s.list, s.ended = restoreList(r, len(s.voters.table.records))
+		s.list = restoreList(r, len(s.voters.table.records))
+	}
+	if len(r.Rest()) > 0 {
+		s.ended = restoreList(r, 0)
 	}
 	return s
 }

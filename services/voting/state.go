@@ -15,9 +15,8 @@ type State struct {
 	used bool
 	// resets counts how often everything but the log was deleted.
 	resets uint64
-	// list is nil unless the votes can be checked, or could. ended is the end of the one before.
-	list  *publicList
-	ended *TreeHead
+	// list is nil unless the votes can be checked, or could. ended is the one before.
+	list, ended *publicList
 	// statistics are those of the present state, computed on the first read.
 	statistics atomic.Pointer[Statistics]
 }

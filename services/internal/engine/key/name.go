@@ -18,11 +18,16 @@ const (
 	Erased   = "erased"   // records of finished erasures, which backups carry
 	Sink     = "sink"     // positions and leases of sinks
 	Roster   = "roster"   // the viewers that share their user id with an extension
+	Log      = "log"      // signed results of polls, of all extensions
 )
 
 // RestoreClaim is the key of the document that names the restore which an empty store was
 // claimed for. It belongs to no extension, and Parse does not read it.
 const RestoreClaim = "restore/claim"
+
+// ResultLog is the name of the stream of signed results. It belongs to no extension, so that no
+// export, backup, erasure or purge has it, and Parse does not read it.
+const ResultLog = Log + "/results"
 
 // RestoreImported begins the keys of the documents that name, by client id, the backup from
 // which a restore has imported an extension. Parse does not read them.

@@ -1,0 +1,143 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/acclaim-dev/acclaim/api/verifiable"
+	"github.com/acclaim-dev/acclaim/services/resultlog"
+)
+
+// signedLog is the log with a signed checkpoint.
+type signedLog struct {
+	signer     *verifiable.Signer
+	origin     string
+	tree       tlog.Tree
+	checkpoint []byte
+	at         time.Time
+}
+
+// openLog returns the log, and begins a new one where there is none that this publisher may go on
+// with.
+func (p *Publisher) openLog(ctx context.Context) (resultlog.Log, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.openLocked(ctx)
+}
+
+func (p *Publisher) openLocked(ctx context.Context) (resultlog.Log, error) {
+	log, err := p.Log.Read(ctx)
+	if err != nil || p.signed.isContinuedBy(log) {
+		return log, err
+	}
+	goesOn, err := p.mayContinue(ctx, log)
+	if err != nil || goesOn {
+		return log, err
+	}
+	if log.Origin != "" {
+		p.Logger.Warn("the store lacks results that were signed, or has others: a new log begins", "old_origin", log.Origin, "size", log.Tree.N)
+	}
+	p.signed = nil
+	p.again.Store(true)
+	if log, err = p.Log.Begin(ctx, newOrigin(p.Origin)); err == nil {
+		_, err = p.sign(log) // so that there is a mark
+	}
+	return log, err
+}
+
+// isContinuedBy reports whether a log that was read is a later state of the one that was signed. The
+// store's chain of chunks shows that it is the same one.
+func (s *signedLog) isContinuedBy(log resultlog.Log) bool {
+	return s != nil && s.origin == log.Origin && (log.Tree.N > s.tree.N || log.Tree == s.tree)
+}
+
+// mayContinue reports whether a log is ours and has all that the mark says was signed.
+func (p *Publisher) mayContinue(ctx context.Context, log resultlog.Log) (bool, error) {
+	if !p.isOurs(log.Origin) || p.signed != nil && p.signed.origin == log.Origin {
+		return false, nil // what was signed is gone
+	}
+	if p.Mark == nil {
+		return true, nil
+	}
+	marked, err := p.Mark.Load()
+	if err != nil || marked == nil {
+		return false, err
+	}
+	signer, err := verifiable.NewSigner(log.Origin, p.Key)
+	if err != nil {
+		return false, err
+	}
+	tree, err := verifiable.Keys{signer.Key()}.Open(marked, log.Origin)
+	if err != nil || tree.N > log.Tree.N {
+		return false, nil // of another key, of another log, or of a later state
+	}
+	if tree.N == 0 || tree == log.Tree {
+		return true, nil
+	}
+	root, err := tlog.TreeHash(tree.N, tlog.TileHashReader(log.Tree, p.logTiles(ctx)))
+	return root == tree.Hash, err
+}
+
+// signLog returns the log with a checkpoint that is at most checkpointFor old, and has at least some
+// number of leaves if the log has.
+func (p *Publisher) signLog(ctx context.Context, least int64) (*signedLog, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.Clock.Now()
+	if s := p.signed; s != nil && now.Sub(s.at) < checkpointFor && s.tree.N >= least {
+		return s, nil
+	}
+	log, err := p.openLocked(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s := p.signed; s != nil && s.origin == log.Origin && s.tree == log.Tree {
+		again := *s
+		again.at = now
+		p.signed = &again
+		return p.signed, nil
+	}
+	return p.sign(log)
+}
+
+// sign signs a log as it was read, and marks that before anyone sees it.
+func (p *Publisher) sign(log resultlog.Log) (*signedLog, error) {
+	s := &signedLog{origin: log.Origin, tree: log.Tree, at: p.Clock.Now()}
+	var err error
+	if s.signer, err = verifiable.NewSigner(log.Origin, p.Key); err != nil {
+		return nil, err
+	}
+	if s.checkpoint, err = s.signer.Checkpoint(log.Origin, log.Tree); err != nil {
+		return nil, err
+	}
+	if p.Mark != nil {
+		if err := p.Mark.Store(s.checkpoint); err != nil {
+			return nil, fmt.Errorf("the mark of the log was not stored: %w", err)
+		}
+	}
+	p.signed = s
+	return s, nil
+}
+
+// VerifierKey returns the key that checks the log, with which everyone who checks has to begin.
+func (p *Publisher) VerifierKey(ctx context.Context) (string, error) {
+	s, err := p.signLog(ctx, 0)
+	if err != nil {
+		return "", err
+	}
+	return s.signer.Key().String(), nil
+}
+
+// checkpointOf signs the tree of a poll.
+func (s *signedLog) checkpointOf(leaf verifiable.LogLeaf) ([]byte, error) {
+	return s.signer.Checkpoint(verifiable.TreeOrigin(s.origin, leaf.Tree), leaf.Entries)
+}
+
+// keysText is the content of the file of verifier keys.
+func (s *signedLog) keysText() []byte {
+	return []byte(strings.TrimSpace(s.signer.Key().String()) + "\n")
+}
