@@ -2,10 +2,15 @@ package main
 
 import (
 	"cmp"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -35,7 +40,11 @@ func deployServices(w *rightsWorld, alone map[string]*process) rightsDeployment 
 	d := rightsDeployment{environments: []string{"production"}}
 	uri, leads := databases["server"](w.T), map[string]*url.URL{}
 	for _, service := range append(httpServices(), app.GameLinkService) {
-		p := startProgram(w.T, w.TempDir(), service, "--extensions", w.registry, "--mongodb-uri", uri, "--games")
+		args := []string{"--extensions", w.registry, "--mongodb-uri", uri, "--games"}
+		if service == operation.VotingService {
+			args = append(args, "--result-log-key", newResultLogKey(w.T), "--result-log-origin", "votes.example/acclaim")
+		}
+		p := startProgram(w.T, w.TempDir(), service, args...)
 		alone[service] = p
 		target, err := url.Parse(strings.TrimSuffix(p.base, "/v1"))
 		if err != nil {
@@ -45,7 +54,7 @@ func deployServices(w *rightsWorld, alone map[string]*process) rightsDeployment 
 			leads[path] = target
 		}
 		if service == operation.VotingService {
-			leads[publicResults] = target
+			leads[publicResults], leads[resultLog] = target, target
 		}
 		if service == operation.StateService {
 			leads[""] = target
@@ -55,8 +64,10 @@ func deployServices(w *rightsWorld, alone map[string]*process) rightsDeployment 
 	ingress := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
 		lead := strings.TrimPrefix(r.In.URL.Path, "/v1")
-		if strings.HasPrefix(lead, publicResults) {
-			lead = publicResults
+		for _, beside := range []string{publicResults, resultLog} {
+			if strings.HasPrefix(lead, beside) {
+				lead = beside
+			}
 		}
 		r.SetURL(cmp.Or(leads[lead], leads[""]))
 	}})
@@ -67,6 +78,27 @@ func deployServices(w *rightsWorld, alone map[string]*process) rightsDeployment 
 
 // publicResults begins the paths of public results, which have elements of any length.
 const publicResults = "/public/"
+
+// resultLog begins the paths of the files of the log of results, likewise.
+const resultLog = "/log/"
+
+// newResultLogKey returns the name of a file with a key that signs results.
+func newResultLogKey(t *testing.T) string {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "key.pem")
+	if err := os.WriteFile(name, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
 
 // httpServices returns the services that serve routes of production.
 func httpServices() []string {

@@ -56,6 +56,8 @@ type rightsRow struct {
 	Named bool
 	// Once reports that the request takes long, and that callers do not matter.
 	Once bool
+	// Production reports that the sandbox has no such operation.
+	Production bool
 	// Stream reports that the answer does not end, Ends that the request ends the pairings.
 	Stream, Ends bool
 

@@ -202,10 +202,13 @@ func (w *rightsTries) checkHTTP(prefixes ...string) {
 		if environment == "sandbox" {
 			rows, above = append(rows, w.table.rows("sandbox")...), "/sandbox"
 		}
-		for _, prefix := range prefixes {
-			w.check(environment, &rightsHTTP{w, environment, w.origin, above + prefix}, rows)
+		inEnvironment := func(rows []*rightsRow) []*rightsRow {
+			return slices.DeleteFunc(slices.Clone(rows), func(r *rightsRow) bool { return r.Production && environment != "production" })
 		}
-		w.check(environment, &rightsHTTP{w, environment, w.origin, above}, w.table.rows("public"))
+		for _, prefix := range prefixes {
+			w.check(environment, &rightsHTTP{w, environment, w.origin, above + prefix}, inEnvironment(rows))
+		}
+		w.check(environment, &rightsHTTP{w, environment, w.origin, above}, inEnvironment(w.table.rows("public")))
 	}
 }
 
@@ -254,7 +257,7 @@ func (p *rightsHTTP) try(row *rightsRow, caller string) (problem string) {
 func (p *rightsHTTP) send(row *rightsRow, header string, ok bool) (status int, answer string) {
 	p.w.Helper()
 	p.w.cells.Add(1)
-	path := strings.NewReplacer("{client}", "main", "{channel}", "1", "{poll}", "shown").Replace(row.path())
+	path := strings.NewReplacer("{client}", "main", "{channel}", "1", "{poll}", "shown", "{file}", "checkpoint").Replace(row.path())
 	address, query := p.base+p.name+path, p.w.fill(p.environment, row.Query, ok)
 	if strings.Contains(query, "{credential}") {
 		query, header = strings.ReplaceAll(query, "{credential}", url.QueryEscape(header)), ""

@@ -17,7 +17,8 @@ func BesideBase(base string) string { return strings.TrimSuffix(path.Dir(base), 
 // members.
 type PublicResult struct {
 	Name PublicName `json:"name"`
-	Now  PublicNow  `json:"now"`
+	// Now is nil where a poll with verifiable votes hides its results.
+	Now *PublicNow `json:"now,omitempty"`
 }
 
 // PublicName names the poll of a public result.
@@ -32,7 +33,11 @@ type PublicNow struct {
 	Poll PublicPoll `json:"poll"`
 	// Votes are the statistics of section 2.2.
 	Votes json.RawMessage `json:"votes"`
-	// Signed reports that the result proves itself, which none does yet.
+	// Size is the number of public entries of a poll with verifiable votes, and At the time of the
+	// newest one in Unix milliseconds.
+	Size int64 `json:"size,omitempty"`
+	At   int64 `json:"at,omitempty"`
+	// Signed is false: what is signed stands beside it.
 	Signed bool `json:"signed"`
 }
 

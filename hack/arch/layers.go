@@ -42,6 +42,7 @@ services/voting             | contract exactjson fault key once rewrite stream v
 services/accumulation       | contract fault key once rewrite stream wire                                                          | storetest
 services/ranking            | contract exactjson fault key once rewrite stream wire | storetest
 services/state              | contract fault key once document                                                             | storetest
+services/resultlog          | fault key once rewrite stream verifiable wire | storetest
 services/message            | contract fault key once rewrite stream wire                                                          | storetest
 services/roster             | contract key rewrite stream wire                                                                | storetest fault
 services/pairing            | contract fault key document                                                             | storetest
@@ -54,15 +55,16 @@ services/internal/upkeep/backup    | document key transfer                      
 services/internal/telemetry | stream live sink                                                               |
 services/internal/feed/event     | contract exactjson key stream document voting accumulation ranking message | storetest live sink tenant
 services/internal/feed/live      | contract limit event fault                                                                    | storetest stream document voting accumulation ranking state message
+services/internal/feed/publish   | contract fault resultlog stream verifiable voting | storetest
 services/internal/feed/sink      | tracing event key stream document tenant                                               | storetest sinktest voting accumulation ranking state message
 services/internal/testing/sinktest  |                                                                                |
 services/internal/face/page      | api                                                                            |
 services/internal/face/rig       | contract sandbox                                                               |
-services/internal/operation | contract tracing exactjson limit fault once domains document tenant event live | telemetry
-services/internal/face/httpapi   | contract verifiable operation tracing exactjson limit fault once domains rewrite stream document tenant telemetry event live | storetest ceiling cputime
+services/internal/operation | contract tracing exactjson limit fault once domains document tenant event live publish | telemetry
+services/internal/face/httpapi   | contract verifiable operation tracing exactjson limit fault once domains rewrite stream document tenant telemetry event live publish | storetest ceiling cputime resultlog
 services/internal/upkeep/admin     | exactjson fault key rewrite stream document tenant state purchase sink                         | domains storetest transfer pebblestore
 services/internal/face/gamelink  | contract operation limit exactjson fault event live tenant httpapi voting state document pairing purchase match sandbox | domains storetest stream once
-services/internal/process/app | contract operation tracing batchtrace gamelink limit filewatch fault key once domains rewrite stream document tenant telemetry event live sink page httpapi pebblestore mongostore peer admin transfer | mongotest simnet sinktest
+services/internal/process/app | contract operation tracing batchtrace gamelink limit filewatch fault key once domains rewrite stream document tenant telemetry event live publish resultlog sink page httpapi pebblestore mongostore peer admin transfer | mongotest simnet sinktest
 services/internal/process/cli | contract tracing client verifiable key stream tenant sandbox telemetry sink transfer backup admin app rig terminal | storetest document voting
 services/internal/testing/ceiling   | contract operation fault domains once stream document tenant telemetry httpapi |
 services/internal/testing/ceilingserver | ceiling cli app |
@@ -140,4 +142,4 @@ testing                          | storetest mongotest mongoset sinktest cputime
 
 // timeless lists the packages that may not ask the machine for the time: it is
 // an argument there, so that a replay gives what the first run gave.
-const timeless = "contract verifiable domains fault key batch document desired"
+const timeless = "contract verifiable resultlog domains fault key batch document desired"

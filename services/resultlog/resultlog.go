@@ -26,7 +26,7 @@ import (
 // Kind is the first element of the stream's name.
 const Kind = key.Log
 
-// Report says what the list of a poll adds up to.
+// Report has the leaf that a poll's list is to get.
 type Report struct {
 	// Stream is the name of the poll's stream.
 	Stream string `json:"stream"`
@@ -38,7 +38,7 @@ type Report struct {
 	Ended *verifiable.LogLeaf `json:"ended,omitempty"`
 }
 
-// Record is what the log knows of a list.
+// Record has the newest leaf of a list.
 type Record struct {
 	Stream string `json:"stream"` // of the poll
 	Index  int64  `json:"index"`  // of the newest leaf
@@ -130,7 +130,7 @@ func (s *Service) view(ctx context.Context, c logCommand) (logAnswer, error) {
 	return answer, err
 }
 
-// errUnknown says that the log has not got something.
+// errUnknown refuses what asks for leaves that the log has not got.
 var errUnknown = fault.New(fault.NotFound, "The log has no such leaf")
 
 const (

@@ -15,7 +15,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
 
-// logState is what the leaves add up to.
+// logState has the newest leaf of each list, and the tree of all leaves.
 type logState struct {
 	origin string
 	at     int64 // of the newest leaf, Unix milliseconds

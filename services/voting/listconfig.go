@@ -38,8 +38,11 @@ var (
 	errListStaff    = fault.New(fault.Invalid, "a verifiable poll must not hide its results from viewers for good")
 	errListCount    = fault.New(fault.Invalid, "a verifiable poll that hides its results must have showCount")
 	errListTooLarge = fault.New(fault.Invalid, "prompt and options of a verifiable poll are too long")
-	errListLevel    = fault.New(fault.Unavailable, "Verifiable polls need all processes to be of the same release")
+	errListSeed     = fault.New(fault.Invalid, "verifiable polls need production, a key for the log of results, and all processes of one release")
 )
+
+// listedEnvironment is the one whose polls may list their votes: in the sandbox anyone makes voters.
+const listedEnvironment = "production"
 
 // listConfig returns the entry that saves a configuration, with what it means for the list.
 func (s *State) listConfig(config Config, seed *listSeed, at int64) (Entry, error) {
@@ -58,7 +61,7 @@ func (s *State) listConfig(config Config, seed *listSeed, at int64) (Entry, erro
 	case !config.Verifiable:
 		return &listedConfig{config: config, place: s.list.place(), ends: true}, nil
 	case seed == nil:
-		return nil, errListLevel
+		return nil, errListSeed
 	}
 	entry := &listedConfig{config: config}
 	hides, hidden := config.ResultsVisibility != "" && !config.closesBy(at), running && s.list.key != nil

@@ -7,13 +7,13 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 )
 
-// listPlace says where in a list an entry is: the first listed entry of each chunk has one.
+// listPlace locates an entry in a list: the first listed entry of each chunk has one.
 type listPlace struct {
 	ordinal       uint64
 	index, config int64
 }
 
-// listedVote is what the public entry of a vote or a modifier shows beside the vote.
+// listedVote has the fields that the public entry of a vote or a modifier shows beside the vote.
 type listedVote struct {
 	place   *listPlace
 	voter   int64
@@ -126,7 +126,7 @@ func (l *publicList) end() {
 	}
 }
 
-// beginList begins a list. What becomes of the one before is kept, so that it can be told.
+// beginList begins a list. The one before is kept, so that its end can be reported.
 func (s *State) beginList(b *listBegin) {
 	next := &publicList{tree: b.tree, poll: b.poll, status: verifiable.TreeOpen, forked: s.voters.isFork()}
 	if before := s.list; before != nil {

@@ -43,6 +43,7 @@ func (w *listWorld) restart() {
 		w.must(w.polls.Close(w.t.Context()))
 	}
 	w.polls = NewService(w.store, stream.SystemClock(), stream.Options{SnapshotTail: 1 << 10})
+	w.polls.ListVotes(func(Poll) {})
 }
 
 func (w *listWorld) must(err error) {

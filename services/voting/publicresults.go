@@ -9,7 +9,7 @@ import (
 
 // IsPublic reports whether everyone sees the results while the poll has a status.
 func (c *Config) IsPublic(status contract.Status) bool {
-	return c.PublicResults && !c.HidesResults(status)
+	return (c.PublicResults || c.Verifiable) && !c.HidesResults(status)
 }
 
 // publicQuery is the overviewQuery of a caller without a credential. Of a poll whose
@@ -17,7 +17,7 @@ func (c *Config) IsPublic(status contract.Status) bool {
 type publicQuery struct{ overviewQuery }
 
 func (q publicQuery) answerFrom(s *State) Answer {
-	if s.config == nil || !s.config.PublicResults {
+	if s.config == nil || !s.config.PublicResults && !s.config.Verifiable {
 		return Answer{}
 	}
 	return q.overviewQuery.answerFrom(s)

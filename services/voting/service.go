@@ -16,6 +16,7 @@ type Service struct {
 	clock  stream.Clock
 	reads  func(stream.Level) bool // reports whether all processes read the commands of a level
 	moved  func(Poll)              // is called after changes of lists
+	lists  bool                    // polls may list their votes
 }
 
 // NewService returns a service over store. Close ends it.
@@ -23,7 +24,7 @@ func NewService(store stream.Store, clock stream.Clock, options stream.Options) 
 	options.AllowEqualTimestamps = true // the order of votes is that of the log
 	engine := stream.New(pollRules{}, store, clock, options)
 	rewriter := rewrite.New(engine, engine, store)
-	s := &Service{rewrite.Service{Runner: engine, Rewriter: rewriter}, engine, clock, options.AllRead, func(Poll) {}}
+	s := &Service{Service: rewrite.Service{Runner: engine, Rewriter: rewriter}, engine: engine, clock: clock, reads: options.AllRead, moved: func(Poll) {}}
 	rewriter.BeforeErase(s.noteErasure)
 	return s
 }
@@ -60,9 +61,9 @@ func (s *Service) Reset(ctx context.Context, p Poll) error {
 	return s.runCommand(ctx, p, resetCommand{})
 }
 
-// OnListMoved has moved called after each change by this process that may be one of a poll's list of
-// public entries. It is called before the service is used, and moved returns at once.
-func (s *Service) OnListMoved(moved func(Poll)) { s.moved = moved }
+// ListVotes lets polls list their votes, and has moved called after each change by this process that
+// may be one of a list. It is called before the service is used, and moved returns at once.
+func (s *Service) ListVotes(moved func(Poll)) { s.moved, s.lists = moved, true }
 
 // Modify adds to the modifiers of the given identifier.
 func (s *Service) Modify(ctx context.Context, p Poll, user string, add int64, keys ...*once.Key) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/acclaim-dev/acclaim/api/verifiable"
 )
 
-// TreeHead is what a poll's list of public entries adds up to at one moment.
+// TreeHead has the root and the sums of a poll's list of public entries at one moment.
 type TreeHead struct {
 	Tree    verifiable.TreeID     `json:"tree"`
 	Poll    verifiable.PollKey    `json:"poll"`

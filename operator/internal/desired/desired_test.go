@@ -104,7 +104,7 @@ func TestShare(t *testing.T) {
 			}
 		}
 	}
-	for path, owner := range map[string]string{"/live": "at-v1", "/public": "at-v1", "/sandbox/public": "at-sandbox-v1", "/team/public": "at-team-v1"} {
+	for path, owner := range map[string]string{"/live": "at-v1", "/public": "at-v1", "/log": "at-v1", "/sandbox/public": "at-sandbox-v1", "/team/public": "at-team-v1"} {
 		if owners[path] != owner {
 			t.Errorf("%s is that of %q, want %s", path, owners[path], owner)
 		}
@@ -136,7 +136,7 @@ func TestRoutes(t *testing.T) {
 				if !known {
 					t.Fatalf("%s has the tag %q, which no service serves", path, tag)
 				}
-				if strings.HasPrefix(path, "/public/") {
+				if strings.HasPrefix(path, "/public/") || strings.HasPrefix(path, "/log/") {
 					if got := table.find("/sandbox" + path); got != "quiz-voting" {
 						t.Errorf("/sandbox%s leads to %q", path, got)
 					}

@@ -61,15 +61,15 @@ func leadsToPages(b *v1alpha1.Backend) bool {
 // pagesPath is the path of the state service's pages for people.
 const pagesPath = "/live"
 
-// publicPath returns the path prefix of public results, which stand beside the base path. It is
-// empty where the Backend does not lead to them: of those whose base paths have one element, one of
-// a host may.
-func publicPath(b *v1alpha1.Backend) string {
+// publicPaths returns the path prefixes of public results and of the log that signs results, which
+// stand beside the base path. There are none where the Backend does not lead to them: of those whose
+// base paths have one element, one of a host may.
+func publicPaths(b *v1alpha1.Backend) []string {
 	beside := contract.BesideBase(BasePath(b))
 	if !slices.Contains(Services(b), Voting) || beside == "" && !leadsToPages(b) {
-		return ""
+		return nil
 	}
-	return beside + "/public"
+	return []string{beside + "/public", beside + "/log"}
 }
 
 // gameHost returns the host that leads to the gamelink service, empty without one.
@@ -96,7 +96,7 @@ func ingress(b *v1alpha1.Backend) Object {
 			rule.WithPaths(ingressPath(b, service, path, networkingv1.PathTypeExact))
 		}
 	}
-	if path := publicPath(b); path != "" {
+	for _, path := range publicPaths(b) {
 		rule.WithPaths(ingressPath(b, Voting, path, networkingv1.PathTypePrefix))
 	}
 	for _, path := range fallbackPrefixes(b) {

@@ -27,8 +27,8 @@ func httpRoutes(b *v1alpha1.Backend) []Object {
 			rules = append(rules, routeRule(b, service, "Exact", paths...))
 		}
 	}
-	if path := publicPath(b); path != "" {
-		rules = append(rules, routeRule(b, Voting, "PathPrefix", path))
+	if paths := publicPaths(b); len(paths) > 0 {
+		rules = append(rules, routeRule(b, Voting, "PathPrefix", paths...))
 	}
 	rules = append(rules, routeRule(b, fallbackService(b), "PathPrefix", fallbackPrefixes(b)...))
 	routes := []Object{httpRoute(b, b.Name, "", b.Spec.Route.Host, rules)}

@@ -210,6 +210,7 @@ type Config struct {
 	Tracing      *tracing.Tracing // nil: off
 	Voting       Voting
 	PollLister   PollLister // the routes that show polls need it and Voting
+	Results      ResultPublisher
 	Accumulation Accumulation
 	Ranking      Ranking
 	State        State

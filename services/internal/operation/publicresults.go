@@ -13,6 +13,7 @@ import (
 	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/feed/publish"
 	"github.com/acclaim-dev/acclaim/services/internal/limit"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
@@ -134,12 +135,16 @@ func (s *Service) readPublic(ctx context.Context, poll voting.Poll, known bool) 
 		return nil, err
 	}
 	status := overview.Config.Status(now)
-	if !overview.Configured || !overview.Config.IsPublic(status) {
+	proved, err := s.proveResult(ctx, poll, &overview.Config)
+	if err != nil {
+		return nil, err
+	}
+	if !overview.Configured || !overview.Config.IsPublic(status) && proved == nil {
 		s.public.known.Remove(stream)
 		s.public.absent.Add(stream, now.Add(keepNotPublicFor))
 		return nil, errNotPublic()
 	}
-	result, err := newPublicResult(poll, overview, status)
+	result, err := newPublicResult(poll, overview, status, proved)
 	if err != nil {
 		return nil, err
 	}
@@ -148,18 +153,28 @@ func (s *Service) readPublic(ctx context.Context, poll voting.Poll, known bool) 
 	return result, nil
 }
 
-func newPublicResult(poll voting.Poll, overview voting.Overview, status contract.Status) (*PublicResult, error) {
+// signedResult is a public result with what proves it.
+type signedResult struct {
+	contract.PublicResult
+	*publish.Proved
+}
+
+func newPublicResult(poll voting.Poll, overview voting.Overview, status contract.Status, proved *publish.Proved) (*PublicResult, error) {
 	view := overview.Config.View(poll.ID, status)
-	body, err := exactjson.Marshal(contract.PublicResult{
-		Name: contract.PublicName{Client: poll.Extension, Channel: poll.Channel, Poll: poll.ID},
-		Now: contract.PublicNow{
+	shown := signedResult{contract.PublicResult{Name: contract.PublicName{Client: poll.Extension, Channel: poll.Channel, Poll: poll.ID}}, proved}
+	if overview.Config.IsPublic(status) {
+		shown.Now = &contract.PublicNow{
 			Poll: contract.PublicPoll{
 				Prompt: view.Prompt, Options: view.Options, Status: view.Status, Disabled: view.Disabled,
 				StartsAt: view.StartsAt, EndsAt: view.EndsAt, Version: view.Version,
 			},
 			Votes: overview.AppendJSON(nil, nil),
-		},
-	})
+		}
+		if proved != nil {
+			shown.Now.Size, shown.Now.At = proved.Size, proved.At
+		}
+	}
+	body, err := exactjson.Marshal(shown)
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "a public result does not encode")
 	}

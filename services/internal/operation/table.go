@@ -65,6 +65,7 @@ func Table() []Definition {
 	return slices.Concat(
 		inService(VotingService, func(c *Config) bool { return c.Voting.Votes != nil }, votingOperations()),
 		inService(VotingService, func(c *Config) bool { return c.Voting.Votes != nil && c.PollLister != nil }, pollOperations()),
+		inService(VotingService, func(c *Config) bool { return c.Voting.Votes != nil && c.Results != nil }, resultOperations()),
 		inService(AccumulationService, func(c *Config) bool { return c.Accumulation != nil }, accumulationOperations()),
 		inService(RankingService, func(c *Config) bool { return c.Ranking.Answers != nil }, rankingOperations()),
 		inService(StateService, func(c *Config) bool { return c.State.Scopes != nil }, stateOperations()),
@@ -114,6 +115,14 @@ func votingOperations() []Definition {
 		define("vote.history", "GET /vote_history", onlookers()).withLongAnswers(),
 		define("vote.castall", "POST /votes", AdminOrBackend()).ofViewers(),
 		define("poll.result", "GET /public/{client}/{channel}/{poll}/result.json", accessRule{}).forEveryone(),
+	}
+}
+
+// resultOperations returns those of section 4.16.
+func resultOperations() []Definition {
+	return []Definition{
+		define("vote.receipt", "GET /receipt", anyone()),
+		define("log.file", "GET /log/{file}", accessRule{}).forEveryone(),
 	}
 }
 

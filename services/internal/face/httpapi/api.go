@@ -79,7 +79,7 @@ func NewHandler(mounts ...Mount) http.Handler {
 		// Ids in these paths may hold slashes.
 		beside := router.PathPrefix(m.beside() + "/").Subrouter().UseEncodedPath()
 		for _, res := range m.API.resources(true) {
-			beside.Handle(res.path, m.API.observeRequests(res.serveMethod))
+			beside.Handle(strings.ReplaceAll(res.path, fileElement, "{file:.+}"), m.API.observeRequests(res.serveMethod))
 		}
 	}
 	router.NotFoundHandler = mounts[0].API.notFound()

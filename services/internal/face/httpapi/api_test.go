@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -23,6 +24,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
+	"github.com/acclaim-dev/acclaim/services/internal/feed/publish"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
@@ -30,6 +32,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/pairing"
 	"github.com/acclaim-dev/acclaim/services/purchase"
 	"github.com/acclaim-dev/acclaim/services/ranking"
+	"github.com/acclaim-dev/acclaim/services/resultlog"
 	"github.com/acclaim-dev/acclaim/services/roster"
 	"github.com/acclaim-dev/acclaim/services/sandbox"
 	"github.com/acclaim-dev/acclaim/services/state"
@@ -69,7 +72,9 @@ type api struct {
 	registry atomic.Pointer[tenant.Registry]
 	// skew is added to the wall clock.
 	skew atomic.Int64
-	log  *bytes.Buffer
+	// flush has what waits to be signed be signed.
+	flush func()
+	log   *bytes.Buffer
 }
 
 // newAPI returns the program's API over an empty store. The functions change
@@ -81,6 +86,8 @@ func newAPI(t testing.TB, change ...func(*apiSettings)) *api {
 	notifier := &event.Notifier{}
 	options := stream.Options{Exclusive: true, Applied: notifier.Notify}
 	votes := voting.NewService(store, clock, options)
+	results := resultlog.NewService(store, clock, options)
+	publisher := publish.New(publish.Options{Polls: votes, Log: results, Key: ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)), Origin: "votes.example/acclaim", Clock: clock, Logger: slog.New(slog.DiscardHandler)})
 	messages := message.NewService(store, clock, options)
 	buffers := accumulation.NewService(store, clock, options)
 	questions := ranking.NewService(store, clock, options)
@@ -95,6 +102,8 @@ func newAPI(t testing.TB, change ...func(*apiSettings)) *api {
 		for _, closer := range []func() error{
 			func() error { return hub.Close(context.WithoutCancel(t.Context())) },
 			func() error { return messages.Close(t.Context()) },
+			func() error { return publisher.Close(t.Context()) },
+			func() error { return results.Close(t.Context()) },
 			func() error { return votes.Close(t.Context()) },
 			func() error { return buffers.Close(t.Context()) },
 			func() error { return questions.Close(t.Context()) },
@@ -112,6 +121,7 @@ func newAPI(t testing.TB, change ...func(*apiSettings)) *api {
 		Metrics:      telemetry.NewMetrics(),
 		Voting:       operation.NewVoting(votes),
 		PollLister:   store.StreamsAfter,
+		Results:      publisher,
 		Accumulation: buffers,
 		Ranking:      operation.NewRanking(questions),
 		State:        operation.NewState(states),
@@ -122,8 +132,14 @@ func newAPI(t testing.TB, change ...func(*apiSettings)) *api {
 		GameLink:     true,
 		Purchases:    purchase.NewService(documents, nil),
 	}}
+	a.flush = func() {
+		t.Helper()
+		if err := publisher.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	box := production
-	box.Environment = tenant.Sandbox
+	box.Environment, box.Results = tenant.Sandbox, nil
 	box.Sandbox = sandbox.NewService(a.registry.Load, a.now)
 	for _, f := range change {
 		f(&production)
@@ -238,6 +254,9 @@ func (a answer) check(method string) {
 		if ct := a.header.Get("Content-Type"); ct != "text/event-stream" {
 			a.t.Errorf("%s: content type %q", a.name, ct)
 		}
+		return
+	}
+	if a.status == http.StatusOK && (strings.Contains(a.name, "/log/") || strings.Contains(a.name, "/receipt")) {
 		return
 	}
 	if ct := a.header.Get("Content-Type"); ct != "application/json" {

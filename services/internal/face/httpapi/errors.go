@@ -35,6 +35,11 @@ const sizedByServer = 2 << 10
 
 func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	w.Header()["Content-Type"] = jsonContent()
+	writeBody(w, status, body)
+}
+
+// writeBody writes a body of the type that the header has.
+func writeBody(w http.ResponseWriter, status int, body []byte) {
 	if len(body) > sizedByServer {
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	}

@@ -2,9 +2,11 @@ package httpapi_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"net/http"
 	"slices"
 	"testing"
@@ -17,12 +19,14 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
+	"github.com/acclaim-dev/acclaim/services/internal/feed/publish"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/pairing"
 	"github.com/acclaim-dev/acclaim/services/purchase"
 	"github.com/acclaim-dev/acclaim/services/ranking"
+	"github.com/acclaim-dev/acclaim/services/resultlog"
 	"github.com/acclaim-dev/acclaim/services/roster"
 	"github.com/acclaim-dev/acclaim/services/state"
 	"github.com/acclaim-dev/acclaim/services/voting"
@@ -171,13 +175,15 @@ func over(t *testing.T, store memory) (change func(*apiSettings), drain func()) 
 	questions := ranking.NewService(store, clock, options)
 	messages := message.NewService(store, clock, options)
 	documents := document.NewService(store, clock, document.Options{})
+	results := resultlog.NewService(store, clock, options)
+	publisher := publish.New(publish.Options{Polls: votes, Log: results, Key: ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)), Origin: "votes.example/acclaim", Clock: clock, Logger: slog.New(slog.DiscardHandler)})
 	states, viewers := state.NewService(documents), roster.NewService(store, clock, options)
 	hub := live.New(live.Options{
 		Reader:   event.NewReader(event.Stores{Polls: votes, Documents: documents, Messages: messages, Buffers: buffers, Questions: questions}),
 		Notifier: &event.Notifier{}, Streams: storetest.NewMemory().Streams,
 	})
 	drain = func() {
-		for _, service := range []interface{ Close(context.Context) error }{hub, votes, buffers, questions, messages, documents, viewers} {
+		for _, service := range []interface{ Close(context.Context) error }{hub, publisher, results, votes, buffers, questions, messages, documents, viewers} {
 			if err := service.Close(context.WithoutCancel(t.Context())); err != nil {
 				t.Error(err)
 			}
@@ -185,7 +191,7 @@ func over(t *testing.T, store memory) (change func(*apiSettings), drain func()) 
 	}
 	return func(c *apiSettings) {
 		c.Voting, c.Accumulation, c.Ranking, c.State = operation.NewVoting(votes), buffers, operation.NewRanking(questions), operation.NewState(states)
-		c.Live, c.Messages, c.Roster = hub, messages, viewers
+		c.Live, c.Messages, c.Roster, c.Results = hub, messages, viewers, publisher
 		c.Pairing, c.Purchases = operation.NewPairing(pairing.NewService(documents)), purchase.NewService(documents, nil)
 		c.PollLister = func(_ context.Context, prefix, _ string) iter.Seq2[string, error] {
 			return func(yield func(string, error) bool) { yield(prefix+"lunch", nil) }

@@ -18,12 +18,15 @@ import (
 // probe is a request that is refused, or answered in a way that the examples of
 // the document do not show.
 type probe struct {
-	on     string // operations: a regular expression for the whole of "METHOD /path"
-	path   string // in place of the operation's
-	query  string
-	body   string
-	status int
-	reason string
+	on   string // operations: a regular expression for the whole of "METHOD /path"
+	path string // in place of the operation's
+	// elsewhere is a whole path, and find makes what the request needs and returns one.
+	elsewhere string
+	find      func(t *testing.T, a *api) string
+	query     string
+	body      string
+	status    int
+	reason    string
 	// as is the sender, a validated admin unless set.
 	as identity
 	// match is the If-Match header.
@@ -44,7 +47,7 @@ type probe struct {
 }
 
 const (
-	withID    = `(GET|POST|DELETE) /(vote|votes|vote_logs|vote_history|vote_modifier|accumulate|rank)|GET /(vote_config|poll)|(GET|POST) /rank_config|POST /rank_moderation`
+	withID    = `(GET|POST|DELETE) /(receipt|vote|votes|vote_logs|vote_history|vote_modifier|accumulate|rank)|GET /(vote_config|poll)|(GET|POST) /rank_config|POST /rank_moderation`
 	documents = `/(channel_state|extension_state|extension_hidden_state|viewer_state|extension_viewer_state|config/channel|config/extension|channel_config|extension_config)`
 	withBody  = `(POST|PATCH) .*`
 	keyed     = `POST /(vote|votes|vote_modifier|accumulate|rank)|PATCH ` + documents
@@ -133,6 +136,23 @@ func probes() []probe {
 		{on: "(POST|PATCH) /vote_config", body: `{"config":{}}`, config: `{}`, match: `"1"`, status: 412, reason: "The configuration is not the one that If-Match names"},
 		{on: "PATCH /vote_config", body: `{"config":{}}`, config: `{}`, key: "\x7f", status: 400, reason: "Idempotency-Key must have 1 to {number} printable bytes"},
 		{on: "PATCH /vote_config", body: `{"config":{}}`, config: `{}`, key: "k", used: ` {"config":{}}`, status: 422, reason: "The Idempotency-Key was used for another request"},
+
+		{on: "POST /vote", config: `{"verifiable":true}`, body: `{"version":1,"nonceHash":"AAECAwQFBgcICQoLDA0ODw=="}`, status: 412, reason: "configuration changed"},
+		{on: "POST /vote", config: `{"verifiable":true}`, body: `{"nonceHash":"AAECAwQFBgcICQoLDA0ODw=="}`, status: 200},
+		{on: "POST /vote_modifier", prepare: closedList, body: keyedBody, status: 400, reason: "poll is closed"},
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"verifiable":true}`), status: 409, reason: "The poll has votes: verifiable and userIDVoting change only after they are deleted"},
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"verifiable":true,"resultsVisibility":"staff"}`), status: 400, reason: "a verifiable poll must not hide its results from viewers for good"},
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"verifiable":true,"resultsVisibility":"afterVote"}`), status: 400, reason: "a verifiable poll that hides its results must have showCount"},
+		{on: "POST /vote_config", as: identity{role: "broadcaster", opaque: "U77", user: "77", key: sandboxKey}, elsewhere: "/sandbox/v1/vote_config", body: `{"config":{"verifiable":true}}`, status: 400, reason: "verifiable polls need production, a key for the log of results, and all processes of one release"},
+		{on: "PATCH /vote_config", as: identity{role: "broadcaster", opaque: "U77", user: "77", key: sandboxKey}, elsewhere: "/sandbox/v1/vote_config", prepare: askedInSandbox, status: 400, reason: "verifiable polls need production, a key for the log of results, and all processes of one release"},
+		{on: "GET /receipt", config: `{"verifiable":true}`, as: viewer(), status: 404, reason: "The caller has no vote in the list"},
+		{on: "GET /receipt", ask: listedVote, as: viewer(), status: 200},
+		{on: "GET /log/.*", path: "/log/checkpoint", noneMatch: "*", status: 304},
+		{on: "GET /log/.*", path: "/log/checkpoint", query: "?x", status: 400, reason: "A file of the log has no query"},
+		{on: "GET /log/.*", path: "/log/tile/0/7", status: 404, reason: "No such file"},
+		{on: "GET /log/.*", path: "/log/t/000102030405060708090a0b0c0d0e0f/checkpoint", status: 404, reason: "The log has no such leaf"},
+		{on: "GET /log/.*", find: listFile("tile/entries/000.p/3"), status: 404, reason: "The entries are withheld"},
+		{on: "GET /log/.*", find: listFile("ballots/5/4"), status: 404, reason: "No such entries"},
 
 		{on: "GET /public/.*", prepare: publicPoll, path: "/public/ext/77/open/result.json", status: 200},
 		{on: "GET /public/.*", prepare: publicPoll, path: "/public/ext/77/open/result.json", noneMatch: "*", status: 304},
@@ -319,7 +339,11 @@ func (c *contract) probe(t *testing.T, op describedOperation, p probe) {
 	if p.used != "" {
 		a.send(op.method, prefix+op.path+p.query, p.used, headers...).is(http.StatusOK)
 	}
-	got := a.send(op.method, prefix+cmp.Or(p.path, op.path)+p.query, p.body, headers...)
+	path := cmp.Or(p.elsewhere, prefix+cmp.Or(p.path, op.path))
+	if p.find != nil {
+		path = p.find(t, a)
+	}
+	got := a.send(op.method, path+p.query, p.body, headers...)
 	c.expect(t, op, got, p.status, p.reason)
 }
 

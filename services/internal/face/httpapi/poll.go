@@ -31,13 +31,20 @@ func (a *API) getPoll(w http.ResponseWriter, r *apiRequest) error {
 // writeTagged answers with a body and its entity tag, or that the client has that body, and what
 // caches may do with it.
 func writeTagged(w http.ResponseWriter, r *apiRequest, tag, caching string, body []byte) {
+	w.Header()["Content-Type"] = jsonContent()
+	writeTaggedBody(w, r, tag, caching, body)
+}
+
+// writeTaggedBody is writeTagged for a body of the type that the header has.
+func writeTaggedBody(w http.ResponseWriter, r *apiRequest, tag, caching string, body []byte) {
 	w.Header().Set("ETag", tag)
 	w.Header().Set("Cache-Control", caching)
 	if matchesTag(r.Header.Values("If-None-Match"), tag) {
+		delete(w.Header(), "Content-Type")
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	writeJSON(w, http.StatusOK, body)
+	writeBody(w, http.StatusOK, body)
 }
 
 // matchesTag reports whether If-None-Match names a tag. A proxy that compresses may have

@@ -60,6 +60,8 @@ func pollHandlers() map[string]routeHandler {
 		"poll.read":           (*API).getPoll,
 		"poll.list":           (*API).getPolls,
 		"poll.result":         (*API).getPublicResult,
+		"vote.receipt":        (*API).getReceipt,
+		"log.file":            (*API).getLogFile,
 
 		"buffer.append": (*API).postAccumulate,
 		"buffer.read":   (*API).getAccumulate,

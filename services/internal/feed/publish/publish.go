@@ -64,6 +64,8 @@ const (
 	lookEvery = time.Minute
 	// checkpointFor is the time for which a signed checkpoint is served without another look.
 	checkpointFor = time.Second
+	// closePatience limits the last reports of a process that ends.
+	closePatience = 2 * time.Second
 	// keptFiles and readsAtOnce bound the memory and the reads of the store for files.
 	keptFiles, readsAtOnce = 1 << 10, 4
 )
@@ -72,8 +74,9 @@ const (
 type Publisher struct {
 	Options
 	queue pollQueue
-	ends  map[voting.Poll]time.Time // of polls that are open; of the loop alone
+	ends  map[voting.Poll]time.Time // of polls that are open
 
+	rounds sync.Mutex // orders the rounds
 	mu     sync.Mutex // orders signing
 	signed *signedLog
 
@@ -82,14 +85,14 @@ type Publisher struct {
 
 	refused atomic.Int64 // reports that contradicted the log
 	failed  atomic.Int64 // rounds
-	looked  time.Time    // at all unfinished lists; of the loop alone
-	again   atomic.Bool  // have the loop look at all of them at once
+	looked  time.Time    // at all unfinished lists
+	again   atomic.Bool  // look at all of them at once
 
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 }
 
-// New starts a publisher, which hears of changed lists from o.Polls.
+// New starts a publisher, which o.Polls notifies of changed lists.
 func New(o Options) *Publisher {
 	p := newPublisher(o)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -104,15 +107,30 @@ func newPublisher(o Options) *Publisher {
 		panic(err) // only a size below one is refused
 	}
 	p := &Publisher{Options: o, ends: map[voting.Poll]time.Time{}, files: files, reads: semaphore.NewWeighted(readsAtOnce), cancel: func() {}}
-	o.Polls.OnListMoved(p.queue.add)
+	o.Polls.ListVotes(p.queue.add)
 	return p
 }
 
-// Close ends the reports and waits for one that is under way.
-func (p *Publisher) Close(context.Context) error {
+// Close ends the rounds, reports what waits, and returns. What it could not report, other processes
+// find, or this one when it starts again.
+func (p *Publisher) Close(ctx context.Context) error {
 	p.cancel()
 	p.done.Wait()
+	ctx, cancel := context.WithTimeout(ctx, closePatience)
+	defer cancel()
+	if err := p.Flush(ctx); err != nil {
+		p.Logger.Warn("not all results were signed before the end", "error", err)
+	}
 	return nil
+}
+
+// Flush reports what waits now.
+func (p *Publisher) Flush(ctx context.Context) error {
+	for {
+		if err := p.reportOnce(ctx); err != nil || p.queue.len() == 0 {
+			return err
+		}
+	}
 }
 
 // Stats are figures of a publisher.

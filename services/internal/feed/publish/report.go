@@ -16,6 +16,8 @@ import (
 
 // reportOnce closes polls whose end has passed, and reports the lists that have changed.
 func (p *Publisher) reportOnce(ctx context.Context) error {
+	p.rounds.Lock()
+	defer p.rounds.Unlock()
 	now := p.Clock.Now()
 	for poll, end := range p.ends {
 		if !now.Before(end) {

@@ -8,6 +8,7 @@
 package app
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/api/tracing"
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/feed/publish"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
@@ -59,6 +61,9 @@ type Config struct {
 	// SinkAllowPrivate lets sinks have addresses that are not public, and plain http.
 	SinkAllowPrivate bool
 
+	// Results signs the results of polls whose votes can be checked; without a key there are none.
+	Results ResultSigning
+
 	Services []Service
 	Mounts   []Mount // at least one
 	Build    Build
@@ -67,6 +72,21 @@ type Config struct {
 	LogRequests operation.RequestLog
 	Tracing     *tracing.Tracing // nil: off
 	Machine     Machine
+}
+
+// ResultSigning has what signs results.
+type ResultSigning struct {
+	Key ed25519.PrivateKey
+	// Origin is the name of the log before its random suffix, such as votes.example.org/acclaim.
+	Origin string
+	Mark   publish.Mark // nil for none
+}
+
+func (s *ResultSigning) check() error {
+	if s.Key == nil {
+		return nil
+	}
+	return publish.CheckSettings(s.Key, s.Origin)
 }
 
 // Build identifies the program.
@@ -119,6 +139,9 @@ func (c *Config) check() error {
 		return errors.New("--shutdown-timeout must not be negative")
 	case c.DrainDelay < 0:
 		return errors.New("--drain-delay must not be negative")
+	}
+	if err := c.Results.check(); err != nil {
+		return fmt.Errorf("--result-log-origin: %w", err)
 	}
 	for _, m := range c.Mounts {
 		if !strings.HasPrefix(m.Path, "/") {

@@ -6,6 +6,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/face/gamelink"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
+	"github.com/acclaim-dev/acclaim/services/internal/feed/publish"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/sink"
 	"github.com/acclaim-dev/acclaim/services/internal/limit"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
@@ -205,6 +206,19 @@ func registerEvents(m *telemetry.Metrics, stats func() live.Stats) {
 			telemetry.Counter("published_total", "Events published.", s.Published),
 			telemetry.Counter("delivered_total", "Events delivered, counted for each subscriber.", s.Delivered),
 			telemetry.Counter("slow_subscribers_total", "Subscribers disconnected because they did not keep up.", s.Slow),
+		}
+	})
+}
+
+// registerResults registers the figures of the log of results.
+func registerResults(m *telemetry.Metrics, stats func() publish.Stats) {
+	m.Register("acclaim_results_", func() []telemetry.Sample {
+		s := stats()
+		return []telemetry.Sample{
+			telemetry.Gauge("queued_polls", "Polls with verifiable votes whose newest entries wait to be signed.", s.Queued),
+			telemetry.Gauge("log_leaves", "Leaves of the log of results when it was signed last.", s.Size),
+			telemetry.Counter("refused_total", "Polls that contradict what was signed, and are not signed any more.", s.Refused),
+			telemetry.Counter("failures_total", "Rounds of signing that failed and are repeated.", s.Failed),
 		}
 	})
 }

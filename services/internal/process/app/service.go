@@ -11,6 +11,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/ranking"
+	"github.com/acclaim-dev/acclaim/services/resultlog"
 	"github.com/acclaim-dev/acclaim/services/roster"
 	"github.com/acclaim-dev/acclaim/services/sandbox"
 	"github.com/acclaim-dev/acclaim/services/voting"
@@ -56,14 +57,17 @@ func (s Service) Paths() []string { return operation.Paths(s.Name) }
 // service reads the polls of the voting service.
 func Services() []Service {
 	return []Service{
-		withEngine(Service{
+		withParts(withEngine(Service{
 			Name: operation.VotingService, Environment: tenant.Production, Domain: "voting", Kind: voting.Kind, hinted: true,
 			Retention: func(r tenant.Retention) time.Duration { return r.Logs },
 		}, voting.NewService, func(s *serviceSet, polls *voting.Service) func(*operation.Config) {
 			return func(c *operation.Config) {
 				c.Voting, c.PollLister = operation.NewVoting(polls), s.store.changes().streamsAfter
 			}
-		}),
+		}), withEngine(Service{
+			Domain: "resultlog", Kind: resultlog.Kind,
+			Retention: func(tenant.Retention) time.Duration { return 0 },
+		}, resultlog.NewService, startResults)),
 		withEngine(Service{
 			Name: operation.AccumulationService, Environment: tenant.Production, Domain: "accumulation", Kind: accumulation.Kind, hinted: true,
 			Retention: func(r tenant.Retention) time.Duration { return r.Buffers },

@@ -67,7 +67,7 @@ func TestPathsOfServices(t *testing.T) {
 		t.Run(service.Name, func(t *testing.T) {
 			base := start(t, service)
 			for _, path := range paths {
-				want := slices.Contains(service.Paths(), path)
+				want := slices.Contains(service.Paths(), path) && path != "/receipt" // which production alone has
 				if got := answers(t, base+path); got != want {
 					t.Errorf("%s is answered: %t, want %t", path, got, want)
 				}

@@ -28,6 +28,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/pairing"
 	"github.com/acclaim-dev/acclaim/services/purchase"
+	"github.com/acclaim-dev/acclaim/services/resultlog"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
@@ -45,6 +46,7 @@ type serviceSet struct {
 	allowPrivate bool // addresses of sinks
 	sinkRequests http.RoundTripper
 	notifier     event.Notifier
+	signing      ResultSigning
 
 	domains   admin.Domains     // those that are served
 	running   map[string]engine // their engines, by the kind of their streams
@@ -79,6 +81,7 @@ func openServices(ctx context.Context, config Config, limits resourceLimits, wat
 
 		allowPrivate:  config.SinkAllowPrivate,
 		sinkRequests:  config.Machine.Transport,
+		signing:       config.Results,
 		games:         config.GameListen != "" || config.servesGamesAlone(),
 		gamesAnywhere: config.Games || config.GameListen != "" || config.servesGamesAlone(),
 	}
@@ -137,7 +140,10 @@ func (s *serviceSet) engineOptions(kind string, hinted bool) stream.Options {
 	options := s.store.adaptOptions(kind, stream.Options{
 		Logger: s.logger, MemoryBudget: s.limits.resident, Tracer: s.tracing.Tracer(attribute.String("acclaim.stream", kind)),
 	})
-	if kind == voting.Kind {
+	switch kind {
+	case resultlog.Kind:
+		options.MemoryBudget = resultLogMemory
+	case voting.Kind:
 		options.KeyBudget = s.limits.voteKeys
 	}
 	if hinted {

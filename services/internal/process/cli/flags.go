@@ -77,6 +77,7 @@ func tellWaiting(progress io.Writer) app.Waiting {
 
 // serveFlags are the flags of the commands that serve.
 type serveFlags struct {
+	results  resultLogFlags
 	store    storeFlags
 	app      app.Config
 	logLevel slog.Level
@@ -96,6 +97,7 @@ func (s *serveFlags) register(f *pflag.FlagSet) {
 	f.StringSliceVar(&c.Domains, "domain", nil, "name such as votes.example.org that leads to this machine: the API is served with a certificate for it, by ACME over port 443; accepts the authority's terms")
 	f.StringVar(&c.ACMEDirectory, "acme-directory", autocert.DefaultACMEDirectory, "with --domain, directory of the authority")
 	s.store.register(f)
+	s.results.register(f)
 	f.StringVar(&c.PeerListen, "peer-listen", "127.0.0.1:0", "with --mongodb-uri, address for the other processes that share the database; port 0 picks one")
 	f.StringVar(&c.PeerAdvertise, "peer-advertise", "", "address at which they reach it, as host:port or as an IP with the port of --peer-listen (default that of --peer-listen)")
 	f.StringVar(&c.Extensions, "extensions", "", extensionsHelp+"; read again when it changes")
@@ -127,6 +129,9 @@ func (s *serveFlags) config(log io.Writer, services []app.Service, mounts []app.
 		return c, fmt.Errorf("--trusted-proxies: %w", err)
 	}
 	c.Store = s.store.config()
+	if c.Results, err = s.results.signing(&c); err != nil {
+		return c, err
+	}
 	c.Services, c.Mounts = services, mounts
 	c.Build = app.Build(readBuild())
 	c.Logger = telemetry.NewLogger(log, s.logLevel)

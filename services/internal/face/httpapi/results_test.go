@@ -1,0 +1,113 @@
+package httpapi_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/acclaim-dev/acclaim/api/verifiable"
+)
+
+// listedVote has the viewer vote in the default poll, which lists its votes and is signed. It returns
+// no query.
+func listedVote(t *testing.T, a *api) string {
+	t.Helper()
+	a.as(owner(), http.MethodPost, "/vote_config", `{"config":{"verifiable":true}}`).is(http.StatusOK)
+	a.as(viewer(), http.MethodPost, "/vote", `{"value":1}`).is(http.StatusOK)
+	a.flush()
+	return ""
+}
+
+// closedList has the default poll be one that lists its votes and has ended.
+func closedList(t *testing.T, a *api) string {
+	listedVote(t, a)
+	a.as(owner(), http.MethodPatch, "/vote_config", `{"config":{"endsAt":1}}`).is(http.StatusOK)
+	a.flush()
+	return keyedBody
+}
+
+// listFile returns the path of a file of the list of a closed poll.
+func listFile(name string) func(*testing.T, *api) string {
+	return func(t *testing.T, a *api) string {
+		closedList(t, a)
+		tree := strings.Trim(a.send(http.MethodGet, "/public/ext/77/default/result.json", "").is(http.StatusOK).field("tree"), `"`)
+		return "/log/t/" + tree + "/" + name
+	}
+}
+
+// askedInSandbox configures the default poll of the sandbox.
+func askedInSandbox(t *testing.T, a *api) string {
+	box := identity{role: "broadcaster", opaque: "U77", user: "77", key: sandboxKey}
+	a.send(http.MethodPost, "/sandbox/v1/vote_config", `{"config":{}}`, "Authorization", box.header(t)).is(http.StatusOK)
+	return `{"config":{"verifiable":true}}`
+}
+
+// servedSite reads the files of an API as a checker does.
+type servedSite struct{ a *api }
+
+// ReadFile implements [verifiable.Source].
+func (s servedSite) ReadFile(_ context.Context, path string) ([]byte, error) {
+	got := s.a.send(http.MethodGet, "/"+path, "")
+	if got.status != http.StatusOK {
+		return nil, fmt.Errorf("%w: %d %s", fs.ErrNotExist, got.status, got.body)
+	}
+	if got.header.Get("Access-Control-Allow-Origin") != "*" || !strings.HasPrefix(got.header.Get("Cache-Control"), "public") {
+		return nil, fmt.Errorf("%s has the headers %v", path, got.header)
+	}
+	return []byte(got.body), nil
+}
+
+// A viewer votes with a nonce, gets a receipt and checks it with what the API serves to everyone.
+func TestVoteIsChecked(t *testing.T) {
+	a := newAPI(t)
+	poll := verifiable.PollName{Client: "ext", Channel: "77", Poll: "lunch"}
+	version := a.as(owner(), "POST", "/vote_config", configOf("lunch", `{"verifiable":true,"prompt":"Lunch?","options":["tea","cake"],"resultsVisibility":"afterClose","showCount":true}`)).is(200).header.Get("ETag")
+	var nonce verifiable.Nonce
+	_, _ = rand.Read(nonce[:])
+	hash := verifiable.HashNonce(poll.Key(), nonce)
+	body := fmt.Sprintf(`{"value":1,"version":%s,"nonceHash":"%s"}`, strings.Trim(version, `"`), base64.StdEncoding.EncodeToString(hash[:]))
+	voted := a.as(viewer(), "POST", "/vote?id=lunch", body, "Idempotency-Key", "k").is(200)
+	if again := a.as(viewer(), "POST", "/vote?id=lunch", body, "Idempotency-Key", "k").is(200); again.field("listed") != voted.field("listed") || voted.field("listed") == "" {
+		t.Errorf("a repetition is listed at %s, the vote at %s", again.field("listed"), voted.field("listed"))
+	}
+	a.as(viewer(), "POST", "/vote?id=lunch", `{"nonceHash":"AA=="}`).refused(400, "Invalid body")
+	a.flush()
+
+	vkey := strings.TrimSpace(a.send("GET", "/log/vkeys", "").is(200).body)
+	keys, err := verifiable.ParseKeys([]string{vkey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	receipt, err := verifiable.ParseReceipt([]byte(a.as(viewer(), "GET", "/receipt?id=lunch", "").is(200).body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	receipt.Nonce = &nonce
+	check := func() *verifiable.ReceiptReport {
+		t.Helper()
+		report, err := verifiable.VerifyReceipt(t.Context(), receipt.Text(), verifiable.ReceiptCheck{Keys: keys, Source: servedSite{a}})
+		if err != nil || len(report.Findings) > 0 {
+			t.Fatalf("%v, %+v", err, report)
+		}
+		return report
+	}
+	if report := check(); report.Recorded.Answer != verifiable.Yes || report.Counted.Answer != verifiable.Unknown || report.Question != "Lunch?" {
+		t.Errorf("while the results are hidden: %+v", report)
+	}
+	if hidden := a.send("GET", "/public/ext/77/lunch/result.json", "").is(200); hidden.field("now") != "" {
+		t.Errorf("a hidden result shows %s", hidden.body)
+	}
+	a.as(owner(), "PATCH", "/vote_config", configOf("lunch", `{"endsAt":1}`)).is(200)
+	a.flush()
+	a.skew.Add(int64(2e9)) // the result that was read is old
+	if report := check(); report.Counted.Answer != verifiable.Yes {
+		t.Errorf("after the end: %+v", report)
+	}
+	a.as(viewer(), "POST", "/vote?id=lunch", `{"value":0}`).refused(400, "poll is closed")
+	a.as(stranger(), "GET", "/receipt?id=lunch", "").refused(404, "The caller has no vote in the list")
+}

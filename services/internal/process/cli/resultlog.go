@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"github.com/acclaim-dev/acclaim/services/internal/process/app"
+)
+
+// resultLogFlags name the files and the log with which results are signed.
+type resultLogFlags struct{ key, origin, mark string }
+
+func (r *resultLogFlags) register(f *pflag.FlagSet) {
+	f.StringVar(&r.key, "result-log-key", "", "file of the Ed25519 key (PEM) that signs the results of polls with verifiable votes (default: one beside --data-dir while every listener is on loopback)")
+	f.StringVar(&r.origin, "result-log-origin", "", "with --result-log-key, name of the log of results, such as votes.example.org/acclaim, which never changes")
+	f.StringVar(&r.mark, "result-log-mark", "", "file outside of the store that says what was signed last; a store that lacks that, such as one that was restored, begins a new log")
+}
+
+// localOrigin is the name of the log of a process that only this machine reaches.
+const localOrigin = "localhost/acclaim"
+
+// signing returns how a process signs results: not at all without a key.
+func (r *resultLogFlags) signing(c *app.Config) (s app.ResultSigning, err error) {
+	files := *r
+	local := files.key == "" && c.IsLocal() && c.Store.MongoDBURI == ""
+	if local {
+		files = resultLogFlags{key: c.Store.DataDir + ".resultlog.pem", origin: localOrigin, mark: c.Store.DataDir + ".resultlog.mark"}
+	}
+	switch {
+	case files.key == "" && (files.origin != "" || files.mark != ""):
+		return s, errors.New("--result-log-origin and --result-log-mark need --result-log-key")
+	case files.key == "":
+		return s, nil
+	case files.origin == "":
+		return s, errors.New("--result-log-key needs --result-log-origin")
+	}
+	s.Key, err = readSigningKey(files.key)
+	if local && errors.Is(err, fs.ErrNotExist) {
+		s.Key, err = writeSigningKey(files.key)
+	}
+	if err != nil {
+		return s, fmt.Errorf("--result-log-key: %w", err)
+	}
+	if s.Origin = files.origin; files.mark != "" {
+		s.Mark = fileMark(files.mark)
+	}
+	return s, nil
+}
+
+func readSigningKey(name string) (ed25519.PrivateKey, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, fmt.Errorf("%s is no PEM file", name)
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	key, ok := parsed.(ed25519.PrivateKey)
+	if !ok {
+		return nil, fmt.Errorf("%s holds another key than one of Ed25519", name)
+	}
+	return key, nil
+}
+
+// writeSigningKey makes a key for a process that only this machine reaches.
+func writeSigningKey(name string) (ed25519.PrivateKey, error) {
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return nil, err
+	}
+	return key, replaceFile(name, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
+}
+
+// fileMark is a [publish.Mark] in a file.
+type fileMark string
+
+// Load implements [publish.Mark].
+func (m fileMark) Load() ([]byte, error) {
+	text, err := os.ReadFile(string(m))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
+}
+
+// Store implements [publish.Mark].
+func (m fileMark) Store(checkpoint []byte) error { return replaceFile(string(m), checkpoint) }
+
+// replaceFile replaces a file durably: a crash leaves the old one or the new one.
+func replaceFile(name string, content []byte) (err error) {
+	next, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(next.Name()) }() // there is none after the renaming
+	_, err = next.Write(content)
+	if err = errors.Join(err, next.Sync(), next.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(next.Name(), name); err != nil {
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
