@@ -3,6 +3,7 @@ package voting
 import (
 	"context"
 	"crypto/rand"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/api/verifiable"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
@@ -151,4 +152,20 @@ func (s *Service) noteErasure(ctx context.Context, name string, ids []string) er
 	_, err = s.engine.DoFrom(ctx, stream.LevelVerifiable, name, erasingCommand{ids})
 	s.moved(p)
 	return err
+}
+
+// keepListFor is the time for which the entries of a list stay after its final result.
+const keepListFor = 30 * 24 * time.Hour
+
+// keepsList reports whether the entries of a poll have to stay because its list shows them.
+func (s *Service) keepsList(ctx context.Context, name string) (bool, error) {
+	p, err := ParseStream(name)
+	if err != nil || !s.reads(stream.LevelVerifiable) {
+		return false, nil // no process has a list
+	}
+	l, err := s.readList(ctx, p, listQuery{visit: true})
+	if err != nil || l == nil || l.Status >= verifiable.TreeReset {
+		return false, err
+	}
+	return !l.Final || s.clock.Now().Sub(time.UnixMilli(l.At)) < keepListFor, nil
 }

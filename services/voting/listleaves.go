@@ -2,6 +2,7 @@ package voting
 
 import (
 	"context"
+	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -194,3 +195,6 @@ func (s *Service) nextPlace(ctx context.Context, p Poll, from, until uint64) (se
 
 // Poll returns the poll that has the list.
 func (l *List) Poll() Poll { return l.poll }
+
+// KeepUntil returns the time in Unix seconds until which the entries of a final list stay.
+func (l *List) KeepUntil() int64 { return time.UnixMilli(l.At).Add(keepListFor).Unix() }

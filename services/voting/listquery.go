@@ -16,6 +16,7 @@ type listQuery struct {
 	Voter  *Voter             `json:"voter,omitempty"`
 	Tile   *tileRequest       `json:"tile,omitempty"`
 	Ballot *int64             `json:"ballot,omitempty"`
+	visit  bool               // keeps no poll in memory
 }
 
 // tileRequest names a tile of hashes.

@@ -295,3 +295,19 @@ func TestHiddenLeavesSayNothing(t *testing.T) {
 		t.Errorf("the revealed list is %+v", l.TreeHead)
 	}
 }
+
+// Retention keeps the entries of a list until its result was final for a month.
+func TestListsAreNotTruncated(t *testing.T) {
+	w := newListWorld(t)
+	w.must(w.configure(Config{}))
+	_, err := w.vote("a", 1)
+	w.must(err)
+	if done, err := w.polls.Truncate(t.Context(), listedPoll.Stream(), time.Now().Add(time.Hour)); err != nil || done.Chunks > 0 {
+		t.Errorf("%d chunks of a list were truncated, %v", done.Chunks, err)
+	}
+	w.check()
+	w.must(w.polls.Reset(t.Context(), listedPoll))
+	if done, err := w.polls.Truncate(t.Context(), listedPoll.Stream(), time.Now().Add(time.Hour)); err != nil || done.Chunks == 0 {
+		t.Errorf("%d chunks of a list that has ended were truncated, %v", done.Chunks, err)
+	}
+}

@@ -29,6 +29,9 @@ var _ stream.Visitors[Command] = pollRules{}
 
 // Visits implements [stream.Visitors]: anyone who guesses the name of a poll may ask for it.
 func (pollRules) Visits(c Command) bool {
+	if list, ok := c.(listQuery); ok {
+		return list.visit
+	}
 	_, visit := c.(publicQuery)
 	return visit
 }

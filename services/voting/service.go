@@ -26,6 +26,7 @@ func NewService(store stream.Store, clock stream.Clock, options stream.Options) 
 	rewriter := rewrite.New(engine, engine, store)
 	s := &Service{Service: rewrite.Service{Runner: engine, Rewriter: rewriter}, engine: engine, clock: clock, reads: options.AllRead, moved: func(Poll) {}}
 	rewriter.BeforeErase(s.noteErasure)
+	rewriter.KeepEntries(s.keepsList)
 	return s
 }
 

@@ -38,6 +38,8 @@ type Rewriter struct {
 	store   stream.Store
 	// beforeErase is called with the stream and the ids of an erasure before it begins; nil for none.
 	beforeErase func(ctx context.Context, name string, ids []string) error
+	// keepsEntries reports whether a stream is not to be truncated yet; nil for none.
+	keepsEntries func(ctx context.Context, name string) (bool, error)
 }
 
 // New returns a rewriter of the streams of an engine over a store. An engine is both.
@@ -49,6 +51,12 @@ func New(log Log, content Content, store stream.Store) *Rewriter {
 // error ends the erasure. It is set before the rewriter is used.
 func (r *Rewriter) BeforeErase(announce func(ctx context.Context, name string, ids []string) error) {
 	r.beforeErase = announce
+}
+
+// KeepEntries has truncations ask whether the entries of a stream have to stay. It is set before the
+// rewriter is used.
+func (r *Rewriter) KeepEntries(keeps func(ctx context.Context, name string) (bool, error)) {
+	r.keepsEntries = keeps
 }
 
 // Service is the part of the service of a domain that knows no domain: its engine to

@@ -30,6 +30,11 @@ func (r *Rewriter) Truncate(ctx context.Context, name string, before time.Time) 
 		return Truncation{}, err
 	}
 	var report Truncation
+	if r.keepsEntries != nil {
+		if keeps, err := r.keepsEntries(ctx, name); keeps || err != nil {
+			return report, err
+		}
+	}
 	x := &logRedaction{Rewriter: r, name: name, wanted: &stream.ControlRecord{Kind: stream.RecordTruncating}}
 	x.rewritten = func(*stream.ControlRecord, uint64) {}
 	x.onTruncated = func(chunk *stream.Chunk) {

@@ -89,6 +89,9 @@ type Proved struct {
 	Ballots *int64                  `json:"ballots"`
 	Entries string                  `json:"entries"`
 	Minimum int64                   `json:"minimum"`
+	// KeepUntil is the time in Unix seconds until which the entries stay at least; 0 while the poll
+	// has no final result.
+	KeepUntil int64 `json:"keepUntil"`
 	// Size and At are those of the newest entry, signed or not.
 	Size int64 `json:"-"`
 	At   int64 `json:"-"`
@@ -123,6 +126,9 @@ func (p *Publisher) Prove(ctx context.Context, poll voting.Poll) (*Proved, error
 	}
 	if list.Final && list.Voters < minVoters {
 		shown.Entries = "never"
+	}
+	if list.Final {
+		shown.KeepUntil = list.KeepUntil()
 	}
 	if leaf.Ballots != nil {
 		shown.Ballots = &leaf.Ballots.N
