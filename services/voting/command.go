@@ -101,10 +101,15 @@ func (c *voteCommand) listVote(s *State, id string) (pollDecision, error) {
 		return pollDecision{}, errListFull
 	}
 	number := s.nextNumberOf(id)
-	c.entry.listed = &listedVote{place: s.list.place(), voter: number, byStaff: c.byStaff, nonce: c.nonce}
-	decision, err := storeEntry(&c.entry)
-	decision.Result.listed = &Listed{Tree: s.list.tree, Index: s.list.next, Voter: number}
-	return decision, err
+	made := &struct { // one allocation for both
+		vote listedVote
+		at   Listed
+	}{
+		listedVote{place: s.list.place(), voter: number, byStaff: c.byStaff, nonce: c.nonce},
+		Listed{Tree: s.list.tree, Index: s.list.next, Voter: number},
+	}
+	c.entry.listed = &made.vote
+	return pollDecision{Entry: &c.entry, Store: true, Result: Answer{listed: &made.at}}, nil
 }
 
 // allowsVote reports whether a voter with the given ballot may add times votes for

@@ -12,6 +12,7 @@ type entryLister struct {
 	next   int64               // index of the next public entry
 	config int64               // index of the newest configuration
 	key    *verifiable.SaltKey // of the hidden phase, nil outside of one
+	buf    []byte              // of the last leaf
 }
 
 // list calls emit with the data of each leaf that an entry makes. The data is valid during the call.
@@ -94,11 +95,11 @@ func (l *entryLister) reveal(emit func(leaf []byte)) {
 }
 
 func (l *entryLister) emit(e verifiable.Entry, emit func(leaf []byte)) {
-	var room [128]byte
-	data, err := e.Append(room[:0])
+	data, err := e.Append(l.buf[:0])
 	if err != nil {
 		panic(fmt.Errorf("voting: a configuration was stored that its list cannot have: %w", err))
 	}
+	l.buf = data
 	if l.key != nil {
 		data = verifiable.HideLeaf(*l.key, l.next, data)
 	}

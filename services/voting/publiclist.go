@@ -52,7 +52,7 @@ func (l *publicList) fork() *publicList {
 	if l == nil {
 		return nil
 	}
-	return &publicList{entryLister: l.entryLister, tree: l.tree, poll: l.poll, ordinal: l.ordinal, status: l.status, forked: true, base: l}
+	return &publicList{entryLister: entryLister{next: l.next, config: l.config, key: l.key}, tree: l.tree, poll: l.poll, ordinal: l.ordinal, status: l.status, forked: true, base: l}
 }
 
 // place returns that of the next entry, for the first one of a chunk: so every chunk of a list says

@@ -13,15 +13,15 @@ import (
 // time that this process spent on an operation.
 func Measure(b *testing.B) (report func()) {
 	b.Helper()
-	began := spent(b)
+	began := Spent(b)
 	return func() {
 		b.Helper()
-		b.ReportMetric(float64(spent(b)-began)/float64(b.N), "cpu-ns/op")
+		b.ReportMetric(float64(Spent(b)-began)/float64(b.N), "cpu-ns/op")
 	}
 }
 
-// spent returns the processor time of this process in nanoseconds.
-func spent(b *testing.B) int64 {
+// Spent returns the processor time of this process in nanoseconds.
+func Spent(b *testing.B) int64 {
 	b.Helper()
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
