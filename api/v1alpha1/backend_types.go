@@ -85,6 +85,11 @@ type BackendSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	TLSSecretName string `json:"tlsSecretName,omitempty"`
 
+	// ResultLog has the voting service sign the results of Polls with verifiable. Without it
+	// such Polls are refused.
+	// +optional
+	ResultLog *ResultLog `json:"resultLog,omitempty"`
+
 	// Ingress exposes the services through an Ingress.
 	// +optional
 	Ingress *Ingress `json:"ingress,omitempty"`

@@ -111,7 +111,7 @@ func planRestore(ctx context.Context, c client.Client, namespace string, r resto
 	}
 	b.Spec.RestoreFrom, b.Spec.Suspend = from, false
 	// Addresses and the certificate are those of the other one, and no schedule makes backups yet.
-	b.Spec.Ingress, b.Spec.Route, b.Spec.TLSSecretName, b.Spec.BackupMaxAgeHours = nil, nil, "", nil
+	b.Spec.Ingress, b.Spec.Route, b.Spec.TLSSecretName, b.Spec.BackupMaxAgeHours, b.Spec.ResultLog = nil, nil, "", nil, nil
 	secret, key, hasKey := strings.Cut(r.database, "/")
 	if b.Spec.MongoDB.Name = secret; hasKey {
 		b.Spec.MongoDB.Key = key

@@ -46,12 +46,18 @@ const (
 	RegistryFile = registryFolder + "/" + RegistryKey
 )
 
+// ResultLogKey is the entry of a Secret with the key that signs results.
+const ResultLogKey = "result-log.pem"
+
 const (
 	registryVolume = "registry"
 	registryFolder = "/etc/acclaim"
 
 	certificateVolume = "certificate"
 	certificateFolder = "/etc/acclaim-tls"
+
+	resultLogVolume = "result-log"
+	resultLogFolder = "/etc/acclaim-result-log"
 
 	// databaseFolder has the entries of the Secret with the URI, which names files by it: an
 	// authority's certificates or the client's.
@@ -74,6 +80,9 @@ func podTemplate(b *v1alpha1.Backend, service, databaseVersion string) *corev1ac
 				WithItems(corev1ac.KeyToPath().WithKey(RegistryKey).WithPath(RegistryKey))))
 	if b.Spec.TLSSecretName != "" {
 		addCertificate(spec, b.Spec.TLSSecretName)
+	}
+	if log := b.Spec.ResultLog; log != nil && service == Voting {
+		addResultLog(spec, log)
 	}
 	if hasData(service) {
 		addDatabaseFiles(spec, b.Spec.MongoDB.Name)
@@ -119,6 +128,16 @@ func addCertificate(spec *corev1ac.PodSpecApplyConfiguration, secret string) {
 	spec.Containers[0].
 		WithArgs("--tls-cert="+certificateFolder+"/"+CertificateKey, "--tls-key="+certificateFolder+"/"+PrivateKeyKey).
 		WithVolumeMounts(corev1ac.VolumeMount().WithName(certificateVolume).WithMountPath(certificateFolder).WithReadOnly(true))
+}
+
+// addResultLog has the container of a pod sign the results of polls.
+func addResultLog(spec *corev1ac.PodSpecApplyConfiguration, log *v1alpha1.ResultLog) {
+	spec.WithVolumes(corev1ac.Volume().WithName(resultLogVolume).WithSecret(
+		corev1ac.SecretVolumeSource().WithSecretName(log.KeySecretName).WithDefaultMode(0o440).
+			WithItems(corev1ac.KeyToPath().WithKey(ResultLogKey).WithPath(ResultLogKey))))
+	spec.Containers[0].
+		WithArgs("--result-log-key="+resultLogFolder+"/"+ResultLogKey, "--result-log-origin="+log.Origin).
+		WithVolumeMounts(corev1ac.VolumeMount().WithName(resultLogVolume).WithMountPath(resultLogFolder).WithReadOnly(true))
 }
 
 // addDatabaseFiles gives the container of a pod the Secret with its database's URI as files.
