@@ -44,6 +44,7 @@ func defectCases() []defectCase {
 	all = append(all, keyDefects()...)
 	all = append(all, operatorDefects()...)
 	all = append(all, tenantDefects()...)
+	all = append(all, resultDefects()...)
 	return append(all, accessDefects()...)
 }
 
@@ -254,7 +255,7 @@ func hiddenDefects() []defectCase {
 			{votingFolder, "voteCommand.answerFrom", "config: s.hidingConfig()", "config: nil"},
 		}, apiFolder, "TestTwins"},
 		{"public results show what is hidden from viewers", []codeEdit{
-			{votingFolder, "Config.IsPublic", "c.PublicResults && !c.HidesResults(status)", "c.PublicResults"},
+			{votingFolder, "Config.IsPublic", "(c.PublicResults || c.Verifiable) && !c.HidesResults(status)", "c.PublicResults"},
 		}, apiFolder, "TestPublicResultsFollowVisibility"},
 		{"names of public results that anyone asks for keep polls in memory", []codeEdit{
 			{votingFolder, "pollRules.Visits", "return visit", "return visit && false"},

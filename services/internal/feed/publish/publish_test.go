@@ -420,11 +420,13 @@ func TestContradictionsAreRefused(t *testing.T) {
 	if other.refused.Load() != 1 {
 		t.Errorf("%d reports were refused", other.refused.Load())
 	}
-	hash := verifiable.NonceHash{1}
-	_, err := polls.Cast(t.Context(), pollNamed("p"), voting.Submission{Voter: voting.Voter{OpaqueID: "c"}, Value: 1, Count: 1, Nonce: &hash}, false)
-	w.must(err)
-	w.must(other.reportOnce(t.Context()))
-	if other.refused.Load() != 2 {
-		t.Errorf("%d reports were refused", other.refused.Load())
+	for i, voter := range []string{"c", "d"} { // as long as the signed list, and longer
+		hash := verifiable.NonceHash{byte(i)}
+		_, err := polls.Cast(t.Context(), pollNamed("p"), voting.Submission{Voter: voting.Voter{OpaqueID: voter}, Value: 1, Count: 1, Nonce: &hash}, false)
+		w.must(err)
+		w.must(other.reportOnce(t.Context()))
+		if got := other.refused.Load(); got != int64(2+i) {
+			t.Errorf("with %s, %d reports were refused", voter, got)
+		}
 	}
 }
