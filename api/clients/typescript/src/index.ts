@@ -49,6 +49,8 @@ export interface EventOptions {
   signal?: AbortSignal;
   /** Called each time the subscription is in force: what is read from then on is followed. */
   onSubscribed?: () => void;
+  /** Called each time the subscription has ended and is tried again: what is shown may be old. */
+  onInterrupted?: () => void;
 }
 
 /** The part of the platform's helper that this client uses. */
@@ -103,11 +105,20 @@ export class Acclaim {
   }
 
   /**
+   * Changes members of a poll's configuration and leaves the others as they are. Another question
+   * of a strict poll with votes is refused with 409 without `keepVotes`.
+   */
+  async changePoll(id: string, changes: components["schemas"]["PollConfig"], keepVotes = false): Promise<void> {
+    const body = { id, config: changes as Record<string, never>, ...(keepVotes && { keepVotes }) };
+    await content(this.api.PATCH("/vote_config", { body }));
+  }
+
+  /**
    * Receives the events of topics, or all that the caller may receive, until the signal
    * aborts or the service refuses. After an interruption it resumes: every message
    * arrives, and the latest value of everything else.
    */
-  async *events(topics: string[] = [], { signal, onSubscribed }: EventOptions = {}): AsyncGenerator<AcclaimEvent> {
+  async *events(topics: string[] = [], { signal, onSubscribed, onInterrupted }: EventOptions = {}): AsyncGenerator<AcclaimEvent> {
     const query = new URLSearchParams(topics.map((topic) => ["topic", topic]));
     let last = "";
     for (let failures = 0; !signal?.aborted; failures++) {
@@ -128,6 +139,8 @@ export class Acclaim {
         if (error instanceof AcclaimError && error.status < 500 && error.status !== 429) throw error;
         if (!(error instanceof AcclaimError || error instanceof TypeError)) throw error;
       }
+      if (signal?.aborted) return;
+      onInterrupted?.();
       await pause(failures, undefined, signal);
     }
   }

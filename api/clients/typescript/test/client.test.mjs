@@ -61,7 +61,8 @@ test("events resume after an outage", async () => {
   const acclaim = new Acclaim({ baseUrl: base + "/sandbox/v1", credential: await token(base, { role: "viewer" }) });
   let subscribed = () => {};
   const begun = new Promise((resolve) => { subscribed = resolve; });
-  const events = acclaim.events(["first", "second"], { onSubscribed: subscribed });
+  let interruptions = 0;
+  const events = acclaim.events(["first", "second"], { onSubscribed: subscribed, onInterrupted: () => { interruptions++; } });
   const next = async () => {
     for (;;) {
       const { value } = await events.next();
@@ -72,10 +73,12 @@ test("events resume after an outage", async () => {
   await begun;
   await say("first");
   assert.deepEqual(await first, { target: "broadcast", name: "first", data: { event: "first" } });
+  assert.equal(interruptions, 0);
   await kill(server);
   server = await lab.serve({ data: "resumed", port: new URL(base).port });
   await say("second"); // perhaps before the client is back
   assert.deepEqual(await next(), { target: "broadcast", name: "second", data: { event: "second" } });
+  assert.ok(interruptions > 0);
   await events.return();
 });
 
@@ -93,6 +96,17 @@ test("a poll that the client makes is strict", async () => {
   await assert.rejects(acclaim.configurePoll("dog", { prompt: "Sell the dog?", options }), { status: 409 });
   await acclaim.configurePoll("dog", { prompt: "Sell the dog?", options }, true);
   assert.equal((await content(api.GET("/poll", poll("dog")))).prompt, "Sell the dog?");
+});
+
+test("a poll is changed in some members", async () => {
+  const acclaim = await client({ role: "broadcaster" });
+  await acclaim.configurePoll("cat", { prompt: "Kep the cat?", options: ["Yes", "No"] });
+  await content(acclaim.api.POST("/vote", { ...poll("cat"), body: { value: 0 } }));
+  await assert.rejects(acclaim.changePoll("cat", { prompt: "Keep the cat?" }), { status: 409 });
+  await acclaim.changePoll("cat", { prompt: "Keep the cat?", endsAt: -1 }, true);
+  const { prompt, options, status } = await content(acclaim.api.GET("/poll", poll("cat")));
+  assert.deepEqual([prompt, options, status], ["Keep the cat?", ["Yes", "No"], "expired"]);
+  assert.equal((await content(acclaim.api.GET("/vote", poll("cat")))).count, 1);
 });
 
 test("example: a front end shows votes", async () => {
