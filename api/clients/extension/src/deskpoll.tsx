@@ -1,0 +1,64 @@
+/** A poll as the broadcaster sees it: the numbers, and what can be done with it. */
+import type { Poll } from "acclaim-client";
+
+import { readClock } from "./clock.js";
+import { Correction, type PollConfig } from "./forms.js";
+import { nameOutcome } from "./poll.js";
+import { countOptions, findLeaders, type Statistics } from "./tally.js";
+import { number, percent, say } from "./texts.js";
+
+interface Props {
+  poll: Poll;
+  stats: Statistics | undefined;
+  /** The backend's time, in milliseconds. */
+  now: number;
+  /** Whether a deletion waits: there is one at a time. */
+  waiting: boolean;
+  onChange(changes: PollConfig): Promise<boolean>;
+  onReveal(): void;
+  onClear(): void;
+  onDelete(): void;
+}
+
+export function DeskPoll({ poll, stats, now, waiting, onChange, onReveal, onClear, onDelete }: Props) {
+  const expired = poll.status === "expired", options = countOptions(poll, stats), leaders = findLeaders(options);
+  const change = (changes: PollConfig) => () => void onChange(changes);
+  return (
+    <section class="card" aria-labelledby="poll">
+      <h2 id="poll" tabIndex={-1} dir="auto">{poll.prompt || poll.id}</h2>
+      <p role="status" id="state">{nameState(poll, stats)}</p>
+      <p class="clock">{expired ? "" : readClock(poll, now)}</p>
+      {expired && stats && <p class="outcome">{nameOutcome(leaders)}</p>}
+      <table>
+        <thead><tr><th scope="col">{say("option")}</th><th scope="col">{say("votesColumn")}</th><th scope="col">{say("shareColumn")}</th></tr></thead>
+        <tbody>
+          {options.map((option) => (
+            <tr key={option.value} data-leads={leaders.includes(option)}>
+              <th scope="row" dir="auto">{option.label}</th><td>{number.format(option.votes)}</td><td>{percent.format(option.percent / 100)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <div class="buttons">
+        {!expired && <button type="button" onClick={change({ endsAt: -1 })}>{say("end")}</button>}
+        {!expired && poll.endsAt > 0 && <button type="button" class="quiet" onClick={change({ endsAt: poll.endsAt + 60 })}>{say("addMinute")}</button>}
+        {expired && <button type="button" onClick={change({ endsAt: 0 })}>{say("reopen")}</button>}
+        <button type="button" class="quiet" onClick={onReveal}>{say(poll.hidden ? "reveal" : "hideResults")}</button>
+      </div>
+      <details>
+        <summary>{say("correct")}</summary>
+        <Correction poll={poll} onCorrect={onChange} />
+      </details>
+      <div class="buttons">
+        <button type="button" class="quiet" disabled={waiting} onClick={onClear}>{say("clear")}</button>
+        <button type="button" class="quiet" disabled={waiting} onClick={onDelete}>{say("remove")}</button>
+      </div>
+    </section>
+  );
+}
+
+/** Returns such as "open, 3 votes, results hidden from viewers". */
+export function nameState(poll: Poll, stats?: Statistics): string {
+  const votes = stats ? say("votes", { n: stats.count }) : "";
+  return [say(poll.disabled ? "paused" : poll.status), votes, poll.hidden ? say("hiddenNow") : ""].filter(Boolean).join(", ");
+}
