@@ -55,15 +55,15 @@ export class Lab {
   }
 
   // rig starts the rig with a copy of an extension's folder, in which the program's address is
-  // that of this program.
+  // that of this program, or with an archive as it is.
   async rig(folder, { data = path.basename(folder), args = [] } = {}) {
-    const copy = path.join(this.folder, `${data}-extension`);
-    await cp(folder, copy, { recursive: true });
+    const archive = folder.endsWith(".zip"), copy = archive ? folder : path.join(this.folder, `${data}-extension`);
+    if (!archive) await cp(folder, copy, { recursive: true });
     const program = await run(this.binary, ["rig", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--rig-listen", "127.0.0.1:0",
       "--log-level", "error", "--data-dir", path.join(this.folder, data), ...args, copy], {}, /^rig /);
     program.origin = new URL(/base=(\S+)/.exec(program.line)[1]).origin;
     program.rig = program.last.split(" ")[1];
-    for (const name of (await readdir(copy)).filter((name) => name.endsWith(".js"))) {
+    for (const name of archive ? [] : (await readdir(copy)).filter((name) => name.endsWith(".js"))) {
       const file = path.join(copy, name);
       await writeFile(file, (await readFile(file, "utf8")).replaceAll("http://127.0.0.1:8080", program.origin));
     }

@@ -6,28 +6,11 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 
-import { browser, lab, picture, wanted } from "./pages.mjs";
+import { picture, wanted } from "./pages.mjs";
 import { root, sign } from "./program.mjs";
+import { inRig } from "./rig.mjs";
 
 const own = (name) => path.join(import.meta.dirname, "extensions", name);
-
-// inRig opens the rig with an extension. The rig's own page must not complain.
-async function inRig(t, folder, options) {
-  const program = await lab.rig(folder, options);
-  const page = await browser.newPage({ viewport: { width: 1400, height: 1000 } });
-  const complaints = [];
-  page.on("pageerror", (e) => complaints.push(e.message));
-  t.after(async () => {
-    await page.close();
-    assert.deepEqual(complaints, []);
-  });
-  if (options?.prepare) await options.prepare(page);
-  await page.goto(program.rig);
-  await page.locator(".view").first().waitFor();
-  const view = (title) => page.locator(".view").filter({ has: page.locator("h2", { hasText: title }) });
-  const frame = (title) => view(title).frameLocator("iframe");
-  return { ...program, page, view, frame };
-}
 
 const claims = (token) => JSON.parse(Buffer.from(token.split(".")[1], "base64url").toString());
 const logged = (page, text) => page.locator("#log li").filter({ hasText: text }).first().waitFor();
@@ -55,7 +38,7 @@ test("the first extension votes in the rig, for two viewers", async (t) => {
 });
 
 test("a panel learns who its viewer is, and asks its backend", async (t) => {
-  const { page, view, frame } = await inRig(t, own("fetches"), { prepare: (page) => page.clock.install() });
+  const { page, view, frame } = await inRig(t, own("fetches"), { refused: true, prepare: (page) => page.clock.install() });
   const panel = frame("viewer 2001"), of = view("viewer 2001");
   await wanted(panel, "#who", "1 sample-extension 1 U2001 viewer false null");
   await wanted(panel, "#answer", "200");
