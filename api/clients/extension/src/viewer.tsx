@@ -181,7 +181,7 @@ class ViewerPage implements Page {
     const nothing = !this.#poll && !this.#question;
     render(
       <main>
-        <Banner {...this.#connection} />
+        {!(nothing && isOverlay) && <Banner {...this.#connection} />}
         {nothing && <h1 class={isOverlay ? "spoken" : "card empty"}>{say(this.#connection.state === "starting" ? "loading" : "noPoll")}</h1>}
         {!nothing && isOverlay && (
           <button type="button" class="quiet fold" aria-expanded={!this.#collapsed} onClick={() => { this.#collapsed = !this.#collapsed; this.#draw(); }}>
