@@ -65,6 +65,21 @@ test("viewers vote in the panel, over the video and on a phone, and see the resu
   await wanted(frame("mobile, viewer"), ".card", "No poll is open.");
 });
 
+test("the countdown is right on a device whose clock is wrong", async (t) => {
+  const { program: { origin }, view, frame } = await show(t, "clock");
+  await configure(origin, "tea", { prompt: "Tea?", options: ["Yes", "No"], endsAt: Math.floor(Date.now() / 1000) + 600 });
+  for (const [name, seconds] of [["panel, viewer", -86400], ["mobile, viewer", 7200]]) {
+    await view(name).getByLabel("clock ahead by, s").fill(String(seconds));
+    await view(name).getByLabel("clock ahead by, s").press("Enter");
+    const opened = await (await view(name).locator("iframe").elementHandle()).contentFrame();
+    await opened.waitForFunction((then) => Math.abs(Date.now() - then) < 60_000, Date.now() + seconds * 1000);
+    await wanted(frame(name), ".clock", /^(10:00|9:..) left$/);
+    const clock = await opened.evaluate(() => [Date.now(), new Date().getTime(), Date.parse(Date()), new Date(5).getTime(), new Date() instanceof Date]);
+    for (const time of clock.slice(0, 3)) assert.ok(Math.abs(time - Date.now() - seconds * 1000) < 60_000, `${name}: ${clock}`);
+    assert.deepEqual(clock.slice(3), [5, true]);
+  }
+});
+
 test("several choices, and results that viewers do not see yet", async (t) => {
   const { program: { origin }, frame } = await show(t, "choices");
   const panel = frame("panel, viewer"), mobile = frame("mobile, viewer");

@@ -29,14 +29,15 @@ export class View {
 
   build() {
     const { player, size } = kinds[this.kind];
-    this.frame = make("iframe", { title: this.name });
-    this.frame.sandbox = "allow-forms allow-popups allow-popups-to-escape-sandbox allow-same-origin allow-scripts";
+    this.frame = this.makeFrame("");
     this.stage = make("div", { className: player ? `stage player ${this.kind}` : "stage" }, this.frame);
     const [width, height] = size ?? this.channel.context.displayResolution.split("x");
     this.resize(width, height);
     this.prompts = make("div", { className: "prompts" });
     this.shares = tick(false, (on) => this.share(on));
     this.shows = tick(true, (on) => this.show(on));
+    const clock = make("input", { type: "number", value: 0, step: 1, className: "short" });
+    clock.onchange = () => this.setClock(clock.valueAsNumber || 0);
     const button = (textContent, onclick) => make("button", { type: "button", textContent, onclick });
     this.element = make("section", { className: "view" },
       make("h2", { textContent: `${this.kind}, ${this.role} ${this.user || "without a login"}` }),
@@ -44,10 +45,17 @@ export class View {
         field("shares identity", this.shares), field("visible", this.shows),
         field("highlighted", tick(false, (on) => this.notify("highlight", on))),
         field("subscription", choice(["none", "1000", "2000", "3000"], "none", (tier) => { this.subscription = tier; this.notify("viewer", this.viewer()); })),
+        field("clock ahead by, s", clock),
         button("Reload", () => this.load()), button("New token", () => this.authorize()),
         button("Error", () => this.fail("an error of the helper, made by hand")), button("Remove", () => this.remove())),
       this.prompts, this.stage);
     this.shares.disabled = !this.user || this.isBroadcaster();
+  }
+
+  makeFrame(name) {
+    const frame = make("iframe", { title: this.name, name, hidden: !this.visible });
+    frame.sandbox = "allow-forms allow-popups allow-popups-to-escape-sandbox allow-same-origin allow-scripts";
+    return frame;
   }
 
   resize(width, height) {
@@ -134,6 +142,15 @@ export class View {
     this.visible = this.shows.checked = on;
     this.frame.hidden = !on;
     this.notify("visibility", { visible: on, context: this.ownContext() });
+  }
+
+  // setClock opens the view on a device whose clock is wrong by whole seconds. The name of a frame
+  // is read when the frame is made.
+  setClock(seconds) {
+    const frame = this.makeFrame(`clock ${Math.trunc(seconds)}`);
+    this.frame.replaceWith(frame);
+    this.frame = frame;
+    this.load();
   }
 
   fail(reason) {
