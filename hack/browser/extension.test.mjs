@@ -142,6 +142,7 @@ test("the broadcaster makes a poll from a template, corrects, ends and reopens i
   assert.equal(await correction.getByLabel("Options").inputValue(), "Chess\nGo\nLudo");
   await correction.getByRole("button").click();
   await wanted(panel, "h1", "Which game?");
+  await wanted(panel, ".message", "The question was changed after your vote.");
   await wanted(desk, "#state", "open, 1 vote");
   await desk.getByRole("button", { name: "One minute more" }).click();
   await wanted(desk, ".message", "Saved.");
@@ -157,6 +158,18 @@ test("the broadcaster makes a poll from a template, corrects, ends and reopens i
   await desk.getByRole("button", { name: "Reopen" }).click();
   await wanted(desk, "#state", "open, 1 vote");
   await wanted(panel, ".hint", "Choose one.");
+
+  await desk.getByText("New poll").click();
+  const form = desk.locator("form").filter({ hasText: "Start the poll" });
+  assert.equal(await form.getByLabel("Question").inputValue(), "", "the form still has the poll before");
+  await form.getByLabel("Begin with").selectOption({ label: "Again: Which game?" });
+  assert.equal(await form.getByLabel("Options").inputValue(), "Chess\nGo\nLudo");
+  await form.getByLabel("Choices of a viewer").fill("2");
+  await form.getByLabel("Viewers see the results").selectOption("once the poll has closed");
+  await form.getByRole("button").click();
+  await wanted(panel, ".hint", "You have 2 choices.");
+  const second = (await ask(origin, "GET", "/polls?status=active")).polls.find((poll) => poll.id !== id);
+  assert.deepEqual([second.totalVotesPerUser, second.resultsVisibility, second.strict], [2, "afterClose", true]);
 });
 
 test("the broadcaster clears votes and deletes a poll, and can take both back", async (t) => {

@@ -6,7 +6,7 @@ import { Banner } from "./banner.js";
 import { connect, explain, type Connection, type Page } from "./connect.js";
 import { DeskPoll, nameState } from "./deskpoll.js";
 import { type Answer, DeskQuestion } from "./deskquestion.js";
-import { type Draft, emptyDraft, NewPoll, type PollConfig } from "./forms.js";
+import { type Draft, makeEmptyDraft, NewPoll, type PollConfig } from "./forms.js";
 import { readPoll, readPolls } from "./live.js";
 import { findHelper, followTheme, type Helper } from "./platform.js";
 import { findQuestion, type Question, questionDocument, readQuestion } from "./question.js";
@@ -26,7 +26,8 @@ class Desk implements Page {
   #chosen = "";
   #stats: Statistics | undefined; // of the chosen poll
   #visibleBefore = new Map<string, Poll["resultsVisibility"]>(); // of polls whose results this page has hidden
-  #draft: Draft = emptyDraft;
+  #emptyDraft = makeEmptyDraft();
+  #draft = this.#emptyDraft; // what the form of a new poll begins with
   #makesPoll = false; // whether the form of a new poll is open
   #question: Question | undefined;
   #answers: Answer[] = [];
@@ -159,10 +160,11 @@ class Desk implements Page {
 
   /** Returns what a new poll can begin with: nothing, the templates of the settings, or an earlier poll. */
   #drafts(): Draft[] {
-    const templates = readSettings(this.helper).templates.map((template) => ({ ...template, name: say("template", { name: template.prompt }), choices: 1 }));
+    const templates = readSettings(this.helper).templates
+      .map(({ prompt, options }, n) => ({ id: `template ${n}`, name: say("template", { name: prompt }), prompt, options, choices: 1 }));
     const earlier = this.#newestFirst().slice(0, shownPolls)
-      .map(({ id, prompt, options, totalVotesPerUser }) => ({ name: say("again", { name: prompt || id }), prompt, options, choices: totalVotesPerUser }));
-    return [{ ...emptyDraft, name: say("emptyForm") }, ...templates, ...earlier];
+      .map(({ id, prompt, options, totalVotesPerUser }) => ({ id: `poll ${id}`, name: say("again", { name: prompt || id }), prompt, options, choices: totalVotesPerUser }));
+    return [this.#emptyDraft, ...templates, ...earlier];
   }
 
   async #choose(id: string): Promise<void> {
@@ -181,7 +183,8 @@ class Desk implements Page {
       if (poll) this.#polls.set(id, poll);
     });
     if (!started) return;
-    [this.#draft, this.#makesPoll] = [emptyDraft, false];
+    this.#draft = this.#emptyDraft = makeEmptyDraft();
+    this.#makesPoll = false;
     await this.#choose(id);
   }
 
@@ -229,7 +232,7 @@ class Desk implements Page {
     try {
       await acclaim.configurePoll(id, { ...config, strict: config.strict ?? false });
     } catch (error) {
-      this.#draft = { name: "", prompt: poll.prompt, options: poll.options, choices: poll.totalVotesPerUser };
+      this.#draft = { id: `cleared ${id}`, name: "", prompt: poll.prompt, options: poll.options, choices: poll.totalVotesPerUser };
       [this.#makesPoll, this.#problem] = [true, say("notSavedAgain")];
       throw error;
     }
@@ -274,7 +277,7 @@ class Desk implements Page {
       this.#publishing = undefined;
       const { id, prompt, shown } = this.#question ?? {};
       if (id === undefined || prompt === undefined || !shown || JSON.stringify(shown) === JSON.stringify(this.#best())) return;
-      void this.#attempt(() => this.#saveQuestion({ id, prompt, shown: this.#best() }));
+      this.#saveQuestion({ id, prompt, shown: this.#best() }).catch((error) => { this.#problem = explain(error); });
     }, publishEvery);
   }
 

@@ -7,13 +7,18 @@ export type PollConfig = components["schemas"]["PollConfig"];
 
 /** What a form can begin with: a template, or an earlier poll. */
 export interface Draft {
+  /** Another draft fills the form anew. */
+  id: string;
+  /** For the list to choose from. */
   name: string;
   prompt: string;
   options: string[];
   choices: number;
 }
 
-export const emptyDraft: Draft = { name: "", prompt: "", options: [], choices: 1 };
+export function makeEmptyDraft(): Draft {
+  return { id: crypto.randomUUID(), name: say("emptyForm"), prompt: "", options: [], choices: 1 };
+}
 
 interface NewPollProps {
   drafts: Draft[];
@@ -35,11 +40,11 @@ export function NewPoll({ drafts, draft, onDraft, onStart }: NewPollProps) {
     });
   };
   return (
-    <form key={draft.name + draft.prompt} onSubmit={submit}>
-      <label>{say("beginWith")} <select onChange={(event) => onDraft(drafts[event.currentTarget.selectedIndex] ?? emptyDraft)}>
-        {drafts.map((other) => <option key={other.name} selected={other.name === draft.name}>{other.name}</option>)}
+    <form key={draft.id} onSubmit={submit}>
+      <label>{say("beginWith")} <select onChange={(event) => onDraft(drafts[event.currentTarget.selectedIndex] ?? draft)}>
+        {drafts.map((other) => <option key={other.id} selected={other.id === draft.id}>{other.name}</option>)}
       </select></label>
-      <QuestionFields {...draft} />
+      <QuestionFields prompt={draft.prompt} options={draft.options} choices={draft.choices} />
       <label>{say("minutes")} <input name="minutes" type="number" min="0.1" step="any" /></label>
       <label>{say("visibility")} <select name="visibility">
         {(["always", "afterVote", "afterClose", "staff"] as const).map((when) => <option key={when} value={when}>{say(when === "staff" ? "never" : when)}</option>)}
@@ -71,7 +76,7 @@ export function Correction({ poll, onCorrect }: CorrectionProps) {
   );
 }
 
-function QuestionFields({ prompt, options, choices }: Omit<Draft, "name">) {
+function QuestionFields({ prompt, options, choices }: Omit<Draft, "id" | "name">) {
   return (
     <>
       <label>{say("question")} <input name="prompt" defaultValue={prompt} maxLength={256} required /></label>

@@ -28,6 +28,7 @@ class ViewerPage implements Page {
   #poll: Poll | undefined;
   #stats: Statistics | undefined; // of the poll
   #chosen = new Set<number>(); // the values that the viewer has voted for, as far as this page knows
+  #votes = false; // whether a vote is under way
   #question: Question | undefined;
   #said = { vote: "", answer: "" }; // what became of the last ones
   #spoken = "";
@@ -101,6 +102,7 @@ class ViewerPage implements Page {
     const before = this.#poll;
     if (before?.id !== poll.id) return; // #tick turns to it
     this.#poll = poll;
+    if (poll.questionChanged !== before.questionChanged && this.#chosen.size > 0) this.#said.vote = say("corrected");
     if (poll.resultsVisibility === "afterVote" && before.resultsVisibility !== "afterVote") this.#readVotesSoon();
   }
 
@@ -145,7 +147,9 @@ class ViewerPage implements Page {
 
   async #vote(value: number): Promise<void> {
     const poll = this.#poll;
-    if (!poll || !this.#acclaim) return;
+    if (!poll || !this.#acclaim || this.#votes) return;
+    if (poll.totalVotesPerUser > 1 && poll.votesPerOption === 1 && this.#chosen.has(value)) return; // it would be refused
+    this.#votes = true;
     this.#said.vote = "";
     this.#draw();
     try {
@@ -156,6 +160,8 @@ class ViewerPage implements Page {
       this.#said.vote = say("counted");
     } catch (error) {
       this.#said.vote = explainVote(error);
+    } finally {
+      this.#votes = false;
     }
     this.#draw();
   }

@@ -21,6 +21,7 @@ export default {
   chooseOne: "Wähle eine Antwort. Du kannst sie noch ändern.",
   chooseSeveral: { one: "Du hast {n} Stimme.", other: "Du hast {n} Stimmen." },
   counted: "Deine Stimme zählt.",
+  corrected: "Die Frage wurde nach deiner Stimme geändert.",
   pollClosed: "Die Umfrage ist beendet.",
   noVoteLeft: "Dafür hast du keine Stimme mehr.",
   logIn: "Melde dich bei der Plattform an, um abzustimmen.",

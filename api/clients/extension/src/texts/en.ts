@@ -22,6 +22,7 @@ export default {
   chooseOne: "Choose one. You can change your mind.",
   chooseSeveral: { one: "You have {n} choice.", other: "You have {n} choices." },
   counted: "Your vote is counted.",
+  corrected: "The question was changed after your vote.",
   pollClosed: "The poll is closed.",
   noVoteLeft: "You have no vote left for this.",
   logIn: "Log in to the platform to vote.",

@@ -21,6 +21,7 @@ export default {
   chooseOne: "Elige una opción. Puedes cambiarla después.",
   chooseSeveral: { one: "Tienes {n} voto.", other: "Tienes {n} votos." },
   counted: "Tu voto cuenta.",
+  corrected: "La pregunta ha cambiado después de tu voto.",
   pollClosed: "La encuesta está cerrada.",
   noVoteLeft: "Ya no te quedan votos para esto.",
   logIn: "Inicia sesión en la plataforma para votar.",

@@ -21,6 +21,7 @@ export default {
   chooseOne: "1つ選んでください。あとから変更できます。",
   chooseSeveral: { one: "{n}つ選べます。", other: "{n}つ選べます。" },
   counted: "投票を受け付けました。",
+  corrected: "投票後に質問が変更されました。",
   pollClosed: "このアンケートは終了しました。",
   noVoteLeft: "これ以上は投票できません。",
   logIn: "投票するにはログインしてください。",
