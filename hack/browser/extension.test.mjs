@@ -65,6 +65,17 @@ test("viewers vote in the panel, over the video and on a phone, and see the resu
   await wanted(frame("mobile, viewer"), ".card", "No poll is open.");
 });
 
+test("a result leaves the video after a while, and stays beside it", async (t) => {
+  const { program: { origin }, page, frame } = await show(t, "leaves", { prepare: (page) => page.clock.install() });
+  await configure(origin, "tea", { prompt: "Tea?", options: ["Yes", "No"] });
+  for (const name of viewers) await wanted(frame(name), "h1", "Tea?");
+  await ask(origin, "PATCH", "/vote_config", { id: "tea", config: { endsAt: -1 } });
+  for (const name of viewers) await wanted(frame(name), ".outcome", "There are no votes.");
+  await page.clock.fastForward(16_000);
+  await frame("video_overlay, viewer").locator(".card").waitFor({ state: "detached" });
+  await wanted(frame("panel, viewer"), ".outcome", "There are no votes.");
+});
+
 test("the countdown is right on a device whose clock is wrong", async (t) => {
   const { program: { origin }, view, frame } = await show(t, "clock");
   await configure(origin, "tea", { prompt: "Tea?", options: ["Yes", "No"], endsAt: Math.floor(Date.now() / 1000) + 600 });

@@ -2,6 +2,7 @@
 import { type Acclaim, type AcclaimEvent, content, type Poll } from "acclaim-client";
 import { render } from "preact";
 
+import { Asking } from "./asking.js";
 import { Banner } from "./banner.js";
 import { connect, explain, type Connection, type Page } from "./connect.js";
 import { DeskPoll, nameState } from "./deskpoll.js";
@@ -9,15 +10,12 @@ import { type Answer, DeskQuestion } from "./deskquestion.js";
 import { type Draft, makeEmptyDraft, NewPoll, type PollConfig } from "./forms.js";
 import { readPoll, readPolls } from "./live.js";
 import { findHelper, followTheme, type Helper } from "./platform.js";
-import { findQuestion, type Question, questionDocument, readQuestion } from "./question.js";
 import { readSettings } from "./settings.js";
 import type { Statistics } from "./tally.js";
 import { say } from "./texts.js";
 import { Wait, WaitBar } from "./undo.js";
 
 const shownPolls = 20;
-const shownAnswers = 8; // to viewers: a named document has at most 4 KiB
-const publishEvery = 3000; // milliseconds
 
 class Desk implements Page {
   #acclaim: Acclaim | undefined;
@@ -29,14 +27,12 @@ class Desk implements Page {
   #emptyDraft = makeEmptyDraft();
   #draft = this.#emptyDraft; // what the form of a new poll begins with
   #makesPoll = false; // whether the form of a new poll is open
-  #question: Question | undefined;
-  #answers: Answer[] = [];
-  #publishing: ReturnType<typeof setTimeout> | undefined;
+  #asking = new Asking({ draw: () => this.#draw(), followAgain: () => this.#followAgain(), fail: (error) => { this.#problem = explain(error); } });
   #wait: Wait | undefined;
   #said = "";
   #problem = "";
   #skew = 0; // of the backend's clock, in milliseconds
-  #heard = { polls: 0, votes: 0, questions: 0 }; // events, to find out whether one came while the page read
+  #heard = { polls: 0, votes: 0 }; // events, to find out whether one came while the page read
   #followAgain = () => {};
 
   constructor(readonly helper: Helper) {
@@ -48,8 +44,7 @@ class Desk implements Page {
   }
 
   get topics(): string[] {
-    const topics = ["poll_update:*", "vote_update:*", "vote_delete:*", `json_store_update:${questionDocument}`];
-    return this.#question ? [...topics, `rank_update:${this.#question.id}`] : topics;
+    return ["poll_update:*", "vote_update:*", "vote_delete:*", ...this.#asking.topics];
   }
 
   report(connection: Connection): void {
@@ -67,20 +62,10 @@ class Desk implements Page {
       polls = await readPolls(acclaim, signal);
     } while (before !== this.#heard.polls);
     this.#polls = new Map(polls.filter((poll) => !poll.global).map((poll) => [poll.id, poll]));
-    if (!this.#polls.has(this.#chosen)) this.#chosen = this.#newestFirst().find((poll) => poll.status === "active")?.id ?? "";
+    if (!this.#polls.has(this.#chosen)) [this.#chosen, this.#stats] = [this.#newestFirst().find((poll) => poll.status === "active")?.id ?? "", undefined];
     await this.#readVotes(signal);
-    await this.#readQuestion(acclaim, signal);
-    if (this.#question) this.#answers = (await content(acclaim.api.GET("/rank", { params: { query: { id: this.#question.id } }, signal }))).data;
+    await this.#asking.read(acclaim, signal);
     this.#draw();
-  }
-
-  async #readQuestion(acclaim: Acclaim, signal: AbortSignal): Promise<void> {
-    let question, before;
-    do {
-      before = this.#heard.questions;
-      question = await readQuestion(acclaim, signal);
-    } while (before !== this.#heard.questions);
-    this.#ask(question);
   }
 
   async #readVotes(signal?: AbortSignal): Promise<void> {
@@ -96,8 +81,8 @@ class Desk implements Page {
     if (kind === "poll_update" && !(data as Poll).global) this.#updatePoll(data as Poll);
     if (kind === "vote_update" && id === this.#chosen) this.#updateVotes((data as { stats: Statistics }).stats);
     if (kind === "vote_delete") this.#removePoll(id);
-    if (kind === "json_store_update") this.#updateQuestion((data as { value: unknown }).value);
-    if (kind === "rank_update" && id === this.#question?.id) this.#takeAnswers((data as { data: Answer[] }).data);
+    if (kind === "json_store_update") this.#asking.hearQuestion((data as { value: unknown }).value);
+    if (kind === "rank_update" && this.#acclaim) this.#asking.hearAnswers(this.#acclaim, (data as { data: Answer[] }).data);
     this.#draw();
   }
 
@@ -120,20 +105,6 @@ class Desk implements Page {
     if (id === this.#chosen) this.#stats = undefined;
   }
 
-  #updateQuestion(document: unknown): void {
-    this.#heard.questions++;
-    this.#ask(findQuestion(document));
-  }
-
-  /** Takes over what is asked. Another question's answers have a topic of their own. */
-  #ask(question: Question | undefined): void {
-    const another = question?.id !== this.#question?.id;
-    this.#question = question;
-    if (!another) return;
-    this.#answers = [];
-    this.#followAgain();
-  }
-
   /** Does what a person wants, says what became of it, and returns whether it succeeded. */
   async #attempt(action: (acclaim: Acclaim) => Promise<void>): Promise<boolean> {
     [this.#said, this.#problem] = ["", ""];
@@ -150,8 +121,6 @@ class Desk implements Page {
       this.#draw();
     }
   }
-
-  // Polls.
 
   #newestFirst(): Poll[] {
     const order = ["active", "pending", "expired"];
@@ -238,59 +207,8 @@ class Desk implements Page {
     }
   }
 
-  // Questions.
-
-  async #startQuestion(prompt: string): Promise<void> {
-    const id = `question-${Date.now().toString(36)}`;
-    await this.#attempt(async (acclaim) => {
-      await content(acclaim.api.POST("/rank_config", { params: { query: { id } }, body: { normalization: "nfkc", maxLength: 64 } }));
-      await this.#saveQuestion({ id, prompt, shown: null });
-    });
-  }
-
-  async #saveQuestion(question: Question | undefined): Promise<void> {
-    const before = this.#question;
-    if (!this.#acclaim) return;
-    this.#heard.questions++;
-    if (question?.id === before?.id) this.#question = question; // else the page begins again, and reads
-    this.#draw();
-    try {
-      const body = (question ?? {}) as Record<string, never>;
-      await content(this.#acclaim.api.POST("/json_store", { params: { query: { id: questionDocument } }, body }));
-      this.#ask(question);
-    } catch (error) {
-      this.#question = before;
-      throw error;
-    }
-  }
-
-  /** Returns the answers as viewers see them. */
-  #best(): { key: string; score: number }[] {
-    return this.#answers.slice(0, shownAnswers).map(({ key, score }) => ({ key, score }));
-  }
-
-  /** Shows new answers, here at once and to viewers soon. */
-  #takeAnswers(answers: Answer[]): void {
-    this.#answers = answers;
-    if (!this.#question?.shown) return;
-    this.#publishing ??= setTimeout(() => {
-      this.#publishing = undefined;
-      const { id, prompt, shown } = this.#question ?? {};
-      if (id === undefined || prompt === undefined || !shown || JSON.stringify(shown) === JSON.stringify(this.#best())) return;
-      this.#saveQuestion({ id, prompt, shown: this.#best() }).catch((error) => { this.#problem = explain(error); });
-    }, publishEvery);
-  }
-
-  async #hide(answer: Answer): Promise<void> {
-    const id = this.#question?.id;
-    if (id === undefined) return;
-    await this.#attempt(async (acclaim) => {
-      await content(acclaim.api.POST("/rank_moderation", { params: { query: { id } }, body: { action: "hide", key: answer.group ?? answer.key } }));
-    });
-  }
-
   #draw(): void {
-    const poll = this.#polls.get(this.#chosen), question = this.#question;
+    const poll = this.#polls.get(this.#chosen), asking = this.#asking;
     render(
       <main>
         <h1 class="spoken">{say("desk")}</h1>
@@ -319,10 +237,11 @@ class Desk implements Page {
             ))}
           </ul>
         </section>
-        <DeskQuestion question={question} answers={this.#answers} onAsk={(prompt) => void this.#startQuestion(prompt)}
-          onStop={() => void this.#attempt(() => this.#saveQuestion(undefined))}
-          onShow={(shown) => void this.#attempt(async () => { if (question) await this.#saveQuestion({ ...question, shown: shown ? this.#best() : null }); })}
-          onHide={(answer) => void this.#hide(answer)} />
+        <DeskQuestion question={asking.question} answers={asking.answers}
+          onAsk={(prompt) => void this.#attempt((acclaim) => asking.start(acclaim, prompt))}
+          onStop={() => void this.#attempt((acclaim) => asking.stop(acclaim))}
+          onShow={(shown) => void this.#attempt((acclaim) => asking.show(acclaim, shown))}
+          onHide={(answer) => void this.#attempt((acclaim) => asking.hide(acclaim, answer))} />
       </main>,
       document.body,
     );
