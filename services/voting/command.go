@@ -57,23 +57,8 @@ type voteCommand struct {
 
 func (c *voteCommand) decideAt(s *State, at int64) (pollDecision, error) {
 	rules, value := s.currentConfig(), ValueOrZero(c.value)
-	if !isWithin(value, contract.MinValue, contract.MaxValue) {
-		return pollDecision{}, errValueOutOfBounds
-	}
-	if !isWithin(c.times, 1, min(contract.MaxCount, rules.TotalVotesPerUser)) {
-		return pollDecision{}, errCountOutOfBounds
-	}
-	if !rules.isOpen(at) || s.list.isClosed() {
-		return pollDecision{}, errPollClosed
-	}
-	if c.version != 0 && c.version != rules.Version {
-		return pollDecision{}, errConfigChanged
-	}
-	if err := rules.checkOption(c.value); err != nil {
+	if err := c.check(s, &rules, at); err != nil {
 		return pollDecision{}, err
-	}
-	if rules.LoggedInOnly && !c.voter.isLoggedIn() {
-		return pollDecision{}, errLoggedOut
 	}
 	id, ok := c.voter.identityIn(rules.UserIDVoting)
 	if !ok || rules.isMultiVote() && !rules.allowsVote(s.voters.get(id), value, c.times) {
@@ -93,6 +78,27 @@ func (c *voteCommand) decideAt(s *State, at int64) (pollDecision, error) {
 		return c.listVote(s, id)
 	}
 	return storeEntry(&c.entry)
+}
+
+// check returns why the vote is refused, by any voter, or nil.
+func (c *voteCommand) check(s *State, rules *Config, at int64) error {
+	switch {
+	case !isWithin(ValueOrZero(c.value), contract.MinValue, contract.MaxValue):
+		return errValueOutOfBounds
+	case !isWithin(c.times, 1, min(contract.MaxCount, rules.TotalVotesPerUser)):
+		return errCountOutOfBounds
+	case !rules.isOpen(at) || s.list.isClosed():
+		return errPollClosed
+	case c.version != 0 && c.version != rules.Version:
+		return errConfigChanged
+	}
+	if err := rules.checkOption(c.value); err != nil {
+		return err
+	}
+	if rules.LoggedInOnly && !c.voter.isLoggedIn() {
+		return errLoggedOut
+	}
+	return nil
 }
 
 // listVote lists the vote that was decided.

@@ -51,35 +51,50 @@ func (s *State) listConfig(config Config, seed *listSeed, at int64) (Entry, erro
 	if !config.Verifiable && !running {
 		return configEntry{config}, nil
 	}
-	hasVotes := !s.voters.isEmpty() || s.modifiers.isUsed()
-	fixed := config.Verifiable != running || config.UserIDVoting != s.currentConfig().UserIDVoting
 	if err := config.checkListed(); err != nil {
 		return nil, err
 	}
+	fixed := config.Verifiable != running || config.UserIDVoting != s.currentConfig().UserIDVoting
 	switch {
-	case hasVotes && fixed:
+	case fixed && s.hasVotes():
 		return nil, errListFixed
 	case !config.Verifiable:
 		return &listedConfig{config: config, place: s.list.place(), ends: true}, nil
 	case seed == nil:
 		return nil, errListSeed
+	case running:
+		return s.continueList(config, seed, at), nil
 	}
-	entry := &listedConfig{config: config}
-	hides, hidden := config.ResultsVisibility != "" && !config.closesBy(at), running && s.list.key != nil
-	if !running {
-		entry.begin = &listBegin{tree: seed.Tree, poll: seed.Poll}
-		if !s.voters.isFork() {
-			entry.place = &listPlace{ordinal: s.nextOrdinal()}
-		}
-	} else {
-		entry.place = s.list.place()
-		entry.opens = s.list.isClosed() && !config.closesBy(at)
+	return s.newList(config, seed, at), nil
+}
+
+func (s *State) hasVotes() bool { return !s.voters.isEmpty() || s.modifiers.isUsed() }
+
+// newList returns the entry that saves a configuration and begins a list.
+func (s *State) newList(config Config, seed *listSeed, at int64) *listedConfig {
+	entry := &listedConfig{config: config, begin: &listBegin{tree: seed.Tree, poll: seed.Poll}}
+	if !s.voters.isFork() {
+		entry.place = &listPlace{ordinal: s.nextOrdinal()}
 	}
-	if hides = hides && (entry.opens || !s.list.isClosed() || !running); hides && !hidden {
+	if config.hidesAt(at) {
+		entry.hides = &seed.Salt
+	}
+	return entry
+}
+
+// hidesAt reports whether the list of a poll that is not closed hides its entries at a time.
+func (c *Config) hidesAt(at int64) bool { return c.ResultsVisibility != "" && !c.closesBy(at) }
+
+// continueList returns the entry that saves a configuration in a list that is running.
+func (s *State) continueList(config Config, seed *listSeed, at int64) *listedConfig {
+	closed, hidden := s.list.isClosed(), s.list.key != nil
+	entry := &listedConfig{config: config, place: s.list.place(), opens: closed && !config.closesBy(at)}
+	hides := config.hidesAt(at) && (entry.opens || !closed)
+	if hides && !hidden {
 		entry.hides = &seed.Salt
 	}
 	entry.reveals = hidden && !hides
-	return entry, nil
+	return entry
 }
 
 func (s *State) nextOrdinal() uint64 {
@@ -145,13 +160,19 @@ func (c erasingCommand) appendTo(buf []byte) []byte {
 // vote again, so that the number of erasures is part of the result. It does nothing to a poll that
 // has no list, or does not know the viewer. An erasure that was cut off and is repeated counts twice.
 func (s *Service) noteErasure(ctx context.Context, name string, ids []string) error {
-	p, err := ParseStream(name)
-	if err != nil || !s.reads(stream.LevelVerifiable) {
+	p, known := parseListed(name)
+	if !known || !s.reads(stream.LevelVerifiable) {
 		return nil // no process has a list
 	}
-	_, err = s.engine.DoFrom(ctx, stream.LevelVerifiable, name, erasingCommand{ids})
+	_, err := s.engine.DoFrom(ctx, stream.LevelVerifiable, name, erasingCommand{ids})
 	s.moved(p)
 	return err
+}
+
+// parseListed returns the poll whose stream is stored under a name, if it may have a list.
+func parseListed(name string) (Poll, bool) {
+	p, err := ParseStream(name)
+	return p, err == nil && p.Environment == listedEnvironment
 }
 
 // keepListFor is the time for which the entries of a list stay after its final result.
@@ -159,8 +180,8 @@ const keepListFor = 30 * 24 * time.Hour
 
 // keepsList reports whether the entries of a poll have to stay because its list shows them.
 func (s *Service) keepsList(ctx context.Context, name string) (bool, error) {
-	p, err := ParseStream(name)
-	if err != nil || !s.reads(stream.LevelVerifiable) {
+	p, known := parseListed(name)
+	if !known || !s.reads(stream.LevelVerifiable) {
 		return false, nil // no process has a list
 	}
 	l, err := s.readList(ctx, p, listQuery{visit: true})

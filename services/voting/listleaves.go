@@ -100,7 +100,7 @@ func (s *Service) Leaves(ctx context.Context, l *List, from, until int64, visit 
 	if err != nil {
 		return err
 	}
-	lister, found, reached := entryLister{}, false, false
+	r := leafReader{list: l, from: from, until: until, visit: visit}
 	for chunk, err := range s.engine.Chunks(ctx, l.poll.Stream(), begin-1) {
 		if err != nil {
 			return err
@@ -109,29 +109,46 @@ func (s *Service) Leaves(ctx context.Context, l *List, from, until int64, visit 
 			if err != nil {
 				return fault.Wrap(fault.Storage, err, "the log is damaged")
 			}
-			if !found {
-				lister, found = l.listerAt(entry)
-			}
-			if !found {
-				continue
-			}
-			if lister.next > from && !reached {
-				return errNoEntries
-			}
-			reached = true
-			index := lister.next
-			lister.list(entry, chunk.At, func(data []byte) {
-				if from <= index && index < until {
-					visit(index, data)
-				}
-				index++
-			})
-			if lister.next >= until {
-				return nil
+			if r.read(entry, chunk.At); r.found && (r.next >= until || r.begin > from) {
+				return r.missed()
 			}
 		}
 	}
 	return errNoEntries
+}
+
+// leafReader makes the leaves of a span of a list from the entries of a log.
+type leafReader struct {
+	entryLister
+	list        *List
+	from, until int64
+	visit       func(index int64, data []byte)
+	found       bool  // the place in the list is known
+	begin       int64 // index of the first leaf that the entries have
+}
+
+func (r *leafReader) read(e Entry, at int64) {
+	if !r.found {
+		if r.entryLister, r.found = r.list.listerAt(e); !r.found {
+			return
+		}
+		r.begin = r.next
+	}
+	index := r.next
+	r.entryLister.list(e, at, func(data []byte) {
+		if r.from <= index && index < r.until {
+			r.visit(index, data)
+		}
+		index++
+	})
+}
+
+// missed returns an error if the log has not got the first of the leaves any more.
+func (r *leafReader) missed() error {
+	if r.begin > r.from {
+		return errNoEntries
+	}
+	return nil
 }
 
 // listerAt returns what makes leaves from an entry on, if the entry says where in the list it is.

@@ -39,11 +39,8 @@ type listAnswer struct {
 func (listQuery) decideAt(*State, int64) (pollDecision, error) { return pollDecision{}, nil }
 
 func (q listQuery) answerFrom(s *State) Answer {
-	l := s.list
-	if q.Tree != nil && s.ended != nil && s.ended.tree == *q.Tree {
-		l = s.ended
-	}
-	if l == nil || q.Tree != nil && l.tree != *q.Tree {
+	l := q.find(s)
+	if l == nil {
 		return Answer{list: &listAnswer{}}
 	}
 	a := &listAnswer{Head: l.head(s), Phases: l.phases, Config: s.config}
@@ -56,12 +53,23 @@ func (q listQuery) answerFrom(s *State) Answer {
 	if q.Tile != nil {
 		a.Tile, _ = l.entries.Tile(q.Tile.Level, q.Tile.N, q.Tile.Width)
 	}
-	if q.Ballot != nil && a.Head.Final {
-		if tree := s.list.ballotTree(s); tree != nil {
-			a.Ballot, _ = tree.ballots.Prove(*q.Ballot)
-		}
+	if q.Ballot != nil && a.Head.Ballots != nil {
+		a.Ballot, _ = l.ballotTree(s).ballots.Prove(*q.Ballot)
 	}
 	return Answer{list: a}
+}
+
+// find returns the list that the query is for, nil where the poll has none of that id.
+func (q listQuery) find(s *State) *publicList {
+	if q.Tree == nil {
+		return s.list
+	}
+	for _, l := range []*publicList{s.list, s.ended} {
+		if l != nil && l.tree == *q.Tree {
+			return l
+		}
+	}
+	return nil
 }
 
 func (q listQuery) appendTo(buf []byte) []byte { return appendJSON(append(buf, queryList), q) }

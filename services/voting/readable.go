@@ -114,9 +114,7 @@ func (EntryCodec) AppendReadable(buf, object []byte) ([]byte, error) {
 		if !isWithin(in.Value, contract.MinValue, contract.MaxValue) || !isWithin(in.Count, 1, contract.MaxCount) {
 			return nil, errUnacceptable
 		}
-		voter := Voter{OpaqueID: in.Opaque, UserID: in.Identifier}
-		vote := &voteEntry{voter, in.ByUser, in.Replace, int16(in.Value), uint16(in.Count), readInList(in.Listed)}
-		buf = vote.appendTo(buf)
+		buf = in.readableVoted.entry().appendTo(buf)
 	case readableConfig:
 		config, err := decodeConfig(in.Config)
 		if err != nil {
@@ -124,12 +122,7 @@ func (EntryCodec) AppendReadable(buf, object []byte) ([]byte, error) {
 		}
 		buf = configEntry{config}.appendTo(buf)
 	case readableModifier:
-		modified := modifierEntry{in.User, in.Add}
-		if listed := readInList(in.Listed); listed != nil {
-			buf = (&listedModifier{modified, *listed}).appendTo(buf)
-		} else {
-			buf = modified.appendTo(buf)
-		}
+		buf = in.readableModified.entry(in.Listed).appendTo(buf)
 	case readableListed:
 		buf = append(buf, in.Listed...)
 	case readableReset:
@@ -137,12 +130,30 @@ func (EntryCodec) AppendReadable(buf, object []byte) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("%q is not an entry of a poll", in.Entry)
 	}
-	r := wire.NewReader(buf[begin:])
+	return buf, checkEntry(buf[begin:])
+}
+
+// checkEntry returns an error unless the encoding is that of one entry.
+func checkEntry(encoded []byte) error {
+	r := wire.NewReader(encoded)
 	pollRules{}.DecodeEntry(r)
 	if r.Err() == nil && len(r.Rest()) > 0 {
 		r.Fail(wire.ErrMalformed)
 	}
-	return buf, r.Err()
+	return r.Err()
+}
+
+func (v *readableVoted) entry() Entry {
+	voter := Voter{OpaqueID: v.Opaque, UserID: v.Identifier}
+	return &voteEntry{voter, v.ByUser, v.Replace, int16(v.Value), uint16(v.Count), readInList(v.Listed)}
+}
+
+func (m *readableModified) entry(listed []byte) Entry {
+	modified := modifierEntry{m.User, m.Add}
+	if l := readInList(listed); l != nil {
+		return &listedModifier{modified, *l}
+	}
+	return modified
 }
 
 // encode returns the encoding, nil of what is in no list.

@@ -143,6 +143,13 @@ func (pollRules) DecodeCommand(r *wire.Reader) Command {
 		return resetCommand{}
 	case commandConclude:
 		return concludeCommand{}
+	default:
+		return decodeQuery(r, kind)
+	}
+}
+
+func decodeQuery(r *wire.Reader, kind byte) Command {
+	switch kind {
 	case queryVoter:
 		return voterQuery{readVoter(r)}
 	case queryStanding:

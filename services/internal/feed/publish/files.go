@@ -118,28 +118,40 @@ func hasTile(size int64, t tlog.Tile) bool {
 
 // readTreeFile returns a file of the list with an id. Only lists that the log has are looked for.
 func (p *Publisher) readTreeFile(ctx context.Context, id, path string) (File, error) {
-	var tree verifiable.TreeID
-	if n, err := hex.Decode(tree[:], []byte(id)); err != nil || n != len(tree) || len(id) != 2*n || strings.ToLower(id) != id {
+	tree, ok := parseTreeID(id)
+	if !ok {
 		return File{}, errNoFile()
 	}
 	record, _, err := p.Log.Find(ctx, tree)
 	if err != nil {
 		return File{}, err
 	}
-	leaf := record.Leaf()
 	if path == "checkpoint" {
 		s, err := p.signLog(ctx, record.Index+1)
 		if err != nil {
 			return File{}, err
 		}
-		data, err := s.checkpointOf(leaf)
+		data, err := s.checkpointOf(record.Leaf())
 		return File{Data: data}, err
 	}
 	if ballot, ok := strings.CutPrefix(path, "ballots/"); ok {
 		return p.readBallot(ctx, record, ballot)
 	}
+	return p.readTileFile(ctx, record, path)
+}
+
+func parseTreeID(id string) (tree verifiable.TreeID, ok bool) {
+	if len(id) != hex.EncodedLen(len(tree)) || strings.ToLower(id) != id {
+		return tree, false
+	}
+	_, err := hex.Decode(tree[:], []byte(id))
+	return tree, err == nil
+}
+
+// readTileFile returns a tile or a bundle of a list.
+func (p *Publisher) readTileFile(ctx context.Context, record *resultlog.Record, path string) (File, error) {
 	tile, ok := parseTile(path)
-	if !ok || !hasTile(leaf.Entries.N, tile) {
+	if !ok || !hasTile(record.Leaf().Entries.N, tile) {
 		return File{}, errNoFile()
 	}
 	list, err := p.readListOf(ctx, record)

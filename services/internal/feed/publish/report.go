@@ -97,7 +97,7 @@ func (p *Publisher) report(ctx context.Context, polls []voting.Poll) error {
 		for _, i := range of {
 			p.queue.add(polls[i])
 		}
-		return errors.Join(append(errs, err)...)
+		return errors.Join(errors.Join(errs...), err)
 	}
 	for place, reason := range refusals {
 		p.refused.Add(1)
@@ -109,12 +109,7 @@ func (p *Publisher) report(ctx context.Context, polls []voting.Poll) error {
 
 // newReport returns the list of a poll and what to report of it, nil where the log has it already.
 func (p *Publisher) newReport(ctx context.Context, poll voting.Poll) (*voting.List, *resultlog.Report, error) {
-	list, err := p.Polls.ReadList(ctx, poll, voting.Voter{})
-	if err == nil && list != nil && list.Status == verifiable.TreeOpen && list.EndsAt > 0 && !p.Clock.Now().Before(time.Unix(list.EndsAt, 0)) {
-		if err = p.Polls.CloseList(ctx, poll); err == nil {
-			list, err = p.Polls.ReadList(ctx, poll, voting.Voter{})
-		}
-	}
+	list, err := p.readClosed(ctx, poll)
 	if err != nil || list == nil {
 		return nil, nil, err
 	}
@@ -136,6 +131,18 @@ func (p *Publisher) newReport(ctx context.Context, poll voting.Poll) (*voting.Li
 		}
 	}
 	return list, r, nil
+}
+
+// readClosed returns the list of a poll, which it closes first if its end has passed.
+func (p *Publisher) readClosed(ctx context.Context, poll voting.Poll) (*voting.List, error) {
+	list, err := p.Polls.ReadList(ctx, poll, voting.Voter{})
+	if err != nil || list == nil || list.Status != verifiable.TreeOpen || list.EndsAt == 0 || p.Clock.Now().Before(time.Unix(list.EndsAt, 0)) {
+		return list, err
+	}
+	if err := p.Polls.CloseList(ctx, poll); err != nil {
+		return nil, err
+	}
+	return p.Polls.ReadList(ctx, poll, voting.Voter{})
 }
 
 // newLeaf returns the leaf that a tree head is to have.

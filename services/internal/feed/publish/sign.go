@@ -71,15 +71,21 @@ func (p *Publisher) mayContinue(ctx context.Context, log resultlog.Log) (bool, e
 	if err != nil {
 		return false, err
 	}
-	tree, err := verifiable.Keys{signer.Key()}.Open(marked, log.Origin)
-	if err != nil || tree.N > log.Tree.N {
-		return false, nil // of another key, of another log, or of a later state
+	tree, ok := openMark(marked, signer, log)
+	if !ok || tree.N > log.Tree.N {
+		return false, nil
 	}
 	if tree.N == 0 || tree == log.Tree {
 		return true, nil
 	}
 	root, err := tlog.TreeHash(tree.N, tlog.TileHashReader(log.Tree, p.logTiles(ctx)))
 	return root == tree.Hash, err
+}
+
+// openMark returns the tree of a marked checkpoint, false for one of another key or log.
+func openMark(marked []byte, signer *verifiable.Signer, log resultlog.Log) (tlog.Tree, bool) {
+	tree, err := verifiable.Keys{signer.Key()}.Open(marked, log.Origin)
+	return tree, err == nil
 }
 
 // signLog returns the log with a checkpoint that is at most checkpointFor old, and has at least some

@@ -30,18 +30,16 @@ const localOrigin = "localhost/acclaim"
 
 // signing returns how a process signs results: not at all without a key.
 func (r *resultLogFlags) signing(c *app.Config) (s app.ResultSigning, err error) {
+	if err := r.check(); err != nil {
+		return s, err
+	}
 	files := *r
 	local := files.key == "" && c.IsLocal() && c.Store.MongoDBURI == ""
 	if local {
 		files = resultLogFlags{key: c.Store.DataDir + ".resultlog.pem", origin: localOrigin, mark: c.Store.DataDir + ".resultlog.mark"}
 	}
-	switch {
-	case files.key == "" && (files.origin != "" || files.mark != ""):
-		return s, errors.New("--result-log-origin and --result-log-mark need --result-log-key")
-	case files.key == "":
+	if files.key == "" {
 		return s, nil
-	case files.origin == "":
-		return s, errors.New("--result-log-key needs --result-log-origin")
 	}
 	s.Key, err = readSigningKey(files.key)
 	if local && errors.Is(err, fs.ErrNotExist) {
@@ -54,6 +52,16 @@ func (r *resultLogFlags) signing(c *app.Config) (s app.ResultSigning, err error)
 		s.Mark = fileMark(files.mark)
 	}
 	return s, nil
+}
+
+func (r *resultLogFlags) check() error {
+	switch {
+	case r.key == "" && r.origin+r.mark != "":
+		return errors.New("--result-log-origin and --result-log-mark need --result-log-key")
+	case r.key != "" && r.origin == "":
+		return errors.New("--result-log-key needs --result-log-origin")
+	}
+	return nil
 }
 
 func readSigningKey(name string) (ed25519.PrivateKey, error) {
