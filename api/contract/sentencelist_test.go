@@ -12,8 +12,8 @@ const (
 	contractPage  = "../contract.md"
 	openapiFile   = "../openapi.yaml"
 	movingPage    = "../../services/docs/moving.md"
-	publicPage    = "../../services/docs/before-you-face-the-public.md"
-	retentionPage = "../../services/docs/retention.md"
+	publicPage    = "../../services/docs/production-checklist.md"
+	retentionPage = "../../services/docs/privacy.md"
 	extensionPage = "../../operator/docs/extension.md"
 	tokenPage     = "../../services/docs/what-a-token-can-do.md"
 )

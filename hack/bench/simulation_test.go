@@ -9,7 +9,7 @@ import (
 )
 
 // Three programs with cores of their own do at least twice the votes of one in 1,000 polls.
-// The inputs are those of services/docs/capacity.md, measured, which has the results, too.
+// The inputs are those of services/docs/internals/capacity.md, measured, which has the results, too.
 // The request is that of BenchmarkRequest in package peer, with that of the engines.
 func TestProgramsOnCoresOfTheirOwn(t *testing.T) {
 	const us = time.Microsecond

@@ -1,5 +1,5 @@
 // The browser SDK of the hosted service against the program: each of its methods once,
-// in a page such as the platform makes. The table of services/docs/moving.md has the
+// in a page such as the platform makes. The table of services/docs/moving-methods.md has the
 // outcomes, and this test compares it with them.
 
 import assert from "node:assert/strict";
@@ -206,8 +206,8 @@ test("every method of the SDK has an outcome, which the page about moving names"
     assert.deepEqual(methods.filter((name) => !called.has(name)), []);
   });
   await t.test("the page has this table", async () => {
-    const moving = await readFile(path.join(root, "services/docs/moving.md"), "utf8");
-    assert.ok(moving.includes(table.join("\n")), "services/docs/moving.md must have\n" + table.join("\n"));
+    const moving = await readFile(path.join(root, "services/docs/moving-methods.md"), "utf8");
+    assert.ok(moving.includes(table.join("\n")), "services/docs/moving-methods.md must have\n" + table.join("\n"));
   });
 });
 

@@ -306,8 +306,8 @@ test("every action has an outcome, which the page about moving names", async () 
     table.push(`| \`${action}\`${target && ` \`${target}\``} | ${answers[1]} | ${answers[0] === answers[1] ? "the same" : answers[0]} |`);
   }
   await Promise.all([server.end(), game.end()]);
-  const moving = await readFile(path.join(root, "services/docs/moving.md"), "utf8");
-  assert.ok(moving.includes(table.join("\n")), "services/docs/moving.md must have\n" + table.join("\n"));
+  const moving = await readFile(path.join(root, "services/docs/moving-methods.md"), "utf8");
+  assert.ok(moving.includes(table.join("\n")), "services/docs/moving-methods.md must have\n" + table.join("\n"));
 });
 
 test("a token of the platform authenticates in production", async () => {

@@ -14,7 +14,7 @@ import (
 )
 
 // BenchmarkChecks measures each check on the way of a request by itself; the table in
-// services/docs/before-you-face-the-public.md has the figures.
+// services/docs/internals/capacity.md has the figures.
 func BenchmarkChecks(b *testing.B) {
 	c := newCheckBench(b)
 	for _, check := range []struct {
