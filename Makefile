@@ -24,6 +24,11 @@ LINT := go tool -modfile=$(CURDIR)/hack/tools/go.mod golangci-lint
 # its role.
 GENERATE := go tool -modfile=hack/tools/controller-gen/go.mod controller-gen object crd rbac:roleName=acclaim-operator paths=./api/v1alpha1 paths=./operator/... output:crd:dir=config/crd output:rbac:dir=config/rbac
 
+GENERATED := api config charts operator services/docs/pictures
+
+# Draws the pictures of the documents, light and dark in one file.
+D2 := go tool -modfile=$(CURDIR)/hack/tools/d2/go.mod d2 --layout dagre --theme 0 --dark-theme 200 --pad 16
+
 # The race detector needs cgo. A machine without a C compiler tests without it
 # and says so; in CI that is an error.
 CC   := $(shell go env CC)
@@ -135,13 +140,14 @@ mixed: has-previous ## Run this version and the one before, of the commit PREVIO
 simulate: ## Run SEEDS simulations of the engine, 100000 by default, and WORLDS of the whole program, 1000 by default
 	ACCLAIM_SIM_SEEDS=$(SEEDS) ACCLAIM_SIM_WORLDS=$(WORLDS) go test -count=1 -timeout=0 -run='^TestSimulation$$' ./services/internal/engine/stream ./services/internal/process/app
 
-generate: ## Write what is generated from the API types, the chart's values and the table of operations
+generate: ## Write what is generated from the API types, the chart's values, the table of operations and the texts of pictures
 	$(GENERATE)
 	go run ./hack/chart
 	go test ./services/internal/operation -run TestGenerated -count=1 -update
+	for picture in services/docs/pictures/*.d2; do $(D2) "$$picture" "$${picture%.d2}.svg" || exit; done
 
 check-generate: generate ## Fail when what is generated is not what is committed
-	@test -z "$$(git status --porcelain -- api config charts operator)" || { git status --short -- api config charts operator; git diff -- api config charts operator; exit 1; } >&2
+	@test -z "$$(git status --porcelain -- $(GENERATED))" || { git status --short -- $(GENERATED); git diff -- $(GENERATED); exit 1; } >&2
 
 check-argocd: ## Run config/argocd/health.lua as Argo CD does and hold the samples for Argo CD and Flux to their schemas; the first run builds its interpreter
 	go -C hack/argocd vet ./...
