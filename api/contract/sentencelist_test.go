@@ -154,7 +154,7 @@ func gameSentences() []sentence {
 		{contractPage, "`expires must be within the next ## years`", []int64{contract.MaxOverlayYears}},
 
 		{movingPage, "good for # minutes, and a key", []int64{minutes}},
-		{publicPage, "| connections of games that have not authenticated: of an address; in all | #;", []int64{contract.MaxUnauthenticated}},
+		{publicPage, "| connections of games that have not authenticated, of an address | # |", []int64{contract.MaxUnauthenticated}},
 		{tokenPage, "within # minutes and once: become a game", []int64{minutes}},
 		{tokenPage, "| a game's refresh token, for # days, or its JWT, for # |", []int64{int64(contract.RefreshLifetime / (24 * time.Hour)), days}},
 		{tokenPage, "within # seconds with the code 4001", []int64{int64(contract.GamePingInterval / time.Second)}},

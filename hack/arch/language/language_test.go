@@ -96,3 +96,31 @@ func TestParseRulesRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestReadUserPage(t *testing.T) {
+	const page = "# Title\n\nShort. " + "A b c d e f g h i j k l m n o p q r s t u v w x y z a b c d\ne f; short [again](one/two three).\n\n" +
+		"- An item.\n- That is bare.\n\n| setting | value |\n|---|---|\n| one; two | 1; 2 |\n| one; two | both |\n"
+	var got []string
+	for _, f := range readUserPage("page.md", page) {
+		got = append(got, f.String())
+	}
+	want := []string{
+		`page.md:3: "A b c d e f… (32 words)"; instead: sentences of at most 30 words`,
+		`page.md:7: "That is"; instead: name the subject`,
+		`page.md:11: "| one; two | 1; 2"; instead: one setting in a row`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}
+
+func TestIsUserPage(t *testing.T) {
+	for file, want := range map[string]bool{
+		"../../README.md": true, "README.md": true, "../../services/docs/ideas.md": true, "operator/docs/poll.md": true, "SECURITY.md": true,
+		"hack/README.md": false, "services/docs/internals/events.md": false, "operator/docs/internals.md": false, "api/contract.md": false,
+	} {
+		if got := isUserPage(file); got != want {
+			t.Errorf("isUserPage(%s) is %v", file, got)
+		}
+	}
+}

@@ -137,6 +137,11 @@ func (s source) measure(r rules, file string) Measure {
 			m.CommentPhrases += len(findings)
 		}
 	}
+	if isUserPage(filepath.ToSlash(file)) {
+		for _, t := range s.texts {
+			m.Findings = append(m.Findings, readUserPage(file, t.prose)...)
+		}
+	}
 	slices.SortFunc(m.Findings, func(a, b Finding) int { return a.Line - b.Line })
 	return m
 }
