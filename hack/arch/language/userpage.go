@@ -17,6 +17,8 @@ var (
 	sentenceEnd   = regexp.MustCompile(`[.!?;](\*\*)?(\s+|$)`)
 	listItem      = regexp.MustCompile(`^\s*([-*]|\d+\.) `)
 	bareSubject   = regexp.MustCompile(`(?:^|[.;:] )(That|Those|Such|that|those|such) (is|are|was|were|has|have|does|do|holds?|costs?|means?|needs?|makes?|gives?|takes?|works?|concerns?)\b`)
+	signingKey    = regexp.MustCompile(`\b(extension's (sample )?keys?|[Kk]eys? of (the|an|its|your|each) extensions?|[Kk]eys of extensions|([Pp]ublished|sample) (sample )?keys?)\b`)
+	httpAnswer    = regexp.MustCompile(`(?i)\b((2xx|empty|complete|stale|http) answers?|(end|status|header|body) of (the|its|an) answer|answer without a)\b`)
 	foldedSetting = regexp.MustCompile(`^[\d"]`)
 )
 
@@ -41,6 +43,12 @@ func readUserPage(file, prose string) []Finding {
 		}
 		if subject := bareSubject.FindString(p.prose); subject != "" {
 			add(p.line, strings.TrimSpace(strings.TrimLeft(subject, ".;: ")), "name the subject")
+		}
+		if term := signingKey.FindString(p.prose); term != "" {
+			add(p.line, term, "secret, which signs tokens; the page of words and ideas has the terms")
+		}
+		if term := httpAnswer.FindString(p.prose); term != "" {
+			add(p.line, term, "response, which the program sends; viewers send answers")
 		}
 	}
 	for i, line := range strings.Split(prose, "\n") {
