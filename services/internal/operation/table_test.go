@@ -27,6 +27,7 @@ const (
 func TestGenerated(t *testing.T) {
 	for file, content := range map[string][]byte{
 		root + "api/operations.md":                               operationsPage(),
+		root + "api/reference.md":                                referencePage(t),
 		root + "operator/internal/desired/zz_generated.paths.go": pathsOfServices(t),
 		documentFile: namedOperations(t),
 	} {
