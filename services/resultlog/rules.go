@@ -91,7 +91,7 @@ func (logRules) Decide(s *logState, at int64, c logCommand) (logDecision, error)
 	if s.forked { // one command at a time: there are few
 		return logDecision{}, fault.New(fault.Unavailable, "The log has just got leaves")
 	}
-	d := leafDrafter{state: s, at: max(at, s.at), entry: &leavesEntry{begun: s.begun, first: s.leaves.Size()}, refusals: map[int]string{}}
+	d := leafDrafter{state: s, at: max(at, s.at), entry: &leavesEntry{begun: s.begun, first: s.leaves.Size()}, refusals: map[int]string{}, drafted: map[verifiable.PollKey]bool{}}
 	if c.Begin != "" {
 		return d.begin(c.Begin)
 	}
@@ -196,6 +196,7 @@ type leafDrafter struct {
 	at       int64
 	entry    *leavesEntry
 	refusals map[int]string
+	drafted  map[verifiable.PollKey]bool // the polls that have a leaf already
 }
 
 func (d *leafDrafter) begin(origin string) (logDecision, error) {
@@ -228,6 +229,10 @@ func (d *leafDrafter) addReport(r *Report) error {
 	if leaf.Kind != verifiable.LogPoll {
 		return fault.New(fault.Invalid, "a report is of a poll")
 	}
+	if d.drafted[leaf.Poll] {
+		return nil // a poll has one report in a command
+	}
+	d.drafted[leaf.Poll] = true
 	leaf.At, leaf.Prev = d.at, verifiable.NoLeaf
 	known := d.state.lists[leaf.Tree]
 	if known != nil {
