@@ -110,7 +110,7 @@ func (s *Service) Find(ctx context.Context, tree verifiable.TreeID) (*Record, Lo
 }
 
 // Unfinished returns the names of the streams of up to maxListed polls whose lists may get further
-// leaves, after a name, in order.
+// leaves, or that the log before this one had, after a name, in order.
 func (s *Service) Unfinished(ctx context.Context, after string) ([]string, error) {
 	answer, err := s.view(ctx, logCommand{Unfinished: true, After: after})
 	return answer.Streams, err

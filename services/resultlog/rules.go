@@ -22,6 +22,8 @@ type logState struct {
 	leaves verifiable.GrowingTree
 	lists  map[verifiable.TreeID]*Record
 	newest map[verifiable.PollKey]verifiable.TreeID
+	// awaited has the streams of the polls of the log before this one that are not in this one yet.
+	awaited map[string]bool
 	// begun counts the logs that began in the stream, forked reports a scratch state.
 	begun  uint64
 	forked bool
@@ -82,7 +84,7 @@ func (logRules) Size(s *logState) int { return 1024 + s.leaves.MemorySize() + 10
 
 func (logRules) Equal(a, b *logState) bool {
 	return a.origin == b.origin && a.at == b.at && a.begun == b.begun && a.leaves.Root() == b.leaves.Root() &&
-		maps.Equal(a.newest, b.newest) && maps.EqualFunc(a.lists, b.lists, func(a, b *Record) bool {
+		maps.Equal(a.newest, b.newest) && maps.Equal(a.awaited, b.awaited) && maps.EqualFunc(a.lists, b.lists, func(a, b *Record) bool {
 		return a.Stream == b.Stream && a.Index == b.Index && string(a.Data) == string(b.Data)
 	})
 }
@@ -126,7 +128,13 @@ func (s *logState) listUnfinished(after string) (names []string) {
 			names = append(names, r.Stream)
 		}
 	}
+	for name := range s.awaited {
+		if name > after {
+			names = append(names, name)
+		}
+	}
 	slices.Sort(names)
+	names = slices.Compact(names)
 	return names[:min(len(names), maxListed)]
 }
 
@@ -146,12 +154,21 @@ func (logRules) Apply(s *logState, _ int64, e *leavesEntry) {
 // add adds a leaf. One that begins a log is the first of it.
 func (s *logState) add(l newLeaf, leaf verifiable.LogLeaf) {
 	if leaf.Kind == verifiable.LogBegin {
-		*s = logState{origin: leaf.Origin, begun: s.begun + 1, lists: map[verifiable.TreeID]*Record{}, newest: map[verifiable.PollKey]verifiable.TreeID{}}
+		awaited := map[string]bool{}
+		maps.Copy(awaited, s.awaited)
+		for _, list := range s.lists {
+			awaited[list.Stream] = true
+		}
+		*s = logState{
+			origin: leaf.Origin, begun: s.begun + 1, awaited: awaited,
+			lists: map[verifiable.TreeID]*Record{}, newest: map[verifiable.PollKey]verifiable.TreeID{},
+		}
 	}
 	index := s.leaves.Size()
 	s.leaves.AppendLeaf(l.data)
 	s.at = leaf.At
 	if leaf.Kind == verifiable.LogPoll {
+		delete(s.awaited, l.stream)
 		s.lists[leaf.Tree] = &Record{Stream: l.stream, Index: index, Data: bytes.Clone(l.data), leaf: leaf} // data may share a chunk
 		s.newest[leaf.Poll] = leaf.Tree
 	}

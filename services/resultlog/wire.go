@@ -42,6 +42,10 @@ func (logRules) AppendSnapshot(buf []byte, s *logState) []byte {
 		buf = binary.AppendUvarint(wire.AppendBytes(buf, l.Stream), uint64(l.Index))
 		buf = wire.AppendBytes(buf, l.Data)
 	}
+	buf = binary.AppendUvarint(buf, uint64(len(s.awaited)))
+	for name := range s.awaited {
+		buf = wire.AppendBytes(buf, name)
+	}
 	return buf
 }
 
@@ -61,6 +65,12 @@ func (logRules) RestoreSnapshot(r *wire.Reader) *logState {
 			break
 		}
 		s.lists[l.leaf.Tree], s.newest[l.leaf.Poll] = l, l.leaf.Tree // in the order of the leaves
+	}
+	for range r.Count(1) {
+		if s.awaited == nil {
+			s.awaited = map[string]bool{}
+		}
+		s.awaited[r.Text()] = true
 	}
 	return s
 }

@@ -35,21 +35,17 @@ func (p *Publisher) reportOnce(ctx context.Context) error {
 	if len(polls) == 0 {
 		return nil
 	}
-	if _, err := p.openLog(ctx); err != nil {
-		p.queueAll(polls)
-		return err
-	}
 	return p.report(ctx, polls)
-}
-
-func (p *Publisher) queueAll(polls []voting.Poll) {
-	for _, poll := range polls {
-		p.queue.add(poll)
-	}
 }
 
 // lookAtAll queues every poll whose list may get further leaves.
 func (p *Publisher) lookAtAll(ctx context.Context) error {
+	if log, err := p.Log.Read(ctx); err != nil || log.Origin == "" {
+		return err // a log begins with the first poll that has a list
+	}
+	if err := p.openLog(ctx); err != nil {
+		return err
+	}
 	for after := ""; p.queue.len() < maxQueued; {
 		names, err := p.Log.Unfinished(ctx, after)
 		if err != nil || len(names) == 0 {
@@ -92,7 +88,7 @@ func (p *Publisher) report(ctx context.Context, polls []voting.Poll) error {
 	if len(sent) == 0 {
 		return errors.Join(errs...)
 	}
-	refusals, err := p.Log.Append(ctx, sent)
+	refusals, err := p.append(ctx, sent)
 	if err != nil {
 		for _, i := range of {
 			p.queue.add(polls[i])
@@ -105,6 +101,13 @@ func (p *Publisher) report(ctx context.Context, polls []voting.Poll) error {
 		p.Logger.Error("a poll's list contradicts the signed results and is not signed any more: it was restored or changed outside of the program", "poll", poll.Stream(), "reason", reason)
 	}
 	return errors.Join(errs...)
+}
+
+func (p *Publisher) append(ctx context.Context, reports []resultlog.Report) (refusals map[int]string, err error) {
+	if err := p.openLog(ctx); err != nil {
+		return nil, err
+	}
+	return p.Log.Append(ctx, reports)
 }
 
 // newReport returns the list of a poll and what to report of it, nil where the log has it already.

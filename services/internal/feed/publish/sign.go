@@ -21,12 +21,12 @@ type signedLog struct {
 	at         time.Time
 }
 
-// openLog returns the log, and begins a new one where there is none that this publisher may go on
-// with.
-func (p *Publisher) openLog(ctx context.Context) (resultlog.Log, error) {
+// openLog begins a new log where there is none that this publisher may go on with.
+func (p *Publisher) openLog(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.openLocked(ctx)
+	_, err := p.openLocked(ctx)
+	return err
 }
 
 func (p *Publisher) openLocked(ctx context.Context) (resultlog.Log, error) {
