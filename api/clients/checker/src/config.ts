@@ -1,0 +1,93 @@
+// The public part of a poll's configuration.
+
+import { FormatError, text } from "./bytes.js";
+
+export interface Config {
+  disabled: boolean;
+  distinctOptionsPerUser: number;
+  endsAt: bigint; // Unix seconds, 0: none
+  loggedInOnly: boolean;
+  options: string[];
+  prompt: string;
+  resultsVisibility: "always" | "afterVote" | "afterClose";
+  showCount: boolean;
+  startsAt: bigint;
+  totalVotesPerUser: number;
+  userIDVoting: boolean;
+  version: bigint;
+  votesPerOption: bigint;
+}
+
+const maxText = 32 << 10;
+
+// The types of the members, in the order of RFC 8785.
+const members = {
+  disabled: "boolean", distinctOptionsPerUser: "integer", endsAt: "integer", loggedInOnly: "boolean", options: "texts", prompt: "text",
+  resultsVisibility: "text", showCount: "boolean", startsAt: "integer", totalVotesPerUser: "integer", userIDVoting: "boolean",
+  version: "integer", votesPerOption: "integer",
+} as const;
+
+const isText = (value: unknown): boolean => typeof value === "string" && !/[\ud800-\udfff]/u.test(value);
+
+function isInteger(value: unknown): boolean {
+  return typeof value === "string" && /^(0|-?[1-9][0-9]{0,18})$/.test(value) && BigInt.asIntN(64, BigInt(value)) === BigInt(value);
+}
+
+function fits(value: unknown, type: (typeof members)[keyof typeof members]): boolean {
+  switch (type) {
+    case "boolean":
+      return typeof value === "boolean";
+    case "integer":
+      return isInteger(value);
+    case "text":
+      return isText(value);
+    case "texts":
+      return Array.isArray(value) && value.every(isText);
+  }
+}
+
+// parseConfig reads the only form of a configuration: that of RFC 8785, which JSON.stringify gives.
+export function parseConfig(data: Uint8Array): Config {
+  const json = text(data);
+  let value: Record<string, unknown>;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    throw new FormatError("configuration: the text is no JSON");
+  }
+  if (typeof value !== "object" || value === null || data.length > maxText) throw new FormatError("configuration: the JSON is no object, or too long");
+  for (const [name, type] of Object.entries(members)) {
+    if (!fits(value[name], type)) throw new FormatError(`configuration: ${name} is malformed`);
+  }
+  if (JSON.stringify(Object.fromEntries(Object.keys(members).map((name) => [name, value[name]]))) !== json) {
+    throw new FormatError("configuration: the JSON is not in the form of RFC 8785, or has another member");
+  }
+  const integer = (name: keyof typeof members): bigint => BigInt(value[name] as string);
+  const within = (n: bigint, most: bigint): boolean => n >= 1n && n <= most;
+  if (!within(integer("distinctOptionsPerUser"), 258n) || !within(integer("totalVotesPerUser"), 1024n) || integer("votesPerOption") < 1n) {
+    throw new FormatError("configuration: a limit of votes is out of range");
+  }
+  if (!["always", "afterVote", "afterClose"].includes(value["resultsVisibility"] as string)) {
+    throw new FormatError("configuration: resultsVisibility is unknown");
+  }
+  return {
+    ...(value as unknown as Config),
+    distinctOptionsPerUser: Number(value["distinctOptionsPerUser"]),
+    totalVotesPerUser: Number(value["totalVotesPerUser"]),
+    endsAt: integer("endsAt"),
+    startsAt: integer("startsAt"),
+    version: integer("version"),
+    votesPerOption: integer("votesPerOption"),
+  };
+}
+
+export function asksAnother(c: Config, d: Config): boolean {
+  return c.prompt !== d.prompt || c.options.length !== d.options.length || c.options.some((option, i) => option !== d.options[i]);
+}
+
+// optionText names the option with a value.
+export function optionText(c: Config, value: number): string {
+  const option = c.options[value];
+  return option === undefined ? String(value) : `${JSON.stringify(option)} (${value})`;
+}
+
