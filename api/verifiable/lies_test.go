@@ -12,11 +12,15 @@ import (
 // found has the kind that each of the three checks finds of a lie.
 type found struct{ receipt, audit, monitor verifiable.FindingKind }
 
-func TestLies(t *testing.T) {
-	for name, c := range map[string]struct {
-		lie  func(s *story)
-		want found
-	}{
+// lie is something that a server does, and what its viewers find.
+type lie struct {
+	do   func(s *story)
+	want found
+}
+
+// lies has those that show in one copy of the site.
+func lies() map[string]lie {
+	return map[string]lie{
 		"nothing": {func(s *story) { s.end() }, found{}},
 		"drops a vote": {func(s *story) {
 			s.poll.remove(s.alice)
@@ -127,10 +131,14 @@ func TestLies(t *testing.T) {
 			}
 			s.end()
 		}, found{verifiable.FoundOverflow, verifiable.FoundOverflow, ""}},
-	} {
+	}
+}
+
+func TestLies(t *testing.T) {
+	for name, c := range lies() {
 		t.Run(name, func(t *testing.T) {
 			s := tell(t)
-			c.lie(s)
+			c.do(s)
 			check := func(by string, got []verifiable.Finding, want verifiable.FindingKind) {
 				for _, f := range got {
 					t.Logf("%s: %s", by, f)
