@@ -51,7 +51,7 @@ MODULES := hack/image
 # The commit of the version before this one. A release sets it to that of the last.
 PREVIOUS ?= 71a309da8473ba6a903968bf6bb83dd253350945
 
-.PHONY: help build plugin image dist manifest push-chart check-dist check-image check-argocd check-chart check-peers run test mixed has-previous simulate generate check-generate browser extension clients lint vulncheck fuzz abuse defects soak bench bench-peers bench-audience bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
+.PHONY: help build plugin image dist manifest push-chart check-dist check-image check-argocd check-chart check-peers run test mixed has-previous simulate generate check-generate checker browser extension clients lint vulncheck fuzz abuse defects soak bench bench-peers bench-audience bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -163,15 +163,19 @@ check-chart: ## Lint the chart and compare what it renders with charts/test/test
 	@# The chart is outside of the module, so the cache of tests does not notice its changes.
 	$(HELMS) go -C charts/test test -count=1 ./...
 
-browser: extension ## Test the pages and the hosted service's browser SDK in Chromium, from Debian or ACCLAIM_CHROMIUM; needs node and npm
+checker: ## Build the checker of votes, one file: bin/acclaim-checker.html, and print its digest; needs node and npm
+	mkdir -p bin && cd api/clients/checker && npm ci --no-audit --no-fund && npm run build && cp dist/acclaim-checker.html $(CURDIR)/bin
+
+browser: extension checker ## Test the pages, the checker of votes and the hosted service's browser SDK in Chromium, from Debian or ACCLAIM_CHROMIUM; needs node and npm
 	cd hack/browser && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --no-audit --no-fund && npm test
 
 extension: ## Build and check the reference extension, bin/acclaim-extension.zip; needs node and npm
 	mkdir -p bin && cd api/clients/extension && npm ci --no-audit --no-fund && npm test && cp extension.zip $(CURDIR)/bin/acclaim-extension.zip
 
-clients: extension ## Test clients of others and of ours against the program; needs node and npm
+clients: extension checker ## Test clients of others and of ours against the program; needs node and npm
 	cd hack/clients && npm ci --no-audit --no-fund && npm test
-	mkdir -p bin && cd api/clients/typescript && npm ci --no-audit --no-fund && npm test && npm pack --ignore-scripts --pack-destination $(CURDIR)/bin
+	cd api/clients/checker && npm test
+	cd api/clients/typescript && npm ci --no-audit --no-fund && npm test && npm pack --ignore-scripts --pack-destination $(CURDIR)/bin
 
 lint: ## Run golangci-lint; the first run builds it, which takes a minute or two
 	$(LINT) run ./...
