@@ -17,17 +17,22 @@ export interface Ballot {
   choices: Choice[]; // by rising value
 }
 
-export function encodeBallot(b: Ballot): Bytes {
-  const data = new Uint8Array(18 + 4 * b.choices.length), view = new DataView(data.buffer);
-  view.setUint32(0, Math.floor(b.voter / 2 ** 32));
-  view.setUint32(4, b.voter % 2 ** 32);
-  view.setBigUint64(8, b.weight);
-  view.setUint16(16, b.choices.length);
-  b.choices.forEach((choice, i) => {
-    view.setInt16(18 + 4 * i, choice.value);
-    view.setUint16(20 + 4 * i, choice.times);
-  });
-  return data;
+// Memory that every digest uses again, for a ballot of the most choices.
+const ballotBuffer = new Uint8Array(1 + 18 + 4 * 258), ballotView = new DataView(ballotBuffer.buffer, 1);
+
+function ballotHash(b: Ballot): Bytes {
+  ballotBuffer[0] = 0x10;
+  ballotView.setUint32(0, Math.floor(b.voter / 2 ** 32));
+  ballotView.setUint32(4, b.voter % 2 ** 32);
+  ballotView.setBigUint64(8, b.weight);
+  ballotView.setUint16(16, b.choices.length);
+  let at = 18;
+  for (const { value, times } of b.choices) {
+    ballotView.setInt16(at, value);
+    ballotView.setUint16(at + 2, times);
+    at += 4;
+  }
+  return sha256(ballotBuffer, 1 + at);
 }
 
 export function parseBallot(data: Uint8Array): Ballot {
@@ -45,20 +50,22 @@ export function parseBallot(data: Uint8Array): Ballot {
   return b;
 }
 
-// Node is a node of a ballot tree, with the encoding of its sums.
-interface Node {
-  hash: Bytes;
+// EncodedSums are sums with their encoding. Nothing changes them.
+interface EncodedSums {
   sums: Sums;
   encoded: Bytes;
 }
 
-const leafPrefix = Uint8Array.of(0x10);
+// Node is a node of a ballot tree.
+interface Node extends EncodedSums {
+  hash: Bytes;
+}
 
-function leafNode(b: Ballot): Node {
+function sumsOf(b: Ballot): EncodedSums {
   const sums = noSums();
   for (const choice of b.choices) addVotes(sums, b.weight, choice.value, choice.times);
   checkSums(sums);
-  return { hash: sha256(concat(leafPrefix, encodeBallot(b))), sums, encoded: encodeSums(sums) };
+  return { sums, encoded: encodeSums(sums) };
 }
 
 // Memory that every digest uses again, for two nodes of the longest sums.
@@ -76,7 +83,7 @@ function joinNodes(l: Node, r: Node): Node {
   }
   const sums = plus(l.sums, r.sums);
   checkSums(sums);
-  return { hash: sha256(joinBuffer.subarray(0, at)), sums, encoded: encodeSums(sums) };
+  return { hash: sha256(joinBuffer, at), sums, encoded: encodeSums(sums) };
 }
 
 function ballotRoot(n: number, top: Node): Bytes {
@@ -91,8 +98,16 @@ export interface BallotTotal {
 
 // totalOf throws when sums are out of bounds.
 export function totalOf(ballots: Ballot[]): BallotTotal {
+  const ordinary = new Map<number, EncodedSums>(); // of ballots with one vote of weight 1, by its value
+  const leaf = (b: Ballot): Node => {
+    const { value, times } = b.choices[0]!;
+    if (b.weight !== 1n || b.choices.length > 1 || times > 1) return { hash: ballotHash(b), ...sumsOf(b) };
+    const known = ordinary.get(value) ?? sumsOf(b);
+    ordinary.set(value, known);
+    return { hash: ballotHash(b), sums: known.sums, encoded: known.encoded };
+  };
   const node = (from: number, to: number): Node => {
-    if (to - from === 1) return leafNode(ballots[from]!);
+    if (to - from === 1) return leaf(ballots[from]!);
     const middle = from + split(to - from);
     return joinNodes(node(from, middle), node(middle, to));
   };
@@ -119,7 +134,7 @@ export function checkBallotProof(proof: Uint8Array, voter: number, n: number, to
 
 function readPath(d: Decoder, position: number, n: number): { ballot: Ballot; top: Node } {
   const ballot = parseBallot(d.block());
-  let top = leafNode(ballot);
+  let top: Node = { hash: ballotHash(ballot), ...sumsOf(ballot) };
   for (const right of turns(position, n).reverse()) {
     const hash = d.bytes(32), encoded = d.block();
     const sibling = { hash, sums: parseSums(encoded), encoded };

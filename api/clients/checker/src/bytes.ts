@@ -74,12 +74,10 @@ export const block = (data: Uint8Array): Bytes => concat(u16(data.length), data)
 // Decoder reads fields one after the other.
 export class Decoder {
   readonly #data: Uint8Array;
-  readonly #view: DataView;
   #at = 0;
 
   constructor(data: Uint8Array) {
     this.#data = data;
-    this.#view = new DataView(data.buffer, data.byteOffset, data.length);
   }
 
   get left(): number {
@@ -96,31 +94,32 @@ export class Decoder {
   // bytes returns a copy.
   bytes(n: number): Bytes {
     const at = this.#take(n);
-    return new Uint8Array(this.#data.subarray(at, at + n));
+    return this.#data.slice(at, at + n) as Bytes;
   }
 
   u8(): number {
-    return this.#view.getUint8(this.#take(1));
+    return this.#data[this.#take(1)]!;
   }
 
   u16(): number {
-    return this.#view.getUint16(this.#take(2));
+    const at = this.#take(2);
+    return this.#data[at]! * 2 ** 8 + this.#data[at + 1]!;
   }
 
   i16(): number {
-    return this.#view.getInt16(this.#take(2));
+    return (this.u16() << 16) >> 16;
   }
 
   u32(): number {
-    return this.#view.getUint32(this.#take(4));
+    return this.u16() * 2 ** 16 + this.u16();
   }
 
   u64(): bigint {
-    return this.#view.getBigUint64(this.#take(8));
+    return (BigInt(this.u32()) << 32n) | BigInt(this.u32());
   }
 
   i64(): bigint {
-    return this.#view.getBigInt64(this.#take(8));
+    return BigInt.asIntN(64, this.u64());
   }
 
   i128(): bigint {

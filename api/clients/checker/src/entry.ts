@@ -42,12 +42,14 @@ export function parseEntry(data: Uint8Array): Entry {
   const e: Entry = { kind, byStaff: (flags & byStaff) !== 0, voter: d.index(), value: d.i16(), times: d.u16(), config: d.index() };
   const nonce = d.bytes(16);
   if (flags & hasNonce) e.nonce = nonce;
-  else if (nonce.some((byte) => byte !== 0)) throw new FormatError("entry: it has a nonce without its flag");
+  else if (!isZero(nonce)) throw new FormatError("entry: it has a nonce without its flag");
   parseTail(e, d);
   checkFields(e);
   d.end();
   return e;
 }
+
+const isZero = (data: Bytes): boolean => data.every((byte) => byte === 0);
 
 function parseTail(e: Entry, d: Decoder): void {
   switch (e.kind) {

@@ -44,17 +44,18 @@ function compress(data: Uint8Array, at: number): void {
   state[4]! += e; state[5]! += f; state[6]! += g; state[7]! += h;
 }
 
-export function sha256(data: Uint8Array): Bytes {
+// sha256 returns the digest of the first bytes of the data, all by default.
+export function sha256(data: Uint8Array, size = data.length): Bytes {
   state.set(initial);
   let at = 0;
-  for (; at + 64 <= data.length; at += 64) compress(data, at);
+  for (; at + 64 <= size; at += 64) compress(data, at);
   // The rest, a bit, zeros, and the length in bits as 64 bits.
   last.fill(0);
   let n = 0;
-  for (; at < data.length; at++, n++) last[n] = data[at]!;
+  for (; at < size; at++, n++) last[n] = data[at]!;
   last[n] = 0x80;
-  const end = n < 56 ? 64 : 128, length = data.length * 8;
-  for (let i = 0; i < 7; i++) last[end - 1 - i] = Math.floor(length / 2 ** (8 * i));
+  const end = n < 56 ? 64 : 128;
+  for (let i = 0, length = size * 8; length > 0; i++, length = Math.floor(length / 256)) last[end - 1 - i] = length;
   compress(last, 0);
   if (end === 128) compress(last, 64);
   const digest = new Uint8Array(32);

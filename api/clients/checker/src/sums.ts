@@ -12,7 +12,7 @@ export interface Sums {
 }
 
 const slotCount = 32;
-const limit = 1n << 126n;
+const limit = 1n << 126n, maxUint64 = 2n ** 64n - 1n;
 
 export const noSums = (): Sums => ({ count: 0n, sum: 0n, squares: 0n, slots: [] });
 
@@ -49,18 +49,30 @@ export const equalSums = (s: Sums, t: Sums): boolean =>
   s.count === t.count && s.sum === t.sum && s.squares === t.squares && s.slots.length === t.slots.length && s.slots.every((n, i) => n === t.slots[i]);
 
 export function encodeSums(s: Sums): Bytes {
-  const used = s.slots.filter((n) => n !== 0n);
-  const data = new Uint8Array(52 + 16 * used.length), view = new DataView(data.buffer);
-  const put = (at: number, n: bigint): void => {
-    view.setBigInt64(at, n >> 64n);
-    view.setBigUint64(at + 8, n); // which takes the lower 64 bits
-  };
-  put(0, s.count);
-  put(16, s.sum);
-  put(32, s.squares);
-  view.setUint32(48, s.slots.reduce((mask, n, i) => (n === 0n ? mask : mask | (1 << i)), 0));
-  used.forEach((n, i) => put(52 + 16 * i, n));
+  let mask = 0, used = 0;
+  for (let i = 0; i < s.slots.length; i++) {
+    if (s.slots[i] === 0n) continue;
+    mask |= 1 << i;
+    used++;
+  }
+  const data = new Uint8Array(52 + 16 * used), view = new DataView(data.buffer);
+  putInteger(view, 0, s.count);
+  putInteger(view, 16, s.sum);
+  putInteger(view, 32, s.squares);
+  view.setUint32(48, mask);
+  let at = 52;
+  for (const n of s.slots) {
+    if (n === 0n) continue;
+    putInteger(view, at, n);
+    at += 16;
+  }
   return data;
+}
+
+// putInteger writes 128 bits.
+function putInteger(view: DataView, at: number, n: bigint): void {
+  if (n < 0n || n > maxUint64) view.setBigInt64(at, n >> 64n); // else it stays 0
+  view.setBigUint64(at + 8, n); // which takes the lower 64 bits
 }
 
 export function parseSums(data: Uint8Array): Sums {

@@ -17,7 +17,7 @@ const leafBuffer = new Uint8Array(1 + (1 << 16)), nodeBuffer = Uint8Array.of(1, 
 
 export function leafHash(data: Uint8Array): Bytes {
   leafBuffer.set(data, 1);
-  return sha256(leafBuffer.subarray(0, 1 + data.length));
+  return sha256(leafBuffer, 1 + data.length);
 }
 
 export function nodeHash(left: Uint8Array, right: Uint8Array): Bytes {

@@ -39,19 +39,24 @@ function entry(kind, { flags = 0, voter = 0, value = 0, times = 0, config: index
 
 // MerkleTree keeps all hashes of perfect subtrees, by level.
 class MerkleTree {
-  levels = [[]];
+  levels = []; // each the hashes behind each other
   constructor(leaves, count) {
-    for (let i = 0; i < count; i++) this.levels[0].push(sha256(u8(0), leaves(i)));
-    for (let level = 0; this.levels[level].length > 1; level++) {
-      const below = this.levels[level];
-      this.levels.push(Array.from({ length: below.length >> 1 }, (_, i) => sha256(u8(1), below[2 * i], below[2 * i + 1])));
+    const level = (n, hash) => {
+      const hashes = Buffer.alloc(32 * n);
+      for (let i = 0; i < n; i++) hash(i).copy(hashes, 32 * i);
+      this.levels.push(hashes);
+    };
+    level(count, (i) => sha256(u8(0), leaves(i)));
+    for (let n = count >> 1; n > 0; n >>= 1) {
+      const below = this.levels.at(-1);
+      level(n, (i) => sha256(u8(1), below.subarray(64 * i, 64 * i + 64)));
     }
     this.size = count;
   }
 
   root(from = 0, count = this.size) {
     const level = Math.log2(count);
-    if (Number.isInteger(level) && from % count === 0) return this.levels[level][from / count];
+    if (Number.isInteger(level) && from % count === 0) return this.levels[level].subarray(32 * from / count, 32 * from / count + 32);
     const k = 2 ** (Math.ceil(level) - 1);
     return sha256(u8(1), this.root(from, k), this.root(from + k, count - k));
   }
@@ -63,7 +68,7 @@ class MerkleTree {
   }
 
   tile(level, n, width) {
-    return Buffer.concat(this.levels[8 * level].slice(256 * n, 256 * n + width));
+    return this.levels[8 * level].subarray(32 * 256 * n, 32 * (256 * n + width));
   }
 }
 

@@ -10,7 +10,8 @@ const fetch = async (address) => {
   const data = files(new URL(address).pathname.slice(1));
   return data ? new Response(data) : new Response("", { status: 404 });
 };
-const begun = performance.now();
+const begun = performance.now(), before = process.cpuUsage();
 const report = await checkReceipt(receipt, { key, site: "http://site.example", fetch });
-console.log(`${votes} votes checked and counted again in ${((performance.now() - begun) / 1000).toFixed(2)} s`);
+const { user, system } = process.cpuUsage(before);
+console.log(`${votes} votes checked and counted again in ${((performance.now() - begun) / 1000).toFixed(2)} s, of processors ${((user + system) / 1e6).toFixed(2)} s`);
 console.log(report.counted.text, report.findings, report.missing ?? "");
