@@ -42,5 +42,5 @@ export function checkOrigin(origin: string): void {
   }
 }
 
-// siteOf is the address at which the files of a log are by default.
-export const siteOf = (origin: string): string => `https://${origin.slice(0, origin.lastIndexOf("/"))}`;
+// siteOf is the address at which the files of a log are by default: an origin begins with a host.
+export const siteOf = (origin: string): string => `https://${origin.split("/", 1)[0]}`;

@@ -53,7 +53,7 @@ test("a receipt as bytes; without a site; with the site of its log", async () =>
     asked.push(address);
     return new Response("", { status: 404 });
   } });
-  assert.deepEqual(asked, ["https://example.com/acclaim/log/checkpoint"]);
+  assert.deepEqual(asked, ["https://example.com/log/checkpoint"]);
 });
 
 test("an error of the site is no verdict", async () => {
