@@ -1,17 +1,19 @@
 // The checker of votes, opened from disk, with sites on another host.
 
 import assert from "node:assert/strict";
+import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import path from "node:path";
 import { after, before, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 
 import { chromium } from "playwright-core";
 
 import { generateSite } from "../../api/clients/checker/test/generate.mjs";
-import { root } from "./program.mjs";
+import { Lab, root, sign } from "./program.mjs";
 
 const testdata = path.join(root, "api/verifiable/testdata");
 const read = (name) => readFile(path.join(testdata, name), "utf8");
@@ -87,6 +89,39 @@ test("a viewer checks a vote with a file from disk", async (t) => {
   }));
   t.diagnostic(`own vote checked, and 3 votes counted again, in ${taken.toFixed(0)} ms`);
 });
+
+test("a vote cast on the program is recorded, and after the close it is counted", async (t) => {
+  const lab = await Lab.open();
+  t.after(() => lab.close());
+  const { origin } = await lab.serve();
+  const ask = (credential, method, route, body) =>
+    fetch(`${origin}/v1${route}`, { method, headers: { Authorization: `sample-extension ${sign({ channel_id: "1", ...credential })}` }, body: body && JSON.stringify(body) });
+  const broadcaster = { role: "broadcaster", opaque_user_id: "B" }, viewer = { role: "viewer", opaque_user_id: "U1" };
+  const configure = (method, config) => ask(broadcaster, method, "/vote_config", { id: "lunch", config });
+  assert.equal((await configure("POST", { prompt: "What is for lunch?", options: ["Tea", "Coffee"], verifiable: true })).status, 200);
+  const { version } = await (await ask(viewer, "GET", "/poll?id=lunch")).json();
+  const nonce = randomBytes(16), nonceHash = hashNonce(["sample-extension", "1", "lunch"], nonce);
+  assert.equal((await ask(viewer, "POST", "/vote?id=lunch", { value: 1, version, nonceHash })).status, 200);
+  let answer = await ask(viewer, "GET", "/receipt?id=lunch");
+  for (; answer.status === 503; answer = await ask(viewer, "GET", "/receipt?id=lunch")) await pause(1000 * Number(answer.headers.get("Retry-After")));
+  const receipt = (await answer.text()).replace(/\n---/, `\nnonce ${nonce.toString("base64")}\n---`);
+  const key = await (await fetch(`${origin}/log/vkeys`)).text(), page = await open(t);
+  assert.deepEqual(await check(page, { receipt, key, site: origin }), ["yes", "unknown", "unknown"]);
+  assert.match(await page.innerText("#vote"), /What is for lunch\?[^]*"Coffee" \(1\)/);
+  assert.equal((await configure("PATCH", { endsAt: -1 })).status, 200);
+  for (let verdicts = []; verdicts[1] !== "yes";) {
+    verdicts = await check(page, { receipt, key, site: origin });
+    assert.notEqual(verdicts[1], "no", await page.innerText("#report"));
+  }
+  assert.match(await page.innerText("#result"), /Coffee\s+1[^]*Not counted again/);
+});
+
+// hashNonce is the digest of a viewer's secret that the vote carries.
+function hashNonce(name, nonce) {
+  const poll = createHash("sha256").update("acclaim poll v1\n");
+  for (const part of name) poll.update(Buffer.from([part.length >> 8, part.length & 255])).update(part);
+  return createHash("sha256").update("acclaim nonce v1\n").update(poll.digest()).update(nonce).digest().subarray(0, 16).toString("base64");
+}
 
 test("a changed result is refused with its sentence", async (t) => {
   const site = await publish(t, async (name) => {

@@ -152,7 +152,7 @@ function showResult({ result, recount, findings }: ReceiptReport): void {
     row.append(element("td", option, { dir: "auto" }), element("td", count.toLocaleString()));
     return row;
   }));
-  find("recount").hidden = !recount;
+  find("recount").textContent = "Not counted again: the list of votes is not public.";
   if (!recount) return;
   const { votes, ballots, byStaff, noNonce, erasures } = recount;
   find("recount").textContent = `Counted again: ${votes} votes of ${ballots} voters. ${byStaff} of the votes were submitted by staff or the extension’s own server; `
