@@ -7,6 +7,8 @@ import path from "node:path";
 import { after, before, test } from "node:test";
 
 import { checkReceipt } from "../dist/src/index.js";
+import { TreeFiles } from "../dist/src/source.js";
+import { Frontier, leafHash } from "../dist/src/tree.js";
 import { fromBase64, read, testdata, vectors } from "./shared.mjs";
 
 const lists = JSON.parse(await read("sites.json"));
@@ -94,6 +96,28 @@ test("sites", async (t) => {
     if (!c.same.text.startsWith("The monitor found")) assert.equal(report.same.text, c.same.text);
     assert.equal(report.missing !== undefined, c.missing ?? false, report.missing);
   });
+});
+
+test("other sums in result.json than the signed ones", async () => {
+  const { files, receipt } = lists.find((c) => c.name === "nothing"), name = "public/sample/1/lunch/result.json";
+  const changed = Buffer.from(files[name], "base64").toString().replace('"count":"3"', '"count":"4"');
+  const report = await checkReceipt(receipt, { key: vectors.key, site: "http://site.example", fetch: serve({ ...files, [name]: Buffer.from(changed).toString("base64") }) });
+  assert.deepEqual([report.counted.answer, report.findings.map((f) => f.kind)], ["no", ["shown-result-differs"]]);
+});
+
+// Tiles have to lead to both roots: those of the older tree alone vouch for no newer one.
+test("a newer tree continues an older one by its own tiles only", async () => {
+  const treeOf = (leaves) => {
+    const frontier = new Frontier();
+    for (const leaf of leaves) frontier.append(Uint8Array.of(leaf));
+    return frontier.tree();
+  };
+  for (let size = 2; size < 20; size++) for (let older = 1; older < size; older++) {
+    const leaves = Array.from({ length: size }, (_, i) => i), tile = Buffer.concat(leaves.map((leaf) => leafHash(Uint8Array.of(leaf))));
+    const files = new TreeFiles({ read: async () => new Uint8Array(tile) }, "log/");
+    const [old, now, forked] = [treeOf(leaves.slice(0, older)), treeOf(leaves), treeOf([99, ...leaves.slice(1)])];
+    assert.deepEqual([await files.contains(now, old), await files.contains(forked, old), await files.contains(now, treeOf([99, ...leaves.slice(1, older)]))], [true, false, false], `${older} of ${size}`);
+  }
 });
 
 // No file of a site may be changed without a finding, but for those parts that nothing has signed.
