@@ -75,7 +75,7 @@ func (c *checkedVotes) receipt(voter string) []byte {
 		if err == nil && response.StatusCode == http.StatusOK {
 			return text
 		}
-		if response.StatusCode != http.StatusServiceUnavailable {
+		if response.StatusCode != http.StatusNotFound || !strings.Contains(string(text), "yet") {
 			c.t.Fatalf("no receipt of %s: %s %s", voter, response.Status, text)
 		}
 	}

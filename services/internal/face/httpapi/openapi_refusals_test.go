@@ -147,6 +147,7 @@ func probes() []probe {
 		{on: "PATCH /vote_config", as: identity{role: "broadcaster", opaque: "U77", user: "77", key: sandboxKey}, elsewhere: "/sandbox/v1/vote_config", prepare: askedInSandbox, status: 400, reason: "verifiable polls need production, a key for the log of results, and all processes of one release"},
 		{on: "GET /receipt", config: `{"verifiable":true}`, as: viewer(), status: 404, reason: "The caller has no vote in the list"},
 		{on: "GET /receipt", ask: listedVote, as: viewer(), status: 200},
+		{on: "GET /receipt", ask: newVote, as: viewer(), status: 404, reason: "The vote is not in the signed list yet"},
 		{on: "GET /log/.*", path: "/log/checkpoint", noneMatch: "*", status: 304},
 		{on: "GET /log/.*", path: "/log/checkpoint", query: "?x", status: 400, reason: "A file of the log has no query"},
 		{on: "GET /log/.*", path: "/log/tile/0/7", status: 404, reason: "No such file"},

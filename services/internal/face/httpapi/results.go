@@ -30,6 +30,7 @@ func (a *API) getLogFile(w http.ResponseWriter, r *apiRequest) error {
 	file, err := a.ReadLogFile(r.Context(), path)
 	if withheld, ok := errors.AsType[*publish.Withheld](err); ok {
 		w.Header().Set("acclaim-withheld", withheld.Reason)
+		w.Header().Set("Access-Control-Expose-Headers", "acclaim-withheld, X-Request-Id")
 		err = fault.New(fault.NotFound, "The entries are withheld")
 	}
 	if err != nil {

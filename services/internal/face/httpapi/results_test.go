@@ -23,6 +23,13 @@ func listedVote(t *testing.T, a *api) string {
 	return ""
 }
 
+// newVote has the viewer vote in a list that is signed, and the vote is not signed yet.
+func newVote(t *testing.T, a *api) string {
+	listedVote(t, a)
+	a.as(viewer(), http.MethodPost, "/vote", `{"value":2}`).is(http.StatusOK)
+	return ""
+}
+
 // closedList has the default poll be one that lists its votes and has ended.
 func closedList(t *testing.T, a *api) string {
 	listedVote(t, a)

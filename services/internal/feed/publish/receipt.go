@@ -15,11 +15,11 @@ import (
 var (
 	errNoList      = fault.New(fault.NotFound, "The poll does not list its votes")
 	errNoVote      = fault.New(fault.NotFound, "The caller has no vote in the list")
-	errNotRecorded = fault.New(fault.Unavailable, "The vote is not in the signed list yet")
+	errNotRecorded = fault.New(fault.NotFound, "The vote is not in the signed list yet")
 )
 
 // MakeReceipt returns the receipt of the voter's latest vote, without its nonce. The error is
-// fault.Unavailable for the second or two until the vote is signed.
+// fault.NotFound, too, for the second or two until the vote is signed.
 func (p *Publisher) MakeReceipt(ctx context.Context, poll voting.Poll, voter voting.Voter) ([]byte, error) {
 	list, err := p.Polls.ReadList(ctx, poll, voter)
 	switch {
