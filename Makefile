@@ -51,7 +51,7 @@ MODULES := hack/image
 # The commit of the version before this one. A release sets it to that of the last.
 PREVIOUS ?= 71a309da8473ba6a903968bf6bb83dd253350945
 
-.PHONY: help build plugin image dist manifest push-chart check-dist check-image check-argocd check-chart check-peers run test mixed has-previous simulate generate check-generate checker browser extension clients lint vulncheck fuzz abuse defects soak bench bench-peers bench-audience bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
+.PHONY: help build plugin image dist npm-package manifest push-chart check-dist check-deb check-image check-argocd check-chart check-peers run test mixed has-previous simulate generate check-generate checker browser extension clients lint vulncheck fuzz abuse defects soak bench bench-peers bench-audience bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,23 +74,33 @@ HELMS := CGO_ENABLED=0 GOFLAGS=-trimpath
 RELEASE  = $(VERSION:v%=%)
 CHART    = $(if $(filter v%,$(VERSION)),--version $(RELEASE)) --app-version $(RELEASE)
 DIST    := $(CURDIR)/bin/dist
+# Evaluated when a recipe runs: the chart has the only such name with a digit after it.
+CHART_FILE = $(wildcard $(DIST)/acclaim-[0-9]*.tgz)
 PROCESSORS ?= amd64 arm64
-# Of the plugin of kubectl.
-PLATFORMS  ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+# Of the programs in archives. A Debian package takes its program from one.
+PLATFORMS  ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-dist: ## Write a release into bin/dist: an image for each of PROCESSORS, kubectl's plugin for each of PLATFORMS, chart, manifests, bill of materials, checksums
+dist: npm-package ## Write a release into bin/dist: images and Debian packages for PROCESSORS, programs for PLATFORMS, chart, manifests, npm package, bill of materials, checksums
 	rm -rf $(DIST) && mkdir -p $(DIST)
-	for processor in $(PROCESSORS); do \
-		go -C hack/image run . acclaim --architecture $$processor --tag acclaim:$(RELEASE) --docker-archive $(DIST)/acclaim-$(RELEASE)-$$processor.tar; \
-	done
+	layouts=$$(mktemp -d) && trap 'rm -rf "$$layouts"' EXIT && for processor in $(PROCESSORS); do \
+		go -C hack/image run . acclaim --architecture $$processor --tag acclaim:$(RELEASE) --docker-archive $(DIST)/acclaim-$(RELEASE)-$$processor.tar --oci-layout "$$layouts/$$processor" || exit; \
+	done && go -C hack/image run . index $(DIST)/acclaim-$(RELEASE)-oci.tar "$$layouts"/*
 	@# `go tool` would ignore -trimpath and build Helm's library once more.
 	$(HELMS) go -C hack/cluster/tools/helm run helm.sh/helm/v4/cmd/helm package $(CURDIR)/charts/acclaim $(CHART) --destination $(DIST)
-	go -C hack/image run . plugin $(DIST) $(addprefix --platforms=,$(PLATFORMS))
+	go -C hack/image run . archives $(DIST) $(addprefix --platforms=,$(PLATFORMS))
 	programs=$$(mktemp -d) && trap 'rm -rf "$$programs"' EXIT && go -C hack/image run . acclaim --root "$$programs" && \
 		tar -xzf "$$(ls $(DIST)/kubectl-acclaim-*.tar.gz | head -1)" -C "$$programs" && \
 		go -C hack/image run . sbom "$$programs/acclaim" "$$programs/operator" "$$programs"/kubectl-acclaim* >$(DIST)/acclaim-$(RELEASE).cdx.json
+	program=$$(mktemp -d) && trap 'rm -rf "$$program"' EXIT && for processor in $(PROCESSORS); do \
+		tar -xzf $(DIST)/acclaim-$(RELEASE)-linux-$$processor.tar.gz -C "$$program" acclaim && hack/release/deb $(RELEASE) $$processor "$$program/acclaim" $(DIST)/ || exit; \
+	done
+	cp bin/acclaim-client-*.tgz $(DIST)
 	$(MAKE) manifest
 	cd $(DIST) && sha256sum * >SHA256SUMS
+
+npm-package: ## Write the npm package of the TypeScript client, bin/acclaim-client-VERSION.tgz; needs node and npm
+	mkdir -p bin && rm -f bin/acclaim-client-*.tgz
+	cd api/clients/typescript && npm ci --no-audit --no-fund && npm run build && npm pack --ignore-scripts --pack-destination $(CURDIR)/bin
 
 MANIFEST_IMAGE ?= acclaim:$(RELEASE)
 
@@ -102,10 +112,14 @@ manifest: ## Write what installs the operator without Helm into bin/dist; MANIFE
 
 push-chart: ## Push the chart of bin/dist to a registry as an OCI artifact; CHART_REGISTRY=oci://registry.example/charts names it
 	@test -n "$(CHART_REGISTRY)" || { echo 'make push-chart: CHART_REGISTRY names no registry, such as oci://registry.example/charts' >&2; exit 1; }
-	$(HELMS) go -C hack/cluster/tools/helm run helm.sh/helm/v4/cmd/helm push $(wildcard $(DIST)/acclaim-*.tgz) $(CHART_REGISTRY) $(ARGS)
+	$(HELMS) go -C hack/cluster/tools/helm run helm.sh/helm/v4/cmd/helm push $(CHART_FILE) $(CHART_REGISTRY) $(ARGS)
 
 check-dist: dist ## Fail when a file of the release is missing or differs from its checksum
-	cd $(DIST) && sha256sum --check --strict SHA256SUMS && test "$$(wc -l <SHA256SUMS)" = $(words chart bom default all-namespaces krew $(PROCESSORS) $(PLATFORMS))
+	cd $(DIST) && sha256sum --check --strict SHA256SUMS && test "$$(wc -l <SHA256SUMS)" = \
+		$(words chart bom default all-namespaces krew formula npm oci $(foreach processor,$(PROCESSORS),archive deb) $(foreach platform,$(PLATFORMS),server plugin))
+
+check-deb: ## Install the Debian package of bin/dist into a fresh system and vote there; needs root, debootstrap, curl and iproute2
+	hack/release/chroot $(DIST)/acclaim_*_$(shell go env GOARCH).deb
 
 check-image: image ## Fail when a copy of what is committed, built elsewhere, gives another image
 	@copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT && git clone -q . "$$copy/tree" && \
@@ -172,10 +186,10 @@ browser: extension checker ## Test the pages, the checker of votes and the hoste
 extension: ## Build and check the reference extension, bin/acclaim-extension.zip; needs node and npm
 	mkdir -p bin && cd api/clients/extension && npm ci --no-audit --no-fund && npm test && cp extension.zip $(CURDIR)/bin/acclaim-extension.zip
 
-clients: extension checker ## Test clients of others and of ours against the program; needs node and npm
+clients: extension checker npm-package ## Test clients of others and of ours against the program; needs node and npm
 	cd hack/clients && npm ci --no-audit --no-fund && npm test
 	cd api/clients/checker && npm test
-	cd api/clients/typescript && npm ci --no-audit --no-fund && npm test && npm pack --ignore-scripts --pack-destination $(CURDIR)/bin
+	cd api/clients/typescript && npm test
 
 lint: ## Run golangci-lint; the first run builds it, which takes a minute or two
 	$(LINT) run ./...

@@ -138,7 +138,7 @@ func (c *checker) check(ctx context.Context, arguments []string) error {
 	case ".ci/run":
 		return nil
 	default:
-		others := []string{"cd", "docker", "echo", "export", "git", "grep", "gunzip", "gzip", "jq", "kill", "kind", "token", "open", "cat", "head", "openssl", "base64", "python3", "chown", "cp", "install", "mkdir", "mv", "systemctl", "useradd"}
+		others := []string{"cd", "docker", "dpkg", "cosign", "echo", "export", "git", "grep", "gunzip", "gzip", "jq", "kill", "kind", "token", "open", "cat", "head", "openssl", "base64", "python3", "chown", "cp", "install", "mkdir", "mv", "systemctl", "useradd"}
 		if !slices.Contains(others, name) {
 			return fmt.Errorf("%s is not known to hack/docs", name)
 		}

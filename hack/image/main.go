@@ -1,6 +1,7 @@
 // Command image writes container images without Docker or a registry: a
 // docker-archive, an OCI layout, or just the root folder, which the Dockerfile
-// copies. The same source gives the same bytes.
+// copies. It also writes the programs of a release and what package managers install
+// them by. The same source gives the same bytes.
 //
 //	go -C hack/image run . acclaim --docker-archive /tmp/acclaim.tar
 //	go -C hack/image run . pack --tag localhost/tool:1 --docker-archive /tmp/tool.tar /usr/local/bin/tool
@@ -25,7 +26,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	root := &cobra.Command{Use: "image", Short: "Write container images without Docker or a registry", SilenceUsage: true}
-	root.AddCommand(newAcclaim(), newPack(), newPlugin(), newSBOM())
+	root.AddCommand(newAcclaim(), newPack(), newIndex(), newArchives(), newSBOM())
 	if err := root.ExecuteContext(ctx); err != nil {
 		os.Exit(1) // cobra has printed it
 	}
