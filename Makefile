@@ -51,7 +51,7 @@ MODULES := hack/image
 # The commit of the version before this one. A release sets it to that of the last.
 PREVIOUS ?= 71a309da8473ba6a903968bf6bb83dd253350945
 
-.PHONY: help build plugin image dist npm-package manifest push-chart check-dist check-deb check-image check-argocd check-chart check-peers run test mixed has-previous simulate generate check-generate checker browser extension clients lint vulncheck fuzz abuse defects soak bench bench-peers bench-audience bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
+.PHONY: help build plugin image dist npm-package manifest push-chart check-dist check-release check-deb publish check-image check-argocd check-chart check-peers run test mixed has-previous simulate generate check-generate checker browser extension clients lint vulncheck fuzz abuse defects soak bench bench-peers bench-audience bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -118,8 +118,15 @@ check-dist: dist ## Fail when a file of the release is missing or differs from i
 	cd $(DIST) && sha256sum --check --strict SHA256SUMS && test "$$(wc -l <SHA256SUMS)" = \
 		$(words chart bom default all-namespaces krew formula npm oci $(foreach processor,$(PROCESSORS),archive deb) $(foreach platform,$(PLATFORMS),server plugin))
 
+check-release: check-dist ## Push the release to a registry on loopback, sign it with a key made for that, verify and get all of it; the first run builds cosign and the registry
+	hack/release/check $(DIST) $(RELEASE)
+
 check-deb: ## Install the Debian package of bin/dist into a fresh system and vote there; needs root, debootstrap, curl and iproute2
 	hack/release/chroot $(DIST)/acclaim_*_$(shell go env GOARCH).deb
+
+publish: ## Push image and chart of bin/dist to REGISTRY, such as ghcr.io/acclaim-dev, and sign them; ARGS adds flags of cosign
+	@test -n "$(REGISTRY)" || { echo 'make publish: REGISTRY names no registry, such as ghcr.io/acclaim-dev' >&2; exit 1; }
+	hack/release/publish $(DIST) $(RELEASE) $(REGISTRY) $(ARGS)
 
 check-image: image ## Fail when a copy of what is committed, built elsewhere, gives another image
 	@copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT && git clone -q . "$$copy/tree" && \
