@@ -10,6 +10,8 @@ NODES    ?= 1
 SEEDS    ?= 100000
 WORLDS   ?= 1000
 ARGS     ?=
+# Those with tests that use a database.
+PACKAGES ?= ./services/internal/store/mongostore ./services/internal/process/app ./services/purchase ./services
 
 # Each clone has a cluster of its own in hack/cluster; CLUSTER names another one.
 ifdef CLUSTER
@@ -51,7 +53,7 @@ MODULES := hack/image
 # The commit of the version before this one. A release sets it to that of the last.
 PREVIOUS ?= 71a309da8473ba6a903968bf6bb83dd253350945
 
-.PHONY: help build plugin image dist npm-package manifest push-chart check-dist check-release check-deb publish check-image check-argocd check-chart check-peers run test mixed has-previous simulate generate check-generate checker browser extension clients lint vulncheck fuzz abuse defects soak bench bench-peers bench-audience bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
+.PHONY: help build plugin image dist npm-package manifest push-chart check-dist check-release check-deb check-version publish check-image check-argocd check-chart check-peers run test test-mongodb mixed has-previous simulate generate check-generate checker browser extension clients lint vulncheck fuzz abuse defects soak bench bench-peers bench-audience bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -124,6 +126,10 @@ check-release: check-dist ## Push the release to a registry on loopback, sign it
 check-deb: ## Install the Debian package of bin/dist into a fresh system and vote there; needs root, debootstrap, curl and iproute2
 	hack/release/chroot $(DIST)/acclaim_*_$(shell go env GOARCH).deb
 
+check-version: ## Fail when the npm package or the chart has another version than the tag VERSION
+	grep -q '"version": "$(RELEASE)"' api/clients/typescript/package.json && grep -qx 'version: $(RELEASE)' charts/acclaim/Chart.yaml || \
+		{ echo 'make check-version: package.json or Chart.yaml has another version than $(RELEASE)' >&2; exit 1; }
+
 publish: ## Push image and chart of bin/dist to REGISTRY, such as ghcr.io/acclaim-dev, and sign them; ARGS adds flags of cosign
 	@test -n "$(REGISTRY)" || { echo 'make publish: REGISTRY names no registry, such as ghcr.io/acclaim-dev' >&2; exit 1; }
 	hack/release/publish $(DIST) $(RELEASE) $(REGISTRY) $(ARGS)
@@ -152,6 +158,10 @@ endif
 
 has-previous:
 	@git cat-file -e '$(PREVIOUS)^{commit}' 2>/dev/null || { echo 'make mixed: this clone lacks the commit $(PREVIOUS) of the version before: fetch the whole history' >&2; exit 1; }
+
+test-mongodb: ## Run the tests over a database on the server that ACCLAIM_TEST_MONGODB_URI names; PACKAGES selects some
+	@test -n "$${ACCLAIM_TEST_MONGODB_URI:-}" || { echo 'make test-mongodb: ACCLAIM_TEST_MONGODB_URI names no server' >&2; exit 1; }
+	go test -count=1 -timeout 60m $(PACKAGES)
 
 mixed: has-previous ## Run this version and the one before, of the commit PREVIOUS, side by side over one database
 	previous=$$(mktemp -d) && trap 'rm -rf "$$previous"' EXIT && git archive $(PREVIOUS) | tar -x -C "$$previous" && \
@@ -198,9 +208,10 @@ clients: extension checker npm-package ## Test clients of others and of ours aga
 	cd api/clients/checker && npm test
 	cd api/clients/typescript && npm test
 
-lint: ## Run golangci-lint; the first run builds it, which takes a minute or two
+lint: ## Run golangci-lint, and actionlint on the workflows; the first run builds it, which takes a minute or two
 	$(LINT) run ./...
 	for module in $(MODULES); do (cd $$module && $(LINT) run ./...); done
+	go tool -modfile=hack/tools/actionlint/go.mod actionlint -shellcheck= -pyflakes=
 
 vulncheck: ## Look for known vulnerabilities in what the programs call; needs the Go vulnerability database, see GOVULNDB
 	$(VULNCHECK) ./...
@@ -254,8 +265,8 @@ e2e-run:
 	cd hack/e2e && $(E2E) ACCLAIM_E2E_POWER=$(CURDIR)/bin/cluster $(CURDIR)/bin/cluster run $(E2E_RUN)
 
 e2e-kind: LABELS = !autoscaler && !power && !gateway && !control && !pods
-e2e-kind: e2e-images ## The same on kind, which needs Docker, kind, kubectl and helm; it does not measure CPU, so nothing is autoscaled
-	kind get clusters | grep -qx acclaim || kind create cluster --name acclaim --config hack/e2e/kind.yaml
+e2e-kind: e2e-images ## The same on kind, which needs Docker, kind, kubectl and helm; it does not measure CPU, so nothing is autoscaled. KIND_IMAGE names the image of its node
+	kind get clusters | grep -qx acclaim || kind create cluster --name acclaim --config hack/e2e/kind.yaml $(if $(KIND_IMAGE),--image $(KIND_IMAGE))
 	for image in $(E2E_IMAGES); do kind load image-archive --name acclaim $$image; done
 	kind get kubeconfig --name acclaim >bin/kind.kubeconfig
 	kubectl --kubeconfig bin/kind.kubeconfig apply -f https://kind.sigs.k8s.io/examples/ingress/deploy-ingress-nginx.yaml
