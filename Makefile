@@ -82,7 +82,7 @@ PROCESSORS ?= amd64 arm64
 # Of the programs in archives. A Debian package takes its program from one.
 PLATFORMS  ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-dist: npm-package ## Write a release into bin/dist: images and Debian packages for PROCESSORS, programs for PLATFORMS, chart, manifests, npm package, bill of materials, checksums
+dist: npm-package ## Write a release into bin/dist: images and Debian packages for PROCESSORS, programs for PLATFORMS, chart, manifests, npm package, extension, bill of materials, checksums
 	rm -rf $(DIST) && mkdir -p $(DIST)
 	layouts=$$(mktemp -d) && trap 'rm -rf "$$layouts"' EXIT && for processor in $(PROCESSORS); do \
 		go -C hack/image run . acclaim --architecture $$processor --tag acclaim:$(RELEASE) --docker-archive $(DIST)/acclaim-$(RELEASE)-$$processor.tar --oci-layout "$$layouts/$$processor" || exit; \
@@ -97,10 +97,12 @@ dist: npm-package ## Write a release into bin/dist: images and Debian packages f
 		tar -xzf $(DIST)/acclaim-$(RELEASE)-linux-$$processor.tar.gz -C "$$program" acclaim && hack/release/deb $(RELEASE) $$processor "$$program/acclaim" $(DIST)/ || exit; \
 	done
 	cp bin/acclaim-client-*.tgz $(DIST)
+	cp bin/acclaim-extension.zip $(DIST)/acclaim-extension-$(RELEASE).zip
 	$(MAKE) manifest
 	cd $(DIST) && sha256sum * >SHA256SUMS
 
-npm-package: ## Write the npm package of the TypeScript client, bin/acclaim-client-VERSION.tgz; needs node and npm
+# The extension builds the client too, in the same folder, so this comes after it.
+npm-package: extension ## Write the npm package of the TypeScript client, bin/acclaim-client-VERSION.tgz; needs node and npm
 	mkdir -p bin && rm -f bin/acclaim-client-*.tgz
 	cd api/clients/typescript && npm ci --no-audit --no-fund && npm run build && npm pack --ignore-scripts --pack-destination $(CURDIR)/bin
 
@@ -118,7 +120,7 @@ push-chart: ## Push the chart of bin/dist to a registry as an OCI artifact; CHAR
 
 check-dist: dist ## Fail when a file of the release is missing or differs from its checksum
 	cd $(DIST) && sha256sum --check --strict SHA256SUMS && test "$$(wc -l <SHA256SUMS)" = \
-		$(words chart bom default all-namespaces krew formula npm oci $(foreach processor,$(PROCESSORS),archive deb) $(foreach platform,$(PLATFORMS),server plugin))
+		$(words chart bom default all-namespaces krew formula npm extension oci $(foreach processor,$(PROCESSORS),archive deb) $(foreach platform,$(PLATFORMS),server plugin))
 
 check-release: check-dist ## Push the release to a registry on loopback, sign it with a key made for that, verify and get all of it; the first run builds cosign and the registry
 	hack/release/check $(DIST) $(RELEASE)
@@ -203,7 +205,7 @@ browser: extension checker ## Test the pages, the checker of votes and the hoste
 extension: ## Build and check the reference extension, bin/acclaim-extension.zip; needs node and npm
 	mkdir -p bin && cd api/clients/extension && npm ci --no-audit --no-fund && npm test && cp extension.zip $(CURDIR)/bin/acclaim-extension.zip
 
-clients: extension checker npm-package ## Test clients of others and of ours against the program; needs node and npm
+clients: npm-package ## Test clients of others and of ours against the program; needs node and npm
 	cd hack/clients && npm ci --no-audit --no-fund && npm test
 	cd api/clients/checker && npm test
 	cd api/clients/typescript && npm test
