@@ -85,14 +85,14 @@ PLATFORMS  ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 wi
 dist: npm-package ## Write a release into bin/dist: images and Debian packages for PROCESSORS, programs for PLATFORMS, chart, manifests, npm package, extension, bill of materials, checksums
 	rm -rf $(DIST) && mkdir -p $(DIST)
 	layouts=$$(mktemp -d) && trap 'rm -rf "$$layouts"' EXIT && for processor in $(PROCESSORS); do \
-		go -C hack/image run . acclaim --architecture $$processor --tag acclaim:$(RELEASE) --docker-archive $(DIST)/acclaim-$(RELEASE)-$$processor.tar --oci-layout "$$layouts/$$processor" || exit; \
+		go -C hack/image run . acclaim --version $(VERSION) --architecture $$processor --tag acclaim:$(RELEASE) --docker-archive $(DIST)/acclaim-$(RELEASE)-$$processor.tar --oci-layout "$$layouts/$$processor" || exit; \
 	done && go -C hack/image run . index $(DIST)/acclaim-$(RELEASE)-oci.tar "$$layouts"/*
 	@# `go tool` would ignore -trimpath and build Helm's library once more.
 	$(HELMS) go -C hack/cluster/tools/helm run helm.sh/helm/v4/cmd/helm package $(CURDIR)/charts/acclaim $(CHART) --destination $(DIST)
-	go -C hack/image run . archives $(DIST) $(addprefix --platforms=,$(PLATFORMS))
-	programs=$$(mktemp -d) && trap 'rm -rf "$$programs"' EXIT && go -C hack/image run . acclaim --root "$$programs" && \
+	go -C hack/image run . archives --version $(VERSION) $(DIST) $(addprefix --platforms=,$(PLATFORMS))
+	programs=$$(mktemp -d) && trap 'rm -rf "$$programs"' EXIT && go -C hack/image run . acclaim --version $(VERSION) --root "$$programs" && \
 		tar -xzf "$$(ls $(DIST)/kubectl-acclaim-*.tar.gz | head -1)" -C "$$programs" && \
-		go -C hack/image run . sbom "$$programs/acclaim" "$$programs/operator" "$$programs"/kubectl-acclaim* >$(DIST)/acclaim-$(RELEASE).cdx.json
+		go -C hack/image run . sbom --version $(VERSION) "$$programs/acclaim" "$$programs/operator" "$$programs"/kubectl-acclaim* >$(DIST)/acclaim-$(RELEASE).cdx.json
 	program=$$(mktemp -d) && trap 'rm -rf "$$program"' EXIT && for processor in $(PROCESSORS); do \
 		tar -xzf $(DIST)/acclaim-$(RELEASE)-linux-$$processor.tar.gz -C "$$program" acclaim && hack/release/deb $(RELEASE) $$processor "$$program/acclaim" $(DIST)/ || exit; \
 	done
