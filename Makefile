@@ -205,7 +205,7 @@ browser: extension checker ## Test the pages, the checker of votes and the hoste
 extension: ## Build and check the reference extension, bin/acclaim-extension.zip; needs node and npm
 	mkdir -p bin && cd api/clients/extension && npm ci --no-audit --no-fund && npm test && cp extension.zip $(CURDIR)/bin/acclaim-extension.zip
 
-clients: npm-package ## Test clients of others and of ours against the program; needs node and npm
+clients: npm-package checker ## Test clients of others and of ours against the program; needs node and npm
 	cd hack/clients && npm ci --no-audit --no-fund && npm test
 	cd api/clients/checker && npm test
 	cd api/clients/typescript && npm test
