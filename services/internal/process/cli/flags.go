@@ -129,13 +129,11 @@ func (s *serveFlags) config(log io.Writer, services []app.Service, mounts []app.
 		return c, fmt.Errorf("--trusted-proxies: %w", err)
 	}
 	c.Store = s.store.config()
-	if c.Results, err = s.results.signing(&c); err != nil {
-		return c, err
-	}
 	c.Services, c.Mounts = services, mounts
 	c.Build = app.Build(readBuild())
 	c.Logger = telemetry.NewLogger(log, s.logLevel)
-	return c, nil
+	c.Results, err = s.results.signing(&c)
+	return c, err
 }
 
 func defaultListen(domains []string) string {

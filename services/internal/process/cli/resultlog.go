@@ -45,6 +45,10 @@ func (r *resultLogFlags) signing(c *app.Config) (s app.ResultSigning, err error)
 	if local && errors.Is(err, fs.ErrNotExist) {
 		s.Key, err = writeSigningKey(files.key)
 	}
+	if local && err != nil { // such as in a container, whose other folders are read-only
+		c.Logger.Warn("results are not signed, as there is no key beside the data folder", "error", err)
+		return app.ResultSigning{}, nil
+	}
 	if err != nil {
 		return s, fmt.Errorf("--result-log-key: %w", err)
 	}
