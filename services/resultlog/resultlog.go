@@ -72,10 +72,11 @@ func NewService(store stream.Store, clock stream.Clock, options stream.Options) 
 	return &Service{rewrite.Service{Runner: engine, Rewriter: rewrite.New(engine, engine, store)}, engine}
 }
 
-// Begin begins the log under an origin. If there is one under another origin, the new one's first
-// leaf names it, and the polls have to be reported again.
-func (s *Service) Begin(ctx context.Context, origin string) (Log, error) {
-	return s.run(ctx, logCommand{Begin: origin})
+// Begin begins the log under an origin in place of the one that was read, whose origin is old, "" for
+// none. The new one's first leaf names it, and the polls have to be reported again. Where another
+// process has begun one meanwhile, that stays.
+func (s *Service) Begin(ctx context.Context, old, origin string) (Log, error) {
+	return s.run(ctx, logCommand{Begin: origin, Old: old})
 }
 
 // Append adds a leaf for each report that says more than the log knows, at most maxReports. It

@@ -33,8 +33,10 @@ func TestLogIsReadAgain(t *testing.T) {
 	if _, err := s.Append(ctx, []Report{reportOf(1, 1, 1, verifiable.TreeOpen)}); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("a report before the beginning: %v", err)
 	}
-	if _, err := s.Begin(ctx, "votes.example/00000000"); err != nil {
-		t.Fatal(err)
+	for _, origin := range []string{"votes.example/00000000", "votes.example/11111111"} { // of two processes at once
+		if log, err := s.Begin(ctx, "", origin); err != nil || log.Origin != "votes.example/00000000" {
+			t.Fatal(log, err)
+		}
 	}
 	for i := range byte(40) {
 		refused, err := s.Append(ctx, []Report{reportOf(i, i, 2, verifiable.TreeOpen), reportOf(i, i, 2, verifiable.TreeOpen)})

@@ -44,6 +44,7 @@ type newLeaf struct {
 // logCommand reports polls or begins the log, or asks.
 type logCommand struct {
 	Begin      string             `json:"begin,omitempty"`
+	Old        string             `json:"old,omitempty"`
 	Reports    []Report           `json:"reports,omitempty"`
 	Tree       *verifiable.TreeID `json:"tree,omitempty"`
 	Tile       *tileRequest       `json:"tile,omitempty"`
@@ -95,7 +96,7 @@ func (logRules) Decide(s *logState, at int64, c logCommand) (logDecision, error)
 	}
 	d := leafDrafter{state: s, at: max(at, s.at), entry: &leavesEntry{begun: s.begun, first: s.leaves.Size()}, refusals: map[int]string{}, drafted: map[verifiable.PollKey]bool{}}
 	if c.Begin != "" {
-		return d.begin(c.Begin)
+		return d.begin(c.Begin, c.Old)
 	}
 	if s.origin == "" || len(c.Reports) > maxReports {
 		return logDecision{}, fault.New(fault.Invalid, "The log has not begun, or there are too many reports")
@@ -216,8 +217,8 @@ type leafDrafter struct {
 	drafted  map[verifiable.PollKey]bool // the polls that have a leaf already
 }
 
-func (d *leafDrafter) begin(origin string) (logDecision, error) {
-	if origin == d.state.origin {
+func (d *leafDrafter) begin(origin, old string) (logDecision, error) {
+	if old != d.state.origin {
 		return logDecision{}, nil
 	}
 	leaf := verifiable.LogLeaf{Kind: verifiable.LogBegin, At: d.at, Origin: origin}

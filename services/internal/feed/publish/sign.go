@@ -43,7 +43,7 @@ func (p *Publisher) openLocked(ctx context.Context) (resultlog.Log, error) {
 	}
 	p.signed = nil
 	p.again.Store(true)
-	if log, err = p.Log.Begin(ctx, newOrigin(p.Origin)); err == nil {
+	if log, err = p.Log.Begin(ctx, log.Origin, newOrigin(p.Origin)); err == nil {
 		_, err = p.sign(log) // so that there is a mark
 	}
 	return log, err
