@@ -53,7 +53,7 @@ MODULES := hack/image
 # The commit of the version before this one. A release sets it to that of the last.
 PREVIOUS ?= 71a309da8473ba6a903968bf6bb83dd253350945
 
-.PHONY: help build plugin image dist npm-package manifest push-chart check-dist check-release check-deb check-version publish check-image check-argocd check-chart check-peers run test test-mongodb mixed has-previous simulate generate check-generate checker browser extension clients lint vulncheck fuzz abuse defects soak bench bench-peers bench-audience bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
+.PHONY: help build plugin image dist npm-package manifest push-chart check-dist check-release check-deb check-version publish check-image check-argocd check-chart check-peers run test test-mongodb mixed has-previous simulate generate check-generate site checker browser extension clients lint vulncheck fuzz abuse defects soak bench bench-peers bench-audience bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,7 +82,7 @@ PROCESSORS ?= amd64 arm64
 # Of the programs in archives. A Debian package takes its program from one.
 PLATFORMS  ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-dist: npm-package ## Write a release into bin/dist: images and Debian packages for PROCESSORS, programs for PLATFORMS, chart, manifests, npm package, extension, bill of materials, checksums
+dist: npm-package site ## Write a release into bin/dist: images and Debian packages for PROCESSORS, programs for PLATFORMS, chart, manifests, npm package, extension, site, bill of materials, checksums
 	rm -rf $(DIST) && mkdir -p $(DIST)
 	layouts=$$(mktemp -d) && trap 'rm -rf "$$layouts"' EXIT && for processor in $(PROCESSORS); do \
 		go -C hack/image run . acclaim --version $(VERSION) --architecture $$processor --tag acclaim:$(RELEASE) --docker-archive $(DIST)/acclaim-$(RELEASE)-$$processor.tar --oci-layout "$$layouts/$$processor" || exit; \
@@ -98,6 +98,7 @@ dist: npm-package ## Write a release into bin/dist: images and Debian packages f
 	done
 	cp bin/acclaim-client-*.tgz $(DIST)
 	cp bin/acclaim-extension.zip $(DIST)/acclaim-extension-$(RELEASE).zip
+	tar -czf $(DIST)/acclaim-site-$(RELEASE).tar.gz -C bin/site/dist acclaim
 	$(MAKE) manifest
 	cd $(DIST) && sha256sum * >SHA256SUMS
 
@@ -105,6 +106,11 @@ dist: npm-package ## Write a release into bin/dist: images and Debian packages f
 npm-package: extension ## Write the npm package of the TypeScript client, bin/acclaim-client-VERSION.tgz; needs node and npm
 	mkdir -p bin && rm -f bin/acclaim-client-*.tgz
 	cd api/clients/typescript && npm ci --no-audit --no-fund && npm run build && npm pack --ignore-scripts --pack-destination $(CURDIR)/bin
+
+site: ## Write the documents as a site into bin/site/dist, for the path /acclaim/VERSION/ of a server; fails on dead links; needs node and npm
+	rm -rf bin/site && mkdir -p bin/site/pages && cp -r hack/site/. bin/site
+	git ls-files -z '*.md' '*.svg' '*.png' ':!.github' | tar --null --files-from=- -c | tar -x -C bin/site/pages
+	cd bin/site && npm ci --no-audit --no-fund && SITE_VERSION='$(VERSION)' npm run build
 
 MANIFEST_IMAGE ?= acclaim:$(RELEASE)
 
@@ -120,7 +126,7 @@ push-chart: ## Push the chart of bin/dist to a registry as an OCI artifact; CHAR
 
 check-dist: dist ## Fail when a file of the release is missing or differs from its checksum
 	cd $(DIST) && sha256sum --check --strict SHA256SUMS && test "$$(wc -l <SHA256SUMS)" = \
-		$(words chart bom default all-namespaces krew formula npm extension oci $(foreach processor,$(PROCESSORS),archive deb) $(foreach platform,$(PLATFORMS),server plugin))
+		$(words chart bom default all-namespaces krew formula npm extension site oci $(foreach processor,$(PROCESSORS),archive deb) $(foreach platform,$(PLATFORMS),server plugin))
 
 check-release: check-dist ## Push the release to a registry on loopback, sign it with a key made for that, verify and get all of it; the first run builds cosign and the registry
 	hack/release/check $(DIST) $(RELEASE)

@@ -16,8 +16,8 @@ type Home struct {
 	// Console reports that the sandbox's console is there.
 	Console bool
 	Version string
-	// Revision is the revision of the repository with the documentation of this version.
-	Revision string
+	// Documentation is the address of the documentation of this version.
+	Documentation string
 }
 
 // WantsHome reports whether a request is for the page at "/": a browser asks for HTML, and

@@ -59,9 +59,9 @@ func TestHome(t *testing.T) {
 	for _, console := range []bool{true, false} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		w := httptest.NewRecorder()
-		page.Home{Console: console, Version: "1.2.3", Revision: "abc"}.Handler().ServeHTTP(w, r)
+		page.Home{Console: console, Version: "1.2.3", Documentation: "https://docs.example/1.2.3/"}.Handler().ServeHTTP(w, r)
 		text := w.Body.String()
-		if !strings.Contains(text, "1.2.3") || !strings.Contains(text, "/blob/abc/services/README.md") || strings.Contains(text, "console.html") != console {
+		if !strings.Contains(text, "1.2.3") || !strings.Contains(text, `"https://docs.example/1.2.3/"`) || strings.Contains(text, "console.html") != console {
 			t.Errorf("with a console %t: %s", console, text)
 		}
 		for _, link := range regexp.MustCompile(`href="(/[^"]*)"`).FindAllStringSubmatch(text, -1) {

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/mod/semver"
+
 	"github.com/acclaim-dev/acclaim/api/tracing"
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/publish"
@@ -94,13 +96,17 @@ type Build struct {
 	Version, Commit, GoVersion string
 }
 
-// revision returns the revision of the repository that the program was built from, "main" where
-// the build does not know it.
-func (b Build) revision() string {
-	if b.Commit == "" || b.Commit == "unknown" {
-		return "main"
+// documentation returns the address of the pages of this version: a release has a site, another
+// build the files of its commit, or of the branch main where the build does not know that.
+func (b Build) documentation() string {
+	if semver.IsValid(b.Version) && semver.Prerelease(b.Version)+semver.Build(b.Version) == "" {
+		return "https://acclaim-dev.github.io/acclaim/" + b.Version + "/"
 	}
-	return b.Commit
+	revision := b.Commit
+	if revision == "" || revision == "unknown" {
+		revision = "main"
+	}
+	return "https://github.com/acclaim-dev/acclaim/blob/" + revision + "/README.md#pages"
 }
 
 // StoreConfig names a store.

@@ -38,7 +38,7 @@ func (p *Process) publicHandler() http.Handler {
 		return api
 	}
 	console := len(mounts) > 1 // with two mounts, the sandbox issues tokens
-	home := page.Home{Console: console, Version: p.config.Build.Version, Revision: p.config.Build.revision()}
+	home := page.Home{Console: console, Version: p.config.Build.Version, Documentation: p.config.Build.documentation()}
 	return addPages(home.Handler(), page.Handler(console), api)
 }
 
