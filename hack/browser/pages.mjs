@@ -3,7 +3,7 @@
 // after a change of the pages.
 
 import assert from "node:assert/strict";
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before } from "node:test";
 
@@ -44,6 +44,9 @@ export async function open(t, address, options = {}) {
 }
 
 export const picture = (page, name, how) => page.screenshot({ path: path.join(screenshots, name + ".png"), animations: "disabled", ...how });
+
+// keep keeps a picture that a page has made.
+export const keep = (name, content) => writeFile(path.join(screenshots, name + ".png"), content);
 
 // wanted waits until an element says something.
 export const wanted = (scope, selector, text) => scope.locator(selector).filter({ hasText: text }).waitFor();

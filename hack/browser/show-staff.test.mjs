@@ -2,9 +2,10 @@
 // and what it shows is live or says that it is not.
 
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 
-import { faintTexts, lab, open } from "./pages.mjs";
+import { faintTexts, keep, lab, open } from "./pages.mjs";
 import { kill, productionToken, send, token } from "./program.mjs";
 
 const desk = (width = 1280) => ({ viewport: { width, height: 1000 } });
@@ -196,3 +197,27 @@ test("signing in says what is wrong with a credential", async (t) => {
     await page.getByRole("alert").filter({ hasText: reason }).waitFor();
   }
 });
+
+test("staff saves the results as a table and as a picture while viewers vote", async (t) => {
+  const { origin } = await lab.serve({ data: "files" });
+  const { page, broadcaster } = await signedIn(t, origin);
+  await start(page, "Which one?", ['Red, "the" colour', "=1+1", "Blau und ein sehr langer Name, für den in der Zeile neben den Stimmen kein Platz ist, 🎈"]);
+  const id = (await send(origin, broadcaster, "GET", "/polls")).polls[0].id;
+  for (const [n, value] of [0, 0, 1].entries()) await vote(origin, id, n, value);
+  await page.locator("#poll-state").filter({ hasText: "active, 3 votes" }).waitFor();
+
+  const table = await saved(page, "Save as CSV");
+  assert.equal(table.name, `${id}.csv`);
+  assert.equal(table.content.toString(), "\uFEFFOption,Votes,Share\r\n\"Red, \"\"the\"\" colour\",2,67 %\r\n'=1+1,1,33 %\r\n" +
+    "\"Blau und ein sehr langer Name, für den in der Zeile neben den Stimmen kein Platz ist, 🎈\",0,0 %\r\n");
+  const { name, content } = await saved(page, "Save as PNG");
+  assert.equal(name, `${id}.png`);
+  assert.deepEqual([content.subarray(1, 4).toString(), content.readUInt32BE(16), content.readUInt32BE(20)], ["PNG", 1200, 550]);
+  await keep("staff-results", content);
+});
+
+// saved presses a button, and returns the file that it saves.
+async function saved(page, button) {
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: button }).click()]);
+  return { name: download.suggestedFilename(), content: await readFile(await download.path()) };
+}

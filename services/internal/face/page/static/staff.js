@@ -7,6 +7,7 @@ import { attempt, button, count, desk, id, list, named, number, on, say } from "
 import { element, fill, keepFocus, later, takeTurns } from "./dom.js";
 import { listGames, listKeys } from "./keys.js";
 import { begin, correction, newPoll, show } from "./pollform.js";
+import { drawPicture, save, writeTable } from "./results.js";
 import { channelOf, endOf, findProblem, hasEnded } from "./session.js";
 import { leaders, percentages } from "./tally.js";
 
@@ -379,6 +380,8 @@ on("reveal", "click", () => {
 });
 on("clear", "click", () => remove("Clearing the votes of", true));
 on("delete", "click", () => remove("Deleting", false));
+on("table", "click", () => save(`${poll}.csv`, writeTable(options())));
+on("picture", "click", async () => save(`${poll}.png`, await drawPicture(id("poll-title").textContent, id("poll-state").textContent, options())));
 on("signout", "click", () => signOut("You left."));
 for (const change of ["offline", "online"]) addEventListener(change, recheck);
 setInterval(speak, 10000);
