@@ -59,6 +59,7 @@ var _ = Describe("Acclaim, disturbed", Ordered, ContinueOnFailure, func() {
 	disturbances(w)
 	rotation(w, leaders, sealing)
 	tenants(w)
+	scopes(w)
 	failedRemovals(w)
 	orphans(w)
 	w.reportAll()
