@@ -36,7 +36,8 @@ type connection struct {
 	refused       int               // other requests that were refused before authentication
 	caller        *operation.Caller // of the identity; nil before authentication
 	subscriptions map[topicKey]feed
-	watch         *subscription // of the pairing
+	watch         *subscription   // of the pairing
+	named         map[string]bool // kinds of requests whose unknown members the log has
 	expiry        *time.Timer
 
 	mu       sync.Mutex
@@ -53,7 +54,7 @@ func newConnection(s *Server, socket *websocket.Conn, extension *tenant.Extensio
 	return &connection{
 		ctx: ctx, cancel: cancel,
 		server: s, socket: socket, extension: extension, request: r, client: client,
-		subscriptions: map[topicKey]feed{}, ready: make(chan struct{}, 1),
+		subscriptions: map[topicKey]feed{}, named: map[string]bool{}, ready: make(chan struct{}, 1),
 		polls: pollMemory{known: map[string]pollKnowledge{}, handled: map[string]uint64{}},
 	}
 }
@@ -94,7 +95,7 @@ func (c *connection) handle(message []byte) {
 		return // it was closed instead of answered
 	}
 	if c.caller == nil {
-		request.forgetUnknown(c.server.handlers)
+		request.forgetUnknown(c.server.kinds)
 	}
 	answer := serverMessage{Meta: meta{request.id, request.action, request.target, c.server.options.Now().UnixMilli()}, Data: data}
 	if err != nil {

@@ -31,58 +31,88 @@ func (r *gameRequest) awaitsAuthentication() bool {
 
 // forgetUnknown drops an action or a target that no game has, so that an answer repeats no text
 // of a client without a credential.
-func (r *gameRequest) forgetUnknown(known map[[2]string]handler) {
+func (r *gameRequest) forgetUnknown(known map[[2]string]kind) {
 	if _, ok := known[[2]string{r.action, r.target}]; !ok && !r.isAuthenticate() && !r.awaitsAuthentication() {
 		r.action, r.target = "", ""
 	}
 }
 
-// handlers returns the handler of each action and target. Only staff of the channel reaches them.
-func handlers() map[[2]string]handler {
-	all := map[[2]string]handler{{contract.ActionBroadcast, ""}: (*connection).broadcast}
-	add := func(actions map[string]handler, targets ...string) {
+// kind is a kind of request: its handler, and the members that its data may have.
+type kind struct {
+	handle  handler
+	members memberTree
+}
+
+// requestKinds returns the kinds of requests by action and target. Only staff of the channel reaches them.
+func requestKinds() map[[2]string]kind {
+	all := map[[2]string]kind{{contract.ActionBroadcast, ""}: {(*connection).broadcast, only("topic", "data", "message", "ids")}}
+	add := func(kinds map[string]kind, targets ...string) {
 		for _, target := range targets {
-			for action, handle := range actions {
-				all[[2]string{action, target}] = handle
+			for action, k := range kinds {
+				all[[2]string{action, target}] = k
 			}
 		}
 	}
-	add(map[string]handler{
-		contract.ActionCreate: (*connection).createPoll, contract.ActionGet: (*connection).getPoll,
-		contract.ActionDelete: (*connection).deletePoll, contract.ActionReconfigure: (*connection).reconfigurePoll,
-		contract.ActionSubscribe: (*connection).subscribePoll, contract.ActionUnsubscribe: (*connection).unsubscribePoll,
+	config := only(append(configMembers(), "startsAt", "startsIn", "endsAt", "endsIn")...)
+	poll := only("poll_id", "prompt", "options", "user_data").with("config", config)
+	topic, sku := only("topic_id"), only("sku")
+	add(map[string]kind{
+		contract.ActionCreate: {(*connection).createPoll, poll}, contract.ActionGet: {(*connection).getPoll, only("poll_id")},
+		contract.ActionDelete: {(*connection).deletePoll, only("poll_id")}, contract.ActionReconfigure: {(*connection).reconfigurePoll, only("poll_id").with("config", config)},
+		contract.ActionSubscribe: {(*connection).subscribePoll, topic}, contract.ActionUnsubscribe: {(*connection).unsubscribePoll, topic},
 	}, contract.PushPoll)
-	add(map[string]handler{
-		contract.ActionGet: (*connection).getState, contract.ActionSet: (*connection).setState,
-		contract.ActionPatch: (*connection).patchState, contract.ActionUpdate: (*connection).patchState,
-		contract.ActionSubscribe: (*connection).subscribeState, contract.ActionUnsubscribe: (*connection).unsubscribeState,
+	add(map[string]kind{
+		contract.ActionGet: {(*connection).getState, only("state_id")}, contract.ActionSet: {(*connection).setState, only("state_id", "state")},
+		contract.ActionPatch: {(*connection).patchState, only("state_id", "state")}, contract.ActionUpdate: {(*connection).patchState, only("state_id", "state")},
+		contract.ActionSubscribe: {(*connection).subscribeState, topic}, contract.ActionUnsubscribe: {(*connection).unsubscribeState, topic},
 	}, contract.GameState, contract.GameChannel, contract.GameExtension)
-	add(map[string]handler{
-		contract.ActionGet: (*connection).getConfig, contract.ActionSet: (*connection).setConfig, contract.ActionPatch: (*connection).patchConfig,
-		contract.ActionSubscribe: (*connection).subscribeConfig, contract.ActionUnsubscribe: (*connection).unsubscribeConfig,
+	add(map[string]kind{
+		contract.ActionGet: {(*connection).getConfig, only("config_id")}, contract.ActionSet: {(*connection).setConfig, only("config")}, contract.ActionPatch: {(*connection).patchConfig, only("config")},
+		contract.ActionSubscribe: {(*connection).subscribeConfig, only("config_id", "topic_id")}, contract.ActionUnsubscribe: {(*connection).unsubscribeConfig, only("config_id", "topic_id")},
 	}, contract.PushConfig)
-	add(map[string]handler{contract.ActionSubscribe: (*connection).subscribeDatastream, contract.ActionUnsubscribe: (*connection).unsubscribeDatastream}, contract.PushDatastream)
-	add(map[string]handler{contract.ActionSubscribe: (*connection).subscribePurchases, contract.ActionUnsubscribe: (*connection).unsubscribePurchases},
+	add(map[string]kind{contract.ActionSubscribe: {(*connection).subscribeDatastream, topic}, contract.ActionUnsubscribe: {(*connection).unsubscribeDatastream, topic}}, contract.PushDatastream)
+	add(map[string]kind{contract.ActionSubscribe: {(*connection).subscribePurchases, sku}, contract.ActionUnsubscribe: {(*connection).unsubscribePurchases, sku}},
 		contract.PushPurchase, contract.GameTransaction, contract.GameTransactionComplete, contract.GameTransactionCompleted)
-	add(map[string]handler{
-		contract.ActionGet: (*connection).getTransactions, contract.ActionValidate: (*connection).validateTransaction, contract.ActionRefund: (*connection).refundTransaction,
+	add(map[string]kind{
+		contract.ActionGet: {(*connection).getTransactions, sku}, contract.ActionValidate: {(*connection).validateTransaction, only("transaction_id", "details")},
+		contract.ActionRefund: {(*connection).refundTransaction, only("user_id", "transaction_id", "sku")},
 	}, contract.GameTransaction)
-	add(map[string]handler{
-		contract.ActionSubscribe: answerOK, contract.ActionUnsubscribe: answerOK, contract.ActionClear: answerOK, contract.ActionRemove: answerOK,
-	}, contract.GameMatchmaking)
-	add(map[string]handler{contract.ActionGet: getDrops, contract.ActionValidate: validateDrop}, contract.GameDrops)
-	add(map[string]handler{contract.ActionSet: (*connection).setMetadata}, contract.GameMetadata)
-	add(map[string]handler{contract.ActionSet: (*connection).setActions}, contract.GameActions)
-	add(map[string]handler{contract.ActionSet: (*connection).setActionState}, contract.GameActionState)
-	add(map[string]handler{
-		contract.ActionCreate: (*connection).createMatch, contract.ActionKeepAlive: (*connection).keepMatch, contract.ActionBroadcast: (*connection).broadcastMatch,
-		contract.ActionAddChannels: (*connection).addChannels, contract.ActionRemoveChannels: (*connection).removeChannels,
-	}, contract.GameMatch)
-	add(map[string]handler{
-		contract.ActionCreate: (*connection).createMatchPoll, contract.ActionDelete: (*connection).deleteMatchPoll, contract.ActionReconfigure: (*connection).reconfigureMatchPoll,
-		contract.ActionSubscribe: (*connection).subscribeMatch, contract.ActionUnsubscribe: (*connection).unsubscribeMatch,
-	}, contract.PushMatchPoll)
+	addMatches(add, poll, config)
+	addUnserved(add)
+	addGateway(add)
 	return all
+}
+
+// addMatches adds the requests of matches, which only a server's connection may send.
+func addMatches(add func(map[string]kind, ...string), poll, config memberTree) {
+	id, channels := only("id"), only("id", "channel_ids")
+	add(map[string]kind{
+		contract.ActionCreate: {(*connection).createMatch, id}, contract.ActionKeepAlive: {(*connection).keepMatch, id},
+		contract.ActionBroadcast:   {(*connection).broadcastMatch, only("match_id", "topic", "data", "message")},
+		contract.ActionAddChannels: {(*connection).addChannels, channels}, contract.ActionRemoveChannels: {(*connection).removeChannels, channels},
+	}, contract.GameMatch)
+	add(map[string]kind{
+		contract.ActionCreate: {(*connection).createMatchPoll, only("id").with("poll", poll)}, contract.ActionDelete: {(*connection).deleteMatchPoll, only("id", "poll_id")},
+		contract.ActionReconfigure: {(*connection).reconfigureMatchPoll, only("id", "poll_id").with("config", config)},
+		contract.ActionSubscribe:   {(*connection).subscribeMatch, only("topic_id")}, contract.ActionUnsubscribe: {(*connection).unsubscribeMatch, only("topic_id")},
+	}, contract.PushMatchPoll)
+}
+
+// addUnserved adds requests that shipped games send, and for which there is nothing here.
+func addUnserved(add func(map[string]kind, ...string)) {
+	add(map[string]kind{
+		contract.ActionSubscribe: {answerOK, only("operation")}, contract.ActionUnsubscribe: {answerOK, only("operation")},
+		contract.ActionClear: {answerOK, only()}, contract.ActionRemove: {answerOK, only("id")},
+	}, contract.GameMatchmaking)
+	add(map[string]kind{contract.ActionGet: {getDrops, only("status")}, contract.ActionValidate: {validateDrop, only("id")}}, contract.GameDrops)
+}
+
+// addGateway adds the requests of the clients' Gateway layer, which change the channel's state.
+func addGateway(add func(map[string]kind, ...string)) {
+	action := only("id", "category", "state", "impact", "name", "description", "icon", "count")
+	add(map[string]kind{contract.ActionSet: {(*connection).setMetadata, only("name", "logo", "theme")}}, contract.GameMetadata)
+	add(map[string]kind{contract.ActionSet: {(*connection).setActions, only().with("actions", action)}}, contract.GameActions)
+	add(map[string]kind{contract.ActionSet: {(*connection).setActionState, only("id", "count", "inventory", "state").with("delta_inventory", only("change"))}}, contract.GameActionState)
 }
 
 // dispatch returns the data of the answer to a request.
@@ -99,11 +129,14 @@ func (c *connection) dispatch(r *gameRequest) (any, error) {
 	case r.isOfMatches() && !c.identity.server:
 		return nil, errNotServer()
 	}
-	handle, ok := c.server.handlers[[2]string{r.action, r.target}]
+	k, ok := c.server.kinds[[2]string{r.action, r.target}]
 	if !ok {
 		return nil, refuse(http.StatusNotFound, "Unknown action or target")
 	}
-	return handle(c, r)
+	if err := c.checkMembers(r, k.members); err != nil {
+		return nil, err
+	}
+	return k.handle(c, r)
 }
 
 func answerOK(*connection, *gameRequest) (any, error) { return done{true}, nil }
@@ -173,7 +206,7 @@ func (c *connection) broadcast(r *gameRequest) (any, error) {
 // Operations returns every action with its target, such as "get poll".
 func Operations() []string {
 	all := []string{contract.ActionAuthenticate, contract.ActionSubscribe + " " + contract.GameAuthentication}
-	for name := range handlers() {
+	for name := range requestKinds() {
 		all = append(all, strings.TrimSpace(name[0]+" "+name[1]))
 	}
 	slices.Sort(all)

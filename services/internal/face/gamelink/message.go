@@ -20,6 +20,8 @@ type gameRequest struct {
 	action, target string
 	id             int64
 	data           *gameData
+	strict         bool     // refuses members that the request has not
+	unknown        []string // such members beside those of data
 }
 
 // gameData is the members of an object that a client sends. The first of a wrong type makes
@@ -100,6 +102,14 @@ func (d *gameData) integer(name string) (n int64) {
 	return n
 }
 
+// flag returns the boolean member of that name, false when there is none.
+func (d *gameData) flag(name string) (b bool) {
+	if raw, ok := d.members[name]; ok && (raw[0] != 't' && raw[0] != 'f' || json.Unmarshal(raw, &b) != nil) {
+		d.fail(name)
+	}
+	return b
+}
+
 // object returns the object member of that name. Without one it is empty.
 func (d *gameData) object(name string) *gameData {
 	raw, ok := d.members[name]
@@ -132,6 +142,7 @@ func decodeRequest(message []byte) (*gameRequest, error) {
 	}
 	params := envelope.object("params")
 	r := &gameRequest{action: envelope.required("action"), target: params.text("target"), id: pushID, data: envelope.object("data")}
+	r.strict, r.unknown = params.flag("strict"), envelopeMembers().unknownIn(envelope.members, "")
 	if params.has("request_id") {
 		if r.id = params.integer("request_id"); r.id < 0 || r.id > pushID {
 			params.fail("request_id")

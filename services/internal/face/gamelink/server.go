@@ -119,7 +119,7 @@ const (
 // Server accepts connections of one environment.
 type Server struct {
 	options   Options
-	handlers  map[[2]string]handler
+	kinds     map[[2]string]kind
 	strangers *strangerTable
 	waiting   *semaphore.Weighted // places of connections that are turned away
 	leaving   *semaphore.Weighted // places of those that make room and send a reason
@@ -151,7 +151,7 @@ func New(options Options) *Server {
 		options.Ledger = limit.NewLedger(func() int { return 1 }, options.Watch)
 	}
 	return &Server{
-		options: options, handlers: handlers(),
+		options: options, kinds: requestKinds(),
 		reads:       newPollReads(),
 		strangers:   newStrangerTable(cmp.Or(options.Unauthenticated, 1024)),
 		waiting:     semaphore.NewWeighted(turnedAway),

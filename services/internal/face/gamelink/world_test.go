@@ -18,6 +18,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
 
 	"github.com/coder/websocket"
+	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
@@ -207,6 +208,23 @@ func (w *world) tokenIn(channel, role, user string) string {
 	return token
 }
 
+// bitsReceipt returns the platform's receipt for bits of a user.
+func (w *world) bitsReceipt(user string, bits int) string {
+	w.Helper()
+	secret, _ := w.tenant.SigningSecret(tenant.Production, time.Now())
+	signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+		"topic": "bits_transaction_receipt", "exp": time.Now().Add(time.Hour).Unix(),
+		"data": map[string]any{
+			"transactionId": "platform-1", "time": "2026-01-31T18:00:00Z", "userId": user,
+			"product": map[string]any{"domainId": "twitch.ext.ext", "sku": "bits", "displayName": "Bits", "cost": map[string]any{"amount": bits, "type": "bits"}},
+		},
+	}).SignedString(secret.Value)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return signed
+}
+
 // do sends a request over HTTP and returns the answer.
 func (w *world) do(token, method, path, body string) (status int, answer string) {
 	w.Helper()
@@ -336,11 +354,14 @@ func (g *game) await(what string, done func() bool) {
 func (g *game) send(action, target, data string) int {
 	g.Helper()
 	g.next++
-	text := fmt.Sprintf(`{"action":%q,"params":{"request_id":%d,"target":%q},"data":%s}`, action, g.next, target, data)
-	if err := g.socket.Write(g.Context(), websocket.MessageText, []byte(text)); err != nil {
+	if err := g.write(fmt.Sprintf(`{"action":%q,"params":{"request_id":%d,"target":%q},"data":%s}`, action, g.next, target, data)); err != nil {
 		g.Fatal(err)
 	}
 	return g.next
+}
+
+func (g *game) write(text string) error {
+	return g.socket.Write(g.Context(), websocket.MessageText, []byte(text))
 }
 
 func (g *game) answer(id int) (m received) {
