@@ -143,7 +143,7 @@ func (w *rightsTries) openStreams(ctx context.Context, environment string) map[s
 				topics = append(topics, topic)
 			}
 		}
-		if topics != nil {
+		if topics != nil && caller.Name != "answersKey" { // it is refused other topics
 			topics = append(topics, "*")
 		}
 		w.stream(ctx, environment, header, feed, topics...)
@@ -248,6 +248,7 @@ func (w *rightsTries) checkReceived(environment, face string, feeds map[string]*
 		broadcaster := s.sign("broadcaster", channel, channel)
 		w.must(s, http.MethodPost, "/channel_state", broadcaster, `{"is":"the-last"}`)
 		w.must(s, http.MethodPost, "/accumulate?id=shown", broadcaster, `{"is":"the-last"}`)
+		w.must(s, http.MethodPost, "/rank?id=shown", broadcaster, `{"key":"the-last"}`)
 		w.must(s, http.MethodPost, "/vote_config", broadcaster, `{"id":"shown","config":{"prompt":"the-last"}}`)
 	}
 	for caller, feed := range feeds {
@@ -298,7 +299,7 @@ func (w *rightsWorld) openBefore(name string, s rightsSide, c *rightsCredentials
 			done := w.stream(w.Context(), s.environment, header, newRightsFeed())
 			w.open = append(w.open, rightsOpen{name: s.environment + " events of " + caller + ", " + name, stream: done})
 		}
-		if slices.Contains([]string{"unconfirmed", "external", "anonymous", "viewer", "moderator", "overlay"}, caller) {
+		if slices.Contains([]string{"unconfirmed", "external", "anonymous", "viewer", "moderator", "overlay", "pollsKey", "answersKey"}, caller) {
 			continue
 		}
 		game := w.dial(s.environment, s.extension)

@@ -60,6 +60,7 @@ func (w *rightsWorld) plant(environment string) {
 	}
 	w.planted[environment] = map[string]string{
 		"{overlay}":     w.created(s, "/overlay_keys", broadcaster, `{"name":"mark-one"}`, "id"),
+		"{staffKey}":    w.created(s, "/staff_keys", broadcaster, `{"name":"mark-one","scopes":["polls"]}`, "id"),
 		"{game}":        w.plantGame(s, broadcaster),
 		"{transaction}": w.victimsTransaction(s, broadcaster),
 	}
@@ -134,7 +135,7 @@ func (w *rightsWorld) snapshot(environment string) map[string]string {
 		backend: "/vote?id=written /vote_config?id=written /vote_logs?id=written /rank?id=written /rank?id=written&state=hidden /rank_config?id=written " +
 			"/vote?id=globalwritten /vote_config?id=globalwritten /vote_logs?id=globalwritten /rank?id=globalwritten /rank_config?id=globalwritten " +
 			"/channel_state /extension_state /extension_hidden_state /extension_viewer_state?user_ids=77,78 /config /json_store?id=written",
-		broadcaster: "/accumulate?id=written /overlay_keys /pin_token_exists /gamelink/games",
+		broadcaster: "/accumulate?id=written /overlay_keys /staff_keys /pin_token_exists /gamelink/games",
 		victim:      "/viewer_state /coins",
 	} {
 		for target := range strings.FieldsSeq(targets) {

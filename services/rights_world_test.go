@@ -204,6 +204,9 @@ func (w *rightsWorld) prepare(s rightsSide) *rightsCredentials {
 	c := &rightsCredentials{headers: s.tokens()}
 	w.pair(s, c)
 	c.headers["overlay"] = w.created(s, "/overlay_keys", c.headers["broadcaster"], `{"polls":["shown","deleted"],"questions":["shown"],"name":"prepared"}`, "credential")
+	for _, scope := range []string{"polls", "answers"} {
+		c.headers[scope+"Key"] = w.created(s, "/staff_keys", c.headers["broadcaster"], `{"name":"prepared","scopes":["`+scope+`"]}`, "credential")
+	}
 	w.makePINs(s, c)
 	return c
 }

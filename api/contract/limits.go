@@ -77,3 +77,16 @@ const (
 	MaxOverlayName  = 128 // bytes
 	MaxOverlayYears = 100 // that it is good for
 )
+
+// Limits of staff keys (section 8).
+const (
+	MaxStaffKeys = 50  // of a channel
+	MaxStaffName = 128 // bytes
+	MaxStaffDays = 366 // that a key is good for
+)
+
+// The scopes of a staff key: what its holder may do.
+const (
+	ScopePolls   = "polls"
+	ScopeAnswers = "answers"
+)

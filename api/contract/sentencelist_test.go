@@ -49,6 +49,7 @@ func answerAndMessageSentences() []sentence {
 		{contractPage, "A name has 1 to # bytes without", []int64{contract.MaxMessageName}},
 		{contractPage, "is any JSON of at most # KiB", []int64{dataKiB}},
 		{contractPage, "a JSON object of at most # KiB, otherwise 413, to the games", []int64{dataKiB}},
+		{contractPage, "| staff keys of a channel; `name` of one; time until one ends | #; # bytes; # days |", []int64{contract.MaxStaffKeys, contract.MaxStaffName, contract.MaxStaffDays}},
 		{contractPage, "`polls` and `questions` are 1 to # ids each", []int64{contract.MaxOverlayPolls}},
 		{contractPage, "the # best visible answers", []int64{contract.DefaultRanking}},
 

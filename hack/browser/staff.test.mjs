@@ -146,12 +146,12 @@ test("staff lists polls, hides and shows results, and reads the history", async 
 test("staff of production makes a key, watches with it and revokes it", async (t) => {
   const { origin } = await lab.serve({ data: "keys" });
   const page = await open(t, origin + "/live/staff.html", desk());
-  await page.getByLabel("Client id and token of a broadcaster").fill(await productionToken(lab, "viewer"));
+  await page.getByLabel("Staff key, or client id").fill(await productionToken(lab, "viewer"));
   await page.getByRole("button", { name: "Sign in" }).press("Enter");
   await page.getByRole("alert").filter({ hasText: "The JWT role is not allowed" }).waitFor();
-  await page.getByLabel("Client id and token of a broadcaster").fill(await productionToken(lab, "broadcaster"));
+  await page.getByLabel("Staff key, or client id").fill(await productionToken(lab, "broadcaster"));
   await page.getByRole("button", { name: "Sign in" }).press("Enter");
-  await page.getByText("There are none.").waitFor();
+  await row(page, "keys", "There are none.").waitFor();
   await page.locator("#key").getByLabel("Name").fill("stream PC");
   await page.locator("#key").getByLabel("Poll or question").fill("lunch");
   await page.keyboard.press("Enter");
@@ -162,8 +162,40 @@ test("staff of production makes a key, watches with it and revokes it", async (t
   await overlay.locator("#hint").filter({ hasText: "There is no poll “lunch”" }).waitFor();
   await shot(page, "staff-keys");
   await page.getByRole("button", { name: "Revoke: stream PC" }).press("Enter");
-  await page.getByText("There are none.").waitFor();
+  await row(page, "keys", "There are none.").waitFor();
   await overlay.locator("#hint").filter({ hasText: /Reconnecting|ended/ }).waitFor();
+});
+
+test("a moderator signs in with a staff key, works within its scopes, and is out once it is revoked", async (t) => {
+  const { origin } = await lab.serve({ data: "moderators" });
+  const { page } = await signedIn(t, origin);
+  const form = page.locator("#moderator");
+  await form.getByLabel("Name").fill("Ada");
+  await form.getByLabel("Polls:").uncheck();
+  await form.getByLabel("Answers:").uncheck();
+  await form.getByRole("button").press("Enter");
+  await page.getByRole("alert").filter({ hasText: "scopes must be polls, answers or both" }).waitFor();
+  await form.getByLabel("Polls:").check();
+  await form.getByRole("button").press("Enter");
+  await row(page, "moderators", "Ada").filter({ hasText: "polls, until" }).waitFor();
+  await shot(page, "staff-moderators");
+
+  const moderator = await open(t, await page.getByLabel("Link with which the moderator signs in").inputValue(), desk());
+  await moderator.locator("#work").waitFor();
+  assert.equal(new URL(moderator.url()).hash, "", "the key stays in the address");
+  for (const [section, shown] of [["polls-title", true], ["answers-title", false], ["keys-title", false], ["moderators-title", false], ["games-title", false]]) {
+    assert.equal(await moderator.locator(`#${section}`).isVisible(), shown, section);
+  }
+  await moderator.getByText("New poll").click();
+  await moderator.locator("#new").getByLabel("Question").fill("By a moderator?");
+  await moderator.locator("#new").getByLabel("Options, one a line").fill("yes\nno");
+  await moderator.locator("#new").getByRole("button").press("Enter");
+  await row(page, "polls", "By a moderator?").waitFor();
+  await shot(moderator, "staff-as-moderator");
+
+  await page.getByRole("button", { name: "Revoke: Ada" }).press("Enter");
+  await moderator.locator("#connection").filter({ hasText: "Signed out." }).waitFor(); // without a click
+  assert.equal(await moderator.locator("#signin").isVisible(), true);
 });
 
 test("a staff console fits in a small window, with enough contrast", async (t) => {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/acclaim-dev/acclaim/api/contract"
-	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 )
@@ -32,10 +31,7 @@ type OverlayKey struct {
 	Expires int64 `json:"expires,omitempty"` // Unix seconds; 0: never
 }
 
-// overlayRecord is the document of the overlay keys of a channel.
-type overlayRecord struct {
-	Keys []OverlayKey `json:"keys,omitempty"` // the oldest first
-}
+func (k OverlayKey) identity() string { return k.ID }
 
 func (k OverlayKey) isOver(now time.Time) bool { return k.Expires != 0 && k.Expires <= now.Unix() }
 
@@ -83,8 +79,8 @@ func checkShown(member string, ids []string) error {
 	return nil
 }
 
-// NewOverlayID returns the id of a new key.
-func NewOverlayID() string { return newSecret() }
+// NewKeyID returns the id of a new key of either kind.
+func NewKeyID() string { return newSecret() }
 
 func (c Channel) overlays() string { return c.name(key.OverlayKeys, c.ID, "") }
 
@@ -93,43 +89,25 @@ func (s *Service) AddOverlayKey(ctx context.Context, c Channel, k OverlayKey, no
 	if err := k.check(now); err != nil {
 		return err
 	}
-	return edit(ctx, s, c.overlays(), func(r *overlayRecord) error {
-		r.Keys = slices.DeleteFunc(r.Keys, func(k OverlayKey) bool { return k.isOver(now) })
-		if len(r.Keys) >= contract.MaxOverlayKeys {
+	return addKey(ctx, s, c.overlays(), k, now, func(held int) error {
+		if held >= contract.MaxOverlayKeys {
 			return fault.Newf(fault.Invalid, "A channel has at most %d overlay keys", contract.MaxOverlayKeys)
 		}
-		r.Keys = append(r.Keys, k)
 		return nil
 	})
 }
 
 // OverlayKeys returns the keys of a channel that are in force, the oldest first.
 func (s *Service) OverlayKeys(ctx context.Context, c Channel, now time.Time) ([]OverlayKey, error) {
-	record, err := document.ReadRecord[overlayRecord](ctx, s.documents, c.overlays())
-	return slices.DeleteFunc(record.Keys, func(k OverlayKey) bool { return k.isOver(now) }), err
+	return listKeys[OverlayKey](ctx, s, c.overlays(), now)
 }
 
 // RevokeOverlayKey ends a key. One that does not exist is fault.NotFound.
 func (s *Service) RevokeOverlayKey(ctx context.Context, c Channel, id string) error {
-	return edit(ctx, s, c.overlays(), func(r *overlayRecord) error {
-		at := slices.IndexFunc(r.Keys, func(k OverlayKey) bool { return k.ID == id })
-		if at < 0 {
-			return fault.New(fault.NotFound, "No such overlay key")
-		}
-		r.Keys = slices.Delete(r.Keys, at, at+1)
-		return nil
-	})
+	return revokeKey[OverlayKey](ctx, s, c.overlays(), id, "No such overlay key")
 }
 
 // ResolveOverlayKey returns a key that is in force. Any other is fault.Unauthenticated.
 func (s *Service) ResolveOverlayKey(ctx context.Context, c Channel, id string, now time.Time) (OverlayKey, error) {
-	keys, err := s.OverlayKeys(ctx, c, now)
-	if err != nil {
-		return OverlayKey{}, err
-	}
-	at := slices.IndexFunc(keys, func(k OverlayKey) bool { return k.ID == id })
-	if at < 0 {
-		return OverlayKey{}, fault.New(fault.Unauthenticated, "The overlay key was revoked or has expired")
-	}
-	return keys[at], nil
+	return resolveKey[OverlayKey](ctx, s, c.overlays(), id, now, "The overlay key was revoked or has expired")
 }

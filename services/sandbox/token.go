@@ -35,7 +35,7 @@ type Grant struct {
 	Family string
 	// Game names the game of a family that the token hangs on; empty: none.
 	Game string
-	// KeyID names the overlay key that the token is; empty: none.
+	// KeyID names the overlay key or the staff key that the token is; empty: none.
 	KeyID string
 	// Lifetime is [contract.SandboxTokenLifetime] where it is 0.
 	Lifetime time.Duration

@@ -83,7 +83,7 @@ func serviceOfTag() map[string]string {
 	return map[string]string{
 		"voting": desired.Voting, "accumulation": desired.Accumulation, "ranking": desired.Ranking, "sandbox": desired.Sandbox,
 		"state": desired.State, "config": desired.State, "session": desired.State, "events": desired.State,
-		"games": desired.State, "purchases": desired.State, "empty": desired.State, "overlays": desired.State,
+		"games": desired.State, "purchases": desired.State, "empty": desired.State, "overlays": desired.State, "staff": desired.State,
 	}
 }
 

@@ -25,10 +25,10 @@ func errRole() error {
 	return fault.New(fault.Forbidden, "The JWT role is not allowed to perform this operation.")
 }
 
-// PollTopics returns the topics of a caller's subscription. An overlay key has those of the
-// events about its polls: all of them, unless it names some.
+// PollTopics returns the topics of a caller's subscription. A key has those of the events about its
+// polls: all of them, unless it names some.
 func (c *Caller) PollTopics(topics []string) ([]string, error) {
-	if c.Role != Overlay {
+	if c.Role != Overlay && c.Role != StaffKey {
 		return topics, nil
 	}
 	for _, topic := range topics {
@@ -38,6 +38,9 @@ func (c *Caller) PollTopics(topics []string) ([]string, error) {
 	}
 	if len(topics) > 0 {
 		return topics, nil
+	}
+	if c.Role == StaffKey && !c.hasScope(contract.ScopePolls) {
+		return []string{contract.RankUpdate}, nil // of no question: events about answers have to be named
 	}
 	polls := c.Key.Polls
 	if c.Key.ShowsAllPolls() {
@@ -52,8 +55,11 @@ func (c *Caller) PollTopics(topics []string) ([]string, error) {
 	return topics, nil
 }
 
-// mayFollow reports whether an overlay key is good for a topic.
+// mayFollow reports whether a key is good for a topic.
 func (c *Caller) mayFollow(topic string) bool {
+	if c.Role == StaffKey && (!c.hasScope(contract.ScopePolls) || strings.HasPrefix(topic, contract.RankUpdate)) {
+		return c.hasScope(contract.ScopeAnswers) && strings.HasPrefix(topic, contract.RankUpdate)
+	}
 	prefix, open := strings.CutSuffix(topic, "*")
 	if !open {
 		id, ok := event.PollID(topic)
@@ -69,13 +75,20 @@ type accessRule struct {
 	roles []Role
 	// validatedAdmin admits only validated admins.
 	validatedAdmin bool
+	// scopes admit staff keys that have one of them.
+	scopes []string
+	// withoutGames refuses tokens of games, which end with a pairing: what they make would not.
+	withoutGames bool
 }
 
 func (a accessRule) allowsCaller(c *Caller) bool {
 	if c.Role == Admin && a.validatedAdmin && !c.Validated {
 		return false
 	}
-	return slices.Contains(a.roles, c.Role)
+	if a.withoutGames && c.Family != "" {
+		return false
+	}
+	return slices.Contains(a.roles, c.Role) || slices.ContainsFunc(a.scopes, c.hasScope)
 }
 
 // AllowRoles returns the rule that admits callers of these roles.
@@ -87,6 +100,19 @@ func anyone() accessRule { return AllowRoles(Viewer, Broadcaster, Admin, Backend
 // onlookers are anyone and overlay keys.
 func onlookers() accessRule { return AllowRoles(Viewer, Broadcaster, Admin, Backend, Overlay) }
 func staff() accessRule     { return AllowRoles(Broadcaster, Admin, Backend) }
+
+// orScopes returns the rule that admits staff keys with one of the scopes, too.
+func (a accessRule) orScopes(scopes ...string) accessRule { a.scopes = scopes; return a }
+
+// orPolls and orAnswers admit staff keys for polls or for answers, orAnyKey those for either.
+func (a accessRule) orPolls() accessRule   { return a.orScopes(contract.ScopePolls) }
+func (a accessRule) orAnswers() accessRule { return a.orScopes(contract.ScopeAnswers) }
+func (a accessRule) orAnyKey() accessRule {
+	return a.orScopes(contract.ScopePolls, contract.ScopeAnswers)
+}
+
+// persons are the staff without games.
+func persons() accessRule { a := staff(); a.withoutGames = true; return a }
 
 // AdminOrBackend admits servers: backends and validated admins.
 func AdminOrBackend() accessRule {

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/acclaim-dev/acclaim/services/internal/limit"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
@@ -18,6 +19,7 @@ const (
 	Admin       Role = "admin"
 	Backend     Role = "backend"
 	Overlay     Role = "overlay"
+	StaffKey    Role = "staff_key"
 )
 
 // Caller is the identity in a verified credential. Handlers take it as a parameter
@@ -39,12 +41,13 @@ type Caller struct {
 	Family, Game string
 	// SigningKey is the id of the key that signed the credential.
 	SigningKey string
-	// KeyID names the overlay key that a credential of the role Overlay is.
+	// KeyID names the key that a credential of the role Overlay or StaffKey is.
 	KeyID string
 	// sampleKey reports that a key which this project has published signed the credential.
 	sampleKey bool
-	// Key holds the rights of that key.
-	Key pairing.OverlayKey
+	// Key holds the rights of an overlay key, Staff those of a staff key.
+	Key   pairing.OverlayKey
+	Staff pairing.StaffKey
 
 	// The names under which quotas and rates count the caller and its extension.
 	quotaHolder, extensionQuotaHolder string
@@ -63,7 +66,7 @@ func (c *Caller) who() limit.Caller {
 }
 
 // isRevocable reports whether the credential hangs on something that can be revoked.
-func (c *Caller) isRevocable() bool { return c.Family != "" || c.Role == Overlay }
+func (c *Caller) isRevocable() bool { return c.Family != "" || c.Role == Overlay || c.Role == StaffKey }
 
 // IsAudience reports whether the caller sees no more than viewers do: hidden results stay
 // hidden.
@@ -89,7 +92,14 @@ func (c *Caller) identity() string {
 	return c.UserID
 }
 
-// IsStaff reports whether the caller may act for a channel: a broadcaster, an admin or a backend.
+// Scopes returns what a caller that is not staff of every kind may do as staff of its channel.
+func (c *Caller) Scopes() []string { return c.Staff.Scopes }
+
+// hasScope reports whether the caller has one of the scopes of a staff key.
+func (c *Caller) hasScope(scope string) bool { return slices.Contains(c.Scopes(), scope) }
+
+// IsStaff reports whether the caller may do all that staff of a channel does: a broadcaster, an admin
+// or a backend.
 func (c *Caller) IsStaff() bool { return staff().allowsCaller(c) }
 
 // IsServer reports whether the caller may act for every channel: a backend or a validated admin.
@@ -99,7 +109,7 @@ func (c *Caller) IsServer() bool { return AdminOrBackend().allowsCaller(c) }
 // viewer has no name there.
 func (c *Caller) Actor() string {
 	switch c.Role {
-	case Broadcaster, Admin, Backend:
+	case Broadcaster, Admin, Backend, StaffKey:
 		return cmp.Or(c.UserID, c.OpaqueID)
 	}
 	return ""

@@ -147,10 +147,11 @@ type Pairing struct {
 	PINs     GamePairer
 	Games    GameKeeper
 	Overlays OverlayKeeper
+	Staff    StaffKeeper
 }
 
 // NewPairing returns the parts of a service.
-func NewPairing(s *pairing.Service) Pairing { return Pairing{s, s, s} }
+func NewPairing(s *pairing.Service) Pairing { return Pairing{s, s, s, s} }
 
 // GamePairer gives games PINs, by which a streamer pairs them with a channel.
 type GamePairer interface {
@@ -174,6 +175,14 @@ type OverlayKeeper interface {
 	OverlayKeys(ctx context.Context, c pairing.Channel, now time.Time) ([]pairing.OverlayKey, error)
 	RevokeOverlayKey(ctx context.Context, c pairing.Channel, id string) error
 	ResolveOverlayKey(ctx context.Context, c pairing.Channel, id string, now time.Time) (pairing.OverlayKey, error)
+}
+
+// StaffKeeper knows the staff keys of a channel.
+type StaffKeeper interface {
+	AddStaffKey(ctx context.Context, c pairing.Channel, k pairing.StaffKey, now time.Time) error
+	StaffKeys(ctx context.Context, c pairing.Channel, now time.Time) ([]pairing.StaffKey, error)
+	RevokeStaffKey(ctx context.Context, c pairing.Channel, id string) error
+	ResolveStaffKey(ctx context.Context, c pairing.Channel, id string, now time.Time) (pairing.StaffKey, error)
 }
 
 // Roster is the part of package roster that its route uses.

@@ -220,7 +220,7 @@ func roleOf(role string, extension *tenant.Extension) Role {
 	switch role {
 	case "viewer", "moderator":
 		return Viewer
-	case "broadcaster", "admin", "backend", "overlay":
+	case "broadcaster", "admin", "backend", "overlay", "staff_key":
 		return Role(role)
 	case sandbox.UnconfirmedGame: // it names a pairing, which has to be confirmed
 		return Broadcaster

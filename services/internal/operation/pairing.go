@@ -114,7 +114,7 @@ func (s *Service) RevokePIN(ctx context.Context, c *Call) error {
 // CreateOverlayKey adds a key to the caller's channel and returns it with its credential.
 func (s *Service) CreateOverlayKey(ctx context.Context, c *Call, key pairing.OverlayKey) (made pairing.OverlayKey, credential string, err error) {
 	now := s.Config.Now()
-	key.ID, key.Created = pairing.NewOverlayID(), now.Unix()
+	key.ID, key.Created = pairing.NewKeyID(), now.Unix()
 	if c.Caller.hasQuotas() {
 		if err := s.takeBytes(c, 1); err != nil {
 			return key, "", err

@@ -21,7 +21,9 @@ func (c *Caller) hasQuotas() bool { return !c.IsServer() || c.Environment == ten
 
 // paysForChannel reports whether the quotas of the caller are those of its channel: what staff
 // writes counts for the channel, not for the person.
-func (c *Caller) paysForChannel() bool { return c.Environment != tenant.Sandbox && c.IsStaff() }
+func (c *Caller) paysForChannel() bool {
+	return c.Environment != tenant.Sandbox && (c.IsStaff() || c.Role == StaffKey)
+}
 
 // staffFactor multiplies the quotas of a viewer for the staff of a channel.
 const staffFactor = 10

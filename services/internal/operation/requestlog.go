@@ -156,7 +156,7 @@ func (x *Observation) isKept() bool {
 		return false
 	case o.Public && !o.Shared:
 		return x.Status < http.StatusBadRequest
-	case !o.IsStaffWrite() || x.Caller == nil || !x.Caller.IsStaff():
+	case !o.IsStaffWrite() || x.Caller == nil || x.Caller.Actor() == "":
 		return false
 	}
 	return x.Status != http.StatusForbidden && x.Status != http.StatusTooManyRequests

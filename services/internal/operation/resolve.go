@@ -14,21 +14,24 @@ import (
 // ResolveCaller returns the caller of a credential that can be revoked, as long as it is
 // good, and any other caller unchanged.
 func (s *Service) ResolveCaller(ctx context.Context, c *Caller) (*Caller, error) {
-	if c.Role != Overlay {
+	if c.Role != Overlay && c.Role != StaffKey {
 		return s.resolveFamily(ctx, c)
 	}
 	if s.Config.Pairing.Games == nil {
-		return nil, unauthenticated(flaw("no overlay keys are known here"))
+		return nil, unauthenticated(flaw("no keys are known here"))
 	}
-	key, err := s.Config.Pairing.Overlays.ResolveOverlayKey(ctx, c.pairingChannel(), c.KeyID, s.Config.Now())
+	resolved, err := *c, error(nil)
+	if c.Role == Overlay {
+		resolved.Key, err = s.Config.Pairing.Overlays.ResolveOverlayKey(ctx, c.pairingChannel(), c.KeyID, s.Config.Now())
+	} else {
+		resolved.Staff, err = s.Config.Pairing.Staff.ResolveStaffKey(ctx, c.pairingChannel(), c.KeyID, s.Config.Now())
+	}
 	if fault.KindOf(err) == fault.Unauthenticated {
 		err = unauthenticated(err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	resolved := *c
-	resolved.Key = key
 	return &resolved, nil
 }
 

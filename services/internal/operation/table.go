@@ -105,14 +105,14 @@ func votingOperations() []Definition {
 	logs := accessRule{roles: []Role{Backend, Admin}, validatedAdmin: true}
 	return []Definition{
 		define("vote.cast", "POST /vote", anyone()),
-		define("vote.read", "GET /vote", onlookers()),
-		define("vote.reset", "DELETE /vote", staff()),
+		define("vote.read", "GET /vote", onlookers().orPolls()),
+		define("vote.reset", "DELETE /vote", staff().orPolls()),
 		define("vote.log", "GET /vote_logs", logs).withLongAnswers(),
 		define("vote.modify", "POST /vote_modifier", staff()),
-		define("poll.config.read", "GET /vote_config", onlookers()),
-		define("poll.config.replace", "POST /vote_config", staff()),
-		define("poll.config.change", "PATCH /vote_config", staff()),
-		define("vote.history", "GET /vote_history", onlookers()).withLongAnswers(),
+		define("poll.config.read", "GET /vote_config", onlookers().orPolls()),
+		define("poll.config.replace", "POST /vote_config", staff().orPolls()),
+		define("poll.config.change", "PATCH /vote_config", staff().orPolls()),
+		define("vote.history", "GET /vote_history", onlookers().orPolls()).withLongAnswers(),
 		define("vote.castall", "POST /votes", AdminOrBackend()).ofViewers(),
 		define("poll.result", "GET /public/{client}/{channel}/{poll}/result.json", accessRule{}).forEveryone(),
 	}
@@ -129,8 +129,8 @@ func resultOperations() []Definition {
 // pollOperations returns those of section 4.1 that show polls.
 func pollOperations() []Definition {
 	return []Definition{
-		define("poll.read", "GET /poll", onlookers()),
-		define("poll.list", "GET /polls", onlookers()).withLongAnswers(),
+		define("poll.read", "GET /poll", onlookers().orPolls()),
+		define("poll.list", "GET /polls", onlookers().orPolls()).withLongAnswers(),
 	}
 }
 
@@ -147,12 +147,12 @@ func accumulationOperations() []Definition {
 func rankingOperations() []Definition {
 	return []Definition{
 		define("question.answer", "POST /rank", anyone()),
-		define("question.top", "GET /rank", AllowRoles(Broadcaster, Admin, Backend, Overlay)).withLongAnswers(),
-		define("question.clear", "DELETE /rank", staff()),
-		define("question.config.read", "GET /rank_config", anyone()),
-		define("question.config.replace", "POST /rank_config", staff()),
-		define("question.config.change", "PATCH /rank_config", staff()),
-		define("question.moderate", "POST /rank_moderation", staff()),
+		define("question.top", "GET /rank", AllowRoles(Broadcaster, Admin, Backend, Overlay).orAnswers()).withLongAnswers(),
+		define("question.clear", "DELETE /rank", staff().orAnswers()),
+		define("question.config.read", "GET /rank_config", anyone().orAnswers()),
+		define("question.config.replace", "POST /rank_config", staff().orAnswers()),
+		define("question.config.change", "PATCH /rank_config", staff().orAnswers()),
+		define("question.moderate", "POST /rank_moderation", staff().orAnswers()),
 	}
 }
 
@@ -195,7 +195,7 @@ func viewerStateBytes(c *Caller) int {
 }
 
 func eventOperations() []Definition {
-	follow := define("event.follow", "GET /events", onlookers())
+	follow := define("event.follow", "GET /events", onlookers().orAnyKey())
 	follow.CredentialInQuery, follow.Endless = true, true
 	return []Definition{follow}
 }
@@ -227,7 +227,7 @@ func rosterOperations() []Definition {
 }
 
 // pairingOperations are those of PINs, with which a streamer pairs a game with the channel, and of
-// overlay keys, the credentials of broadcast software.
+// overlay keys and staff keys, the credentials of broadcast software and of moderators.
 func pairingOperations() []Definition {
 	owner := AllowRoles(Broadcaster)
 	return []Definition{
@@ -241,6 +241,10 @@ func pairingOperations() []Definition {
 		define("overlaykey.create", "POST /overlay_keys", staff()),
 		define("overlaykey.list", "GET /overlay_keys", staff()),
 		define("overlaykey.revoke", "DELETE /overlay_keys", staff()),
+		define("staffkey.create", "POST /staff_keys", persons()),
+		define("staffkey.list", "GET /staff_keys", persons()),
+		define("staffkey.revoke", "DELETE /staff_keys", persons()),
+		define("staff.read", "GET /staff", staff().orAnyKey()),
 	}
 }
 
@@ -290,12 +294,15 @@ func (d Definition) Audience() string {
 	if d.Public {
 		return "everyone, without a credential"
 	}
-	names := make([]string, len(d.Access.roles))
-	for i, role := range d.Access.roles {
-		names[i] = string(role)
+	var names []string
+	for _, role := range d.Access.roles {
 		if role == Admin && d.Access.validatedAdmin {
-			names[i] = "validated admin"
+			role = "validated admin"
 		}
+		names = append(names, string(role))
+	}
+	for _, scope := range d.Access.scopes {
+		names = append(names, "staff key for "+scope)
 	}
 	return strings.Join(names, ", ")
 }

@@ -151,12 +151,20 @@ func rolesOf(o *operation.Definition) []string {
 		return nil
 	}
 	named := strings.Split(o.Audience(), ", ")
-	return slices.DeleteFunc([]string{"viewer", "broadcaster", "admin", "validatedAdmin", "backend", "overlay"}, func(role string) bool {
-		if role == "validatedAdmin" {
-			return !slices.Contains(named, "admin") && !slices.Contains(named, "validated admin")
+	for i, name := range named {
+		switch name {
+		case "admin":
+			named = append(named, "validatedAdmin")
+		case "validated admin":
+			named[i] = "validatedAdmin"
+		case "staff key for polls":
+			named[i] = "staffPolls"
+		case "staff key for answers":
+			named[i] = "staffAnswers"
 		}
-		return !slices.Contains(named, role)
-	})
+	}
+	all := []string{"viewer", "broadcaster", "admin", "validatedAdmin", "backend", "overlay", "staffPolls", "staffAnswers"}
+	return slices.DeleteFunc(all, func(role string) bool { return !slices.Contains(named, role) })
 }
 
 // Names and routes are those of one operation each.

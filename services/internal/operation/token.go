@@ -78,7 +78,7 @@ type tokenClaims struct {
 	Unlinked                              bool
 	// Family and Game are the pairing and the game that the token hangs on.
 	Family, Game string
-	// KeyID is the overlay key that the token is.
+	// KeyID is the overlay key or the staff key that the token is.
 	KeyID string
 	// Claims for which empty and missing differ.
 	ExtensionID, AllowedStage *string

@@ -65,6 +65,7 @@ const (
 	GamePairing          Scope = "pairing/game"     // one that a broadcaster has confirmed
 	PinIndex             Scope = "pairing/pin"      // the channel of a PIN
 	OverlayKeys          Scope = "pairing/overlay"  // those of a channel
+	StaffKeys            Scope = "pairing/staff"    // those of a channel
 	OpenPurchases        Scope = "purchase/channel" // the ids of those of a channel
 	OpenPurchase         Scope = "purchase/open"    // one, and the lists of their ids
 	PurchaseReceipt      Scope = "purchase/receipt" // one purchase, by the platform's id
@@ -139,7 +140,7 @@ func documentLayout(scope Scope) (fields, bool) {
 	switch scope {
 	case ExtensionState, ExtensionHiddenState, ExtensionConfig, Visualization, OpenPairings, Matches:
 		return 0, true
-	case ChannelState, ChannelConfig, NamedStoreCount, ChannelPairing, OverlayKeys, OpenPurchases:
+	case ChannelState, ChannelConfig, NamedStoreCount, ChannelPairing, OverlayKeys, StaffKeys, OpenPurchases:
 		return withChannel, true
 	case ViewerState, NamedStore, OpenPurchase, CoinBalance:
 		return withChannel | withID, true

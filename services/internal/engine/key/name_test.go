@@ -38,6 +38,7 @@ var stored = map[string]key.Name{
 	"document/production/ext/pairing/game/X":         {Kind: key.Document, Environment: "production", Extension: "ext", Scope: key.GamePairing, ID: "X"},
 	"document/production/ext/pairing/pin/X":          {Kind: key.Document, Environment: "production", Extension: "ext", Scope: key.PinIndex, ID: "X"},
 	"document/production/ext/pairing/overlay/1":      {Kind: key.Document, Environment: "production", Extension: "ext", Scope: key.OverlayKeys, Channel: "1"},
+	"document/production/ext/pairing/staff/1":        {Kind: key.Document, Environment: "production", Extension: "ext", Scope: key.StaffKeys, Channel: "1"},
 	"document/production/ext/purchase/coins/1/5": {
 		Kind: key.Document, Environment: "production", Extension: "ext", Scope: key.CoinBalance, Channel: "1", ID: "5",
 	},

@@ -32,6 +32,7 @@ func (a *API) getEvents(w http.ResponseWriter, r *apiRequest) error {
 	if err != nil {
 		return err
 	}
+	key, expires := keyOf(r.Caller)
 	subscriber, err := a.Config.Live.Subscribe(r.Context(), live.Subscription{
 		Environment: string(r.Caller.Environment),
 		Extension:   r.Caller.Extension.ClientID,
@@ -42,6 +43,7 @@ func (a *API) getEvents(w http.ResponseWriter, r *apiRequest) error {
 		Staff:       !r.Caller.IsAudience(),
 		OwnsGlobal:  r.Caller.OwnsGlobal(),
 		AllChannels: r.Caller.Role == operation.Admin || r.Caller.Role == operation.Backend,
+		Key:         key,
 		Overlay:     r.Caller.Role == operation.Overlay,
 		Topics:      topics,
 		LastEventID: r.Header.Get("Last-Event-ID"),
@@ -56,8 +58,8 @@ func (a *API) getEvents(w http.ResponseWriter, r *apiRequest) error {
 		return nil
 	}
 	s := &eventStream{api: a, subscriber: subscriber, credential: strings.Clone(r.credential)}
-	if r.Caller.Role == operation.Overlay {
-		s.expires = r.Caller.Key.Expires
+	if key.Name != "" {
+		s.expires = expires
 		s.err = s.checkCredential() // it may have been revoked before the subscription was in force
 	}
 	if s.out, err = takeConnection(r.x); err == nil {
@@ -73,6 +75,19 @@ func (a *API) getEvents(w http.ResponseWriter, r *apiRequest) error {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	s.run()
 	return nil
+}
+
+// keyOf returns what the caller's key hangs on and when it expires, in Unix seconds; nothing for a
+// caller without a key.
+func keyOf(c *operation.Caller) (of event.Source, expires int64) {
+	channel := event.Audience{Environment: string(c.Environment), Extension: c.Extension.ClientID, Channel: c.ChannelID}
+	switch c.Role {
+	case operation.Overlay:
+		return event.OverlaySource(channel), c.Key.Expires
+	case operation.StaffKey:
+		return event.StaffSource(channel), c.Staff.Expires
+	}
+	return event.Source{}, 0
 }
 
 // eventWriter sends events: the connection itself, where it is this request's alone,
@@ -129,7 +144,7 @@ type eventStream struct {
 	api        *API
 	subscriber *live.Subscriber
 	credential string
-	expires    int64 // Unix seconds, of an overlay key that expires
+	expires    int64 // Unix seconds, of a key that expires
 	// err is set when the credential turns out to be no longer valid.
 	err error
 	out eventWriter
@@ -172,7 +187,7 @@ func (s *eventStream) run() {
 	}
 }
 
-// expiry returns a channel that receives when an overlay key expires, nil for all other
+// expiry returns a channel that receives when a key expires, nil for all other
 // credentials, which the heartbeat checks.
 func (s *eventStream) expiry() <-chan time.Time {
 	if s.expires == 0 {

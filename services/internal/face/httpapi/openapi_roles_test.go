@@ -31,24 +31,32 @@ func rolesOf() map[string][]identity {
 // testRoles sends the document's own examples as every role under every prefix: the
 // roles in x-roles get through, no others.
 func (c *contract) testRoles(t *testing.T) {
-	apis, overlays := map[string]*api{}, map[string]string{}
+	apis, keys := map[string]*api{}, map[string]map[string][]string{}
 	for _, op := range c.operations(t) {
 		for _, prefix := range op.prefixes {
 			if apis[prefix] == nil {
 				apis[prefix] = newSampleAPI(t)
 			}
-			if overlays[prefix] == "" && op.authenticated() {
-				overlays[prefix] = apis[prefix].newOverlay(prefix, broadcaster().in(prefix), `{"polls":["default","lunch"],"questions":["default","lunch"]}`)
+			if keys[prefix] == nil && op.authenticated() {
+				a, staff := apis[prefix], broadcaster().in(prefix)
+				keys[prefix] = map[string][]string{
+					"overlay":      {a.newOverlay(prefix, staff, `{"polls":["default","lunch"],"questions":["default","lunch"]}`)},
+					"staffPolls":   {a.newStaffKey(prefix, staff, `{"name":"x","scopes":["polls"]}`).Credential},
+					"staffAnswers": {a.newStaffKey(prefix, staff, `{"name":"x","scopes":["answers"]}`).Credential},
+				}
 			}
 			t.Run(op.method+" "+prefix+op.path, func(t *testing.T) {
-				c.testAccess(t, apis[prefix], op, prefix, overlays[prefix])
+				c.testAccess(t, apis[prefix], op, prefix, keys[prefix])
 			})
 		}
 	}
 }
 
-func (c *contract) testAccess(t *testing.T, a *api, op describedOperation, prefix, overlay string) {
-	senders := map[string][]string{"overlay": {overlay}}
+func (c *contract) testAccess(t *testing.T, a *api, op describedOperation, prefix string, keys map[string][]string) {
+	senders := maps.Clone(keys)
+	if senders == nil {
+		senders = map[string][]string{}
+	}
 	for role, identities := range rolesOf() {
 		for _, i := range identities {
 			senders[role] = append(senders[role], i.in(prefix).header(t))

@@ -121,6 +121,10 @@ func channelHandlers() map[string]routeHandler {
 		"overlaykey.create": (*API).postOverlayKey,
 		"overlaykey.list":   (*API).getOverlayKeys,
 		"overlaykey.revoke": (*API).deleteOverlayKey,
+		"staffkey.create":   (*API).postStaffKey,
+		"staffkey.list":     (*API).getStaffKeys,
+		"staffkey.revoke":   (*API).deleteStaffKey,
+		"staff.read":        (*API).getStaff,
 
 		"bits.record": (*API).postBits,
 		"coins.spend": (*API).postCoins,

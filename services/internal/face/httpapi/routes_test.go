@@ -23,6 +23,7 @@ func TestRoutesOfServices(t *testing.T) {
 		"events":       operation.StateService,
 		"games":        operation.StateService,
 		"overlays":     operation.StateService,
+		"staff":        operation.StateService,
 		"purchases":    operation.StateService,
 		"empty":        operation.StateService,
 		"sandbox":      operation.SandboxService,

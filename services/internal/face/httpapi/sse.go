@@ -20,7 +20,7 @@ func setEventHeaders(h http.Header) {
 // Clients resume from the last id. The event's type is its target.
 func (s *eventStream) appendDelivery(buf []byte, d live.Delivery) []byte {
 	buf, _ = d.ID.AppendText(append(buf, "id: "...)) // an id always encodes
-	if d.Event != nil && d.Event.Overlays {
+	if d.Event != nil && d.Event.Keys {
 		s.err = s.checkCredential()
 		d.Event = nil
 	}

@@ -133,5 +133,5 @@ func (s Source) messageSteps(messages []message.Message, from message.Place, fin
 }
 
 func (s Source) newEvent(name string, data []byte, place ...uint64) *Event {
-	return &Event{Audience: s.Audience, Name: name, Data: data, Games: s.Games, Overlays: s.Overlays, source: s.Name, place: place}
+	return &Event{Audience: s.Audience, Name: name, Data: data, Games: s.Games, Keys: s.Keys, source: s.Name, place: place}
 }

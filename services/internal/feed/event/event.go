@@ -32,8 +32,8 @@ import (
 const (
 	// PairingUpdate tells games that the pairings of their channel have changed.
 	PairingUpdate = "pairing_update"
-	// overlayUpdate is about the overlay keys of a channel. It leaves no process.
-	overlayUpdate = "overlay_update"
+	// keyUpdate is about the overlay keys or the staff keys of a channel. It leaves no process.
+	keyUpdate = "key_update"
 )
 
 // Audience is a channel or, if Global, a whole extension.
@@ -109,9 +109,9 @@ type Event struct {
 	Whisper bool
 	// Games reports that only games receive the event.
 	Games bool
-	// Overlays reports that the event is only for the streams of overlay keys, which check
-	// their credential and send nothing.
-	Overlays bool
+	// Keys reports that the event is only for the streams of keys, which check their credential
+	// and send nothing.
+	Keys bool
 	// For tells who receives the event, of the audience.
 	For Sight
 	// Named reports that only a topic which is the event's name includes it.

@@ -38,9 +38,9 @@ type Source struct {
 	Games bool
 	// Config reports that the source is a document of configuration.
 	Config bool
-	// Overlays reports that only broadcast software receives the source's events: those of the
-	// overlay keys of a channel.
-	Overlays bool
+	// Keys reports that only streams of keys receive the source's events: those of the overlay keys
+	// or the staff keys of a channel.
+	Keys bool
 	// pairing reports that the source is a document of pairings.
 	pairing bool
 	// Name is the name of the stream or the key of the document, as it is stored.
@@ -64,8 +64,8 @@ func DocumentSources(a Audience) []Source {
 // UpdateName returns the name of the events about a document.
 func (s Source) UpdateName() string {
 	switch {
-	case s.Overlays:
-		return overlayUpdate
+	case s.Keys:
+		return keyUpdate
 	case s.pairing:
 		return PairingUpdate
 	case s.Config && s.Audience.Global:
@@ -97,9 +97,14 @@ func PairingSource(a Audience) Source {
 }
 
 // OverlaySource returns what the overlay keys of a channel hang on.
-func OverlaySource(a Audience) Source {
-	name := a.keyName(key.Document, "", key.OverlayKeys)
-	return Source{Kind: Document, Audience: a, Overlays: true, Name: name.String()}
+func OverlaySource(a Audience) Source { return keySource(a, key.OverlayKeys) }
+
+// StaffSource returns what the staff keys of a channel hang on.
+func StaffSource(a Audience) Source { return keySource(a, key.StaffKeys) }
+
+func keySource(a Audience, scope key.Scope) Source {
+	name := a.keyName(key.Document, "", scope)
+	return Source{Kind: Document, Audience: a, Keys: true, Name: name.String()}
 }
 
 // keyName returns the name of what an audience has of a kind, in one of two scopes.

@@ -58,8 +58,8 @@ func (s *Subscriber) wantedSources() sourceFactories {
 		topics = []topic{"*"}
 	}
 	wanted := sourceFactories{}
-	if s.overlay {
-		s.addSource(wanted, event.OverlaySource(s.channel))
+	if s.key.Name != "" {
+		s.addSource(wanted, s.key)
 	}
 	for _, t := range topics {
 		s.addPolls(wanted, t)

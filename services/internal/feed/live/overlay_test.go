@@ -31,8 +31,8 @@ func TestOverlayKeysOfOtherProcesses(t *testing.T) {
 		}
 		change("1", `{"n":1}`)
 		holder := subscription("vote_update:p")
-		holder.Overlay = true
-		overlay, viewer, named := here.subscribe(holder), here.subscribe(subscription()), here.subscribe(subscription("overlay_update"))
+		holder.Overlay, holder.Key = true, event.OverlaySource(event.Audience{Environment: "production", Extension: "ext", Channel: "1"})
+		overlay, viewer, named := here.subscribe(holder), here.subscribe(subscription()), here.subscribe(subscription("key_update"))
 		pass(2 * time.Second)
 		overlay.want()
 		change("2", `{"n":1}`)
@@ -40,7 +40,7 @@ func TestOverlayKeysOfOtherProcesses(t *testing.T) {
 		overlay.want()
 		change("1", `{"n":2}`)
 		pass(2 * time.Second)
-		overlay.want(`broadcast overlay_update {"n":2}`)
+		overlay.want(`broadcast key_update {"n":2}`)
 		viewer.want()
 		named.want()
 	})

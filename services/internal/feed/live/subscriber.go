@@ -31,8 +31,11 @@ type Subscription struct {
 	// Games reports that the client is a game: it receives the messages to games,
 	// configurations and pairings that its topics name, and no other messages.
 	Games bool
-	// Overlay reports that the client has an overlay key: it receives an event when the keys of
-	// the channel change, and what its topics name of staff. The caller has checked these.
+	// Key holds the keys that the client's credential belongs to, where that is a key: it receives an
+	// event when they change. Without, the name is empty.
+	Key event.Source
+	// Overlay reports that the client has an overlay key, which receives what its topics name of
+	// staff. The caller has checked these.
 	Overlay bool
 	// Topics are names of events, or prefixes of names that * follows. Without topics
 	// all events are included.
@@ -51,6 +54,7 @@ type Subscriber struct {
 	userID    string // digits, or empty
 	side      event.Sight
 	games     bool
+	key       event.Source
 	overlay   bool
 	topics    []topic
 
@@ -100,6 +104,7 @@ func (b *Broker) Subscribe(ctx context.Context, s Subscription) (*Subscriber, er
 
 		ownsGlobal: s.OwnsGlobal,
 		games:      s.Games,
+		key:        s.Key,
 		overlay:    s.Overlay,
 		topics:     topics,
 
@@ -217,8 +222,8 @@ func (s *Subscriber) includesEvent(e *event.Event) bool {
 	if !e.For.Reaches(s.sideOf(e)) && (!s.overlay || !e.Named) {
 		return false
 	}
-	if e.Overlays {
-		return s.overlay
+	if e.Keys {
+		return s.key.Name != ""
 	}
 	if s.games {
 		return (e.Games || e.Message == 0) && s.matchesName(e.Name)

@@ -3,9 +3,9 @@
 import { Refused } from "./client.js";
 import { element } from "./dom.js";
 
-// desk has the client and the environment of the last sign-in, whether that is still good, and the id of
-// the opened question. The page adds follow, which listens to what is shown, and signOut.
-export const desk = { client: null, signedIn: false, environment: "", question: null, follow: null, signOut: null };
+// desk has the client, the environment and the rights of the last sign-in, whether that is still good, and
+// the id of the opened question. The page adds follow, which listens to what is shown, and signOut.
+export const desk = { client: null, signedIn: false, environment: "", rights: [], question: null, follow: null, signOut: null };
 
 export const id = (name) => document.getElementById(name);
 export const named = (name) => `?id=${encodeURIComponent(name)}`;

@@ -6,6 +6,7 @@ import { readAnswers } from "./answers.js";
 import { attempt, button, count, desk, id, list, named, number, on, say } from "./desk.js";
 import { element, fill, keepFocus, later, takeTurns } from "./dom.js";
 import { listGames, listKeys } from "./keys.js";
+import { listModerators } from "./moderators.js";
 import { begin, correction, newPoll, show } from "./pollform.js";
 import { drawPicture, save, writeTable } from "./results.js";
 import { channelOf, endOf, findProblem, hasEnded } from "./session.js";
@@ -29,21 +30,25 @@ async function signIn(form) {
   const credential = form.get("credential").trim(), problem = findProblem(credential);
   if (problem) return say(problem);
   const environment = form.get("env"), entered = new Client(environment === "sandbox" ? "/sandbox/v1" : "/v1", credential);
-  await entered.request("GET", "/overlay_keys").catch((e) => { // only staff may
+  const session = await entered.request("GET", "/staff").catch((e) => { // only staff may
     throw e instanceof Refused && hasEnded(credential) ? new Refused(e.status, "This token has ended. Ask for a new one.") : e;
   });
   const place = `${environment} ${channelOf(credential)}`;
   if (place !== signedInto) forget();
   signedInto = place;
-  [desk.client, desk.signedIn, desk.environment] = [entered, true, environment];
+  [desk.client, desk.signedIn, desk.environment, desk.rights] = [entered, true, environment, rightsOf(session)];
   id("signin").hidden = true;
   id("signin").reset();
   id("work").hidden = id("work").inert = false;
-  id("polls-title").focus();
+  for (const section of document.querySelectorAll("[data-for]")) section.hidden = !desk.rights.includes(section.dataset.for);
+  document.querySelector("#work section:not([hidden]) h2").focus();
   awaitEnd(endOf(credential));
   follow();
-  await Promise.all([listPolls(), listKeys(), listGames()]);
+  await Promise.all([listPolls(), ...(desk.rights.includes("channel") ? [listKeys(), listGames(), listModerators()] : [])]);
 }
+
+// rightsOf returns what a person may do: the scopes, and "channel" for what no staff key is good for.
+function rightsOf({ role, scopes }) { return role === "staff_key" ? scopes : [...scopes, "channel"]; }
 
 // forget drops what was chosen in another channel or environment.
 function forget() {
@@ -85,7 +90,7 @@ function mark(reason) {
 async function lost() {
   mark("The connection is lost. Reconnecting…");
   try {
-    await desk.client.request("GET", "/overlay_keys");
+    await desk.client.request("GET", "/staff");
     return true;
   } catch (e) {
     if (e instanceof Refused && e.status >= 400 && e.status < 500 && e.status !== 429 && desk.signedIn) signOut(e.message);
@@ -102,7 +107,7 @@ async function recheck() {
 // may have changed before. It ends the stream before it only then: the list of polls has
 // missed nothing, when what else is shown changes.
 function follow() {
-  const topics = ["poll_update:*", "vote_delete:*"];
+  const topics = desk.rights.includes("polls") ? ["poll_update:*", "vote_delete:*"] : [];
   if (poll !== null) topics.push(`vote_update:${poll}`);
   if (desk.question !== null) topics.push(`rank_update:${desk.question}`);
   const stopBefore = stop;
@@ -147,7 +152,7 @@ async function listPage(cursor) {
   showPolls();
 }
 
-const listPolls = takeTurns(() => listPage());
+const listPolls = takeTurns(async () => { if (desk.rights.includes("polls")) await listPage(); });
 
 function updatePoll(changed) {
   heard++;

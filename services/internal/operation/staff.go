@@ -1,0 +1,58 @@
+package operation
+
+import (
+	"context"
+	"time"
+
+	"github.com/acclaim-dev/acclaim/api/contract"
+	"github.com/acclaim-dev/acclaim/services/pairing"
+	"github.com/acclaim-dev/acclaim/services/sandbox"
+)
+
+// StaffSession tells a person who has signed in what the credential is good for.
+type StaffSession struct {
+	Role    string   `json:"role"`
+	Channel string   `json:"channel"`
+	Scopes  []string `json:"scopes"`
+	Name    string   `json:"name,omitempty"`
+	Expires int64    `json:"expires,omitempty"` // Unix seconds, of a staff key
+}
+
+// ReadStaffSession returns what the caller may do as staff.
+func (s *Service) ReadStaffSession(c *Call) StaffSession {
+	caller := c.Caller
+	session := StaffSession{
+		Role: string(caller.Role), Channel: caller.ChannelID, Scopes: caller.Scopes(), Name: caller.Staff.Name, Expires: caller.Staff.Expires,
+	}
+	if caller.IsStaff() {
+		session.Scopes = []string{contract.ScopePolls, contract.ScopeAnswers}
+	}
+	return session
+}
+
+// CreateStaffKey adds a key to the caller's channel and returns it with its credential. The time of
+// its end is the longest one where the key has none.
+func (s *Service) CreateStaffKey(ctx context.Context, c *Call, key pairing.StaffKey) (made pairing.StaffKey, credential string, err error) {
+	now := s.Config.Now()
+	key.ID, key.Created = pairing.NewKeyID(), now.Unix()
+	if key.Expires == 0 {
+		key.Expires = now.Add(pairing.StaffLifetime).Truncate(time.Second).Unix()
+	}
+	if err := s.Config.Pairing.Staff.AddStaffKey(ctx, c.Caller.pairingChannel(), key, now); err != nil {
+		return key, "", err
+	}
+	token, err := s.signToken(c.Caller.Extension, sandbox.Grant{
+		Role: string(StaffKey), ChannelID: c.Caller.ChannelID, OpaqueID: "staff-" + key.ID, KeyID: key.ID, Lifetime: key.Lifetime(now),
+	})
+	return key, c.Caller.Extension.ClientID + " " + token, err
+}
+
+// ListStaffKeys returns the keys of the caller's channel, without their credentials.
+func (s *Service) ListStaffKeys(ctx context.Context, c *Call) ([]pairing.StaffKey, error) {
+	return s.Config.Pairing.Staff.StaffKeys(ctx, c.Caller.pairingChannel(), s.Config.Now())
+}
+
+// RevokeStaffKey removes a key of the caller's channel.
+func (s *Service) RevokeStaffKey(ctx context.Context, c *Call, id string) error {
+	return s.Config.Pairing.Staff.RevokeStaffKey(ctx, c.Caller.pairingChannel(), id)
+}
