@@ -21,6 +21,7 @@ func extensionRules() []rule {
 		{"Extension", "admin length", spec{"adminUserIDs": texts(1, long(128))}, spec{"adminUserIDs": texts(1, long(129))}, "128"},
 		{"Extension", "admin twice", spec{"adminUserIDs": texts(2, "#")}, spec{"adminUserIDs": texts(2, "1")}, "Duplicate"},
 		{"Extension", "admins", spec{"adminUserIDs": texts(256, "#")}, spec{"adminUserIDs": texts(257, "#")}, "256"},
+		{"Extension", "moderators", spec{"moderators": "staff"}, spec{"moderators": "admins"}, "Unsupported value"},
 		{"Extension", "external role", spec{"externalRole": "backend"}, spec{"externalRole": "admin"}, "Unsupported value"},
 		{"Extension", "some key", spec{"keys": nil, "sandbox": spec{"keys": keys(1)}}, spec{"keys": nil}, "has a key"},
 		{"Extension", "no key in the sandbox either", spec{"sandbox": spec{}}, spec{"keys": nil, "sandbox": spec{}}, "has a key"},

@@ -66,6 +66,13 @@ type ExtensionSpec struct {
 	// +kubebuilder:validation:Enum=backend
 	ExternalRole string `json:"externalRole,omitempty"`
 
+	// Moderators gives tokens with the platform role "moderator" the rights of viewers, or of staff, which
+	// configures, resets and moderates the polls and questions of its channel, too. By
+	// default it is viewers.
+	// +optional
+	// +kubebuilder:validation:Enum=viewers;staff
+	Moderators string `json:"moderators,omitempty"`
+
 	// GlobalPolls is the least of the roles that configure, modify and reset polls and
 	// questions whose ids begin with "global", which belong to all channels: admin (backends
 	// and validated admins), backend, or broadcaster, of any channel. By default it is admin.

@@ -20,6 +20,7 @@ type fileEntry struct {
 	OwnerUserID         string        `json:"ownerUserID,omitempty"`
 	AdminUserIDs        []string      `json:"adminUserIDs,omitempty"`
 	ExternalRole        string        `json:"externalRole,omitempty"`
+	Moderators          string        `json:"moderators,omitempty"`
 	GlobalPolls         string        `json:"globalPolls,omitempty"`
 	ViewersCreateGlobal *bool         `json:"viewersCreateGlobal,omitempty"`
 	environmentSettings `json:",inline"`
@@ -98,6 +99,7 @@ func (c fileCandidate) fileEntry(environment Environment) fileEntry {
 		OwnerUserID:         c.Spec.OwnerUserID,
 		AdminUserIDs:        c.Spec.AdminUserIDs,
 		ExternalRole:        c.Spec.ExternalRole,
+		Moderators:          c.Spec.Moderators,
 		GlobalPolls:         c.Spec.GlobalPolls,
 		ViewersCreateGlobal: c.Spec.ViewersCreateGlobal,
 		declaredBy:          c.name(),

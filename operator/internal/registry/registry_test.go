@@ -96,7 +96,7 @@ func everything() []v1alpha1.Extension {
 		named("whole", 0, func(s *v1alpha1.ExtensionSpec) {
 			s.AppIDs = []v1alpha1.ID{"1e3", "null", "2026-01-01"}
 			s.OwnerUserID, s.AdminUserIDs, s.ExternalRole = "1000", []string{"1001", "true", "0x1f", `"'\`}, ""
-			s.GlobalPolls, s.ViewersCreateGlobal = "admin", new(bool)
+			s.Moderators, s.GlobalPolls, s.ViewersCreateGlobal = "staff", "admin", new(bool)
 			s.Keys = []v1alpha1.Key{key("old"), from(key("new"), time.Hour)}
 			s.AllowedOrigins = []v1alpha1.Origin{"*", "https://a.example:*", "http://[::1]:3000"}
 			s.Limits = &v1alpha1.Limits{

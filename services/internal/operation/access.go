@@ -28,20 +28,26 @@ func errRole() error {
 // PollTopics returns the topics of a caller's subscription. A key has those of the events about its
 // polls: all of them, unless it names some.
 func (c *Caller) PollTopics(topics []string) ([]string, error) {
-	if c.Role != Overlay && c.Role != StaffKey {
+	refused := isOfBuffers
+	switch {
+	case c.Role == Overlay || c.Role == StaffKey:
+		refused = func(topic string) bool { return !c.mayFollow(topic) }
+	case !c.isModerator():
 		return topics, nil
 	}
-	for _, topic := range topics {
-		if !c.mayFollow(topic) {
-			return nil, errRole()
-		}
-	}
-	if len(topics) > 0 {
+	switch {
+	case slices.ContainsFunc(topics, refused):
+		return nil, errRole()
+	case len(topics) > 0 || c.isModerator():
 		return topics, nil
-	}
-	if c.Role == StaffKey && !c.hasScope(contract.ScopePolls) {
+	case c.Role == StaffKey && !c.hasScope(contract.ScopePolls):
 		return []string{contract.RankUpdate}, nil // of no question: events about answers have to be named
 	}
+	return c.keyTopics(), nil
+}
+
+// keyTopics returns all topics that a key is good for.
+func (c *Caller) keyTopics() (topics []string) {
 	polls := c.Key.Polls
 	if c.Key.ShowsAllPolls() {
 		polls = []string{"*"}
@@ -52,8 +58,10 @@ func (c *Caller) PollTopics(topics []string) ([]string, error) {
 	for _, poll := range polls {
 		topics = append(topics, contract.PollEvents(poll)...)
 	}
-	return topics, nil
+	return topics
 }
+
+func isOfBuffers(topic string) bool { return strings.HasPrefix(topic, contract.Accumulate) }
 
 // mayFollow reports whether a key is good for a topic.
 func (c *Caller) mayFollow(topic string) bool {

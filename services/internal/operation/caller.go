@@ -48,6 +48,9 @@ type Caller struct {
 	// Key holds the rights of an overlay key, Staff those of a staff key.
 	Key   pairing.OverlayKey
 	Staff pairing.StaffKey
+	// Scopes limit what a moderator does as staff of the channel: the holder of a staff key, or one
+	// of the platform where the extension says so.
+	Scopes []string
 
 	// The names under which quotas and rates count the caller and its extension.
 	quotaHolder, extensionQuotaHolder string
@@ -70,7 +73,9 @@ func (c *Caller) isRevocable() bool { return c.Family != "" || c.Role == Overlay
 
 // IsAudience reports whether the caller sees no more than viewers do: hidden results stay
 // hidden.
-func (c *Caller) IsAudience() bool { return c.Role == Viewer || c.Role == Overlay }
+func (c *Caller) IsAudience() bool {
+	return c.Role == Viewer && !c.isModerator() || c.Role == Overlay
+}
 
 // IsAudienceOf is isAudience for a poll or a question: of one of all channels, staff that does not
 // own it sees what viewers do.
@@ -92,11 +97,20 @@ func (c *Caller) identity() string {
 	return c.UserID
 }
 
-// Scopes returns what a caller that is not staff of every kind may do as staff of its channel.
-func (c *Caller) Scopes() []string { return c.Staff.Scopes }
-
 // hasScope reports whether the caller has one of the scopes of a staff key.
-func (c *Caller) hasScope(scope string) bool { return slices.Contains(c.Scopes(), scope) }
+func (c *Caller) hasScope(scope string) bool { return slices.Contains(c.Scopes, scope) }
+
+// isModerator reports whether the caller is a moderator of the platform, where the extension makes these staff.
+// A moderator has the rights of a viewer, too.
+func (c *Caller) isModerator() bool { return c.Role == Viewer && len(c.Scopes) > 0 }
+
+// roleName names the role of the caller, for people.
+func (c *Caller) roleName() string {
+	if c.isModerator() {
+		return "moderator"
+	}
+	return string(c.Role)
+}
 
 // IsStaff reports whether the caller may do all that staff of a channel does: a broadcaster, an admin
 // or a backend.
@@ -108,8 +122,7 @@ func (c *Caller) IsServer() bool { return AdminOrBackend().allowsCaller(c) }
 // Actor names a member of staff in the log, with the shared user id if there is one. A
 // viewer has no name there.
 func (c *Caller) Actor() string {
-	switch c.Role {
-	case Broadcaster, Admin, Backend, StaffKey:
+	if c.IsStaff() || len(c.Scopes) > 0 {
 		return cmp.Or(c.UserID, c.OpaqueID)
 	}
 	return ""

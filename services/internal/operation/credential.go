@@ -183,6 +183,9 @@ func (v *CredentialVerifier) parseHeader(header string) (credential, error) {
 		Game:        c.Game,
 		KeyID:       c.KeyID,
 	}
+	if c.Role == "moderator" && extension.ModeratorsAreStaff {
+		caller.Scopes = []string{contract.ScopePolls, contract.ScopeAnswers}
+	}
 	caller.SigningKey, caller.sampleKey = signer.ID(), signer.IsSample()
 	caller.nameQuotaHolders()
 	return credential{Caller: caller, expires: c.ExpiresAt.Time}, nil

@@ -120,9 +120,10 @@ func (x *Observation) appendCaller(attrs []slog.Attr) []slog.Attr {
 	}
 	attrs = append(attrs,
 		slog.String("extension", c.Extension.ClientID),
-		slog.String("role", string(c.Role)),
+		slog.String("role", c.roleName()),
 		slog.String("channel", c.ChannelID))
-	if actor := c.Actor(); actor != "" && x.Method != "GET" && x.Method != "HEAD" {
+	asViewer := c.isModerator() && (x.Operation == nil || !x.Operation.IsStaffWrite())
+	if actor := c.Actor(); actor != "" && !asViewer && x.Method != "GET" && x.Method != "HEAD" {
 		attrs = append(attrs, slog.String("actor", actor))
 	}
 	return attrs

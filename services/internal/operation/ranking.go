@@ -90,6 +90,6 @@ func (s *Service) ModerateAnswers(ctx context.Context, c *Call, id string, m ran
 		return err
 	}
 	s.favourChannel(c.Caller)
-	m.Actor = ranking.StaffActor{Role: string(c.Caller.Role), ID: c.Caller.Actor()}
+	m.Actor = ranking.StaffActor{Role: c.Caller.roleName(), ID: c.Caller.Actor()}
 	return s.Config.Ranking.Answers.Moderate(ctx, c.Caller.question(id), m)
 }

@@ -25,6 +25,7 @@ func (s *Service) ResolveCaller(ctx context.Context, c *Caller) (*Caller, error)
 		resolved.Key, err = s.Config.Pairing.Overlays.ResolveOverlayKey(ctx, c.pairingChannel(), c.KeyID, s.Config.Now())
 	} else {
 		resolved.Staff, err = s.Config.Pairing.Staff.ResolveStaffKey(ctx, c.pairingChannel(), c.KeyID, s.Config.Now())
+		resolved.Scopes = resolved.Staff.Scopes
 	}
 	if fault.KindOf(err) == fault.Unauthenticated {
 		err = unauthenticated(err)

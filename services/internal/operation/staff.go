@@ -22,7 +22,7 @@ type StaffSession struct {
 func (s *Service) ReadStaffSession(c *Call) StaffSession {
 	caller := c.Caller
 	session := StaffSession{
-		Role: string(caller.Role), Channel: caller.ChannelID, Scopes: caller.Scopes(), Name: caller.Staff.Name, Expires: caller.Staff.Expires,
+		Role: caller.roleName(), Channel: caller.ChannelID, Scopes: caller.Scopes, Name: caller.Staff.Name, Expires: caller.Staff.Expires,
 	}
 	if caller.IsStaff() {
 		session.Scopes = []string{contract.ScopePolls, contract.ScopeAnswers}

@@ -120,10 +120,14 @@ func (b *registryBuilder) addExtension(i int, raw json.RawMessage) {
 		AdminUserIDs: block.AdminUserIDs,
 		ExternalRole: block.ExternalRole,
 
+		ModeratorsAreStaff:  block.Moderators == "staff",
 		GlobalPolls:         cmp.Or(block.GlobalPolls, "admin"),
 		ViewersCreateGlobal: block.ViewersGlobal == nil || *block.ViewersGlobal,
 	}
 	b.checkNames(extension, report)
+	if !slices.Contains([]string{"", "viewers", "staff"}, block.Moderators) {
+		report("moderators", `is %q, should be "viewers" or "staff"`, block.Moderators)
+	}
 	b.addSettings(extension, block, report)
 	b.registry.extensions = append(b.registry.extensions, extension)
 }

@@ -23,6 +23,7 @@ type extensionBlock struct {
 	OwnerUserID    string           `json:"ownerUserID"`
 	AdminUserIDs   []string         `json:"adminUserIDs"`
 	ExternalRole   string           `json:"externalRole"`
+	Moderators     string           `json:"moderators"`
 	GlobalPolls    string           `json:"globalPolls"`
 	ViewersGlobal  *bool            `json:"viewersCreateGlobal"`
 	AllowedOrigins []string         `json:"allowedOrigins"`

@@ -198,6 +198,7 @@ func TestParseRefuses(t *testing.T) {
 		"app id is client id":    {`{clientID: x, appIDs: [first], secrets: [{value: eC1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=}]}`, `extensions[1] "x": appIDs[0]: "first" is already an id of extension "first"`},
 		"client id is app id":    {`{clientID: app, secrets: [{value: eC1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=}]}`, `extensions[1] "app": clientID: "app" is already an id of extension "first"`},
 		"empty admin":            {`{clientID: x, adminUserIDs: [""], secrets: [{value: eC1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=}]}`, `extensions[1] "x": adminUserIDs[0]: is empty`},
+		"moderators":             {`{clientID: x, moderators: admins, secrets: [{value: eC1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=}]}`, `extensions[1] "x": moderators: is "admins", should be "viewers" or "staff"`},
 		"external role":          {`{clientID: x, externalRole: admin, secrets: [{value: eC1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=}]}`, `extensions[1] "x": externalRole: is "admin"`},
 		"no secret":              {`{clientID: x}`, `extensions[1] "x": secrets: is empty`},
 		"empty secret":           {`{clientID: x, secrets: [{value: ""}]}`, `extensions[1] "x": secrets[0]: is empty`},

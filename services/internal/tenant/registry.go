@@ -68,6 +68,9 @@ type Extension struct {
 	// ExternalRole is the role that tokens with the platform's role "external"
 	// have: "" (they are refused) or "backend".
 	ExternalRole string
+	// ModeratorsAreStaff gives tokens with the platform's role "moderator" the rights of a staff
+	// key with all scopes, beside those of a viewer.
+	ModeratorsAreStaff bool
 	// GlobalPolls is the least of the roles that configure, modify and reset polls and
 	// questions of all channels: "broadcaster", "admin" or "backend".
 	GlobalPolls string

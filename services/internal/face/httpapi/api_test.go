@@ -61,6 +61,7 @@ extensions:
   sandbox: {secrets: [{value: c2FuZGJveC1rZXktb2YtbW9yZS10aGFuLTMyLWJ5dGVzLTAxMjM0NTY=}]}
 - clientID: other
   externalRole: backend
+  moderators: staff
   allowedOrigins: ["https://panel.example"]
   secrets: [{value: b3RoZXIta2V5LW9mLW1vcmUtdGhhbi0zMi1ieXRlcy0wMTIzNDU2}]
 `

@@ -161,3 +161,41 @@ func TestStaffKeyIsLogged(t *testing.T) {
 		}
 	})
 }
+
+// A moderator of the platform is a viewer. Where the extension says so, a moderator is also staff for
+// polls and answers of the channel, and for nothing else.
+func TestModeratorsAsStaff(t *testing.T) {
+	a := newAPI(t)
+	moderator := identity{role: "moderator", opaque: "U8", user: "8"}
+	for _, path := range []string{"/vote_config", "/rank_moderation"} {
+		a.as(moderator, "POST", path, "{}").is(403)
+	}
+	a.as(moderator, "GET", "/staff", "").is(403)
+
+	moderator.extension, moderator.key = "other", otherKey
+	a.as(moderator, "GET", "/staff", "").want(200, `{"role":"moderator","channel":"77","scopes":["polls","answers"]}`)
+	a.as(moderator, "POST", "/vote_config", `{"id":"p","config":{"resultsVisibility":"staff"}}`).is(200)
+	if log := a.log.String(); !strings.Contains(log, `"role":"moderator","channel":"77","actor":"8"`) {
+		t.Errorf("the log does not name the moderator: %s", log)
+	}
+	a.log.Reset()
+	a.as(moderator, "POST", "/vote?id=p", `{"value":3}`).is(200)
+	if strings.Contains(a.log.String(), "actor") {
+		t.Errorf("the log names who votes: %s", a.log)
+	}
+	if got := a.as(moderator, "GET", "/vote?id=p", "").is(200); got.field("mean") != "3" {
+		t.Errorf("a moderator does not see hidden results: %s", got.body)
+	}
+	a.as(moderator, "POST", "/rank_moderation?id=q", `{"action":"hide","key":"tea"}`).is(200)
+	a.as(moderator, "GET", "/events?topic=rank_update:q&topic=channel_state_update", "").is(200)
+	a.as(moderator, "GET", "/events?topic=accumulate:b", "").refused(403, refusedRole)
+	for _, path := range []string{"/vote_modifier", "/staff_keys", "/overlay_keys", "/gamelink/token", "/channel_state", "/broadcast"} {
+		a.as(moderator, "POST", path, "{}").refused(403, refusedRole)
+	}
+	for _, path := range []string{"/vote?id=globalp", "/rank?id=globalq"} {
+		a.as(moderator, "DELETE", path, "").refused(403, refusedRole)
+	}
+	viewer := moderator
+	viewer.role = "viewer"
+	a.as(viewer, "GET", "/staff", "").is(403)
+}

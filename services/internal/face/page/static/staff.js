@@ -48,7 +48,7 @@ async function signIn(form) {
 }
 
 // rightsOf returns what a person may do: the scopes, and "channel" for what no staff key is good for.
-function rightsOf({ role, scopes }) { return role === "staff_key" ? scopes : [...scopes, "channel"]; }
+function rightsOf({ role, scopes }) { return ["staff_key", "moderator"].includes(role) ? scopes : [...scopes, "channel"]; }
 
 // forget drops what was chosen in another channel or environment.
 function forget() {
