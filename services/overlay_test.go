@@ -12,16 +12,22 @@ import (
 
 // A key that one process makes opens streams on every process, and ends them on every process
 // once another one revokes it. Package live measures how soon.
-func TestOverlayKeyOfAnotherProcess(t *testing.T) {
+func TestKeysOfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	uri := mongotest.WithLongTimeouts(mongotest.Start(t))
 	var replicas [2]*process
 	for i := range replicas {
 		replicas[i] = startProgram(t, t.TempDir(), "state", "--mongodb-uri", uri)
 	}
+	for route, body := range map[string]string{"/overlay_keys": `{"name":"stream PC"}`, "/staff_keys": `{"name":"Ada","scopes":["polls"]}`} {
+		t.Run(route, func(t *testing.T) { testKeyOfAnotherProcess(t, replicas, route, body) })
+	}
+}
+
+func testKeyOfAnotherProcess(t *testing.T, replicas [2]*process, route, body string) {
 	broadcaster := sign(t, "broadcaster", "B")
 	var key struct{ ID, Credential string }
-	if fate, why := send(replicas[0], http.MethodPost, "/overlay_keys", broadcaster, `{"name":"stream PC"}`, &key); fate != stored {
+	if fate, why := send(replicas[0], http.MethodPost, route, broadcaster, body, &key); fate != stored {
 		t.Fatal(why)
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute) // a bound of the test
@@ -41,7 +47,7 @@ func TestOverlayKeyOfAnotherProcess(t *testing.T) {
 			t.Fatal("the key opens no stream")
 		}
 	}
-	if fate, why := send(replicas[1], http.MethodDelete, "/overlay_keys?id="+key.ID, broadcaster, "", nil); fate != stored {
+	if fate, why := send(replicas[1], http.MethodDelete, route+"?id="+key.ID, broadcaster, "", nil); fate != stored {
 		t.Fatal(why)
 	}
 	listening.Wait()
