@@ -70,10 +70,16 @@ type Request struct {
 }
 
 // Service answers for the pairings of a store.
-type Service struct{ documents *document.Service }
+type Service struct {
+	documents *document.Service
+	allRead   func() bool
+}
 
-// NewService returns a service over documents, which its owner closes.
-func NewService(documents *document.Service) *Service { return &Service{documents} }
+// NewService returns a service over documents, which its owner closes. It makes no staff keys until
+// allRead reports that all processes over the store read them; nil is for a store of this process.
+func NewService(documents *document.Service, allRead func() bool) *Service {
+	return &Service{documents, allRead}
+}
 
 // channelRecord is the document of a channel. Times are Unix milliseconds.
 type channelRecord struct {

@@ -53,6 +53,9 @@ func (s *Service) AddStaffKey(ctx context.Context, c Channel, k StaffKey, now ti
 	if err := k.check(now); err != nil {
 		return err
 	}
+	if s.allRead != nil && !s.allRead() {
+		return fault.New(fault.Unavailable, "Staff keys wait for processes of an earlier version")
+	}
 	return addKey(ctx, s, c.staff(), k, now, func(held int) error {
 		if held >= contract.MaxStaffKeys {
 			return fault.Newf(fault.Invalid, "A channel has at most %d staff keys", contract.MaxStaffKeys)

@@ -23,6 +23,8 @@ const (
 	LevelPublicResults Level = 5
 	// LevelVerifiable adds lists of public entries: votes that their voters can check.
 	LevelVerifiable Level = 6
+	// LevelStaffKeys adds the staff keys of a channel, in the same release.
+	LevelStaffKeys = LevelVerifiable
 	// CurrentLevel names the commands that this release reads.
 	CurrentLevel = LevelVerifiable
 )

@@ -163,7 +163,7 @@ func newWorldOver(t *testing.T, store *storetest.Memory, owner stream.Peers) *wo
 		Reader:   event.NewReader(event.Stores{Polls: votes, Documents: documents, Messages: messages}),
 		Notifier: notifier, Streams: store.Streams,
 	})
-	pairings, purchases, matches := pairing.NewService(documents), purchase.NewService(documents, nil), match.NewService(documents)
+	pairings, purchases, matches := pairing.NewService(documents, nil), purchase.NewService(documents, nil), match.NewService(documents)
 	logger := slog.New(slog.DiscardHandler)
 	w.outage = down
 	config := operation.Config{
@@ -176,7 +176,7 @@ func newWorldOver(t *testing.T, store *storetest.Memory, owner stream.Peers) *wo
 	w.api = httpapi.NewHandler(httpapi.Mount{Prefixes: []string{"/v1"}, API: api})
 	w.games = gamelink.New(gamelink.Options{
 		Environment: tenant.Production, Registry: load, Now: time.Now, Logger: logger, Operations: operation.NewService(config),
-		Live: hub, Budgets: config.Budgets, Pairing: pairing.NewService(records), Purchases: purchases,
+		Live: hub, Budgets: config.Budgets, Pairing: pairing.NewService(records, nil), Purchases: purchases,
 		Matches: matches, MatchPolls: matches,
 		Client: func(*http.Request) (netip.Prefix, bool) { return netip.MustParsePrefix("192.0.2.1/32"), true },
 	})

@@ -129,7 +129,7 @@ func newAPI(t testing.TB, change ...func(*apiSettings)) *api {
 		Live:         hub,
 		Messages:     messages,
 		Roster:       viewers,
-		Pairing:      operation.NewPairing(pairing.NewService(documents)),
+		Pairing:      operation.NewPairing(pairing.NewService(documents, nil)),
 		GameLink:     true,
 		Purchases:    purchase.NewService(documents, nil),
 	}}

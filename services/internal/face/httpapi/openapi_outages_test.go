@@ -192,7 +192,7 @@ func over(t *testing.T, store memory) (change func(*apiSettings), drain func()) 
 	return func(c *apiSettings) {
 		c.Voting, c.Accumulation, c.Ranking, c.State = operation.NewVoting(votes), buffers, operation.NewRanking(questions), operation.NewState(states)
 		c.Live, c.Messages, c.Roster, c.Results = hub, messages, viewers, publisher
-		c.Pairing, c.Purchases = operation.NewPairing(pairing.NewService(documents)), purchase.NewService(documents, nil)
+		c.Pairing, c.Purchases = operation.NewPairing(pairing.NewService(documents, nil)), purchase.NewService(documents, nil)
 		c.PollLister = func(_ context.Context, prefix, _ string) iter.Seq2[string, error] {
 			return func(yield func(string, error) bool) { yield(prefix+"lunch", nil) }
 		}

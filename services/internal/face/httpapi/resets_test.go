@@ -100,7 +100,7 @@ func (d *gatedDocuments) Get(ctx context.Context, keys ...string) ([]document.Do
 func TestRevocationDelaysNoOtherRequest(t *testing.T) {
 	gate := &gatedDocuments{Store: storetest.NewMemory(), waiting: make(chan struct{}), open: make(chan struct{})}
 	a := newAPI(t, func(c *apiSettings) {
-		c.Pairing = operation.NewPairing(pairing.NewService(document.NewService(gate, stream.SystemClock(), document.Options{})))
+		c.Pairing = operation.NewPairing(pairing.NewService(document.NewService(gate, stream.SystemClock(), document.Options{}), nil))
 	})
 	overlay := a.newOverlay("/v1", broadcaster(), "{}")
 	address, transport := serveHTTP2(t, httpapi.NewServer(a.handler, slog.New(slog.DiscardHandler)))

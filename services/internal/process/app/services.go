@@ -113,7 +113,7 @@ func (s *serviceSet) verifyGames() {
 	if s.store == nil || s.documents != nil {
 		return
 	}
-	pairings := pairing.NewService(s.openDocuments())
+	pairings := pairing.NewService(s.openDocuments(), nil)
 	s.addAPI(func(c *operation.Config) { c.Pairing = operation.NewPairing(pairings) })
 }
 
@@ -128,11 +128,11 @@ func (s *serviceSet) openDocuments() *document.Service {
 	return documents
 }
 
-// accountsRead returns a function that reports whether all processes over the store read the
-// accounts of coins of this version.
-func (s *serviceSet) accountsRead() func() bool {
-	read := s.engineOptions(message.Kind, false).PeersRead
-	return func() bool { return read == nil || read(stream.LevelAccounts) }
+// allRead returns a function that reports whether all processes over the store read what came with
+// a level.
+func (s *serviceSet) allRead(level stream.Level) func() bool {
+	options := s.engineOptions(message.Kind, false)
+	return func() bool { return options.AllRead(level) }
 }
 
 // engineOptions returns the options for the engine of a kind of streams.

@@ -37,7 +37,8 @@ func startState(s *serviceSet, messages *message.Service) func(*operation.Config
 	s.onClose(s.sinks.Close)
 	registerSinks(s.metrics, s.sinks.Stats)
 	states := state.NewService(s.documents)
-	s.pairings, s.purchases, s.matches = pairing.NewService(s.documents), purchase.NewService(s.documents, s.accountsRead()), match.NewService(s.documents)
+	s.pairings = pairing.NewService(s.documents, s.allRead(stream.LevelStaffKeys))
+	s.purchases, s.matches = purchase.NewService(s.documents, s.allRead(stream.LevelAccounts)), match.NewService(s.documents)
 	return func(c *operation.Config) {
 		c.State, c.Messages, c.Live = operation.NewState(states), messages, s.broker
 		c.Pairing, c.Purchases, c.GameLink = operation.NewPairing(s.pairings), s.purchases, s.gamesAnywhere
