@@ -24,6 +24,7 @@ let since = null; // when what is shown was last known to be live; null: it is
 let ending = []; // timers of the token's end
 const visibleBefore = new Map(); // the visibility of polls before this page hid their results
 let own = 0; // changes of this page under way
+let clearing = null; // the poll that is deleted and saved again
 let shownConfig = null; // of the chosen poll, as it was read last
 
 async function signIn(form) {
@@ -212,6 +213,7 @@ const readPoll = takeTurns(async () => {
     showPoll();
   } catch (e) {
     if (!(e instanceof Refused) || e.status !== 404) throw e;
+    if (clearing === wanted) return; // it is back in a moment
     [poll, stats, shownConfig] = [null, null, null];
     id("poll").hidden = true;
     id("poll-title").textContent = "Choose a poll";
@@ -291,9 +293,14 @@ async function remove(what, keepConfig) {
     await later(id("pending"), `${what} “${id("poll-title").textContent}”`, async () => {
       if (client !== desk.client || !desk.signedIn) return;
       const config = keepConfig ? await client.request("GET", `/poll${named(wanted)}`) : null; // as it is now
-      await client.request("DELETE", `/vote${named(wanted)}`);
-      if (keepConfig) await saveAgain(wanted, config);
-      if (poll === wanted) await readPoll();
+      if (keepConfig) clearing = wanted;
+      try {
+        await client.request("DELETE", `/vote${named(wanted)}`);
+        if (keepConfig) await saveAgain(wanted, config);
+      } finally {
+        clearing = null;
+        if (poll === wanted) await readPoll();
+      }
     });
   } finally {
     id("clear").disabled = id("delete").disabled = false;
