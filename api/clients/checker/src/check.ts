@@ -43,8 +43,9 @@ export interface OptionCount {
 
 export interface ReceiptReport {
   name: PollName;
-  question?: string; // absent until the proofs hold, like the next five
+  question?: string; // absent until the proofs hold, like the next six
   vote?: string; // the option, and how many times
+  value?: number; // of the option
   index?: number; // of the entry
   voter?: number;
   at?: number; // when the log had it, Unix milliseconds
@@ -65,6 +66,7 @@ export interface ReceiptCheck {
   source?: Source; // without it the check finds only whether the vote is recorded
   policy?: Policy; // of witnesses
   monitor?: MonitorState; // of a monitor that the viewer trusts
+  noRecount?: boolean;
   progress?: (done: number, all: number) => void; // of a recount, in entries
 }
 
@@ -160,7 +162,7 @@ function readEntries(r: Receipt, found: Findings): { vote: Entry; config: Config
 function describeVote(r: Receipt, { vote, config, poll }: Recorded, report: ReceiptReport): void {
   report.question = config.prompt;
   report.vote = optionText(config, vote.value) + (vote.times > 1 ? `, ${vote.times} times` : "");
-  [report.index, report.voter, report.at] = [r.vote.index, vote.voter, poll.at];
+  [report.value, report.index, report.voter, report.at] = [vote.value, r.vote.index, vote.voter, poll.at];
 }
 
 // judgeNonce ends step 3.
@@ -253,6 +255,11 @@ class SiteCheck {
     this.report.result = this.recorded.config.options.slice(0, 32).map((option, i) => ({ option, count: p.leaf.sums?.slots[i] ?? 0n }));
     const proved = await this.#readBallot(p);
     if (this.found.any) return;
+    if (this.check.noRecount) {
+      if (proved) this.#judge(proved, false);
+      else this.#count("unknown", "The site shows no proof of your ballot. Counting all votes would show it.");
+      return;
+    }
     let fold: Fold | undefined;
     try {
       fold = await p.recount((index, e) => this.#seeLater(index, e), this.check.progress);

@@ -13,6 +13,7 @@ import { Site } from "./source.js";
 export type { Answer, OptionCount, ReceiptReport, Recount, Verdict } from "./check.js";
 export type { Finding, FindingKind } from "./finding.js";
 export type { PollName } from "./name.js";
+export { type Secret, addNonce, makeSecret } from "./secret.js";
 
 export interface CheckOptions {
   // key is the verifier key of the log, from a source other than the site: more than one after a
@@ -25,6 +26,9 @@ export interface CheckOptions {
   policy?: string; // the text of a tlog-policy that names witnesses
   monitor?: string; // the state of a monitor that the viewer trusts, as JSON
   signal?: AbortSignal;
+  // noRecount leaves the other votes out: the check needs little data, and shows only that the own
+  // ballot is in the final result.
+  noRecount?: boolean;
   progress?: (done: number, all: number) => void; // of a recount, in entries
 }
 
@@ -38,6 +42,7 @@ export async function checkReceipt(receipt: string | Uint8Array, options: CheckO
   if (site !== "") check.source = new Site(site, options.fetch ?? fetch, options.signal);
   if (options.policy) check.policy = new Policy(options.policy);
   if (options.monitor) check.monitor = parseMonitor(options.monitor, keys);
+  if (options.noRecount) check.noRecount = true;
   if (options.progress) check.progress = options.progress;
   return verifyReceipt(parsed, check);
 }

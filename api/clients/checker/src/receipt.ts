@@ -16,7 +16,7 @@ export interface Receipt {
 
 const header = "acclaim-receipt/v1\n", maxLength = 256 << 10;
 
-function formatReceipt(r: Receipt): string {
+export function formatReceipt(r: Receipt): string {
   const nonce = r.nonce ? `nonce ${base64(r.nonce)}\n` : "";
   return `${header}name ${base64(encodeName(r.name))}\n${nonce}--- vote\n${formatProof(r.vote)}--- config\n${formatProof(r.config)}--- poll\n${formatProof(r.poll)}`;
 }

@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import path from "node:path";
 import { after, before, test } from "node:test";
 
-import { checkReceipt } from "../dist/src/index.js";
+import { addNonce, checkReceipt, makeSecret } from "../dist/src/index.js";
 import { TreeFiles } from "../dist/src/source.js";
 import { Frontier, leafHash } from "../dist/src/tree.js";
 import { fromBase64, read, testdata, vectors } from "./shared.mjs";
@@ -41,6 +41,7 @@ test("the committed site, served", async () => {
   assert.equal(report.missing, undefined);
   assert.equal(report.question, "What is for lunch?");
   assert.equal(report.vote, '"Salad" (1)');
+  assert.equal(report.value, 1);
   assert.equal(report.weight, 1n);
   assert.deepEqual([report.recorded.answer, report.counted.answer, report.same.answer], ["yes", "yes", "unknown"]);
   assert.deepEqual(report.result, [{ option: "Soup", count: 1n }, { option: "Salad", count: 1n }, { option: "Cake", count: 1n }]);
@@ -56,6 +57,25 @@ test("a receipt as bytes; without a site; with the site of its log", async () =>
     return new Response("", { status: 404 });
   } });
   assert.deepEqual(asked, ["https://example.com/log/checkpoint"]);
+});
+
+test("without a recount, the proof of the own ballot decides", async () => {
+  const quick = await checkReceipt(alice, { key, site, noRecount: true });
+  assert.deepEqual([quick.counted, quick.recount, quick.missing], [{ answer: "yes", text: "Your vote is in the final result, once." }, undefined, undefined]);
+  const withoutProofs = async (address) => (address.includes("/ballots/") ? new Response("", { status: 404 }) : fetch(address));
+  const unproven = await checkReceipt(alice, { key, site, noRecount: true, fetch: withoutProofs });
+  assert.equal(unproven.counted.answer, "unknown");
+});
+
+test("a page draws a secret, and adds it to the receipt", async () => {
+  const name = { client: "sample", channel: "1", poll: "lunch" }, [one, other] = [makeSecret(name), makeSecret(name)];
+  assert.notEqual(one.nonce, other.nonce);
+  const known = /^nonce (.*)\n/m.exec(alice);
+  const bare = alice.replace(known[0], "");
+  assert.equal(addNonce(bare, known[1]), alice);
+  const report = await checkReceipt(addNonce(bare, one.nonce), { key, site: "" });
+  assert.deepEqual(report.findings.map((f) => f.kind), ["other-vote"]);
+  assert.throws(() => addNonce("no receipt", one.nonce));
 });
 
 test("an error of the site is no verdict", async () => {
