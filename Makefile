@@ -208,7 +208,8 @@ checker: ## Build the checker of votes, one file: bin/acclaim-checker.html, and 
 browser: extension checker ## Test the pages, the checker of votes and the hosted service's browser SDK in Chromium, from Debian or ACCLAIM_CHROMIUM; needs node and npm
 	cd hack/browser && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --no-audit --no-fund && npm test
 
-extension: ## Build and check the reference extension, bin/acclaim-extension.zip; needs node and npm
+# The extension builds the checker too, in the same folder, so this comes after it.
+extension: checker ## Build and check the reference extension, bin/acclaim-extension.zip; needs node and npm
 	mkdir -p bin && cd api/clients/extension && npm ci --no-audit --no-fund && npm test && cp extension.zip $(CURDIR)/bin/acclaim-extension.zip
 
 clients: npm-package checker ## Test clients of others and of ours against the program; needs node and npm

@@ -1,40 +1,14 @@
 // The reference extension, api/clients/extension, as it goes to the platform, in the rig.
 
 import assert from "node:assert/strict";
-import path from "node:path";
 import { test } from "node:test";
 
-import { lab, picture, wanted } from "./pages.mjs";
-import { kill, root, sign } from "./program.mjs";
-import { inRig, openRig, violations } from "./rig.mjs";
+import { picture, wanted } from "./pages.mjs";
+import { kill, sign } from "./program.mjs";
+import { ask, configure, option, show, vote } from "./reference.mjs";
+import { violations } from "./rig.mjs";
 
-const archive = path.join(root, "bin/acclaim-extension.zip"); // `make extension` builds it
 const viewers = ["panel, viewer", "video_overlay, viewer", "mobile, viewer"];
-
-// show opens the rig with the extension. The platform's configuration service has the program's address.
-async function show(t, data, { broadcaster, ...options } = {}) {
-  const program = await lab.rig(archive, { data });
-  const open = (more) => openRig(t, program.rig, { height: 2000, ...options, ...more, prepare: async (page) => {
-    await page.addInitScript(([global, broadcaster]) => {
-      if (window.top !== window) return; // the frames have no such store
-      const key = "configuration sample-extension 1";
-      if (!localStorage.getItem(key)) localStorage.setItem(key, JSON.stringify({ global, broadcaster }));
-    }, [{ version: "1", content: JSON.stringify({ backend: program.origin }) }, broadcaster]);
-    await more?.prepare?.(page);
-  } });
-  return { program, open, ...await open(options) };
-}
-
-async function ask(origin, method, route, body, claims = {}) {
-  const credential = `sample-extension ${sign({ role: "broadcaster", channel_id: "1", user_id: "1", opaque_user_id: "U1", ...claims })}`;
-  const answer = await fetch(`${origin}/v1${route}`, { method, headers: { Authorization: credential }, body: body && JSON.stringify(body) });
-  assert.equal(answer.status, 200, `${method} ${route}`);
-  return answer.json();
-}
-
-const configure = (origin, id, config) => ask(origin, "POST", "/vote_config", { id, config: { strict: true, ...config } });
-const vote = (origin, id, n, value) => ask(origin, "POST", `/vote?id=${id}`, { value }, { role: "viewer", user_id: undefined, opaque_user_id: `U${9000 + n}` });
-const option = (scope, name) => scope.locator(".option").filter({ hasText: name });
 
 test("viewers vote in the panel, over the video and on a phone, and see the result", async (t) => {
   const { program: { origin }, page, frame } = await show(t, "reference");

@@ -1,6 +1,4 @@
-// Signatures of Ed25519: by WebCrypto where it has them, else by @noble/curves.
-
-import { ed25519 } from "@noble/curves/ed25519.js";
+// Signatures of Ed25519: by WebCrypto where it has them, else by code that is loaded only then.
 
 import { type Bytes, fromBase64 } from "./bytes.js";
 
@@ -26,16 +24,8 @@ function hasNative(): Promise<boolean> {
   })());
 }
 
-export function verifyPortable(key: Bytes, signature: Bytes, message: Bytes): boolean {
-  try {
-    return ed25519.verify(signature, message, key, { zip215: false });
-  } catch {
-    return false; // an encoding of no point
-  }
-}
-
 export async function verifyEd25519(key: Bytes, signature: Bytes, message: Bytes): Promise<boolean> {
-  if (!(await hasNative())) return verifyPortable(key, signature, message);
+  if (!(await hasNative())) return (await import("./portable.js")).verifyPortable(key, signature, message);
   try {
     return await verifyNative(key, signature, message);
   } catch {

@@ -47,9 +47,9 @@ export async function checkReceipt(receipt: string | Uint8Array, options: CheckO
   return verifyReceipt(parsed, check);
 }
 
-// describeReceipt returns what a receipt says of itself, which nothing has checked: its poll, its log,
-// and the address at which the files of the log are by default.
-export function describeReceipt(receipt: string): { name: PollName; log: string; site: string } {
+// describeReceipt returns what a receipt says of itself, which nothing has checked: its poll, the index
+// of the vote, its log, and the address at which the files of the log are by default.
+export function describeReceipt(receipt: string): { name: PollName; index: number; log: string; site: string } {
   const parsed = parseReceipt(receipt), log = logOrigin(parsed);
-  return { name: parsed.name, log, site: siteOf(log) };
+  return { name: parsed.name, index: parsed.vote.index, log, site: siteOf(log) };
 }

@@ -32,10 +32,11 @@ export function NewPoll({ drafts, draft, onDraft, onStart }: NewPollProps) {
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const form = event.target as HTMLFormElement, fields = new FormData(form);
-    const minutes = Number(fields.get("minutes"));
+    const minutes = Number(fields.get("minutes")), verifiable = fields.has("verifiable");
     onStart({
       ...readQuestion(form),
       resultsVisibility: String(fields.get("visibility")) as NonNullable<PollConfig["resultsVisibility"]>,
+      ...(verifiable && { verifiable, showCount: true }), // the list of votes shows their number
       ...(minutes > 0 && { endsAt: Math.floor(Date.now() / 1000 + 60 * minutes) }),
     });
   };
@@ -49,6 +50,7 @@ export function NewPoll({ drafts, draft, onDraft, onStart }: NewPollProps) {
       <label>{say("visibility")} <select name="visibility">
         {(["always", "afterVote", "afterClose", "staff"] as const).map((when) => <option key={when} value={when}>{say(when === "staff" ? "never" : when)}</option>)}
       </select></label>
+      <label class="check"><input name="verifiable" type="checkbox" /> {say("verifiable")}</label>
       <button type="submit">{say("startPoll")}</button>
     </form>
   );

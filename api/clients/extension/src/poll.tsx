@@ -4,6 +4,7 @@ import type { Poll } from "acclaim-client";
 import { isOpen, readClock } from "./clock.js";
 import { countOptions, findLeaders, type Option, type Statistics } from "./tally.js";
 import { list, percent, say } from "./texts.js";
+import { type CheckProps, VoteCheck } from "./votecheck.js";
 
 interface Props {
   poll: Poll;
@@ -17,11 +18,13 @@ interface Props {
   message: string;
   /** Whether the poll counts only viewers who share their identity, and this one does not. */
   needsIdentity: boolean;
+  /** Of a vote that the viewer can check. */
+  check: CheckProps | undefined;
   onVote(value: number): void;
   onShare(): void;
 }
 
-export function PollCard({ poll, stats, chosen, now, message, needsIdentity, onVote, onShare }: Props) {
+export function PollCard({ poll, stats, chosen, now, message, needsIdentity, check, onVote, onShare }: Props) {
   const options = countOptions(poll, stats), visible = stats !== undefined && !stats.hidden;
   const open = isOpen(poll, now), leaders = visible ? findLeaders(options) : [];
   return (
@@ -47,6 +50,7 @@ export function PollCard({ poll, stats, chosen, now, message, needsIdentity, onV
       <p class="message" role="status">{message}</p>
       {poll.status === "expired" && visible && <p class="outcome">{nameOutcome(leaders)}</p>}
       <p class="hint">{explainResults(poll, stats)}</p>
+      {check && <VoteCheck {...check} />}
     </section>
   );
 }

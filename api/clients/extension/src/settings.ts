@@ -19,6 +19,15 @@ export interface Settings {
   templates: Template[];
 }
 
+/**
+ * Returns the verifier key of the backend's log of results, "" for none. The global segment has it as
+ * `logKey`: the platform keeps it, so that the backend cannot show viewers another one.
+ */
+export function readLogKey({ configuration }: Pick<Helper, "configuration">): string {
+  const { logKey } = parse(configuration.global);
+  return typeof logKey === "string" ? logKey : "";
+}
+
 /** Returns the settings of the channel. */
 export function readSettings({ configuration }: Pick<Helper, "configuration">): Settings {
   const global = parse(configuration.global), broadcaster = parse(configuration.broadcaster);

@@ -3,11 +3,13 @@ import { AcclaimError, type Acclaim, type AcclaimEvent, content, type Poll } fro
 import { render } from "preact";
 
 import { Banner } from "./banner.js";
+import { type Verdict, VoteChecks } from "./checking.js";
 import { connect, explain, type Connection, type Page } from "./connect.js";
 import { LivePoll, readPoll, readPolls } from "./live.js";
 import { findHelper, followTheme, type Helper } from "./platform.js";
 import { describe, PollCard } from "./poll.js";
 import { explainAnswer, findQuestion, type Question, QuestionCard, questionDocument, readQuestion } from "./question.js";
+import { readLogKey, readSettings } from "./settings.js";
 import { say } from "./texts.js";
 import type { Statistics } from "./tally.js";
 
@@ -29,6 +31,9 @@ class ViewerPage implements Page {
   #stats: Statistics | undefined; // of the poll
   #chosen = new Set<number>(); // the values that the viewer has voted for, as far as this page knows
   #votes = false; // whether a vote is under way
+  #checks = new VoteChecks();
+  #checking = false; // whether a check is under way
+  #verdict: Verdict | undefined; // on the viewer's vote
   #question: Question | undefined;
   #said = { vote: "", answer: "" }; // what became of the last ones
   #spoken = "";
@@ -38,6 +43,7 @@ class ViewerPage implements Page {
   #heard = { polls: 0, votes: 0, questions: 0 }; // events, to find out whether one came while the page read
 
   constructor(readonly helper: Helper) {
+    helper.onAuthorized((place) => this.#checks.turnTo(place));
     setInterval(() => this.#tick(), 1 * seconds);
     setInterval(() => this.#speak(), 10 * seconds);
   }
@@ -127,7 +133,7 @@ class ViewerPage implements Page {
   #turnTo(poll: Poll | undefined): boolean {
     const another = poll?.id !== this.#poll?.id;
     if (another) {
-      [this.#stats, this.#chosen, this.#collapsed] = [undefined, new Set(), false];
+      [this.#stats, this.#chosen, this.#collapsed, this.#verdict] = [undefined, new Set(), false, undefined];
       this.#said.vote = "";
     }
     this.#poll = poll;
@@ -150,10 +156,10 @@ class ViewerPage implements Page {
     if (!poll || !this.#acclaim || this.#votes) return;
     if (poll.totalVotesPerUser > 1 && poll.votesPerOption === 1 && this.#chosen.has(value)) return; // it would be refused
     this.#votes = true;
-    this.#said.vote = "";
+    [this.#said.vote, this.#verdict] = ["", undefined];
     this.#draw();
     try {
-      const stats = await content(this.#acclaim.api.POST("/vote", { params: { query: { id: poll.id } }, body: { value } }));
+      const stats = await this.#cast(this.#acclaim, poll, value);
       if (poll.id !== this.#poll?.id) return;
       this.#heard.votes++;
       this.#keep(stats, value);
@@ -163,6 +169,34 @@ class ViewerPage implements Page {
     } finally {
       this.#votes = false;
     }
+    this.#draw();
+  }
+
+  async #cast(acclaim: Acclaim, poll: Poll, value: number): Promise<Statistics> {
+    if (!poll.verifiable) return content(acclaim.api.POST("/vote", { params: { query: { id: poll.id } }, body: { value } }));
+    const stats = await this.#checks.cast(acclaim, poll, value);
+    void this.#judge(poll, () => this.#checks.collect(acclaim, poll)).catch(() => {}); // a check reads the receipt again
+    return stats;
+  }
+
+  async #check(): Promise<void> {
+    const poll = this.#poll, acclaim = this.#acclaim;
+    if (!poll || !acclaim) return;
+    [this.#checking, this.#verdict] = [true, undefined];
+    this.#draw();
+    try {
+      await this.#judge(poll, () => this.#checks.check(acclaim, poll, readSettings(this.helper).backend, readLogKey(this.helper)));
+    } catch (error) {
+      this.#verdict = { kind: "unknown", text: say("notChecked", { reason: error instanceof AcclaimError ? explain(error) : String(error) }), receipt: "" };
+    }
+    this.#checking = false;
+    this.#draw();
+  }
+
+  /** Shows a verdict on the viewer's vote, unless the page has turned to another poll. */
+  async #judge(poll: Poll, find: () => Promise<Verdict | undefined>): Promise<void> {
+    const verdict = await find();
+    if (verdict && poll.id === this.#poll?.id) this.#verdict = verdict;
     this.#draw();
   }
 
@@ -197,6 +231,7 @@ class ViewerPage implements Page {
         {this.#poll && !this.#collapsed && (
           <PollCard poll={this.#poll} stats={this.#stats} chosen={this.#chosen} now={Date.now() + this.#skew} message={this.#said.vote}
             needsIdentity={this.#poll.userIDVoting && !this.helper.viewer.isLinked}
+            check={this.#checks.knows(this.#poll) ? { checking: this.#checking, verdict: this.#verdict, sameServer: readLogKey(this.helper) === "", onCheck: () => void this.#check() } : undefined}
             onVote={(value) => void this.#vote(value)} onShare={() => this.helper.actions.requestIdShare()} />
         )}
         {this.#question && !this.#collapsed && <QuestionCard question={this.#question} message={this.#said.answer} onAnswer={(answer) => void this.#answer(answer)} />}
@@ -211,6 +246,7 @@ class ViewerPage implements Page {
 function explainVote(error: unknown): string {
   const reason = error instanceof AcclaimError ? error.reason : "";
   if (reason === "poll is closed") return say("pollClosed");
+  if (reason === "configuration changed") return say("lookAgain");
   if (reason === "unacceptable vote") return say("noVoteLeft");
   if (reason === "only logged-in viewers may vote") return say("logIn");
   return explain(error);

@@ -8,7 +8,7 @@ import { test } from "node:test";
 
 import { strFromU8, unzipSync } from "fflate";
 
-const maxSize = 60 * 1024; // bytes of the archive
+const maxSize = 70 * 1024; // bytes of the archive
 const archive = await readFile(path.join(import.meta.dirname, "../extension.zip"));
 const files = unzipSync(archive);
 const texts = Object.fromEntries(Object.entries(files).map(([name, content]) => [name, strFromU8(content)]));
@@ -37,9 +37,9 @@ test("pages have neither scripts nor handlers inside, and load the helper and fi
 
 test("scripts make no code of text, and load files of the archive alone", () => {
   for (const name of named(".js")) {
-    const forbidden = texts[name].match(/\beval\(|\bFunction\(|document\.write|createElement\(["']script|\bimport\(/);
+    const forbidden = texts[name].match(/\beval\(|\bFunction\(|document\.write|createElement\(["']script|\bimport\((?!"[^"]+"\))/);
     assert.equal(forbidden?.[0], undefined, name);
-    const imported = [...texts[name].matchAll(/(?:from|import)\s*"([^"]+)"/g)].map((m) => m[1]);
+    const imported = [...texts[name].matchAll(/(?:from|import)\s*\(?"([^"]+)"/g)].map((m) => m[1]);
     assert.deepEqual(imported.filter((file) => !files[file.replace(/^\.\//, "")]), [], name);
   }
 });
