@@ -44,7 +44,7 @@ func (p *Publisher) openLocked(ctx context.Context) (resultlog.Log, error) {
 	p.signed = nil
 	p.again.Store(true)
 	if log, err = p.Log.Begin(ctx, log.Origin, newOrigin(p.Origin)); err == nil {
-		_, err = p.sign(log) // so that there is a mark
+		_, err = p.sign(ctx, log) // so that there is a mark
 	}
 	return log, err
 }
@@ -94,8 +94,10 @@ func (p *Publisher) signLog(ctx context.Context, least int64) (*signedLog, error
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.Clock.Now()
-	if s := p.signed; s != nil && now.Sub(s.at) < checkpointFor && s.tree.N >= least {
-		return s, nil
+	if s := p.signed; s != nil && s.tree.N >= least {
+		if age := now.Sub(s.at); age >= 0 && age < checkpointFor { // a clock may be set back
+			return s, nil
+		}
 	}
 	log, err := p.openLocked(ctx)
 	if err != nil {
@@ -107,11 +109,25 @@ func (p *Publisher) signLog(ctx context.Context, least int64) (*signedLog, error
 		p.signed = &again
 		return p.signed, nil
 	}
-	return p.sign(log)
+	return p.sign(ctx, log)
 }
 
-// sign signs a log as it was read, and marks that before anyone sees it.
-func (p *Publisher) sign(log resultlog.Log) (*signedLog, error) {
+// sign signs a log as it was read, and marks that before anyone sees it. Another process may have
+// signed and marked more while this one was paused, so that it has set the mark back: then it signs
+// and marks that, too.
+func (p *Publisher) sign(ctx context.Context, log resultlog.Log) (*signedLog, error) {
+	s, err := p.signOnce(log)
+	if err != nil || p.Mark == nil {
+		return s, err
+	}
+	later, err := p.Log.Read(ctx)
+	if err != nil || later == log || !s.isContinuedBy(later) {
+		return s, err
+	}
+	return p.signOnce(later)
+}
+
+func (p *Publisher) signOnce(log resultlog.Log) (*signedLog, error) {
 	s := &signedLog{origin: log.Origin, tree: log.Tree, at: p.Clock.Now()}
 	var err error
 	if s.signer, err = verifiable.NewSigner(log.Origin, p.Key); err != nil {
