@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -25,8 +26,9 @@ import (
 func TestRightsOfPeers(t *testing.T) {
 	t.Parallel()
 	address, uri := freeAddress(t), databases["server"](t)
-	first := startProgram(t, t.TempDir(), "serve", "--mongodb-uri", uri, "--peer-listen", address)
-	member := startProgram(t, t.TempDir(), "serve", "--mongodb-uri", uri, "--peer-listen", freeAddress(t))
+	args := []string{"--mongodb-uri", uri, "--result-log-key", newResultLogKey(t), "--result-log-origin", "votes.example/acclaim", "--peer-listen"}
+	first := startProgram(t, t.TempDir(), "serve", append(args, address)...)
+	member := startProgram(t, t.TempDir(), "serve", append(args, freeAddress(t))...)
 	callers := map[string]*tls.Config{
 		"without a certificate": {},
 		"another certificate":   {Certificates: []tls.Certificate{newCertificate(t)}},
@@ -36,8 +38,7 @@ func TestRightsOfPeers(t *testing.T) {
 		for caller, cell := range row.cells {
 			config := callers[caller]
 			if config == nil {
-				// The log of results gets its commands from the publisher of each process, and no caller's.
-				if _, kind, ok := strings.Cut(row.Op, " "); ok && kind != key.Log {
+				if _, kind, ok := strings.Cut(row.Op, " "); ok {
 					awaitForwarded(t, kind, first, member)
 				}
 				continue // the other frames are answers, without which nothing is forwarded
@@ -60,15 +61,44 @@ func awaitForwarded(t *testing.T, kind string, members ...*process) {
 		key.Question: {"ranking", "/rank?id=%d", `{"key":"a"}`},
 		key.Feed:     {"message", "/broadcast?%d", `{"event":"hello","data":1}`},
 		key.Roster:   {"roster", "/viewer_state?%d", `{}`},
+		key.Log:      {"resultlog", "/vote?id=listed-%d", `{"value":1}`},
 	}[kind]
 	forwarded := fmt.Sprintf("acclaim_stream_forwarded_total{domain=%q}", request.domain)
 	for i := 0; metric(t, members[0], forwarded)+metric(t, members[1], forwarded) == 0; i++ {
-		channel, viewer := strconv.Itoa(i+1), strconv.Itoa(1000+i)
+		channel, viewer, p := strconv.Itoa(i+1), strconv.Itoa(1000+i), members[i%2]
 		header := signGrant(t, sandbox.Grant{Role: "broadcaster", ChannelID: channel, UserID: viewer, OpaqueID: sandbox.UserOpaqueID(viewer)})
-		if f, why := send(members[i%2], http.MethodPost, fmt.Sprintf(request.path, i), header, request.body, nil); f != stored {
+		if kind == key.Log {
+			list := fmt.Sprintf(`{"id":"listed-%d","config":{"verifiable":true}}`, i)
+			if f, why := send(p, http.MethodPost, "/vote_config", header, list, nil); f != stored {
+				t.Fatalf("a poll whose votes are listed: %s", why)
+			}
+		}
+		if f, why := send(p, http.MethodPost, fmt.Sprintf(request.path, i), header, request.body, nil); f != stored {
 			t.Fatalf("%s: %s", kind, why)
 		}
+		if kind == key.Log {
+			awaitReceipt(t, p, fmt.Sprintf("/receipt?id=listed-%d", i), header)
+		}
 	}
+}
+
+// awaitReceipt waits until the log of results has a poll: the publisher of a process sends it commands,
+// and no caller does.
+func awaitReceipt(t *testing.T, p *process, path, header string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for ctx.Err() == nil {
+		response, err := p.exchange(http.MethodGet, path, header, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode == http.StatusOK {
+			return
+		}
+	}
+	t.Fatal("no receipt within a minute")
 }
 
 // askPeer sends a request to a process as another one would, and returns what it answers.

@@ -18,6 +18,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/store/mongostore"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
+	"github.com/acclaim-dev/acclaim/services/resultlog"
 )
 
 const (
@@ -111,6 +112,10 @@ func completeAddress(address string, listener net.Addr) string {
 func ownablePrefixes(services []Service, mounts []Mount) (prefixes []string) {
 	for _, service := range services {
 		for _, row := range append([]Service{service}, service.parts...) {
+			if row.Kind == resultlog.Kind { // which has no environment in its name
+				prefixes = append(prefixes, key.ResultLog)
+				continue
+			}
 			for _, m := range mounts {
 				if row.Kind != "" {
 					prefixes = append(prefixes, key.Prefix(row.Kind, string(m.Environment)))
