@@ -155,7 +155,7 @@ func (v *receiptState) checkSame(ctx context.Context, p *published) error {
 		v.found(FoundSignature, "%switnessed: %v", logFolder, err)
 		return nil
 	}
-	if !v.Policy.accepts(data) || witnessed.N <= p.leafIndex {
+	if !v.Policy.Accepts(data) || witnessed.N <= p.leafIndex {
 		same.Text = "Not shown yet: too few witnesses have signed the log with this result."
 		return nil
 	}

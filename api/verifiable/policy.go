@@ -54,7 +54,7 @@ func (p *Policy) parseLine(words []string) error {
 	case words[0] == "log" && len(words) >= 2:
 		return nil
 	case words[0] == "witness" && (len(words) == 3 || len(words) == 4):
-		return p.parseWitness(words[1], words[2])
+		return p.parseWitness(words[1], words[2], words[3:])
 	case words[0] == "group" && len(words) >= 4:
 		return p.parseGroup(words[1], words[2], words[3:])
 	case words[0] == "quorum" && len(words) == 2 && p.quorum == "" && p.knows(words[1]):
@@ -64,7 +64,7 @@ func (p *Policy) parseLine(words []string) error {
 	return errors.New("the line has no meaning, or a name in it is unknown")
 }
 
-func (p *Policy) parseWitness(name, vkey string) error {
+func (p *Policy) parseWitness(name, vkey string, address []string) error {
 	w, err := parseWitness(vkey)
 	if err != nil {
 		return err
@@ -77,6 +77,7 @@ func (p *Policy) parseWitness(name, vkey string) error {
 	if p.knows(name) {
 		return errors.New("the name is used before")
 	}
+	w.address = strings.Join(address, "")
 	p.witnesses[name] = w
 	return nil
 }
@@ -115,8 +116,8 @@ func (p *Policy) parseGroup(name, least string, members []string) error {
 // asksWitnesses reports whether the policy needs a cosignature.
 func (p *Policy) asksWitnesses() bool { return p.quorum != noQuorum }
 
-// accepts reports whether the quorum has cosigned a checkpoint.
-func (p *Policy) accepts(checkpoint []byte) bool {
+// Accepts reports whether the quorum has cosigned a checkpoint.
+func (p *Policy) Accepts(checkpoint []byte) bool {
 	var verifiers []note.Verifier
 	for _, v := range p.witnesses {
 		verifiers = append(verifiers, v)
@@ -148,9 +149,10 @@ func (p *Policy) holds(name string, signed map[string]bool) bool {
 
 // witness verifies cosignatures. It implements [note.Verifier].
 type witness struct {
-	name   string
-	hash   uint32
-	public ed25519.PublicKey
+	name    string
+	hash    uint32
+	public  ed25519.PublicKey
+	address string // in the policy, "" for none
 }
 
 func parseWitness(vkey string) (*witness, error) {
@@ -163,7 +165,7 @@ func parseWitness(vkey string) (*witness, error) {
 		return nil, errors.New("the verifier key is not one of Ed25519 cosignatures")
 	}
 	sum := sha256.Sum256(append([]byte(parts[0]+"\n"), data...))
-	w := &witness{parts[0], binary.BigEndian.Uint32(sum[:]), data[1:]}
+	w := &witness{name: parts[0], hash: binary.BigEndian.Uint32(sum[:]), public: data[1:]}
 	if parts[1] != fmt.Sprintf("%08x", w.hash) {
 		return nil, errors.New("the verifier key does not match its digest")
 	}

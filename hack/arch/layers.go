@@ -55,7 +55,8 @@ services/internal/upkeep/backup    | document key transfer                      
 services/internal/telemetry | stream live sink                                                               |
 services/internal/feed/event     | contract exactjson key stream document voting accumulation ranking message | storetest live sink tenant
 services/internal/feed/live      | contract limit event fault                                                                    | storetest stream document voting accumulation ranking state message
-services/internal/feed/publish   | contract fault resultlog stream verifiable voting | storetest
+services/internal/feed/cosign    | verifiable |
+services/internal/feed/publish   | contract fault cosign resultlog stream verifiable voting | storetest
 services/internal/feed/sink      | tracing event key stream document tenant                                               | storetest sinktest voting accumulation ranking state message
 services/internal/testing/sinktest  |                                                                                |
 services/internal/face/page      | api                                                                            |
@@ -64,7 +65,7 @@ services/internal/operation | contract tracing exactjson limit fault once domain
 services/internal/face/httpapi   | contract verifiable operation tracing exactjson limit fault once domains rewrite stream document tenant telemetry event live publish | storetest ceiling cputime resultlog
 services/internal/upkeep/admin     | exactjson fault key rewrite stream document tenant state purchase sink                         | domains storetest transfer pebblestore
 services/internal/face/gamelink  | contract operation limit exactjson fault event live tenant httpapi voting state document pairing purchase match sandbox | domains storetest stream once
-services/internal/process/app | contract operation tracing batchtrace gamelink limit filewatch fault key once domains rewrite stream document tenant telemetry event live publish resultlog sink page httpapi pebblestore mongostore peer admin transfer | mongotest simnet sinktest
+services/internal/process/app | contract operation tracing batchtrace gamelink limit filewatch fault key once domains rewrite stream document tenant telemetry event live cosign publish verifiable resultlog sink page httpapi pebblestore mongostore peer admin transfer | mongotest simnet sinktest
 services/internal/process/cli | contract tracing client verifiable key stream tenant sandbox telemetry sink transfer backup admin app rig terminal | storetest document voting
 services/internal/testing/ceiling   | contract operation fault domains once stream document tenant telemetry httpapi |
 services/internal/testing/ceilingserver | ceiling cli app |
@@ -121,7 +122,7 @@ hack/scale                  | v1alpha1 assets harness                           
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | client votingtest tracing page rig operation httpapi gamelink ceiling peer sink sinktest app cli harness bench abuse scale poll extension status testcluster breaker podlink kubectl-acclaim operator
+net/http                         | client votingtest tracing page rig operation httpapi gamelink ceiling peer cosign sink sinktest app cli harness bench abuse scale poll extension status testcluster breaker podlink kubectl-acclaim operator
 github.com/gorilla/mux           | httpapi
 github.com/coder/websocket       | gamelink app bench abuse
 github.com/golang-jwt/jwt/v5     | client operation purchase sandbox sink sinktest harness bench abuse

@@ -70,7 +70,9 @@ func (p *Publisher) ReadFile(ctx context.Context, path string) (File, error) {
 		case path == "vkeys":
 			return File{Data: s.keysText()}, nil
 		}
-		return File{Data: s.checkpoint}, nil
+		return File{Data: p.newestCheckpoint(s)}, nil
+	case "witnessed":
+		return p.readWitnessed()
 	}
 	tile, ok := parseTile(path)
 	if !ok {

@@ -25,6 +25,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/api/verifiable"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/feed/cosign"
 	"github.com/acclaim-dev/acclaim/services/resultlog"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
@@ -45,8 +46,10 @@ type Options struct {
 	Key    ed25519.PrivateKey
 	Origin string
 	Mark   Mark // nil: a log that was rolled back is not noticed
-	Clock  stream.Clock
-	Logger *slog.Logger
+	// Witnesses cosign the log; nil for none.
+	Witnesses *Witnessing
+	Clock     stream.Clock
+	Logger    *slog.Logger
 }
 
 const (
@@ -83,6 +86,10 @@ type Publisher struct {
 	files *lru.Cache[fileKey, []byte]
 	reads *semaphore.Weighted
 
+	witnessed    atomic.Pointer[cosigned]
+	contradicted atomic.Bool  // by a witness
+	unwitnessed  atomic.Int64 // rounds in which not all witnesses signed
+
 	refused atomic.Int64 // reports that contradicted the log
 	failed  atomic.Int64 // rounds
 	looked  time.Time    // at all unfinished lists
@@ -98,6 +105,9 @@ func New(o Options) *Publisher {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	p.done.Go(func() { p.run(ctx) })
+	if o.Witnesses != nil {
+		p.done.Go(func() { p.cosign(ctx) })
+	}
 	return p
 }
 
@@ -138,11 +148,16 @@ type Stats struct {
 	Queued          int   // polls that wait for a report
 	Refused, Failed int64 // reports that contradict the log, rounds that failed
 	Size            int64 // of the log as it was signed last
+	Witnessed       int64 // leaves that a quorum of witnesses signed
+	Unwitnessed     int64 // rounds in which not all witnesses signed
 }
 
 // Stats returns the present figures.
 func (p *Publisher) Stats() Stats {
-	s := Stats{Queued: p.queue.len(), Refused: p.refused.Load(), Failed: p.failed.Load()}
+	s := Stats{Queued: p.queue.len(), Refused: p.refused.Load(), Failed: p.failed.Load(), Unwitnessed: p.unwitnessed.Load()}
+	if w := p.witnessed.Load(); w != nil {
+		s.Witnessed = w.tree.N
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.signed != nil {
@@ -163,10 +178,18 @@ func (p *Publisher) run(ctx context.Context) {
 // checkOrigin returns an error unless a setting can be the beginning of an origin.
 func checkOrigin(setting string) error { return verifiable.CheckOrigin(setting + "/00000000") }
 
-// CheckSettings returns an error unless a publisher can sign with a key under an origin.
-func CheckSettings(key ed25519.PrivateKey, origin string) error {
+// CheckSettings returns an error unless a publisher can sign with a key under an origin, and ask the
+// witnesses of a policy, which may be nil.
+func CheckSettings(key ed25519.PrivateKey, origin string, policy *verifiable.Policy) error {
 	if len(key) != ed25519.PrivateKeySize {
 		return fmt.Errorf("the key of the log is not one of Ed25519")
+	}
+	if policy != nil {
+		for _, w := range policy.Witnesses() {
+			if err := cosign.CheckAddress(&w); err != nil {
+				return err
+			}
+		}
 	}
 	return checkOrigin(origin)
 }

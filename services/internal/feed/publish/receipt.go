@@ -53,7 +53,7 @@ func (p *Publisher) MakeReceipt(ctx context.Context, poll voting.Poll, voter vot
 func (p *Publisher) proveRecord(ctx context.Context, signed *signedLog, record *resultlog.Record) (verifiable.Proof, error) {
 	tiles := tileSource(func(tile tlog.Tile) ([]byte, error) { return p.readLogTile(ctx, signed.origin, tile) })
 	path, err := tlog.ProveRecord(signed.tree.N, record.Index, tlog.TileHashReader(signed.tree, tiles))
-	return verifiable.Proof{Extra: record.Data, Index: record.Index, Path: path, Checkpoint: signed.checkpoint}, err
+	return verifiable.Proof{Extra: record.Data, Index: record.Index, Path: path, Checkpoint: p.newestCheckpoint(signed)}, err
 }
 
 // proveVote adds the proofs of a vote, and of the configuration that it met, to a receipt.

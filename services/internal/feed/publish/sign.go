@@ -93,6 +93,9 @@ func openMark(marked []byte, signer *verifiable.Signer, log resultlog.Log) (tlog
 func (p *Publisher) signLog(ctx context.Context, least int64) (*signedLog, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.contradicted.Load() {
+		return nil, errContradicted
+	}
 	now := p.Clock.Now()
 	if s := p.signed; s != nil && s.tree.N >= least {
 		if age := now.Sub(s.at); age >= 0 && age < checkpointFor { // a clock may be set back

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// newTransport returns the transport to other systems. The registry names them, and not
+// NewTransport returns the transport to other systems. The registry names them, and not
 // only this program's operator writes that. So unless private addresses are allowed, it
 // connects to public ones alone, which it checks after their names are resolved, and only
 // with TLS. It obeys no proxy, which would resolve names itself.
-func newTransport(allowPrivate bool) http.RoundTripper {
+func NewTransport(allowPrivate bool) http.RoundTripper {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	transport := &http.Transport{
 		DialContext:           dialer.DialContext,

@@ -38,7 +38,7 @@ func TestTransportToThisMachine(t *testing.T) {
 	t.Setenv("HTTP_PROXY", plain.URL)
 	t.Setenv("HTTPS_PROXY", plain.URL)
 	port := netip.MustParseAddrPort(secure.Listener.Addr().String()).Port()
-	public := &http.Client{Transport: newTransport(false)}
+	public := &http.Client{Transport: NewTransport(false)}
 	for url, want := range map[string]error{
 		plain.URL:  errPlain,
 		secure.URL: errPrivate,
@@ -55,7 +55,7 @@ func TestTransportToThisMachine(t *testing.T) {
 	if reached != 0 {
 		t.Errorf("%d requests", reached)
 	}
-	if status, err := get(t, &http.Client{Transport: newTransport(true)}, plain.URL); err != nil || status != http.StatusOK || reached != 1 {
+	if status, err := get(t, &http.Client{Transport: NewTransport(true)}, plain.URL); err != nil || status != http.StatusOK || reached != 1 {
 		t.Errorf("where it is allowed: %d, %v", status, err)
 	}
 }

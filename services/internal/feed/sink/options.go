@@ -79,6 +79,6 @@ func defaultTuning(allowPrivate bool) tuning {
 		dropAfter:  24 * time.Hour,
 		atOnce:     8,
 		clock:      stream.SystemClock(),
-		transport:  newTransport(allowPrivate),
+		transport:  NewTransport(allowPrivate),
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/acclaim-dev/acclaim/api/tracing"
+	"github.com/acclaim-dev/acclaim/api/verifiable"
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/publish"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
@@ -82,13 +83,15 @@ type ResultSigning struct {
 	// Origin is the name of the log before its random suffix, such as votes.example.org/acclaim.
 	Origin string
 	Mark   publish.Mark // nil for none
+	// Policy names the witnesses that cosign the log; nil for none.
+	Policy *verifiable.Policy
 }
 
 func (s *ResultSigning) check() error {
 	if s.Key == nil {
 		return nil
 	}
-	return publish.CheckSettings(s.Key, s.Origin)
+	return publish.CheckSettings(s.Key, s.Origin, s.Policy)
 }
 
 // Build identifies the program.

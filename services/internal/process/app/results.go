@@ -1,7 +1,9 @@
 package app
 
 import (
+	"github.com/acclaim-dev/acclaim/services/internal/feed/cosign"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/publish"
+	"github.com/acclaim-dev/acclaim/services/internal/feed/sink"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/resultlog"
@@ -18,9 +20,17 @@ func startResults(s *serviceSet, log *resultlog.Service) func(*operation.Config)
 	if s.signing.Key == nil || !ok {
 		return func(*operation.Config) {}
 	}
-	publisher := publish.New(publish.Options{
+	options := publish.Options{
 		Polls: polls, Log: log, Key: s.signing.Key, Origin: s.signing.Origin, Mark: s.signing.Mark, Clock: s.clock, Logger: s.logger,
-	})
+	}
+	if policy := s.signing.Policy; policy != nil {
+		transport := s.sinkRequests
+		if transport == nil {
+			transport = sink.NewTransport(s.allowPrivate)
+		}
+		options.Witnesses = &publish.Witnessing{Policy: policy, Client: cosign.NewClient(transport)}
+	}
+	publisher := publish.New(options)
 	s.onClose(publisher.Close)
 	registerResults(s.metrics, publisher.Stats)
 	return func(c *operation.Config) {

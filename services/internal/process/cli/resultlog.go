@@ -13,16 +13,18 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/acclaim-dev/acclaim/api/verifiable"
 	"github.com/acclaim-dev/acclaim/services/internal/process/app"
 )
 
 // resultLogFlags name the files and the log with which results are signed.
-type resultLogFlags struct{ key, origin, mark string }
+type resultLogFlags struct{ key, origin, mark, policy string }
 
 func (r *resultLogFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&r.key, "result-log-key", "", "file of the Ed25519 key (PEM) that signs the results of polls with verifiable votes (default: one beside --data-dir while every listener is on loopback)")
 	f.StringVar(&r.origin, "result-log-origin", "", "with --result-log-key, name of the log of results, such as votes.example.org/acclaim, which never changes")
 	f.StringVar(&r.mark, "result-log-mark", "", "file outside of the store that says what was signed last; a store that lacks that, such as one that was restored, begins a new log")
+	f.StringVar(&r.policy, "result-log-policy", "", "file of a tlog-policy whose witnesses cosign the log of results; --sink-allow-private applies to their addresses, too")
 }
 
 // localOrigin is the name of the log of a process that only this machine reaches.
@@ -52,16 +54,24 @@ func (r *resultLogFlags) signing(c *app.Config) (s app.ResultSigning, err error)
 	if err != nil {
 		return s, fmt.Errorf("--result-log-key: %w", err)
 	}
-	if s.Origin = files.origin; files.mark != "" {
-		s.Mark = fileMark(files.mark)
+	return files.complete(s)
+}
+
+// complete adds to a key what is beside it.
+func (r *resultLogFlags) complete(s app.ResultSigning) (_ app.ResultSigning, err error) {
+	if s.Origin = r.origin; r.mark != "" {
+		s.Mark = fileMark(r.mark)
+	}
+	if s.Policy, err = readPolicy(r.policy); err != nil {
+		return s, fmt.Errorf("--result-log-policy: %w", err)
 	}
 	return s, nil
 }
 
 func (r *resultLogFlags) check() error {
 	switch {
-	case r.key == "" && r.origin+r.mark != "":
-		return errors.New("--result-log-origin and --result-log-mark need --result-log-key")
+	case r.key == "" && r.origin+r.mark+r.policy != "":
+		return errors.New("--result-log-origin, --result-log-mark and --result-log-policy need --result-log-key")
 	case r.key != "" && r.origin == "":
 		return errors.New("--result-log-key needs --result-log-origin")
 	}
@@ -86,6 +96,18 @@ func readSigningKey(name string) (ed25519.PrivateKey, error) {
 		return nil, fmt.Errorf("%s holds another key than one of Ed25519", name)
 	}
 	return key, nil
+}
+
+// readPolicy returns the witnesses that a file names, nil without a file.
+func readPolicy(name string) (*verifiable.Policy, error) {
+	if name == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return verifiable.ParsePolicy(string(text))
 }
 
 // writeSigningKey makes a key for a process that only this machine reaches.
