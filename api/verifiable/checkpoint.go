@@ -122,29 +122,40 @@ func parseCheckpoint(text, origin string) (t tlog.Tree, err error) {
 
 // Signer signs the checkpoints of a log and of its polls' trees. Equal trees get equal bytes.
 type Signer struct {
-	key     Key
-	private ed25519.PrivateKey
+	keys    Keys
+	private []ed25519.PrivateKey // of keys
 }
 
-// NewSigner returns the signer of a log.
-func NewSigner(origin string, private ed25519.PrivateKey) (*Signer, error) {
-	public, ok := private.Public().(ed25519.PublicKey)
-	if !ok {
-		return nil, errors.New("the key is not one of Ed25519")
+// NewSigner returns the signer of a log, whose earlier keys go on signing beside the present one.
+func NewSigner(origin string, private ed25519.PrivateKey, earlier ...ed25519.PrivateKey) (*Signer, error) {
+	s := &Signer{private: append([]ed25519.PrivateKey{private}, earlier...)}
+	for _, private := range s.private {
+		public, ok := private.Public().(ed25519.PublicKey)
+		if !ok {
+			return nil, errors.New("the key is not one of Ed25519")
+		}
+		s.keys = append(s.keys, Key{origin, public})
 	}
-	return &Signer{Key{origin, public}, private}, CheckOrigin(origin)
+	return s, CheckOrigin(origin)
 }
 
-// Key returns the verifier key.
-func (s *Signer) Key() Key { return s.key }
+// Key returns the present verifier key.
+func (s *Signer) Key() Key { return s.keys[0] }
+
+// Keys returns the present verifier key and the earlier ones.
+func (s *Signer) Keys() Keys { return s.keys }
 
 // Checkpoint signs a tree under an origin: that of the log, or the [TreeOrigin] of a poll's tree.
 func (s *Signer) Checkpoint(origin string, t tlog.Tree) ([]byte, error) {
-	v, err := s.key.verifier(origin)
-	if err != nil {
-		return nil, err
+	signers := make([]note.Signer, len(s.keys))
+	for i, k := range s.keys {
+		v, err := k.verifier(origin)
+		if err != nil {
+			return nil, err
+		}
+		signers[i] = noteSigner{v, s.private[i]}
 	}
-	return note.Sign(&note.Note{Text: checkpointText(origin, t)}, noteSigner{v, s.private})
+	return note.Sign(&note.Note{Text: checkpointText(origin, t)}, signers...)
 }
 
 // noteSigner signs under a name that is not part of the key.

@@ -58,6 +58,7 @@ func (r *Record) isUnfinished() bool {
 type Log struct {
 	Origin string    // "" before it begins
 	Tree   tlog.Tree // of the leaves
+	Keys   []string  // verifier keys that leaves name
 }
 
 // Service answers for the log of a store.
@@ -79,6 +80,11 @@ func (s *Service) Begin(ctx context.Context, old, origin string) (Log, error) {
 	return s.run(ctx, logCommand{Begin: origin, Old: old})
 }
 
+// HandOver adds a leaf that names a verifier key, which signs from then on, unless the log has it.
+func (s *Service) HandOver(ctx context.Context, vkey string) (Log, error) {
+	return s.run(ctx, logCommand{Key: vkey})
+}
+
 // Append adds a leaf for each report that says more than the log knows, at most maxReports. It
 // returns a refusal for each report that contradicts the log, by its place.
 func (s *Service) Append(ctx context.Context, reports []Report) (refusals map[int]string, err error) {
@@ -88,13 +94,13 @@ func (s *Service) Append(ctx context.Context, reports []Report) (refusals map[in
 
 func (s *Service) run(ctx context.Context, c logCommand) (Log, error) {
 	answer, err := s.engine.DoFrom(ctx, stream.LevelVerifiable, key.ResultLog, c)
-	return Log{answer.Origin, answer.Tree}, err
+	return Log{answer.Origin, answer.Tree, answer.Keys}, err
 }
 
 // Read returns the log as it is.
 func (s *Service) Read(ctx context.Context) (Log, error) {
 	answer, err := s.view(ctx, logCommand{})
-	return Log{answer.Origin, answer.Tree}, err
+	return Log{answer.Origin, answer.Tree, answer.Keys}, err
 }
 
 // Find returns what the log knows of a list, and the log. The error is fault.NotFound where it knows
@@ -107,7 +113,7 @@ func (s *Service) Find(ctx context.Context, tree verifiable.TreeID) (*Record, Lo
 	if err == nil {
 		answer.Record.leaf, err = verifiable.ParseLogLeaf(answer.Record.Data)
 	}
-	return answer.Record, Log{answer.Origin, answer.Tree}, err
+	return answer.Record, Log{answer.Origin, answer.Tree, answer.Keys}, err
 }
 
 // Unfinished returns the names of the streams of up to maxListed polls whose lists may get further

@@ -2,7 +2,9 @@ package resultlog
 
 import (
 	"context"
+	"crypto/ed25519"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -47,8 +49,20 @@ func TestLogIsReadAgain(t *testing.T) {
 	if refused, err := s.Append(ctx, []Report{reportOf(1, 1, 1, verifiable.TreeOpen), reportOf(2, 2, 2, verifiable.TreeReset), reportOf(3, 99, 5, verifiable.TreeOpen)}); err != nil || len(refused) != 1 || refused[0] != errSmaller.Error() {
 		t.Fatal(refused, err)
 	}
+	key, err := verifiable.NewSigner("votes.example/00000000", ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if log, err := s.HandOver(ctx, key.Key().String()); err != nil || len(log.Keys) != 1 {
+			t.Fatal(log, err)
+		}
+	}
+	if _, err := s.HandOver(ctx, "another log"); fault.KindOf(err) != fault.Invalid {
+		t.Errorf("a key of another log: %v", err)
+	}
 	before, err := s.Read(ctx)
-	if want := int64(1 + 40 + 1 + 2); err != nil || before.Tree.N != want {
+	if want := int64(1 + 40 + 1 + 2 + 1); err != nil || before.Tree.N != want {
 		t.Fatalf("%d leaves, want %d, %v", before.Tree.N, want, err)
 	}
 	if err := s.Close(ctx); err != nil {
@@ -57,7 +71,7 @@ func TestLogIsReadAgain(t *testing.T) {
 	for range 2 {
 		again := open()
 		after, err := again.Read(ctx)
-		if err != nil || after != before {
+		if err != nil || !reflect.DeepEqual(after, before) {
 			t.Fatalf("the log is %+v and was %+v, %v", after, before, err)
 		}
 		names, err := again.Unfinished(ctx, "")

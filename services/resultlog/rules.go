@@ -22,6 +22,7 @@ type logState struct {
 	leaves verifiable.GrowingTree
 	lists  map[verifiable.TreeID]*Record
 	newest map[verifiable.PollKey]verifiable.TreeID
+	keys   []string // verifier keys that the log was handed over to
 	// awaited has the streams of the polls of the log before this one that are not in this one yet.
 	awaited map[string]bool
 	// begun counts the logs that began in the stream, forked reports a scratch state.
@@ -46,6 +47,7 @@ type logCommand struct {
 	Begin      string             `json:"begin,omitempty"`
 	Old        string             `json:"old,omitempty"`
 	Reports    []Report           `json:"reports,omitempty"`
+	Key        string             `json:"key,omitempty"`
 	Tree       *verifiable.TreeID `json:"tree,omitempty"`
 	Tile       *tileRequest       `json:"tile,omitempty"`
 	Unfinished bool               `json:"unfinished,omitempty"`
@@ -62,6 +64,7 @@ type logAnswer struct {
 	Origin   string         `json:"origin,omitempty"`
 	Tree     tlog.Tree      `json:"tree"`
 	Begun    uint64         `json:"begun,omitempty"`
+	Keys     []string       `json:"keys,omitempty"`
 	Refusals map[int]string `json:"refusals,omitempty"`
 	Record   *Record        `json:"record,omitempty"`
 	Tile     []tlog.Hash    `json:"tile,omitempty"`
@@ -84,7 +87,7 @@ func (logRules) Fork(*logState) *logState { return &logState{forked: true} }
 func (logRules) Size(s *logState) int { return 1024 + s.leaves.MemorySize() + 1024*len(s.lists) }
 
 func (logRules) Equal(a, b *logState) bool {
-	return a.origin == b.origin && a.at == b.at && a.begun == b.begun && a.leaves.Root() == b.leaves.Root() &&
+	return a.origin == b.origin && a.at == b.at && a.begun == b.begun && slices.Equal(a.keys, b.keys) && a.leaves.Root() == b.leaves.Root() &&
 		maps.Equal(a.newest, b.newest) && maps.Equal(a.awaited, b.awaited) && maps.EqualFunc(a.lists, b.lists, func(a, b *Record) bool {
 		return a.Stream == b.Stream && a.Index == b.Index && string(a.Data) == string(b.Data)
 	})
@@ -101,6 +104,9 @@ func (logRules) Decide(s *logState, at int64, c logCommand) (logDecision, error)
 	if s.origin == "" || len(c.Reports) > maxReports {
 		return logDecision{}, fault.New(fault.Invalid, "The log has not begun, or there are too many reports")
 	}
+	if err := d.handOver(c.Key); err != nil {
+		return logDecision{}, err
+	}
 	for i := range c.Reports {
 		if err := d.addReport(&c.Reports[i]); err != nil {
 			d.refusals[i] = err.Error()
@@ -110,7 +116,7 @@ func (logRules) Decide(s *logState, at int64, c logCommand) (logDecision, error)
 }
 
 func (logRules) Answer(s *logState, c logCommand, decided logAnswer) logAnswer {
-	a := logAnswer{Origin: s.origin, Tree: s.leaves.Root(), Begun: s.begun, Refusals: decided.Refusals}
+	a := logAnswer{Origin: s.origin, Tree: s.leaves.Root(), Begun: s.begun, Keys: s.keys, Refusals: decided.Refusals}
 	if c.Tree != nil {
 		a.Record = s.lists[*c.Tree]
 	}
@@ -168,6 +174,9 @@ func (s *logState) add(l newLeaf, leaf verifiable.LogLeaf) {
 	index := s.leaves.Size()
 	s.leaves.AppendLeaf(l.data)
 	s.at = leaf.At
+	if leaf.Kind == verifiable.LogKey {
+		s.keys = append(slices.Clip(s.keys), leaf.Key) // answers share the others
+	}
 	if leaf.Kind == verifiable.LogPoll {
 		delete(s.awaited, l.stream)
 		s.lists[leaf.Tree] = &Record{Stream: l.stream, Index: index, Data: bytes.Clone(l.data), leaf: leaf} // data may share a chunk
@@ -230,6 +239,17 @@ func (d *leafDrafter) begin(origin, old string) (logDecision, error) {
 		return logDecision{}, fault.Wrap(fault.Invalid, err, "The origin cannot be that of a log")
 	}
 	return logDecision{Entry: d.entry, Store: true}, nil
+}
+
+// handOver adds a leaf that names a key, unless the log has it.
+func (d *leafDrafter) handOver(vkey string) error {
+	if vkey == "" || slices.Contains(d.state.keys, vkey) {
+		return nil
+	}
+	if k, err := verifiable.ParseKey(vkey); err != nil || k.Origin != d.state.origin {
+		return fault.New(fault.Invalid, "The key is not one of this log")
+	}
+	return d.append(&verifiable.LogLeaf{Kind: verifiable.LogKey, At: d.at, Key: vkey}, "")
 }
 
 func (d *leafDrafter) append(leaf *verifiable.LogLeaf, stream string) error {

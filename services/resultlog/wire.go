@@ -46,6 +46,13 @@ func (logRules) AppendSnapshot(buf []byte, s *logState) []byte {
 	for name := range s.awaited {
 		buf = wire.AppendBytes(buf, name)
 	}
+	if len(s.keys) == 0 {
+		return buf // as releases without rotation write it
+	}
+	buf = binary.AppendUvarint(buf, uint64(len(s.keys)))
+	for _, key := range s.keys {
+		buf = wire.AppendBytes(buf, key)
+	}
 	return buf
 }
 
@@ -71,6 +78,11 @@ func (logRules) RestoreSnapshot(r *wire.Reader) *logState {
 			s.awaited = map[string]bool{}
 		}
 		s.awaited[r.Text()] = true
+	}
+	if r.Err() == nil && len(r.Rest()) > 0 {
+		for range r.Count(1) {
+			s.keys = append(s.keys, r.Text())
+		}
 	}
 	return s
 }

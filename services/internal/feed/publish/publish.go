@@ -45,7 +45,9 @@ type Options struct {
 	// Key signs. Origin is the log's name before its random suffix.
 	Key    ed25519.PrivateKey
 	Origin string
-	Mark   Mark // nil: a log that was rolled back is not noticed
+	// EarlierKey signs beside Key after a rotation; nil for none.
+	EarlierKey ed25519.PrivateKey
+	Mark       Mark // nil: a log that was rolled back is not noticed
 	// Witnesses cosign the log; nil for none.
 	Witnesses *Witnessing
 	Clock     stream.Clock

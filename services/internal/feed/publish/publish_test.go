@@ -76,6 +76,7 @@ type world struct {
 	store *storetest.Memory
 	clock *movedClock
 	mark  *memoryMark
+	keyed [2]ed25519.PrivateKey // the present key and the earlier one, in place of testKey
 	polls *voting.Service
 	log   *resultlog.Service
 	*Publisher
@@ -95,8 +96,11 @@ func (w *world) start() {
 		_ = polls.Close(context.WithoutCancel(w.t.Context()))
 		_ = log.Close(context.WithoutCancel(w.t.Context()))
 	})
+	if w.keyed[0] == nil {
+		w.keyed[0] = testKey()
+	}
 	w.Publisher = newPublisher(Options{
-		Polls: w.polls, Log: w.log, Key: testKey(), Origin: "votes.example/acclaim", Mark: w.mark, Clock: w.clock, Logger: slog.New(slog.DiscardHandler),
+		Polls: w.polls, Log: w.log, Key: w.keyed[0], EarlierKey: w.keyed[1], Origin: "votes.example/acclaim", Mark: w.mark, Clock: w.clock, Logger: slog.New(slog.DiscardHandler),
 	})
 }
 

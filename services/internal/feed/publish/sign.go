@@ -3,6 +3,7 @@ package publish
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,11 +32,17 @@ func (p *Publisher) openLog(ctx context.Context) error {
 
 func (p *Publisher) openLocked(ctx context.Context) (resultlog.Log, error) {
 	log, err := p.Log.Read(ctx)
-	if err != nil || p.signed.isContinuedBy(log) {
+	if err != nil {
 		return log, err
 	}
+	if p.signed.isContinuedBy(log) {
+		return p.handOver(ctx, log)
+	}
 	goesOn, err := p.mayContinue(ctx, log)
-	if err != nil || goesOn {
+	if err == nil && goesOn {
+		return p.handOver(ctx, log)
+	}
+	if err != nil {
 		return log, err
 	}
 	if log.Origin != "" {
@@ -47,6 +54,26 @@ func (p *Publisher) openLocked(ctx context.Context) (resultlog.Log, error) {
 		_, err = p.sign(ctx, log) // so that there is a mark
 	}
 	return log, err
+}
+
+// handOver has the log name the present key where an earlier one signs beside it, so that
+// monitors with the earlier one learn it.
+func (p *Publisher) handOver(ctx context.Context, log resultlog.Log) (resultlog.Log, error) {
+	if p.EarlierKey == nil {
+		return log, nil
+	}
+	signer, err := p.newSigner(log.Origin)
+	if err != nil || slices.Contains(log.Keys, signer.Key().String()) {
+		return log, err
+	}
+	return p.Log.HandOver(ctx, signer.Key().String())
+}
+
+func (p *Publisher) newSigner(origin string) (*verifiable.Signer, error) {
+	if p.EarlierKey == nil {
+		return verifiable.NewSigner(origin, p.Key)
+	}
+	return verifiable.NewSigner(origin, p.Key, p.EarlierKey)
 }
 
 // isContinuedBy reports whether a log that was read is a later state of the one that was signed. The
@@ -67,7 +94,7 @@ func (p *Publisher) mayContinue(ctx context.Context, log resultlog.Log) (bool, e
 	if err != nil || marked == nil {
 		return false, err
 	}
-	signer, err := verifiable.NewSigner(log.Origin, p.Key)
+	signer, err := p.newSigner(log.Origin)
 	if err != nil {
 		return false, err
 	}
@@ -84,7 +111,7 @@ func (p *Publisher) mayContinue(ctx context.Context, log resultlog.Log) (bool, e
 
 // openMark returns the tree of a marked checkpoint, false for one of another key or log.
 func openMark(marked []byte, signer *verifiable.Signer, log resultlog.Log) (tlog.Tree, bool) {
-	tree, err := verifiable.Keys{signer.Key()}.Open(marked, log.Origin)
+	tree, err := signer.Keys().Open(marked, log.Origin)
 	return tree, err == nil
 }
 
@@ -124,7 +151,7 @@ func (p *Publisher) sign(ctx context.Context, log resultlog.Log) (*signedLog, er
 		return s, err
 	}
 	later, err := p.Log.Read(ctx)
-	if err != nil || later == log || !s.isContinuedBy(later) {
+	if err != nil || later.Tree == log.Tree || !s.isContinuedBy(later) {
 		return s, err
 	}
 	return p.signOnce(later)
@@ -133,7 +160,7 @@ func (p *Publisher) sign(ctx context.Context, log resultlog.Log) (*signedLog, er
 func (p *Publisher) signOnce(log resultlog.Log) (*signedLog, error) {
 	s := &signedLog{origin: log.Origin, tree: log.Tree, at: p.Clock.Now()}
 	var err error
-	if s.signer, err = verifiable.NewSigner(log.Origin, p.Key); err != nil {
+	if s.signer, err = p.newSigner(log.Origin); err != nil {
 		return nil, err
 	}
 	if s.checkpoint, err = s.signer.Checkpoint(log.Origin, log.Tree); err != nil {
@@ -164,5 +191,9 @@ func (s *signedLog) checkpointOf(leaf verifiable.LogLeaf) ([]byte, error) {
 
 // keysText is the content of the file of verifier keys.
 func (s *signedLog) keysText() []byte {
-	return []byte(strings.TrimSpace(s.signer.Key().String()) + "\n")
+	var text strings.Builder
+	for _, key := range s.signer.Keys() {
+		text.WriteString(key.String() + "\n")
+	}
+	return []byte(text.String())
 }

@@ -79,7 +79,8 @@ type Config struct {
 
 // ResultSigning has what signs results.
 type ResultSigning struct {
-	Key ed25519.PrivateKey
+	// EarlierKey signs beside Key after a rotation; nil for none.
+	Key, EarlierKey ed25519.PrivateKey
 	// Origin is the name of the log before its random suffix, such as votes.example.org/acclaim.
 	Origin string
 	Mark   publish.Mark // nil for none

@@ -21,7 +21,8 @@ func startResults(s *serviceSet, log *resultlog.Service) func(*operation.Config)
 		return func(*operation.Config) {}
 	}
 	options := publish.Options{
-		Polls: polls, Log: log, Key: s.signing.Key, Origin: s.signing.Origin, Mark: s.signing.Mark, Clock: s.clock, Logger: s.logger,
+		Polls: polls, Log: log, Key: s.signing.Key, EarlierKey: s.signing.EarlierKey, Origin: s.signing.Origin, Mark: s.signing.Mark,
+		Clock: s.clock, Logger: s.logger,
 	}
 	if policy := s.signing.Policy; policy != nil {
 		transport := s.sinkRequests

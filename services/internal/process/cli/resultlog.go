@@ -18,10 +18,11 @@ import (
 )
 
 // resultLogFlags name the files and the log with which results are signed.
-type resultLogFlags struct{ key, origin, mark, policy string }
+type resultLogFlags struct{ key, earlier, origin, mark, policy string }
 
 func (r *resultLogFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&r.key, "result-log-key", "", "file of the Ed25519 key (PEM) that signs the results of polls with verifiable votes (default: one beside --data-dir while every listener is on loopback)")
+	f.StringVar(&r.earlier, "result-log-earlier-key", "", "file of the key before --result-log-key, which signs beside it: the log names the new key, so that monitors with the earlier one learn it")
 	f.StringVar(&r.origin, "result-log-origin", "", "with --result-log-key, name of the log of results, such as votes.example.org/acclaim, which never changes")
 	f.StringVar(&r.mark, "result-log-mark", "", "file outside of the store that says what was signed last; a store that lacks that, such as one that was restored, begins a new log")
 	f.StringVar(&r.policy, "result-log-policy", "", "file of a tlog-policy whose witnesses cosign the log of results; --sink-allow-private applies to their addresses, too")
@@ -62,6 +63,11 @@ func (r *resultLogFlags) complete(s app.ResultSigning) (_ app.ResultSigning, err
 	if s.Origin = r.origin; r.mark != "" {
 		s.Mark = fileMark(r.mark)
 	}
+	if r.earlier != "" {
+		if s.EarlierKey, err = readSigningKey(r.earlier); err != nil {
+			return s, fmt.Errorf("--result-log-earlier-key: %w", err)
+		}
+	}
 	if s.Policy, err = readPolicy(r.policy); err != nil {
 		return s, fmt.Errorf("--result-log-policy: %w", err)
 	}
@@ -70,8 +76,8 @@ func (r *resultLogFlags) complete(s app.ResultSigning) (_ app.ResultSigning, err
 
 func (r *resultLogFlags) check() error {
 	switch {
-	case r.key == "" && r.origin+r.mark+r.policy != "":
-		return errors.New("--result-log-origin, --result-log-mark and --result-log-policy need --result-log-key")
+	case r.key == "" && r.earlier+r.origin+r.mark+r.policy != "":
+		return errors.New("the other flags of the log of results need --result-log-key")
 	case r.key != "" && r.origin == "":
 		return errors.New("--result-log-key needs --result-log-origin")
 	}
