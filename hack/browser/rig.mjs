@@ -14,7 +14,7 @@ export async function inRig(t, folder, options) {
 
 // openRig opens a rig in a window of its own, which shares nothing with others.
 export async function openRig(t, address, options) {
-  const page = await browser.newPage({ viewport: { width: 1400, height: options?.height ?? 1000 } });
+  const page = await (options?.context ?? browser).newPage({ viewport: { width: 1400, height: options?.height ?? 1000 } });
   const complaints = [];
   page.on("pageerror", (e) => complaints.push(e.message));
   page.on("console", (m) => { if (/Content Security Policy/.test(m.text()) && !options?.refused) complaints.push(m.text()); });

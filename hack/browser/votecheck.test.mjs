@@ -2,10 +2,12 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
+
+import { chromium } from "playwright-core";
 
 import { lab, picture, wanted } from "./pages.mjs";
 import { ask, configure, option, show } from "./reference.mjs";
@@ -64,6 +66,20 @@ test("a page names a vote that another one replaced, and a result that was chang
     await route.fulfill({ response: answer, body: (await answer.text()).replace('"count":1,', '"count":2,') });
   });
   await check(mobile, "This is not as you voted. The result on display is not the signed one.");
+});
+
+test("after a reload a browser that stores for frames still knows the vote", async (t) => {
+  const profile = path.join(lab.folder, "profile");
+  await mkdir(path.join(profile, "Default"), { recursive: true });
+  await writeFile(path.join(profile, "Default/Preferences"), JSON.stringify({ profile: { cookie_controls_mode: 0 } }));
+  const context = await chromium.launchPersistentContext(profile, { executablePath: process.env.ACCLAIM_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"], viewport: { width: 1400, height: 1000 } });
+  t.after(() => context.close());
+  const { program: { origin }, view, frame } = await show(t, "kept", { context });
+  await begin(origin, "tea");
+  await option(frame("panel, viewer"), "Tea").click();
+  await frame("panel, viewer").getByRole("button", { name: "Check my vote" }).waitFor();
+  await view("panel, viewer").getByRole("button", { name: "Reload" }).click();
+  await check(frame("panel, viewer"), "Your vote for “Tea” is recorded");
 });
 
 test("the broadcaster starts a poll whose votes can be checked", async (t) => {

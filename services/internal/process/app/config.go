@@ -151,7 +151,7 @@ func (c *Config) check() error {
 		return errors.New("--drain-delay must not be negative")
 	}
 	if err := c.Results.check(); err != nil {
-		return fmt.Errorf("--result-log-origin: %w", err)
+		return fmt.Errorf("--result-log-origin or --result-log-policy: %w", err)
 	}
 	for _, m := range c.Mounts {
 		if !strings.HasPrefix(m.Path, "/") {
