@@ -32,7 +32,7 @@ services/internal/engine/rewrite   | fault stream                               
 services/internal/engine/document  | batch batchtrace exactjson fault once                                                          | storetest cputime
 services/internal/testing/storetest | fault once rewrite stream document wire                                                       |
 services/internal/store/pebblestore | fault batch once stream document wire                                             | storetest
-services/internal/cluster/peer      | limit stream wire                                                             | cputime
+services/internal/cluster/peer      | limit stream wire                                                             | cputime simnet
 services/internal/store/mongostore | batch fault once stream document peer                                               | storetest mongotest faultproxy
 services/internal/testing/faultproxy |                                                                               |
 services/internal/testing/simnet    |                                                                                |

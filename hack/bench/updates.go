@@ -28,7 +28,7 @@ const (
 
 // measureUpdates measures live updates over models of databases that real ones resemble:
 // a replica set, whose change stream the programs follow, and a sharded cluster, whose
-// change stream would come later than the tail that they ask for.
+// change stream would come later than what they tell one another.
 func (b *bench) measureUpdates(ctx context.Context) (results []updatesResult, err error) {
 	for _, model := range []struct{ database, shards string }{{"replica set", "1"}, {"sharded cluster", "2"}} {
 		r, err := b.updatesOver(ctx, model.database, "-shards", model.shards)

@@ -330,6 +330,12 @@ func worldDefects() []defectCase {
 		{"what a change stream has lost reaches no webhook for minutes", []codeEdit{
 			{sinkFolder, "Manager.requestSweeps", "m.workers", "map[workerName]*sinkWorker(nil)"},
 		}, sinkFolder, "TestChangeStreamIsInterrupted"},
+		{"what a process wrote and did not report before it ended reaches no webhook for minutes", []codeEdit{
+			{peerFolder, "memberWatch.incomplete", "now.Sub(w.departed) < settleAfter", "false"},
+		}, peerFolder, "TestWatchMemberThatEnds"},
+		{"a process relies on reports that another one has dropped", []codeEdit{
+			{peerFolder, "writtenLog.takeAfter", "after < first || after > l.last", "false"},
+		}, peerFolder, "TestWatchForgottenWrites"},
 		{"a sink whose first process dies begins minutes later", []codeEdit{
 			{sinkFolder, "sinkWorker.sweepInterval", "w.m.fed.Load() && w.isInitialized()", "w.m.fed.Load()"},
 		}, sinkFolder, "TestInitializationIsTakenOver"},

@@ -20,6 +20,9 @@
 // a sign of life, one for the whole connection. When it breaks, the requests that it has not
 // begun to write were not sent ([stream.ErrNotSent]); the outcome of all others is unknown.
 //
+// A process can ask all the others what they have written ([Node.Watch]), which is how it
+// learns of changes where the database has no change stream in time.
+//
 // Processes that may write to the database are trusted, no others: a process makes a
 // key when it starts and registers its certificate's digest, and both ends of a
 // connection accept only registered ones. So the listener needs no secret of its

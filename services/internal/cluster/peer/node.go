@@ -45,6 +45,7 @@ type Node struct {
 	self     Member
 	view     atomic.Pointer[memberView]
 	left     atomic.Bool
+	written  writtenLog
 	// sent and received count requests of all connections.
 	sent, received     trafficCounters
 	refusedConnections atomic.Uint64
@@ -84,6 +85,7 @@ func New(config Config) (*Node, error) {
 		self:           Member{ID: rand.Text(), Address: config.Advertise, Digest: self.digest, Serves: config.Serves, Level: stream.CurrentLevel},
 	}
 	n.view.Store(&memberView{})
+	n.Handle(writtenEngine, n.written.serve)
 	return n, nil
 }
 

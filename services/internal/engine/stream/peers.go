@@ -25,6 +25,8 @@ const (
 	LevelVerifiable Level = 6
 	// LevelStaffKeys adds the staff keys of a channel, in the same release.
 	LevelStaffKeys = LevelVerifiable
+	// LevelWritten adds the question what a process has written, in the same release.
+	LevelWritten = LevelVerifiable
 	// CurrentLevel names the commands that this release reads.
 	CurrentLevel = LevelVerifiable
 )

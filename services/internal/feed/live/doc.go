@@ -3,8 +3,8 @@
 //
 //	commits here ──hint──┐
 //	commits elsewhere ───┴▶ source ── refreshes at a bounded rate ──▶ event ──▶ topics ──▶ subscribers
-//	 (tail of the store,     what was published last:                            bounded buffers
-//	  or its change stream)  compared with a new read
+//	 (reports, or the tail    what was published last:                            bounded buffers
+//	  of the store)          compared with a new read
 //
 // A source is one poll, document, feed, buffer or question that a subscriber asked for, or
 // all polls of a channel or an extension. It exists while it has subscribers and a
@@ -19,8 +19,8 @@
 //  2. Hints only say when to read. Package event finds changes by comparing, so that
 //     a hint may come twice, late or out of order. Where other processes write too,
 //     the broker polls the tail of the store for changes without hints, so that
-//     nothing depends on which processes run or can be reached. While the store
-//     itself reports writes, the broker polls less often.
+//     nothing depends on which processes run or can be reached. While every write is
+//     reported, the broker polls less often.
 //
 //  3. After the last change of a source there is an event with its final value, and
 //     failed reads are retried. When a poll ends there is one more event, with or

@@ -42,7 +42,8 @@ type tuning struct {
 	messageEvery time.Duration
 	// tailEvery is the interval at which the tail is polled. For polls that are new or have not
 	// changed for quietAfter, that is every discoverEvery-th time. While the store is
-	// watched it is polled every watchedEvery-th time.
+	// watched it is polled every watchedEvery-th time, and every watchedDiscoverEvery-th time for
+	// what is new or quiet.
 	tailEvery time.Duration
 	// linger is the time for which a source without subscribers stays, so that clients which
 	// reconnect can resume.

@@ -12,8 +12,10 @@ import (
 const (
 	// discoverEvery: new polls are listed, and quiet ones polled for, every n-th round.
 	discoverEvery = 4
-	// watchedEvery: the tail is polled every n-th round while the store is watched.
-	watchedEvery = 2 * discoverEvery
+	// watchedEvery: the tail is polled every n-th round while the store is watched, which is
+	// each 2 s, and watchedDiscoverEvery for new polls and all that is quiet: each minute.
+	watchedEvery         = 2 * discoverEvery
+	watchedDiscoverEvery = 60 * discoverEvery
 )
 
 // followTail polls the tail for changes of all sources. A round costs one query for
@@ -26,10 +28,14 @@ func (b *Broker) followTail() {
 	defer w.end()
 	failing := false
 	for round := 0; ; round++ {
+		watched, every, discover := b.watched.Load(), 1, discoverEvery
+		if watched {
+			every, discover = watchedEvery, watchedDiscoverEvery
+		}
 		select {
 		case <-ticker.C:
 			w.adjust()
-			if b.watched.Load() && round%watchedEvery != 0 {
+			if round%every != 0 {
 				continue
 			}
 		case <-w.changed:
@@ -37,7 +43,7 @@ func (b *Broker) followTail() {
 		case <-b.ctx.Done():
 			return
 		}
-		err := b.pollTail(b.ctx, round%discoverEvery == 0)
+		err := b.pollTail(b.ctx, round%discover == 0, watched)
 		if err != nil && !failing && b.ctx.Err() == nil {
 			b.options.Logger.Warn("reading the tail of the store failed; retrying", "error", err)
 		}
@@ -46,8 +52,8 @@ func (b *Broker) followTail() {
 }
 
 // pollTail polls the tail once.
-func (b *Broker) pollTail(ctx context.Context, discover bool) error {
-	streams, documents := b.followedHeads(discover)
+func (b *Broker) pollTail(ctx context.Context, discover, watched bool) error {
+	streams, documents := b.followedHeads(discover, watched)
 	if len(streams) > 0 {
 		grown, err := b.options.Tail.Advanced(ctx, streams)
 		if err != nil {
@@ -69,19 +75,19 @@ func (b *Broker) pollTail(ctx context.Context, discover bool) error {
 	return nil
 }
 
-// followedHeads returns the heads of the sources to poll for. With discover, groups
-// of polls list new ones, and quiet polls are included.
-func (b *Broker) followedHeads(discover bool) (streams, documents map[string]uint64) {
+// followedHeads returns the heads of the sources to poll for. With discover these are all, and
+// groups of polls list new ones. Without it, polls that are quiet are left out, and while the
+// store is watched whatever is quiet.
+func (b *Broker) followedHeads(discover, watched bool) (streams, documents map[string]uint64) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	streams, documents = map[string]uint64{}, map[string]uint64{}
 	for name, s := range b.sources {
+		if !discover && (watched || s.kind == event.Poll) && s.isQuiet() {
+			continue
+		}
 		switch s.kind {
-		case event.Poll:
-			if discover || !s.isQuiet() {
-				streams[name] = s.currentHead()
-			}
-		case event.Feed, event.Buffer, event.Question:
+		case event.Poll, event.Feed, event.Buffer, event.Question:
 			streams[name] = s.currentHead()
 		case event.Document:
 			documents[name] = s.currentHead()

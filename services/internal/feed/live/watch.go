@@ -50,7 +50,7 @@ func (w *changeWatch) run(ctx context.Context) {
 	failing := false
 	err := w.broker.options.Watch(ctx, w.broker.notifySource, func(err error) {
 		if err != nil && !failing {
-			logger.Warn("the change stream of the store failed; polling its tail more often", "error", err)
+			logger.Info("not every change is reported; polling the tail of the store more often", "reason", err)
 		}
 		failing = err != nil
 		if w.broker.watched.Swap(!failing) || !failing {

@@ -3,7 +3,7 @@
 //
 //	commits here ──hint──┐
 //	commits elsewhere ───┴▶ queue ── reads ──▶ events ──▶ sender ──▶ other system
-//	 (change stream, sweeps) │    what was delivered last:              │
+//	 (reports, or sweeps)    │    what was delivered last:              │
 //	                         └─── position, a document ◀── delivered ───┘
 //
 // For each sink and source (a poll, a document, a feed of messages, a buffer or a question) the store
@@ -37,10 +37,10 @@
 //     dropped: it is logged and counted, and the next one follows. A pause that the
 //     other system asks for is kept.
 //
-//     A hint can be lost where the change stream of a database was interrupted: a worker
-//     sweeps the store for that whenever the stream begins or fails, each two seconds
-//     while there is none, and each five minutes in any case. A sweep takes longer the
-//     more sources there are; nothing else does.
+//     A hint can be lost where the change stream of a database was interrupted, or another
+//     process could not be asked: a worker sweeps the store for that whenever Watch begins
+//     or fails, each two seconds while it fails, and each five minutes in any case. A
+//     sweep takes longer the more sources there are; nothing else does.
 //
 //  6. A new sink begins with what changes from then on. So does each after an import,
 //     which calls [Reinitialize] first.

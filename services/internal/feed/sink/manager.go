@@ -154,7 +154,7 @@ func (m *Manager) followChanges() {
 	logger, failing := m.options.Logger, false
 	err := m.options.Watch(m.stopping, m.notifyWorkers, func(err error) {
 		if err != nil && !failing {
-			logger.Warn("the change stream of the store failed; sinks sweep the store instead", "error", err)
+			logger.Info("not every change is reported; sinks sweep the store instead", "reason", err)
 		}
 		failing = err != nil
 		if m.fed.Swap(!failing) || !failing {

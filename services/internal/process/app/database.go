@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,7 +38,9 @@ type databaseBackend struct {
 	listener net.Listener
 	stop     func() error // nil until the node runs
 	logger   *slog.Logger
-	away     atomic.Bool // no attempt has reached the database yet, or the last readiness probe did not
+	// unwatched logs once that the database has no change stream.
+	unwatched sync.Once
+	away      atomic.Bool // no attempt has reached the database yet, or the last readiness probe did not
 }
 
 // openDatabase waits until the database can be reached.
@@ -133,7 +136,20 @@ func (d *databaseBackend) adaptOptions(kind string, options stream.Options) stre
 }
 
 func (d *databaseBackend) changes() changeSources {
-	return changeSources{streams: d.FirstChunks, streamsAfter: d.StreamsAfter, tail: d.Store, watch: d.Watch}
+	return changeSources{streams: d.FirstChunks, streamsAfter: d.StreamsAfter, tail: d.Store, watch: d.watch, written: d.node.RecordWrite}
+}
+
+// watch follows the change stream of the database, or asks the other processes what they have
+// written where it has none in time.
+func (d *databaseBackend) watch(ctx context.Context, notify func(name string, place uint64), watching func(error)) error {
+	err := d.Watch(ctx, notify, watching)
+	if ctx.Err() != nil {
+		return err
+	}
+	d.unwatched.Do(func() {
+		d.logger.Info("the database has no change stream in time; processes tell one another what they have written", "reason", err)
+	})
+	return d.node.Watch(ctx, notify, watching)
 }
 
 // servePeers joins the other processes, as soon as the database stores that, and answers

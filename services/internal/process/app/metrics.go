@@ -200,7 +200,7 @@ func registerEvents(m *telemetry.Metrics, stats func() live.Stats) {
 		return []telemetry.Sample{
 			telemetry.Gauge("subscribers", "Connected event subscribers.", s.Subscribers),
 			telemetry.Gauge("sources", "Polls, documents and feeds that are read for subscribers.", s.Sources),
-			telemetry.Gauge("change_stream_active", "1 while a change stream of the database reports what any process writes.", watched),
+			telemetry.Gauge("change_stream_active", "1 while the process learns of every write at once, by a change stream or from the other processes.", watched),
 			telemetry.Counter("source_reads_total", "Reads of sources.", s.Reads),
 			telemetry.Counter("source_read_failures_total", "Reads of sources that failed and were retried.", s.Failures),
 			telemetry.Counter("published_total", "Events published.", s.Published),

@@ -94,6 +94,9 @@ func openServices(ctx context.Context, config Config, limits resourceLimits, wat
 	}
 	if s.store != nil {
 		s.onClose(s.store.close)
+		if written := s.store.changes().written; written != nil {
+			s.notifier.Register(written)
+		}
 	}
 	s.openLedger()
 	for _, service := range config.Services {
@@ -201,7 +204,7 @@ func (s *serviceSet) engines() map[string]peer.ServeFunc {
 // allDomains returns all domains over the store. Where this process serves a domain, it is
 // its own engine.
 func (s *serviceSet) allDomains() admin.Domains {
-	domains := Domains(s.store)
+	domains := openDomains(s.store, stream.Options{Applied: s.notifier.Notify})
 	maps.Copy(domains, s.domains)
 	return domains
 }
@@ -268,11 +271,13 @@ func streamRows() (rows []Service) {
 
 // Domains returns the domains of all services over a store, for commands that work on
 // a store that they do not serve.
-func Domains(store stream.Store) admin.Domains {
+func Domains(store stream.Store) admin.Domains { return openDomains(store, stream.Options{}) }
+
+func openDomains(store stream.Store, options stream.Options) admin.Domains {
 	domains := admin.Domains{}
 	for _, service := range streamRows() {
 		if service.Kind != "" {
-			engine := service.newEngine(store, stream.SystemClock(), stream.Options{})
+			engine := service.newEngine(store, stream.SystemClock(), options)
 			domains[service.Kind] = admin.NewDomain(engine.Rewriting(), service.Retention)
 		}
 	}

@@ -93,6 +93,9 @@ const (
 	// lateShare is the share of those whose database ignores linearizable reads. That a
 	// command counts once rests on no read, and this shows it.
 	lateShare = 8
+	// askedShare is the share of those whose database has no change stream, so that processes ask
+	// one another.
+	askedShare = 5
 )
 
 // usualAcknowledge is the time until a primary knows what a member has.
@@ -134,6 +137,9 @@ func (w *simulatedWorld) startDatabase(seed uint64) {
 	})
 	if w.lateReads {
 		w.database.IgnoreLinearizable()
+	}
+	if seed%askedShare == 1 {
+		w.database.RefuseChangeStreams()
 	}
 }
 

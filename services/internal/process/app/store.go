@@ -60,6 +60,8 @@ type changeSources struct {
 
 	tail  event.Tail // nil where no other process writes
 	watch func(ctx context.Context, touch func(name string, head uint64), watching func(error)) error
+	// written is called with what this process writes; nil likewise.
+	written event.HintReceiver
 }
 
 // openBackend opens the store of a process, nil where no service has streams.

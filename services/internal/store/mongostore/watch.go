@@ -29,7 +29,7 @@ func (s *Store) Watch(ctx context.Context, notify func(name string, place uint64
 	case s.sharded:
 		// An event comes when every shard and the config servers have gone past its time:
 		// after a second at best, and up to 10 with an idle shard.
-		return errors.New("on a sharded cluster the change stream comes later than the tail")
+		return errors.New("on a sharded cluster the change stream comes late")
 	case !s.transactions: // servers have both or neither
 		return errors.New("the database is no replica set: it has no change streams")
 	}

@@ -10,6 +10,7 @@ import (
 // Error codes of the server.
 const (
 	cursorNotFound = 43
+	unauthorized   = 13
 	historyLost    = 286
 )
 

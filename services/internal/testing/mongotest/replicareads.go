@@ -140,6 +140,9 @@ func (c *replicaCommand) batch(found []bson.Raw) bson.D {
 // nothing else (manual, change streams: "only notify on data changes that have persisted
 // to a majority").
 func (c *replicaCommand) openStream(how bson.Raw) bson.D {
+	if c.set.refusesStreams {
+		return c.failure(unauthorized, "not authorized to open a change stream")
+	}
 	next := c.member.commit
 	if after, err := how.LookupErr("resumeAfter", "after"); err == nil {
 		next = int(after.AsInt64())

@@ -50,6 +50,8 @@ type ReplicaSet struct {
 	streams  []*changeCursor
 	// ignoresLinearizable is set by IgnoreLinearizable.
 	ignoresLinearizable bool
+	// refusesStreams is set by RefuseChangeStreams.
+	refusesStreams bool
 }
 
 // ReplicaTiming holds the times of a replica set. Zero values are those of TestTiming.
@@ -306,6 +308,13 @@ func (s *ReplicaSet) IgnoreLinearizable() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ignoresLinearizable = true
+}
+
+// RefuseChangeStreams makes members open no change stream, as for a user without that right.
+func (s *ReplicaSet) RefuseChangeStreams() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusesStreams = true
 }
 
 // Resign makes the primary step down, with no successor until one is elected.
