@@ -1,5 +1,5 @@
-// Package client calls an Acclaim service over HTTP: polls, state, overlay keys and events,
-// and with [Client.Call] every other route of the contract (api/contract.md).
+// Package client calls an Acclaim service over HTTP: polls, public results, state, overlay
+// keys and events, and with [Client.Call] every other route of the contract (api/contract.md).
 //
 // A request that a service refuses for a while, or whose outcome is unknown, is repeated
 // where that has no second effect: writes carry an Idempotency-Key. A subscription resumes

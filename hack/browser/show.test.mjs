@@ -132,6 +132,30 @@ test("the overlay of a missing poll is empty, and tells only people why", async 
   await wanted(refused, "#hint", "The access token has ended or is not valid here.");
 });
 
+test("a public result is shown without a credential, until it is hidden", async (t) => {
+  const s = await show("public"), plain = (query) => `${s.origin}/live/?${new URLSearchParams({ env: "sandbox", public: "sample-extension/1", ...query })}`;
+  const page = await open(t, plain({ poll: "open" }));
+  await page.waitForLoadState("networkidle");
+  await empty(page);
+  await page.mouse.move(100, 100);
+  await wanted(page, "#hint", "There is no public poll “open” in this channel.");
+  await s.ask("open", { prompt: "Open?", publicResults: true });
+  await wanted(page, "#title", "Open?");
+  await s.vote("open", 1);
+  await wanted(page, "#total", "1 vote");
+  await s.vote("open", 1);
+  await wanted(page, "#total", "2 votes");
+  assert.deepEqual(await page.locator(".figure").allTextContents(), ["0% · 0", "100% · 2"]);
+  await s.change("open", { endsAt: -1 });
+  await wanted(page, "#outcome", "Winner: Coffee");
+  await s.change("open", { resultsVisibility: "staff" });
+  await gone(page);
+  assert.equal(await page.evaluate(() => performance.getEntriesByType("resource").some((e) => /v1/.test(e.name))), false);
+
+  const unnamed = await open(t, plain({}));
+  await wanted(unnamed, "#problem", "names a poll");
+});
+
 test("percentages add up to 100", async (t) => {
   for (const [votes, want] of [
     [[1, 1, 1], [34, 33, 33]], [[2, 1], [67, 33]], [[1, 999], [0, 100]], [[0, 0], [0, 0]], [[], []],

@@ -9,6 +9,7 @@ import type { components, paths } from "./schema.js";
 
 export type { components, paths };
 export type Poll = components["schemas"]["Poll"];
+export type PublicResult = components["schemas"]["PublicResult"];
 
 /**
  * The value of the header Authorization: `<client id> <JWT>`, or an overlay key. As a
@@ -51,6 +52,20 @@ export interface EventOptions {
   onSubscribed?: () => void;
   /** Called each time the subscription has ended and is tried again: what is shown may be old. */
   onInterrupted?: () => void;
+}
+
+/** Names the poll of a public result; the channel of a poll of all channels is empty. */
+export interface ResultName {
+  client: string;
+  channel: string;
+  poll: string;
+}
+
+export interface ResultOptions {
+  signal?: AbortSignal;
+  /** Called each time a read has failed and is tried again: what is shown may be old. */
+  onInterrupted?: () => void;
+  fetch?: typeof fetch;
 }
 
 /** The part of the platform's helper that this client uses. */
@@ -182,6 +197,41 @@ export class Acclaim {
   }
 }
 
+/**
+ * Follows the public result of a poll without a credential: yields it, null while there is none, and
+ * then each other one, until the signal aborts or the service refuses. It reads once a second what any
+ * cache may have, and less often while that fails. `origin` is such as `https://acclaim.example`,
+ * with `/sandbox` behind it in the sandbox.
+ */
+export async function* followResult(origin: string, name: ResultName, { signal, onInterrupted, fetch: send = fetch }: ResultOptions = {}): AsyncGenerator<PublicResult | null> {
+  const elements = [name.client, name.channel || "-", name.poll].map(encodeURIComponent);
+  const address = `${origin}/public/${elements.join("/")}/result.json`;
+  let tag: string | null | undefined; // null: there is none
+  for (let failures = 0; !signal?.aborted; await (failures ? pause(failures, undefined, signal) : wait(1000, signal))) {
+    try {
+      const response = await send(address, { credentials: "omit", headers: tag ? { "If-None-Match": tag } : {}, ...(signal && { signal }) });
+      if (response.ok) {
+        const result = (await response.json()) as PublicResult;
+        tag = response.headers.get("ETag");
+        yield result;
+      } else if (response.status === 404) {
+        await response.body?.cancel();
+        if (tag !== null) yield null;
+        tag = null;
+      } else if (response.status !== 304) {
+        throw new AcclaimError(response.status, reasonOf(await response.json().catch(() => undefined)));
+      }
+      failures = 0;
+    } catch (error) {
+      if (signal?.aborted) return;
+      if (error instanceof AcclaimError && error.status < 500 && error.status !== 429) throw error;
+      if (!(error instanceof AcclaimError || error instanceof TypeError)) throw error;
+      failures++;
+      onInterrupted?.();
+    }
+  }
+}
+
 async function* parse(response: Response) {
   if (!response.body) return;
   yield* response.body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array<ArrayBuffer>>).pipeThrough(new EventSourceParserStream());
@@ -189,7 +239,11 @@ async function* parse(response: Response) {
 
 /** Waits for as long as the service asks, else for twice as long after each failure. */
 function pause(failures: number, retryAfter?: string, signal?: AbortSignal): Promise<void> {
-  const ms = retryAfter ? 1000 * Number(retryAfter) : Math.min(500 * 2 ** failures, 30_000) * (0.5 + Math.random() / 2);
+  return wait(retryAfter ? 1000 * Number(retryAfter) : Math.min(500 * 2 ** failures, 30_000) * (0.5 + Math.random() / 2), signal);
+}
+
+/** Waits until a time has passed or the signal aborts. */
+function wait(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer);

@@ -6,7 +6,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before, test } from "node:test";
 
-import { Acclaim, AcclaimError, content } from "acclaim-client";
+import { Acclaim, AcclaimError, content, followResult } from "acclaim-client";
 
 import { kill, Lab, root, send, sign, token } from "../../../../hack/browser/program.mjs";
 import { submit } from "../dist/examples/bot.js";
@@ -107,6 +107,41 @@ test("a poll is changed in some members", async () => {
   const { prompt, options, status } = await content(acclaim.api.GET("/poll", poll("cat")));
   assert.deepEqual([prompt, options, status], ["Keep the cat?", ["Yes", "No"], "expired"]);
   assert.equal((await content(acclaim.api.GET("/vote", poll("cat")))).count, 1);
+});
+
+test("a public result is followed without a credential, over an outage", async () => {
+  let server = await lab.serve({ data: "followed" });
+  const base = server.origin, ended = new AbortController();
+  const staff = async (config) => send(base, await token(base, { role: "broadcaster" }), "POST", "/vote_config", { id: "a/b", config });
+  const vote = async (user) => send(base, await token(base, { role: "viewer", user_id: user }), "POST", "/vote?id=a%2Fb", { value: 1 });
+  let interruptions = 0;
+  const asked = [];
+  const results = followResult(base + "/sandbox", { client: "sample-extension", channel: "1", poll: "a/b" }, {
+    signal: ended.signal, onInterrupted: () => { interruptions++; },
+    fetch: (address, options) => { asked.push(options.headers); return fetch(address, options); },
+  });
+  // next returns the next result that fits: one may be of before the last write.
+  const next = async (fits) => {
+    for (;;) {
+      const { value } = await results.next();
+      if (fits(value)) return value;
+    }
+  };
+  assert.equal((await results.next()).value, null);
+  await staff({ prompt: "Which?", publicResults: true });
+  assert.equal((await next((r) => r !== null)).now.poll.prompt, "Which?");
+  await vote("1");
+  await next((r) => r.now.votes.count === 1);
+  await kill(server);
+  server = await lab.serve({ data: "followed", port: new URL(base).port });
+  await vote("2");
+  await next((r) => r.now.votes.count === 2);
+  assert.ok(asked.some((headers) => headers["If-None-Match"]) && asked.every((headers) => !("Authorization" in headers)));
+  await staff({ prompt: "Which?" });
+  await next((r) => r === null);
+  ended.abort();
+  assert.equal((await results.next()).done, true);
+  await assert.rejects(followResult(base + "/sandbox", { client: "a", channel: "1", poll: "b" }, { fetch: async () => new Response('{"reason":"no"}', { status: 400 }) }).next(), new AcclaimError(400, "no"));
 });
 
 test("example: a front end shows votes", async () => {

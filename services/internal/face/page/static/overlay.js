@@ -4,6 +4,7 @@
 import { Client, Refused } from "./client.js";
 import { followAnswers } from "./cloud.js";
 import { LivePoll } from "./live.js";
+import { followPublic, publicPath } from "./public.js";
 import { leaders, percentages } from "./tally.js";
 
 const query = new URLSearchParams(location.search);
@@ -19,6 +20,7 @@ const show = query.get("show") ?? "both";
 const own = /^\/(?![/\\])/.test(query.get("base") ?? "") ? query.get("base") : null; // of this server
 const base = own ?? (query.get("env") === "sandbox" ? "/sandbox/v1" : "/v1");
 const credential = secret.get("access_token");
+const owner = query.get("public"); // of a public result, which needs no credential
 const id = (name) => document.getElementById(name);
 const number = new Intl.NumberFormat("en"), list = new Intl.ListFormat("en");
 
@@ -40,6 +42,7 @@ function begin() {
   }
   entitle();
   id("total").hidden = hidden.has("total");
+  if (owner !== null) return showPublic();
   if (!credential) return help();
   const client = new Client(base, credential);
   if (question !== null) return showQuestion(client);
@@ -97,6 +100,24 @@ function expectPeople() {
   }
 }
 
+// showPublic shows a public result, which is read once a second.
+function showPublic() {
+  if (live || question !== null) return help("An address with “public” names a poll.");
+  expectPeople();
+  render();
+  followPublic(publicPath(base, owner, poll), {
+    heard: (result) => {
+      config = result?.now?.poll ?? null;
+      keep(result?.now?.votes ?? null);
+      say("");
+      render();
+    },
+    failed: say,
+  });
+  setInterval(tick, 250);
+  setInterval(speak, 10000);
+}
+
 function showQuestion(client) {
   document.querySelector(".poll").hidden = false;
   document.documentElement.toggleAttribute("data-cloud", true);
@@ -146,7 +167,7 @@ function say(text) {
 
 // hint says why nothing is shown.
 function hint() {
-  const missing = live ? "No poll is live. When one begins, it appears here." : `There is no poll “${poll}” in this channel.`;
+  const missing = live ? "No poll is live. When one begins, it appears here." : `There is no ${owner === null ? "" : "public "}poll “${poll}” in this channel.`;
   id("hint").textContent = id("state").textContent || missing;
 }
 
