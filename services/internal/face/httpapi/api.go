@@ -66,12 +66,16 @@ func (m Mount) beside() string { return contract.BesideBase(m.Prefixes[len(m.Pre
 // NewHandler returns a handler that serves all mounts. The first API answers
 // requests for unknown paths.
 func NewHandler(mounts ...Mount) http.Handler {
-	router := mux.NewRouter().SkipClean(true)
+	router, fixed := mux.NewRouter().SkipClean(true), map[string]http.Handler{}
 	for _, m := range mounts {
 		for _, prefix := range m.Prefixes {
 			under := router.PathPrefix(prefix).Subrouter()
 			for _, res := range m.API.resources(false) {
-				under.Handle(res.path, m.API.observeRequests(res.serveMethod))
+				handler, path := m.API.observeRequests(res.serveMethod), prefix+res.path
+				under.Handle(res.path, handler)
+				if fixed[path] == nil { // the router's first match
+					fixed[path] = handler
+				}
 			}
 		}
 	}
@@ -83,17 +87,26 @@ func NewHandler(mounts ...Mount) http.Handler {
 		}
 	}
 	router.NotFoundHandler = mounts[0].API.notFound()
-	return pathMatcher{router}
+	return pathMatcher{router, fixed}
 }
 
-// pathMatcher calls the handler that its router matches. Router.ServeHTTP would copy
+// pathMatcher calls the handler that its router matches. It knows those of paths without a variable,
+// for which the router tries one pattern after another. Router.ServeHTTP would also copy
 // each request twice to store the match in its context, which no handler reads: 4
 // allocations and 736 bytes more for a vote, which takes 39 and 2,560. Nor does the
 // router select by method: the contract wants the allowed methods in each 405, and
 // OPTIONS and HEAD on every route.
-type pathMatcher struct{ *mux.Router }
+type pathMatcher struct {
+	*mux.Router
+
+	fixed map[string]http.Handler // by the path
+}
 
 func (m pathMatcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if fixed := m.fixed[r.URL.Path]; fixed != nil {
+		fixed.ServeHTTP(w, r)
+		return
+	}
 	var match mux.RouteMatch
 	m.Match(r, &match) // what matches nothing has the NotFoundHandler
 	match.Handler.ServeHTTP(w, r)
