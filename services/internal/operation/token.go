@@ -30,7 +30,7 @@ func verifyToken(token string, secrets []tenant.Secret) (claims []byte, signer t
 		return nil, signer, err
 	}
 	for _, signer := range secrets {
-		if jwt.SigningMethodHS256.Verify(token[:end], signature, signer.Value) == nil {
+		if signer.HasSigned(token[:end], signature) {
 			claims, err = decodeSegment(payload)
 			return claims, signer, err
 		}

@@ -9,11 +9,15 @@ package tenant
 
 import (
 	"bytes"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash"
+	"io"
 	"iter"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/api/contract"
@@ -45,16 +49,34 @@ type Secret struct {
 	Value []byte
 	// ActiveFrom is the time from which the key is valid; the zero time: always.
 	ActiveFrom time.Time
+
+	id   string
+	macs *sync.Pool // of [hash.Hash]: to begin an HMAC with the key costs as much as to sign a token
+}
+
+func newSecret(value []byte, activeFrom time.Time) Secret {
+	sum := sha256.Sum256(append([]byte("acclaim key id\x00"), value...))
+	return Secret{Value: value, ActiveFrom: activeFrom, id: hex.EncodeToString(sum[:8]), macs: new(sync.Pool)}
+}
+
+// HasSigned reports whether a signature is the HMAC-SHA256 of a message under the key.
+func (s Secret) HasSigned(message string, signature []byte) bool {
+	mac, ok := s.macs.Get().(hash.Hash)
+	if !ok {
+		mac = hmac.New(sha256.New, s.Value)
+	}
+	defer s.macs.Put(mac)
+	mac.Reset()
+	_, _ = io.WriteString(mac, message) // a hash takes everything
+	var sum [sha256.Size]byte
+	return hmac.Equal(mac.Sum(sum[:0]), signature)
 }
 
 // IsSample reports whether this project has published the key.
 func (s Secret) IsSample() bool { return bytes.HasPrefix(s.Value, []byte(contract.SampleKeyPrefix)) }
 
 // ID names the key without giving it away: records of what was issued under it have the ID.
-func (s Secret) ID() string {
-	sum := sha256.Sum256(append([]byte("acclaim key id\x00"), s.Value...))
-	return hex.EncodeToString(sum[:8])
-}
+func (s Secret) ID() string { return s.id }
 
 // String hides the value.
 func (s Secret) String() string { return "secret" }

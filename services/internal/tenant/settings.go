@@ -78,11 +78,11 @@ func (b secretBlock) decodeSecret() (Secret, error) {
 		return Secret{}, fmt.Errorf("is weak: it has less than %d bytes", contract.MinKeyBytes)
 	}
 	if b.ActiveFrom == "" {
-		return Secret{Value: value}, nil
+		return newSecret(value, time.Time{}), nil
 	}
 	activeFrom, err := time.Parse(time.RFC3339, b.ActiveFrom)
 	if err != nil {
 		return Secret{}, errors.New("activeFrom is not an RFC 3339 time")
 	}
-	return Secret{Value: value, ActiveFrom: activeFrom}, nil
+	return newSecret(value, activeFrom), nil
 }
