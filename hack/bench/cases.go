@@ -27,9 +27,8 @@ func cases() []benchCase {
 		{name: "hot-256", label: "POST /vote, one hot poll", connections: 256, target: 0.90, bare: true, load: votesIn("hot-256", 1)},
 		{name: "polls", label: "POST /vote, 1,000 polls", connections: 256, target: 0.60, bare: true, load: votesIn("many", 1_000)},
 		{name: "votes", label: "POST /votes, 1,000 votes each", connections: 4, target: 0.30,
-			load: func(in *loadInputs) workload {
-				return &namedVotes{poll: "together", credential: in.backend, voters: len(in.viewers)}
-			}},
+			load: namedVotesIn("together", 1)},
+		{name: "votes-3", label: "POST /votes, 1,000 votes each, three polls", connections: 6, target: 0.30, load: namedVotesIn("three", 3)},
 		{name: "read", label: "GET /vote, hot poll", connections: 256, target: 0.90, fill: votesIn("read", 1),
 			load: func(in *loadInputs) workload { return &reads{poll: pollID("read", 0), credentials: in.viewers} }},
 		{name: "accumulate", label: "POST /accumulate, one buffer", connections: 256, target: 0.75,
@@ -41,6 +40,10 @@ func cases() []benchCase {
 
 func votesIn(prefix string, polls int) func(*loadInputs) workload {
 	return func(in *loadInputs) workload { return newVotes(prefix, polls, in.viewers) }
+}
+
+func namedVotesIn(prefix string, polls int) func(*loadInputs) workload {
+	return func(in *loadInputs) workload { return newNamedVotes(prefix, polls, in.backend, len(in.viewers)) }
 }
 
 func newInputs(voters int) (*loadInputs, error) {

@@ -60,6 +60,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return comparePeers(ctx, args[1:], stdout, stderr)
 		case audienceCommand:
 			return measureAudience(ctx, args[1:], stdout, stderr)
+		case killCommand:
+			return measureKill(ctx, args[1:], stdout, stderr)
 		case idleCommand:
 			return measureIdle(ctx, args[1:], stdout, stderr)
 		}

@@ -109,11 +109,21 @@ func countResult(total *int64) func(*json.Decoder) error {
 // votesTogether is the number of votes in a request of namedVotes.
 const votesTogether = 1_000
 
-// namedVotes submits the votes of many viewers at once, as a backend does: of the same
-// viewers again after the last.
+// namedVotes submits the votes of many viewers at once, as a backend does, to one poll after
+// another: of the same viewers again after the last.
 type namedVotes struct {
-	poll, credential string
-	voters           int
+	polls      []string
+	credential string
+	voters     int
+}
+
+// newNamedVotes returns votes in so many polls.
+func newNamedVotes(prefix string, polls int, credential string, voters int) *namedVotes {
+	v := &namedVotes{polls: make([]string, polls), credential: credential, voters: voters}
+	for i := range v.polls {
+		v.polls[i] = pollID(prefix, i)
+	}
+	return v
 }
 
 func (v *namedVotes) request(buf []byte, _ int, n int64) []byte {
@@ -126,24 +136,42 @@ func (v *namedVotes) request(buf []byte, _ int, n int64) []byte {
 		body = append(strconv.AppendInt(append(body, `{"opaque_user_id":"U`...), int64(voter), 10), `","value":`...)
 		body = append(strconv.AppendInt(body, votedValue(voter), 10), '}')
 	}
-	return appendRequest(buf, "POST", "votes?id="+v.poll, v.credential, append(body, "]}"...))
+	return appendRequest(buf, "POST", "votes?id="+v.polls[v.pollAt(n)], v.credential, append(body, "]}"...))
 }
 
 func (v *namedVotes) voterAt(n int64) int { return int(n % int64(v.voters)) }
 
-// verify expects each voter to count once.
+func (v *namedVotes) pollAt(n int64) int { return int(n % int64(len(v.polls))) }
+
+// verify expects each voter to count once in each poll.
 func (v *namedVotes) verify(ctx context.Context, server *client, n int64) error {
-	var got, want statistics
-	if err := server.get(ctx, "vote?id="+v.poll, decodeInto(&got)); err != nil {
-		return err
-	}
-	for voter := range min(n*votesTogether, int64(v.voters)) {
-		want.Count, want.Sum = want.Count+1, want.Sum+votedValue(int(voter))
-	}
-	if got != want {
-		return fmt.Errorf("statistics are %+v, want %+v", got, want)
+	for i, want := range v.expected(n) {
+		var got statistics
+		if err := server.get(ctx, "vote?id="+v.polls[i], decodeInto(&got)); err != nil {
+			return err
+		}
+		if got != want {
+			return fmt.Errorf("statistics of %s are %+v, want %+v", v.polls[i], got, want)
+		}
 	}
 	return nil
+}
+
+// expected returns the statistics of the polls after the first n requests.
+func (v *namedVotes) expected(n int64) []statistics {
+	all := make([]statistics, len(v.polls))
+	voted := make([]bool, len(v.polls)*v.voters)
+	for request := range n {
+		poll := v.pollAt(request)
+		for i := range int64(votesTogether) {
+			voter := v.voterAt(request*votesTogether + i)
+			if counted := &voted[poll*v.voters+voter]; !*counted {
+				*counted = true
+				all[poll].Count, all[poll].Sum = all[poll].Count+1, all[poll].Sum+votedValue(voter)
+			}
+		}
+	}
+	return all
 }
 
 // reads asks for the statistics of one poll, as one voter after another.
