@@ -295,11 +295,11 @@ func (w *rightsWorld) openBefore(name string, s rightsSide, c *rightsCredentials
 	w.Helper()
 	for caller, header := range c.headers {
 		// A viewer has 8 streams at once, and five of the callers are one broadcaster.
-		if !slices.Contains([]string{"unconfirmed", "external", "serverPin", "refresh", "confirmed"}, caller) {
+		if !slices.Contains([]string{"unconfirmed", "external", "serverPin", "refresh", "confirmed", "device"}, caller) {
 			done := w.stream(w.Context(), s.environment, header, newRightsFeed())
 			w.open = append(w.open, rightsOpen{name: s.environment + " events of " + caller + ", " + name, stream: done})
 		}
-		if slices.Contains([]string{"unconfirmed", "external", "anonymous", "viewer", "moderator", "overlay", "pollsKey", "answersKey"}, caller) {
+		if slices.Contains([]string{"unconfirmed", "external", "anonymous", "viewer", "moderator", "overlay", "pollsKey", "answersKey", "device"}, caller) {
 			continue
 		}
 		game := w.dial(s.environment, s.extension)

@@ -20,6 +20,8 @@ func (w *rightsWorld) plant(environment string) {
 	owner, backend := s.sign("admin", "1", "1000"), s.sign("backend", "1", "900")
 	for _, request := range []struct{ method, target, header, body string }{
 		{"POST", "/vote_config", broadcaster, `{"id":"shown","config":{"prompt":"mark-one","options":["option-one","b"],"publicResults":true}}`},
+		{"POST", "/vote_config", broadcaster, `{"id":"devices","config":{"deviceVoting":true}}`},
+		{"POST", "/vote?id=devices", victim, `{"value":2}`},
 		{"POST", "/vote_config", broadcaster, `{"id":"hidden","config":{"resultsVisibility":"staff"}}`},
 		{"POST", "/vote_config", broadcaster, `{"id":"written","config":{"options":["option-one"]}}`},
 		{"POST", "/vote_config", broadcaster, `{"id":"unnamed","config":{"options":["option-one"]}}`},

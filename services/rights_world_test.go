@@ -207,6 +207,8 @@ func (w *rightsWorld) prepare(s rightsSide) *rightsCredentials {
 	for _, scope := range []string{"polls", "answers"} {
 		c.headers[scope+"Key"] = w.created(s, "/staff_keys", c.headers["broadcaster"], `{"name":"prepared","scopes":["`+scope+`"]}`, "credential")
 	}
+	w.must(s, http.MethodPost, "/vote_config", c.headers["broadcaster"], `{"id":"devices","config":{"deviceVoting":true}}`)
+	c.headers["device"] = w.created(s, "/devices", "", `{"client":"`+s.extension+`","channel":"1","poll":"devices"}`, "credential")
 	w.makePINs(s, c)
 	return c
 }

@@ -63,6 +63,8 @@ type PollConfig struct {
 	PublicResults bool `json:"publicResults,omitempty"`
 	// Verifiable lists the votes so that voters can check them.
 	Verifiable bool `json:"verifiable,omitempty"`
+	// DeviceVoting lets devices vote, which need no credential of a viewer.
+	DeviceVoting bool `json:"deviceVoting,omitempty"`
 	// Version rises with each saved configuration of the poll: the Unix milliseconds of
 	// its saving or, within one millisecond, the number after. It is 0 for one that an
 	// earlier release saved, and in requests.
@@ -130,6 +132,7 @@ type Poll struct {
 	Strict                 bool  `json:"strict,omitempty"`
 	PublicResults          bool  `json:"publicResults,omitempty"`
 	Verifiable             bool  `json:"verifiable,omitempty"`
+	DeviceVoting           bool  `json:"deviceVoting,omitempty"`
 
 	ResultsVisibility Visibility `json:"resultsVisibility"`
 	ShowCount         bool       `json:"showCount"`

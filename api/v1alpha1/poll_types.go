@@ -160,6 +160,11 @@ type PollSpec struct {
 	// +optional
 	Verifiable bool `json:"verifiable,omitempty"`
 
+	// DeviceVoting lets devices vote through a link, without a credential of a viewer: one vote
+	// for each device, which a person with several devices or browsers can have several times.
+	// +optional
+	DeviceVoting bool `json:"deviceVoting,omitempty"`
+
 	// LoggedInOnly refuses the votes of viewers that are not logged in to the platform,
 	// who get a new opaque id whenever they ask for one.
 	// +optional

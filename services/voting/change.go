@@ -100,8 +100,13 @@ func (changeCommand) answerFrom(*State) Answer { return Answer{} }
 // order of the log, so that changes of different members never undo one another.
 func (s *Service) Change(ctx context.Context, p Poll, c Change, keys ...*once.Key) (version int64, known bool, err error) {
 	level := stream.LevelChanges
+	if c.asksForDevices() {
+		if level = stream.LevelDevices; !s.reads(level) {
+			return 0, false, errDevices
+		}
+	}
 	if s.lists && p.Environment == listedEnvironment && s.reads(stream.LevelVerifiable) {
-		level, c.Seed = stream.LevelVerifiable, newSeed(p)
+		level, c.Seed = max(level, stream.LevelVerifiable), newSeed(p)
 	}
 	answer, err := s.engine.DoFrom(ctx, level, p.Stream(), changeCommand{p.ID, c}, keys...)
 	s.moved(p)

@@ -32,6 +32,8 @@ type Answer struct {
 	// listed is the place of a vote in the list of a poll that has one; list the answer to a listQuery.
 	listed *Listed
 	list   *listAnswer
+	// devices holds the number of devices that have voted, after a standingQuery that asks for it.
+	devices int
 	// decided has the time of the decision of a concludeCommand in Unix milliseconds, 0 after others.
 	decided int64
 }
@@ -226,12 +228,19 @@ func (resetCommand) decideAt(s *State, _ int64) (pollDecision, error) {
 func (resetCommand) answerFrom(*State) Answer { return Answer{} }
 
 // standingQuery asks for the statistics and the voter's latest vote.
-type standingQuery struct{ voter Voter }
+type standingQuery struct {
+	voter   Voter
+	devices bool // also for how many devices have voted, of stream.LevelDevices
+}
 
 func (standingQuery) decideAt(*State, int64) (pollDecision, error) { return pollDecision{}, nil }
 
 func (q standingQuery) answerFrom(s *State) Answer {
-	return Answer{tally: Tally{Statistics: s.Statistics(), Vote: s.latestVote(q.voter)}, config: s.hidingConfig()}
+	a := Answer{tally: Tally{Statistics: s.Statistics(), Vote: s.latestVote(q.voter)}, config: s.hidingConfig()}
+	if q.devices && s.config != nil && s.config.DeviceVoting {
+		a.devices = s.countDevices()
+	}
+	return a
 }
 
 // configQuery asks for the configuration.

@@ -37,6 +37,9 @@ func (c *Config) checkLimits(id string) error {
 			return fault.New(fault.Invalid, reason)
 		}
 	}
+	if err := c.checkDevices(id); err != nil {
+		return err
+	}
 	return c.checkStrict()
 }
 

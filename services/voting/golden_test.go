@@ -23,7 +23,7 @@ func TestStoredFormats(t *testing.T) {
 	}
 	var commands []byte
 	for _, c := range []Command{
-		&voteCommand{voter: Voter{"U1", "1"}, value: 5, times: 2}, configureCommand{id: "a", config: config}, modifyCommand{"1", 2}, resetCommand{}, standingQuery{Voter{"U1", ""}}, configQuery{}, overviewQuery{},
+		&voteCommand{voter: Voter{"U1", "1"}, value: 5, times: 2}, configureCommand{id: "a", config: config}, modifyCommand{"1", 2}, resetCommand{}, standingQuery{voter: Voter{"U1", ""}}, configQuery{}, overviewQuery{},
 	} {
 		commands = newPoll().AppendCommand(commands, c)
 	}

@@ -13,11 +13,11 @@ func (c *Config) IsPublic(status contract.Status) bool {
 }
 
 // publicQuery is the overviewQuery of a caller without a credential. Of a poll whose
-// configuration does not make the results public it tells nothing.
+// configuration neither makes the results public nor lets devices vote it tells nothing.
 type publicQuery struct{ overviewQuery }
 
 func (q publicQuery) answerFrom(s *State) Answer {
-	if s.config == nil || !s.config.PublicResults && !s.config.Verifiable {
+	if s.config == nil || !s.config.PublicResults && !s.config.Verifiable && !s.config.DeviceVoting {
 		return Answer{}
 	}
 	return q.overviewQuery.answerFrom(s)
@@ -38,14 +38,15 @@ func (pollRules) Visits(c Command) bool {
 
 // PublicOverview is Overview for callers without a credential. The first of them is to visit the
 // poll: then it stays in memory for no such caller, and is Configured only if its configuration
-// makes the results public.
+// makes the results public or lets devices vote.
 func (s *Service) PublicOverview(ctx context.Context, p Poll, visit bool) (Overview, error) {
 	var query Command = overviewQuery{}
 	if visit {
 		query = publicQuery{}
 	}
-	// An owner of an earlier release does not know which results are public.
-	answer, head, err := s.engine.ViewFrom(ctx, stream.LevelPublicResults, p.Stream(), query)
+	// An owner of an earlier release does not know which results are public, and which polls take
+	// votes of devices.
+	answer, head, err := s.engine.ViewFrom(ctx, stream.LevelDevices, p.Stream(), query)
 	if err != nil {
 		return Overview{}, err
 	}

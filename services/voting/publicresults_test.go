@@ -32,7 +32,7 @@ func TestPublicOverview(t *testing.T) {
 	level, sent := stream.CurrentLevel, &countingPeer{serve: owner.Serve}
 	s := NewService(store, stream.SystemClock(), stream.Options{Peers: sent, PeersRead: func(l stream.Level) bool { return l <= level }})
 	t.Cleanup(func() { _, _ = s.Close(context.WithoutCancel(ctx)), owner.Close(context.WithoutCancel(ctx)) })
-	for _, level = range []stream.Level{stream.CurrentLevel, stream.LevelPublicResults - 1} {
+	for _, level = range []stream.Level{stream.CurrentLevel, stream.LevelDevices - 1} {
 		for id, public := range map[string]bool{"open": true, "closed": false, "none": false} {
 			before := sent.count
 			o, err := s.PublicOverview(ctx, named(id), true)

@@ -53,7 +53,7 @@ func (s *Service) Cast(ctx context.Context, p Poll, v Submission, existing bool,
 
 // Tally returns the poll's statistics; those of an unknown poll are zero.
 func (s *Service) Tally(ctx context.Context, p Poll, v Voter) (Tally, error) {
-	answer, err := s.engine.View(ctx, p.Stream(), standingQuery{v})
+	answer, err := s.engine.View(ctx, p.Stream(), standingQuery{voter: v})
 	return s.judgeTally(answer), err
 }
 

@@ -19,6 +19,8 @@ type State struct {
 	list, ended *publicList
 	// statistics are those of the present state, computed on the first read.
 	statistics atomic.Pointer[Statistics]
+	// devices are those among the voters, counted when they are asked for.
+	devices atomic.Pointer[countedDevices]
 }
 
 // fork returns a scratch state for deciding a batch. It has no sums: they decide nothing.
@@ -97,6 +99,7 @@ func (s *State) resetAll() {
 	s.resets++
 	s.cast = castVersions{}
 	s.voters.clear()
+	s.devices.Store(nil)
 	s.modifiers.clear()
 }
 

@@ -127,6 +127,8 @@ type Tally struct {
 	Hidden, ShowCount bool
 	// Listed is the place of a vote that was just cast, nil of a poll without a list.
 	Listed *Listed
+	// Devices holds the number of devices that have voted, where that is asked for.
+	Devices int
 }
 
 // AppendJSON appends the tally as section 2.2 has it.

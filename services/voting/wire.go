@@ -28,6 +28,7 @@ const (
 	commandListed   // a vote, of stream.LevelVerifiable
 	commandErasing  // likewise
 	queryList       // likewise
+	queryDevices    // of stream.LevelDevices
 )
 
 func (v Voter) appendTo(buf []byte) []byte {
@@ -119,7 +120,11 @@ func (c modifyCommand) appendTo(buf []byte) []byte {
 
 func (resetCommand) appendTo(buf []byte) []byte { return append(buf, commandRemove) }
 func (q standingQuery) appendTo(buf []byte) []byte {
-	return q.voter.appendTo(append(buf, queryStanding))
+	kind := byte(queryStanding)
+	if q.devices {
+		kind = queryDevices
+	}
+	return q.voter.appendTo(append(buf, kind))
 }
 func (configQuery) appendTo(buf []byte) []byte   { return append(buf, querySettings) }
 func (overviewQuery) appendTo(buf []byte) []byte { return append(buf, queryOverview) }
@@ -152,8 +157,8 @@ func decodeQuery(r *wire.Reader, kind byte) Command {
 	switch kind {
 	case queryVoter:
 		return voterQuery{readVoter(r)}
-	case queryStanding:
-		return standingQuery{readVoter(r)}
+	case queryStanding, queryDevices:
+		return standingQuery{voter: readVoter(r), devices: kind == queryDevices}
 	case querySettings:
 		return configQuery{}
 	case queryPublic:
@@ -182,13 +187,14 @@ const (
 	hasResets
 	hasVersion // only after a change or a voterQuery
 	hasDecided // only after a conclusion
-	hasList    // only of a poll with a list: a byte that says what follows
+	hasMore    // only of a poll with a list, or that counts devices: a byte that says what follows
 )
 
-// What an encoded answer of a poll with a list holds.
+// What an encoded answer holds in the end.
 const (
-	listHasPlace = 1 << iota
-	listHasAnswer
+	moreHasPlace = 1 << iota
+	moreHasList
+	moreHasDevices
 )
 
 func (a Answer) appendTo(buf []byte, before Answer) []byte {
@@ -220,37 +226,44 @@ func (a Answer) appendTo(buf []byte, before Answer) []byte {
 		buf[at] |= hasDecided
 		buf = binary.AppendVarint(buf, a.decided)
 	}
-	if a.listed != nil || a.list != nil {
-		buf[at] |= hasList
-		buf = a.appendList(buf)
+	if a.listed != nil || a.list != nil || a.devices > 0 {
+		buf[at] |= hasMore
+		buf = a.appendMore(buf)
 	}
 	return buf
 }
 
-func (a Answer) appendList(buf []byte) []byte {
+func (a Answer) appendMore(buf []byte) []byte {
 	at := len(buf)
 	buf = append(buf, 0)
 	if a.listed != nil {
-		buf[at] |= listHasPlace
+		buf[at] |= moreHasPlace
 		buf = append(buf, a.listed.Tree[:]...)
 		buf = binary.AppendUvarint(binary.AppendUvarint(buf, uint64(a.listed.Index)), uint64(a.listed.Voter))
 	}
 	if a.list != nil {
-		buf[at] |= listHasAnswer
+		buf[at] |= moreHasList
 		buf = appendJSON(buf, a.list)
+	}
+	if a.devices > 0 {
+		buf[at] |= moreHasDevices
+		buf = binary.AppendUvarint(buf, uint64(a.devices))
 	}
 	return buf
 }
 
-func (a *Answer) readList(r *wire.Reader) {
+func (a *Answer) readMore(r *wire.Reader) {
 	has := r.Byte()
-	if has&listHasPlace != 0 {
+	if has&moreHasPlace != 0 {
 		a.listed = &Listed{}
 		copy(a.listed.Tree[:], r.Take(len(a.listed.Tree)))
 		a.listed.Index, a.listed.Voter = readIndex(r), readIndex(r)
 	}
-	if has&listHasAnswer != 0 {
+	if has&moreHasList != 0 {
 		a.list = readJSON[*listAnswer](r)
+	}
+	if has&moreHasDevices != 0 {
+		a.devices = int(readIndex(r))
 	}
 }
 
@@ -281,8 +294,8 @@ func (pollRules) DecodeResult(r *wire.Reader, before Answer) (a Answer) {
 	if has&hasDecided != 0 {
 		a.decided = r.Varint()
 	}
-	if has&hasList != 0 {
-		a.readList(r)
+	if has&hasMore != 0 {
+		a.readMore(r)
 	}
 	return a
 }

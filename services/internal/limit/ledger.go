@@ -48,6 +48,7 @@ const (
 	Tokens      // of the sandbox
 	PINs        // that games show, and that staff tries
 	PublicNames // that are not known to be of public results
+	Devices     // that get a credential to vote
 	Guesses     // of credentials, of a connection to this process
 )
 
@@ -55,7 +56,7 @@ const (
 func Kinds() []string {
 	return []string{
 		"streams", "bytes", "whispers", "documents", "datastream",
-		"request_rate", "message_rate", "topic_rate", "token_rate", "pin_rate", "public_name_rate", "guess_rate",
+		"request_rate", "message_rate", "topic_rate", "token_rate", "pin_rate", "public_name_rate", "device_rate", "guess_rate",
 	}
 }
 

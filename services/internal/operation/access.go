@@ -10,10 +10,18 @@ import (
 )
 
 // mayRead reports whether the caller's credential is good for a poll. Only overlay keys
-// are limited to some.
-func (c *Caller) mayRead(poll string) bool { return c.Role != Overlay || c.Key.Shows(poll) }
+// are limited to some, and devices to one.
+func (c *Caller) mayRead(poll string) bool {
+	switch c.Role {
+	case Overlay:
+		return c.Key.Shows(poll)
+	case Device:
+		return c.Poll == poll
+	}
+	return true
+}
 
-// CheckReads refuses an overlay key that does not name a poll.
+// CheckReads refuses an overlay key that does not name a poll, and a device of another one.
 func (c *Caller) CheckReads(poll string) error {
 	if !c.mayRead(poll) {
 		return errRole()
@@ -121,6 +129,12 @@ func (a accessRule) orAnyKey() accessRule {
 
 // persons are the staff without games.
 func persons() accessRule { a := staff(); a.withoutGames = true; return a }
+
+// and adds a role to those of a rule.
+func (a accessRule) and(role Role) accessRule {
+	a.roles = append(slices.Clone(a.roles), role)
+	return a
+}
 
 // AdminOrBackend admits servers: backends and validated admins.
 func AdminOrBackend() accessRule {

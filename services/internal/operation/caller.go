@@ -20,6 +20,7 @@ const (
 	Backend     Role = "backend"
 	Overlay     Role = "overlay"
 	StaffKey    Role = "staff_key"
+	Device      Role = "device"
 )
 
 // Caller is the identity in a verified credential. Handlers take it as a parameter
@@ -43,6 +44,8 @@ type Caller struct {
 	SigningKey string
 	// KeyID names the key that a credential of the role Overlay or StaffKey is.
 	KeyID string
+	// Poll is the one that the credential of a device is for.
+	Poll string
 	// sampleKey reports that a key which this project has published signed the credential.
 	sampleKey bool
 	// Key holds the rights of an overlay key, Staff those of a staff key.
@@ -74,7 +77,7 @@ func (c *Caller) isRevocable() bool { return c.Family != "" || c.Role == Overlay
 // IsAudience reports whether the caller sees no more than viewers do: hidden results stay
 // hidden.
 func (c *Caller) IsAudience() bool {
-	return c.Role == Viewer && !c.isModerator() || c.Role == Overlay
+	return c.Role == Viewer && !c.isModerator() || c.Role == Overlay || c.Role == Device
 }
 
 // IsAudienceOf is isAudience for a poll or a question: of one of all channels, staff that does not

@@ -46,6 +46,7 @@ type VoteCaster interface {
 // TallyReader reads what the votes of polls add up to, and added up to before.
 type TallyReader interface {
 	Tally(ctx context.Context, p voting.Poll, v voting.Voter) (voting.Tally, error)
+	TallyWithDevices(ctx context.Context, p voting.Poll, v voting.Voter) (voting.Tally, error)
 	TallyAt(ctx context.Context, p voting.Poll, v voting.Voter, viewer bool, at int64, hold voting.MemoryHold) (voting.Tally, error)
 	History(ctx context.Context, p voting.Poll, v voting.Voter, viewer bool, r voting.HistoryRange, hold voting.MemoryHold) (voting.History, error)
 	HidesPast(ctx context.Context, p voting.Poll, v voting.Voter, viewer bool) (hidden bool, resets uint64, err error)

@@ -14,6 +14,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/sandbox"
+	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
 // cachedCredentials limits the verified credentials that an environment caches. One takes some
@@ -159,7 +160,12 @@ func (v *CredentialVerifier) parseHeader(header string) (credential, error) {
 	if !ok {
 		return credential{}, flaw("unknown client id")
 	}
-	payload, signer, err := verifyToken(token, extension.ActiveSecrets(v.environment, v.now()))
+	token, isDevice := strings.CutPrefix(token, deviceMark)
+	verify := verifyToken
+	if isDevice {
+		verify = verifierOfDevices(v.environment, clientID)
+	}
+	payload, signer, err := verify(token, extension.ActiveSecrets(v.environment, v.now()))
 	if err != nil {
 		return credential{}, err
 	}
@@ -167,7 +173,7 @@ func (v *CredentialVerifier) parseHeader(header string) (credential, error) {
 	if err != nil {
 		return credential{}, err
 	}
-	if err := cmp.Or(v.validator.Validate(&c), v.checkClaims(&c, clientID)); err != nil {
+	if err := cmp.Or(v.validator.Validate(&c), v.checkClaims(&c, clientID), c.checkDevice(isDevice)); err != nil {
 		return credential{}, err
 	}
 	caller := &Caller{
@@ -185,6 +191,9 @@ func (v *CredentialVerifier) parseHeader(header string) (credential, error) {
 	}
 	if c.Role == "moderator" && extension.ModeratorsAreStaff {
 		caller.Scopes = []string{contract.ScopePolls, contract.ScopeAnswers}
+	}
+	if isDevice {
+		caller.Role, caller.Poll = Device, DecodeObject(payload).Text("poll")
 	}
 	caller.SigningKey, caller.sampleKey = signer.ID(), signer.IsSample()
 	caller.nameQuotaHolders()
@@ -205,6 +214,14 @@ func (v *CredentialVerifier) checkClaims(c *tokenClaims, clientID string) error 
 		return flaw("the token of a game names no pairing")
 	case max(len(c.ChannelID), len(c.OpaqueUserID), len(c.UserID)) > contract.MaxID:
 		return flaw("an id in the token is too long")
+	}
+	return nil
+}
+
+// checkDevice refuses a voter id that belongs to devices in another token, and any other in theirs.
+func (c *tokenClaims) checkDevice(isDevice bool) error {
+	if strings.HasPrefix(c.OpaqueUserID, voting.DevicePrefix) != isDevice {
+		return flaw("the voter id is a device's and the token is not, or the other way round")
 	}
 	return nil
 }

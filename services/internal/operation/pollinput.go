@@ -111,6 +111,7 @@ func DecodeConfig(in *Object) voting.Config {
 		Strict:                 in.Boolean("strict"),
 		PublicResults:          in.Boolean("publicResults"),
 		Verifiable:             in.Boolean("verifiable"),
+		DeviceVoting:           in.Boolean("deviceVoting"),
 	}
 }
 

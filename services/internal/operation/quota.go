@@ -53,6 +53,9 @@ func (s *Service) addEntries(r *Call, global bool, entries int, add func(existin
 	if err := add(true); fault.KindOf(err) != fault.NotFound {
 		return err
 	}
+	if c.Role == Device { // the poll was deleted meanwhile
+		return errNoDevicePoll()
+	}
 	if global && c.Role == Viewer && !c.Extension.ViewersCreateGlobal {
 		return fault.New(fault.Forbidden, "Viewers of this extension create no global ids")
 	}
@@ -152,7 +155,7 @@ func (c *Caller) extensionClaim(kind limit.Kind, r limit.Rate, amount int64) lim
 	}
 	return limit.Claim{
 		Kind: kind, Holder: c.extensionQuotaHolder, Scope: limit.Extension, Rate: r, Amount: amount,
-		Party: c.party(), Anonymous: c.IsAudience() && strings.HasPrefix(c.OpaqueID, "A"),
+		Party: c.party(), Anonymous: c.Role == Device || c.IsAudience() && strings.HasPrefix(c.OpaqueID, "A"),
 	}
 }
 

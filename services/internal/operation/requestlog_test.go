@@ -41,7 +41,7 @@ func TestWritesOfStaff(t *testing.T) {
 		}
 	}
 	want := []string{
-		"vote.cast", "vote.castall", "buffer.append", "question.answer", "state.viewer.replace", "state.viewer.change",
+		"vote.cast", "vote.castall", "device.create", "buffer.append", "question.answer", "state.viewer.replace", "state.viewer.change",
 		"state.extensionviewer.replace", "state.extensionviewer.change", "message.whisper", "datastream.send",
 		"pin.open", "bits.record", "coins.spend", "code.redeem", "trivia.answer", "trivia.team.join", "sandbox.token",
 	}

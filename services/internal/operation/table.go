@@ -104,8 +104,8 @@ func Paths(service string) (paths []string) {
 func votingOperations() []Definition {
 	logs := accessRule{roles: []Role{Backend, Admin}, validatedAdmin: true}
 	return []Definition{
-		define("vote.cast", "POST /vote", anyone()),
-		define("vote.read", "GET /vote", onlookers().orPolls()),
+		define("vote.cast", "POST /vote", anyone().and(Device)),
+		define("vote.read", "GET /vote", onlookers().orPolls().and(Device)),
 		define("vote.reset", "DELETE /vote", staff().orPolls()),
 		define("vote.log", "GET /vote_logs", logs).withLongAnswers(),
 		define("vote.modify", "POST /vote_modifier", staff()),
@@ -114,6 +114,7 @@ func votingOperations() []Definition {
 		define("poll.config.change", "PATCH /vote_config", staff().orPolls()),
 		define("vote.history", "GET /vote_history", onlookers().orPolls()).withLongAnswers(),
 		define("vote.castall", "POST /votes", AdminOrBackend()).ofViewers(),
+		define("device.create", "POST /devices", accessRule{}).withoutCredential(),
 		define("poll.result", "GET /public/{client}/{channel}/{poll}/result.json", accessRule{}).forEveryone(),
 	}
 }

@@ -163,7 +163,7 @@ func rolesOf(o *operation.Definition) []string {
 			named[i] = "staffAnswers"
 		}
 	}
-	all := []string{"viewer", "broadcaster", "admin", "validatedAdmin", "backend", "overlay", "staffPolls", "staffAnswers"}
+	all := []string{"viewer", "broadcaster", "admin", "validatedAdmin", "backend", "overlay", "staffPolls", "staffAnswers", "device"}
 	return slices.DeleteFunc(all, func(role string) bool { return !slices.Contains(named, role) })
 }
 

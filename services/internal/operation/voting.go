@@ -39,6 +39,9 @@ func (s *Service) CastVote(ctx context.Context, c *Call, id string, vote voting.
 	if err := c.Caller.CheckReads(id); err != nil {
 		return tally, err
 	}
+	if err := s.checkDevice(ctx, c.Caller, id); err != nil {
+		return tally, err
+	}
 	keys, err := s.requestKeys(c, id)
 	if err != nil {
 		return tally, err
@@ -96,10 +99,13 @@ func (s *Service) ReadTally(ctx context.Context, c *Call, id string, at int64) (
 	if err := c.Caller.CheckReads(id); err != nil {
 		return tally, err
 	}
-	if at == 0 {
-		tally, err = s.Config.Voting.Tallies.Tally(ctx, c.Caller.poll(id), c.Caller.voter())
-	} else {
+	switch poll, voter := c.Caller.poll(id), c.Caller.voter(); {
+	case at != 0:
 		tally, err = s.tallyAt(ctx, c.Caller, id, at)
+	case c.Caller.IsAudience():
+		tally, err = s.Config.Voting.Tallies.Tally(ctx, poll, voter)
+	default:
+		tally, err = s.Config.Voting.Tallies.TallyWithDevices(ctx, poll, voter)
 	}
 	return c.Caller.show(id, tally), err
 }

@@ -54,6 +54,9 @@ type Secret struct {
 	macs *sync.Pool // of [hash.Hash]: to begin an HMAC with the key costs as much as to sign a token
 }
 
+// NewSecret returns a key that is valid at any time.
+func NewSecret(value []byte) Secret { return newSecret(value, time.Time{}) }
+
 func newSecret(value []byte, activeFrom time.Time) Secret {
 	sum := sha256.Sum256(append([]byte("acclaim key id\x00"), value...))
 	return Secret{Value: value, ActiveFrom: activeFrom, id: hex.EncodeToString(sum[:8]), macs: new(sync.Pool)}

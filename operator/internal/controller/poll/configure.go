@@ -123,6 +123,7 @@ func declaredConfig(p *v1alpha1.Poll) (contract.PollConfig, error) {
 		Strict:                 p.IsStrict(),
 		PublicResults:          p.Spec.PublicResults,
 		Verifiable:             p.Spec.Verifiable,
+		DeviceVoting:           p.Spec.DeviceVoting,
 	}
 	if p.Spec.UserData == nil {
 		return config, nil

@@ -23,7 +23,7 @@ func TestDeclaredVisibility(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, later := range []string{"resultsVisibility", "showCount", "loggedInOnly", "strict", "publicResults", "verifiable"} {
+		for _, later := range []string{"resultsVisibility", "showCount", "loggedInOnly", "strict", "publicResults", "verifiable", "deviceVoting"} {
 			if want == "" && strings.Contains(string(encoded), later) {
 				t.Errorf("%q: %s is in %s", declared, later, encoded)
 			}
@@ -32,8 +32,8 @@ func TestDeclaredVisibility(t *testing.T) {
 			t.Errorf("%q: %s lacks %s", declared, encoded, want)
 		}
 	}
-	p := &v1alpha1.Poll{Spec: v1alpha1.PollSpec{ShowCount: true, LoggedInOnly: true, PublicResults: true, Verifiable: true}}
-	if config, err := declaredConfig(p); err != nil || !config.ShowCount || !config.LoggedInOnly || !config.PublicResults || !config.Verifiable {
+	p := &v1alpha1.Poll{Spec: v1alpha1.PollSpec{ShowCount: true, LoggedInOnly: true, PublicResults: true, Verifiable: true, DeviceVoting: true}}
+	if config, err := declaredConfig(p); err != nil || !config.ShowCount || !config.LoggedInOnly || !config.PublicResults || !config.Verifiable || !config.DeviceVoting {
 		t.Errorf("%+v, %v", config, err)
 	}
 }

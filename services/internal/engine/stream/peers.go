@@ -27,6 +27,8 @@ const (
 	LevelStaffKeys = LevelVerifiable
 	// LevelWritten adds the question what a process has written, in the same release.
 	LevelWritten = LevelVerifiable
+	// LevelDevices adds votes of devices, likewise.
+	LevelDevices = LevelVerifiable
 	// CurrentLevel names the commands that this release reads.
 	CurrentLevel = LevelVerifiable
 )

@@ -35,6 +35,10 @@ func (b broken) Tally(context.Context, voting.Poll, voting.Voter) (voting.Tally,
 	return voting.Tally{}, b.err
 }
 
+func (b broken) TallyWithDevices(ctx context.Context, p voting.Poll, v voting.Voter) (voting.Tally, error) {
+	return b.Tally(ctx, p, v)
+}
+
 func (b broken) Log(context.Context, voting.Poll, voting.Cursor) iter.Seq2[voting.LogRecord, error] {
 	return func(yield func(voting.LogRecord, error) bool) {
 		for range b.records {

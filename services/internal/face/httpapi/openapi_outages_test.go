@@ -86,7 +86,7 @@ func withoutGames(t *testing.T) *api {
 }
 
 // withSpentRate returns an API that has no request left for the extension, nor a name of a public
-// result for the address.
+// result or a device for the address.
 func withSpentRate(t *testing.T) *api {
 	now := time.Now()
 	a := newAPI(t, func(c *apiSettings) { c.Now = func() time.Time { return now } })
@@ -94,6 +94,7 @@ func withSpentRate(t *testing.T) *api {
 	a.as(owner().in(""), http.MethodGet, "/vote", "").is(http.StatusOK)
 	for i := range 200 {
 		a.send(http.MethodGet, fmt.Sprintf("/public/sample-extension/42/%d/result.json", i), "").is(http.StatusNotFound)
+		a.send(http.MethodPost, "/v1/devices", `{"client":"sample-extension","channel":"42","poll":"none"}`).is(http.StatusNotFound)
 	}
 	return a
 }

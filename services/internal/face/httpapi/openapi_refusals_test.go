@@ -42,6 +42,10 @@ type probe struct {
 	key, used string
 	// config is the configuration of the poll "default", saved before.
 	config string
+	// foreign reports that a page of another server sends the request.
+	foreign bool
+	// late reports that a device sends the request, after the poll "default" was deleted.
+	late bool
 	// truncated reports that the log of the poll "default" has lost its beginning.
 	truncated bool
 }
@@ -53,6 +57,8 @@ const (
 	keyed     = `POST /(vote|votes|vote_modifier|accumulate|rank)|PATCH ` + documents
 	messages  = `POST /(broadcast|extension_broadcast|broadcast_extension|whisper_self)`
 )
+
+const deviceBody = `{"client":"ext","channel":"77","poll":"default"}`
 
 func probes() []probe {
 	long := strings.Repeat("x", 70<<10)
@@ -80,6 +86,13 @@ func probes() []probe {
 		{on: messages, body: `{"event":"e","data":1}`, key: "k", used: `{"event":"e","data":2}`, status: 422, reason: "The Idempotency-Key was used for another request"},
 		{on: "POST /votes", body: `{"votes":[{"user_id":"1","key":"a"}]}`, key: "k", status: 400, reason: "votes must have no keys beside an Idempotency-Key"},
 		{on: "POST /votes", body: `{"votes":[]}`, status: 400, reason: "votes must have 1 to {number} elements"},
+		{on: "POST /vote", late: true, body: "{}", status: 404, reason: "No such poll for devices"},
+		{on: "GET /vote", late: true, status: 404, reason: "No such poll for devices"},
+		{on: "POST /devices", body: `{"client":1}`, status: 400, reason: "Invalid body"},
+		{on: "POST /devices", config: `{"deviceVoting":true,"disabled":true}`, body: deviceBody, status: 400, reason: "poll is closed"},
+		{on: "POST /devices", config: `{"deviceVoting":true}`, body: deviceBody, status: 200},
+		{on: "POST /devices", body: deviceBody, status: 404, reason: "No such poll for devices"},
+		{on: "POST /devices", body: deviceBody, foreign: true, status: 403, reason: "A page of another server may not ask for the credential of a device"},
 		{on: "GET /vote", query: "?at=0", status: 400, reason: "Malformed at parameter"},
 		{on: "GET /vote", query: "?at=9", status: 200},
 		{on: "GET /vote", query: "?at=9", truncated: true, status: 404, reason: "The log begins at {seconds}"},
@@ -126,6 +139,8 @@ func probes() []probe {
 		{on: "(POST|PATCH) /vote_config", prepare: withVotes(`{"config":{"prompt":"Sell it?"},"keepVotes":true}`), status: 200},
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"resultsVisibility":"never"}`), status: 400, reason: "resultsVisibility must be always, afterVote, afterClose or staff"},
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"startsAt":2,"endsAt":1}`), status: 400, reason: "startsAt must not be after endsAt"},
+
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"deviceVoting":true,"verifiable":true}`), status: 400, reason: "deviceVoting needs a poll of one channel without userIDVoting, loggedInOnly and verifiable, and all processes of one release"},
 
 		{on: "POST /vote_config", body: `{"config":{"endsAt":"x"}}`, status: 400, reason: "Invalid body"},
 		{on: "PATCH /vote_config", body: `{"config":{"endsAt":"x"}}`, status: 400, reason: "Invalid body: {member} must be {type}"},
@@ -342,7 +357,16 @@ func (c *contract) probe(t *testing.T, op describedOperation, p probe) {
 			t.Fatal(err)
 		}
 	}
-	headers := []string{"Authorization", caller.header(t), "If-Match", p.match, "If-None-Match", p.noneMatch}
+	credential := caller.header(t)
+	if p.late {
+		a.configureDevices("default", "")
+		credential, _ = a.newDevice("default")
+		a.as(owner(), http.MethodDelete, "/vote", "").is(http.StatusOK)
+	}
+	headers := []string{"Authorization", credential, "If-Match", p.match, "If-None-Match", p.noneMatch}
+	if p.foreign {
+		headers = append(headers, "Sec-Fetch-Site", "cross-site")
+	}
 	if p.key != "" {
 		headers = append(headers, "Idempotency-Key", p.key)
 	}

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -9,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 // rolesOf maps the roles of the document to callers. A moderator has the rights
@@ -53,9 +54,15 @@ func (c *contract) testRoles(t *testing.T) {
 }
 
 func (c *contract) testAccess(t *testing.T, a *api, op describedOperation, prefix string, keys map[string][]string) {
-	senders := maps.Clone(keys)
-	if senders == nil {
-		senders = map[string][]string{}
+	poll := "phones"
+	if slices.Contains(texts(op.Extensions["x-roles"]), "device") {
+		_, poll, _ = strings.Cut(op.target(), "?id=")
+		poll = cmp.Or(poll, "default")
+	}
+	senders := map[string][]string{}
+	if op.authenticated() {
+		senders = maps.Clone(keys)
+		senders["device"] = []string{a.sampleDevice(prefix, poll)}
 	}
 	for role, identities := range rolesOf() {
 		for _, i := range identities {
@@ -93,7 +100,7 @@ func (c *contract) testAccess(t *testing.T, a *api, op describedOperation, prefi
 	}
 	slices.Sort(want)
 	slices.Sort(allowed)
-	if diff := cmp.Diff(want, allowed); diff != "" {
+	if diff := gocmp.Diff(want, allowed); diff != "" {
 		t.Errorf("x-roles (-), roles that get through (+):\n%s", diff)
 	}
 }

@@ -62,6 +62,7 @@ func pollHandlers() map[string]routeHandler {
 		"poll.result":         (*API).getPublicResult,
 		"vote.receipt":        (*API).getReceipt,
 		"log.file":            (*API).getLogFile,
+		"device.create":       (*API).postDevice,
 
 		"buffer.append": (*API).postAccumulate,
 		"buffer.read":   (*API).getAccumulate,

@@ -64,6 +64,9 @@ func (a *API) getVote(w http.ResponseWriter, r *apiRequest) error {
 	if err != nil {
 		return err
 	}
+	if r.Caller.Role == operation.Device {
+		return a.getDeviceVote(w, r, id)
+	}
 	at, err := r.secondsParameter("at")
 	if err != nil {
 		return err
@@ -80,6 +83,9 @@ func writeTally(w http.ResponseWriter, tally voting.Tally) {
 	buf := tally.AppendJSON(make([]byte, 0, 512))
 	if l := tally.Listed; l != nil {
 		buf = fmt.Appendf(buf[:len(buf)-1], `,"listed":{"tree":"%s","index":%d,"voter":%d}}`, l.Tree, l.Index, l.Voter)
+	}
+	if tally.Devices > 0 {
+		buf = fmt.Appendf(buf[:len(buf)-1], `,"devices":%d}`, tally.Devices)
 	}
 	writeJSON(w, http.StatusOK, buf)
 }

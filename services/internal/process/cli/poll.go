@@ -103,6 +103,7 @@ func newPollCreate(remote *remoteFlags) *cobra.Command {
 	f.BoolVar(&config.LoggedInOnly, "logged-in-only", false, "count only viewers who are logged in")
 	f.StringVar((*string)(&config.ResultsVisibility), "results", "", "who sees results: always, afterVote, afterClose or staff")
 	f.BoolVar(&config.ShowCount, "show-count", false, "show the number of votes while results are hidden")
+	f.BoolVar(&config.DeviceVoting, "device-voting", false, "let devices vote by a link: one vote each, and a person can have several")
 	f.BoolVar(&config.PublicResults, "public-results", false, "show the results without a credential, too, for caches")
 	f.BoolVar(&config.Verifiable, "verifiable", false, "list the votes so that their voters can check them")
 	f.Int64Var(&config.TotalVotesPerUser, "votes-per-user", 1, "votes of a viewer")

@@ -69,6 +69,11 @@ func (v *Voting) Tally(context.Context, voting.Poll, voting.Voter) (voting.Tally
 	return v.tally, nil
 }
 
+// TallyWithDevices returns the canned statistics.
+func (v *Voting) TallyWithDevices(context.Context, voting.Poll, voting.Voter) (voting.Tally, error) {
+	return v.tally, nil
+}
+
 // TallyAt returns the canned statistics.
 func (v *Voting) TallyAt(context.Context, voting.Poll, voting.Voter, bool, int64, voting.MemoryHold) (voting.Tally, error) {
 	return v.tally, nil
