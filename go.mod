@@ -51,6 +51,7 @@ require (
 	k8s.io/apimachinery v0.37.0
 	k8s.io/client-go v0.37.0
 	mvdan.cc/sh/v3 v3.14.1
+	rsc.io/qr v0.2.0
 	sigs.k8s.io/controller-runtime v0.25.2
 	sigs.k8s.io/yaml v1.6.0
 )

@@ -292,7 +292,7 @@ type Ingress struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(/[A-Za-z0-9._~-]+)+$')",message="path begins with '/' and does not end with one, and has letters, digits, '.', '_', '~' and '-' between them"
 	Path string `json:"path,omitempty"`
-	// Pages leads /live, the pages of polls for people, to the state service. By default
+	// Pages leads /live and /vote, the pages of polls for people, to the state service. By default
 	// it does so with the path /v1 and with no other, so that Backends can share a host.
 	// +optional
 	Pages *bool `json:"pages,omitempty"`
@@ -333,7 +333,7 @@ type Route struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(/[A-Za-z0-9._~-]+)+$')",message="path begins with '/' and does not end with one, and has letters, digits, '.', '_', '~' and '-' between them"
 	Path string `json:"path,omitempty"`
-	// Pages leads /live, the pages of polls for people, to the state service. By default
+	// Pages leads /live and /vote, the pages of polls for people, to the state service. By default
 	// it does so with the path /v1 and with no other, so that Backends can share a host.
 	// +optional
 	Pages *bool `json:"pages,omitempty"`

@@ -104,14 +104,14 @@ func TestShare(t *testing.T) {
 			}
 		}
 	}
-	for path, owner := range map[string]string{"/live": "at-v1", "/public": "at-v1", "/log": "at-v1", "/sandbox/public": "at-sandbox-v1", "/team/public": "at-team-v1"} {
+	for path, owner := range map[string]string{"/live": "at-v1", "/vote": "at-v1", "/public": "at-v1", "/log": "at-v1", "/sandbox/public": "at-sandbox-v1", "/team/public": "at-team-v1"} {
 		if owners[path] != owner {
 			t.Errorf("%s is that of %q, want %s", path, owners[path], owner)
 		}
 	}
 	b := load(t, "everything")
 	b.Spec.Ingress.Path, b.Spec.Ingress.Pages = "/v1", new(bool)
-	for _, path := range []string{"/live/console.html", "/public/ext/1/p/result.json"} {
+	for _, path := range []string{"/live/console.html", "/vote/ext/1/p", "/public/ext/1/p/result.json"} {
 		if got := routesOf(t, b).find(path); got != "" {
 			t.Errorf("%s, which is switched off, leads to %q", path, got)
 		}
@@ -154,8 +154,10 @@ func TestRoutes(t *testing.T) {
 			if diff := cmp.Diff(want, table.exact); diff != "" {
 				t.Errorf("exact paths (-contract +routes):\n%s", diff)
 			}
-			if got := table.find("/live/overlay.js"); got != "quiz-state" {
-				t.Errorf("the pages lead to %q", got)
+			for _, path := range []string{"/live/overlay.js", "/vote/ext/1/p"} {
+				if got := table.find(path); got != "quiz-state" {
+					t.Errorf("the page %s leads to %q", path, got)
+				}
 			}
 			if got := table.find("/elsewhere"); got != "" {
 				t.Errorf("a path outside of the base path leads to %q", got)

@@ -37,7 +37,7 @@ func fallbackService(b *v1alpha1.Backend) string {
 // one host only one may lead to them: some controllers refuse a path twice.
 func fallbackPrefixes(b *v1alpha1.Backend) []string {
 	if fallbackService(b) == State && leadsToPages(b) {
-		return []string{BasePath(b), pagesPath}
+		return []string{BasePath(b), pagesPath, votePath}
 	}
 	return []string{BasePath(b)}
 }
@@ -58,8 +58,12 @@ func leadsToPages(b *v1alpha1.Backend) bool {
 	return BasePath(b) == defaultPath
 }
 
-// pagesPath is the path of the state service's pages for people.
-const pagesPath = "/live"
+// pagesPath is the path of the state service's pages for people, votePath that of the one on which
+// devices vote.
+const (
+	pagesPath = "/live"
+	votePath  = "/vote"
+)
 
 // publicPaths returns the path prefixes of public results and of the log that signs results, which
 // stand beside the base path. There are none where the Backend does not lead to them: of those whose

@@ -1,6 +1,6 @@
 // Package page serves web pages: a poll as an overlay for broadcast software, a console for
-// the staff of a channel, beside a sandbox one to try a poll with, and links to them at "/". The files are
-// part of the program and load nothing from other servers.
+// the staff of a channel, a page on which devices vote, beside a sandbox one to try a poll with, and
+// links to them at "/". The files are part of the program and load nothing from other servers.
 //
 // The pages are clients of the API like any other. The package may not know a
 // domain and holds no state.
@@ -68,7 +68,7 @@ func Handler(console bool) http.Handler {
 
 // protect keeps a page from loading anything of other servers, and others from showing it.
 func protect(h http.Header) {
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "+
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "+
 		"frame-src 'self'; frame-ancestors 'self'; base-uri 'none'; form-action 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")

@@ -39,7 +39,7 @@ func (p *Process) publicHandler() http.Handler {
 	}
 	console := len(mounts) > 1 // with two mounts, the sandbox issues tokens
 	home := page.Home{Console: console, Version: p.config.Build.Version, Documentation: p.config.Build.documentation()}
-	return addPages(home.Handler(), page.Handler(console), api)
+	return addPages(home.Handler(), page.Handler(console), page.Vote(), api)
 }
 
 // newOperations returns those of each environment with the services that apis add.
@@ -64,15 +64,17 @@ func (p *Process) newOperations(apis []func(*operation.Config)) map[tenant.Envir
 	return operations
 }
 
-// addPages serves home to browsers at "/", the pages below their path and everything else from
-// api.
-func addPages(home, pages, api http.Handler) http.Handler {
+// addPages serves home to browsers at "/", the pages below their path, the page on which devices vote
+// and everything else from api.
+func addPages(home, pages, vote, api http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case page.WantsHome(r):
 			home.ServeHTTP(w, r)
 		case strings.HasPrefix(r.URL.Path, page.Path):
 			pages.ServeHTTP(w, r)
+		case strings.HasPrefix(r.URL.Path, page.VotePath):
+			vote.ServeHTTP(w, r)
 		case r.URL.Path+"/" == page.Path:
 			http.Redirect(w, r, page.Path, http.StatusPermanentRedirect)
 		default:

@@ -6,7 +6,7 @@ const lines = (text) => text.split("\n").map((line) => line.trim()).filter((line
 
 // fieldsOf returns the values of the form's fields for a poll.
 function fieldsOf(poll) {
-  return { prompt: poll.prompt, options: (poll.options ?? []).join("\n"), choices: String(poll.totalVotesPerUser ?? 1) };
+  return { prompt: poll.prompt, options: (poll.options ?? []).join("\n"), choices: String(poll.totalVotesPerUser ?? 1), devices: poll.deviceVoting ?? false };
 }
 
 // show fills the form with a poll. What a person has typed stays, unless it is another poll.
@@ -19,10 +19,11 @@ export function begin(form, template) {
 
 // read returns a configuration of what the form has.
 function read(form) {
-  const { prompt, options, choices } = form.elements, votes = Number(choices.value);
+  const { prompt, options, choices, devices } = form.elements, votes = Number(choices.value);
   return {
     prompt: prompt.value.trim(), options: lines(options.value),
     totalVotesPerUser: votes, distinctOptionsPerUser: votes, votesPerOption: 1,
+    deviceVoting: devices.checked,
   };
 }
 
@@ -36,7 +37,7 @@ export function newPoll(form) {
 
 // correction returns the members that a person has changed, null for none.
 export function correction(form) {
-  const members = { prompt: ["prompt"], options: ["options"], choices: ["totalVotesPerUser", "distinctOptionsPerUser", "votesPerOption"] };
+  const members = { prompt: ["prompt"], options: ["options"], devices: ["deviceVoting"], choices: ["totalVotesPerUser", "distinctOptionsPerUser", "votesPerOption"] };
   const config = read(form), names = changed(form).flatMap((name) => members[name] ?? []);
   return names.length === 0 ? null : Object.fromEntries(names.map((name) => [name, config[name]]));
 }

@@ -9,6 +9,7 @@ import { listGames, listKeys } from "./keys.js";
 import { listModerators } from "./moderators.js";
 import { begin, correction, newPoll, show } from "./pollform.js";
 import { drawPicture, save, writeTable } from "./results.js";
+import { show as share } from "./share.js";
 import { channelOf, endOf, findProblem, hasEnded } from "./session.js";
 import { leaders, percentages } from "./tally.js";
 
@@ -237,6 +238,7 @@ function showPoll() {
   const shown = polls.get(poll);
   if (!shown || !stats) return;
   id("poll").hidden = false;
+  share(shown);
   id("poll-title").textContent = shown.prompt || shown.id;
   id("poll-state").textContent = `${shown.disabled ? "paused" : shown.status}, ${count(stats.count, "vote")}${shown.hidden ? ", results hidden from viewers" : ""}${shown.questionChanged ? `, question changed at ${clock(shown.questionChanged)}` : ""}`;
   const expired = shown.status === "expired", found = options(), first = leaders(found), shares = percentages(found.map((o) => o.votes));

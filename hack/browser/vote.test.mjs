@@ -1,0 +1,145 @@
+// The page on which a phone votes by a link, without an account, and the link that staff shares.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { faintTexts, lab, open, wanted } from "./pages.mjs";
+import { send, token } from "./program.mjs";
+import { violations } from "./rig.mjs";
+
+const phone = { viewport: { width: 360, height: 740 } };
+const shot = (page, name) => page.picture(name, { fullPage: true });
+const link = (origin, poll) => `${origin}/vote/sample-extension/1/${encodeURIComponent(poll)}?env=sandbox`;
+
+async function configure(origin, id, config) {
+  const broadcaster = await token(origin, { role: "broadcaster" });
+  await send(origin, broadcaster, "POST", "/vote_config", { id, config: { deviceVoting: true, ...config } });
+  return broadcaster;
+}
+
+const lunch = { prompt: "What is for lunch?", options: ["Tea", "Cake", "Donaudampfschifffahrtsgesellschaftskapitänswitwenrente", "עוגה"] };
+
+test("a phone votes by a link, once, and may change its vote", async (t) => {
+  const { origin } = await lab.serve({ data: "vote" });
+  const broadcaster = await configure(origin, "lunch", lunch);
+  const tally = () => send(origin, broadcaster, "GET", "/vote?id=lunch");
+  const page = await open(t, link(origin, "lunch"), phone);
+  await page.getByRole("heading", { name: "What is for lunch?" }).waitFor();
+  await wanted(page, "#state", "Choose one and vote.");
+  await shot(page, "vote-open");
+  await page.keyboard.press("Tab"); // the first option, as nothing is chosen
+  await page.keyboard.press("Space");
+  await page.keyboard.press("Enter");
+  await wanted(page, "#state", "Your vote is counted. You voted for Tea.");
+  await wanted(page, "#figures li", "Tea");
+  await shot(page, "vote-counted");
+
+  await page.reload();
+  await wanted(page, "#state", "Your vote is counted. You voted for Tea.");
+  await page.getByLabel("Cake").check();
+  await page.getByRole("button", { name: "Vote" }).click();
+  await wanted(page, "#state", "Your vote is changed. You voted for Cake.");
+  assert.deepEqual(await tally().then(({ count, specific, devices }) => [count, specific[1], devices]), [1, 1, 1]);
+
+  const other = await open(t, link(origin, "lunch"), phone); // another device, as pages have no cookies in common
+  await other.getByLabel("Tea").check();
+  await other.getByRole("button", { name: "Vote" }).click();
+  await wanted(other, "#state", "Your vote is counted.");
+  assert.deepEqual(await tally().then(({ count, devices }) => [count, devices]), [2, 2]);
+});
+
+test("a page of a poll says when it is offline, has ended or is none", async (t) => {
+  const { origin } = await lab.serve({ data: "vote-states" });
+  const broadcaster = await configure(origin, "lunch", lunch);
+  const page = await open(t, link(origin, "lunch"), phone);
+  await page.getByLabel("Tea").check();
+  await page.context().setOffline(true);
+  await wanted(page, "#state", "You are offline.");
+  await page.getByRole("button", { name: "Vote" }).click();
+  await wanted(page, "#message", "Your vote is not counted.");
+  await shot(page, "vote-offline");
+  await page.context().setOffline(false);
+  await wanted(page, "#state", "Choose one and vote.");
+  assert.equal(await page.getByLabel("Tea").isChecked(), true, "the choice is lost");
+  await page.getByRole("button", { name: "Vote" }).click();
+  await wanted(page, "#state", "Your vote is counted.");
+  assert.equal(await page.locator("#message").textContent(), "");
+
+  await page.getByLabel("Cake").focus();
+  await send(origin, broadcaster, "PATCH", "/vote_config", { id: "lunch", config: { endsAt: -1 } });
+  await page.evaluate(() => dispatchEvent(new Event("online"))); // looks at once
+  await wanted(page, "#state", "This poll has ended. You voted for Tea.");
+  await wanted(page, "#figures li", "Tea ★");
+  assert.equal(await page.locator("#ballot").isVisible(), false);
+  assert.equal(await page.evaluate(() => document.activeElement.id), "title", "the focus is lost");
+  await shot(page, "vote-ended");
+
+  const late = await open(t, link(origin, "lunch"), phone);
+  await wanted(late, "#state", "This poll is not open for votes.");
+  await configure(origin, "public", { ...lunch, publicResults: true, endsAt: Math.floor(Date.now() / 1000) - 1 });
+  await late.goto(link(origin, "public"));
+  await wanted(late, "#state", "This poll has ended.");
+  await late.goto(link(origin, "none"));
+  await wanted(late, "#state", "There is no such poll");
+  await shot(late, "vote-none");
+});
+
+for (const colorScheme of ["light", "dark"]) {
+  test(`the page for votes has enough contrast, and nothing that axe finds: ${colorScheme}`, async (t) => {
+    const { origin } = await lab.serve({ data: `vote-${colorScheme}` });
+    const broadcaster = await configure(origin, "lunch", lunch);
+    const page = await open(t, link(origin, "lunch"), { ...phone, colorScheme });
+    const clean = async (state) => {
+      await shot(page, `vote-${state}-${colorScheme}`);
+      assert.deepEqual(await violations(page), [], state);
+      assert.deepEqual(await page.evaluate(faintTexts), [], state);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${state}: 360 px are too narrow`);
+    };
+    await page.getByLabel("Tea").check();
+    await clean("open");
+    await page.getByRole("button", { name: "Vote" }).click();
+    await wanted(page, "#state", "Your vote is counted.");
+    await clean("counted");
+    await send(origin, broadcaster, "PATCH", "/vote_config", { id: "lunch", config: { endsAt: -1 } });
+    await page.evaluate(() => dispatchEvent(new Event("online")));
+    await wanted(page, "#state", "This poll has ended.");
+    await clean("ended");
+    await page.context().setOffline(true);
+    await wanted(page, "#state", "You are offline.");
+    await clean("offline");
+  });
+}
+
+test("staff shares the link of a poll that lets devices vote, and its code", async (t) => {
+  const { origin } = await lab.serve({ data: "vote-share" });
+  const broadcaster = await token(origin, { role: "broadcaster" });
+  const page = await open(t, `${origin}/live/staff.html?env=sandbox#access_token=${encodeURIComponent(broadcaster)}`, { viewport: { width: 1280, height: 1000 } });
+  await page.locator("#work").waitFor();
+  await page.getByText("New poll").click();
+  const form = page.locator("#new");
+  await form.getByLabel("Question").fill("Tea or cake?");
+  await form.getByLabel("Options, one a line").fill("Tea\nCake");
+  await form.getByLabel("Anyone may vote by a link").check();
+  await form.getByRole("button", { name: "Start the poll" }).click();
+  await wanted(page, "#devices", "0 devices voted.");
+  const shared = await page.getByLabel("Link for viewers").inputValue();
+  assert.match(shared, new RegExp(`^${origin}/vote/sample-extension/1/poll-[a-z0-9]+\\?env=sandbox$`));
+  await page.waitForFunction(() => document.getElementById("code").naturalWidth > 0);
+  await page.locator("#share").scrollIntoViewIfNeeded();
+  await shot(page, "staff-share");
+  assert.deepEqual(await violations(page), []);
+
+  const viewer = await open(t, shared, phone);
+  await viewer.getByLabel("Cake").check();
+  await viewer.getByRole("button", { name: "Vote" }).click();
+  await wanted(viewer, "#state", "Your vote is counted.");
+  await page.locator("#poll-state").filter({ hasText: "active, 1 vote" }).waitFor();
+  await wanted(page, "#devices", "1 device voted.");
+
+  await page.getByText("Correct the poll").click();
+  await page.locator("#edit").getByLabel("Anyone may vote by a link").uncheck();
+  await page.getByRole("button", { name: "Save the correction" }).click();
+  await page.locator("#share").waitFor({ state: "hidden" });
+  await viewer.evaluate(() => dispatchEvent(new Event("online")));
+  await wanted(viewer, "#state", "it takes no votes by a link");
+});
