@@ -61,11 +61,12 @@ services/internal/feed/sink      | tracing event key stream document tenant     
 services/internal/testing/sinktest  |                                                                                |
 services/internal/face/page      | api                                                                            |
 services/internal/face/rig       | contract sandbox                                                               |
-services/internal/operation | contract tracing exactjson limit fault once domains document tenant event live publish | telemetry
-services/internal/face/httpapi   | contract verifiable operation tracing exactjson limit fault once domains rewrite stream document tenant telemetry event live publish | storetest ceiling cputime resultlog
+services/internal/signin | |
+services/internal/operation | contract tracing exactjson limit fault once domains document tenant event live publish signin | telemetry
+services/internal/face/httpapi   | contract verifiable operation signin tracing exactjson limit fault once domains rewrite stream document tenant telemetry event live publish | storetest ceiling cputime resultlog
 services/internal/upkeep/admin     | exactjson fault key rewrite stream document tenant state purchase sink                         | domains storetest transfer pebblestore
 services/internal/face/gamelink  | contract operation limit exactjson fault event live tenant httpapi voting state document pairing purchase match sandbox | domains storetest stream once
-services/internal/process/app | contract operation tracing batchtrace gamelink limit filewatch fault key once domains rewrite stream document tenant telemetry event live cosign publish verifiable resultlog sink page httpapi pebblestore mongostore peer admin transfer | mongotest simnet sinktest
+services/internal/process/app | contract operation signin tracing batchtrace gamelink limit filewatch fault key once domains rewrite stream document tenant telemetry event live cosign publish verifiable resultlog sink page httpapi pebblestore mongostore peer admin transfer | mongotest simnet sinktest
 services/internal/process/cli | contract tracing client verifiable key stream tenant sandbox telemetry sink transfer backup admin app rig terminal | storetest document voting
 services/internal/testing/ceiling   | contract operation fault domains once stream document tenant telemetry httpapi |
 services/internal/testing/ceilingserver | ceiling cli app |
@@ -122,9 +123,11 @@ hack/scale                  | v1alpha1 assets harness                           
 // line, the machine) or has a better place.
 const owners = `
 library                          | imported by
-net/http                         | client votingtest tracing page rig operation httpapi gamelink ceiling peer cosign sink sinktest app cli harness bench abuse scale poll extension status testcluster breaker podlink kubectl-acclaim operator
+net/http                         | client votingtest tracing page rig operation httpapi signin gamelink ceiling peer cosign sink sinktest app cli harness bench abuse scale poll extension status testcluster breaker podlink kubectl-acclaim operator
 github.com/gorilla/mux           | httpapi
 github.com/coder/websocket       | gamelink app bench abuse
+github.com/coreos/go-oidc/v3      | signin
+golang.org/x/oauth2               | signin
 github.com/golang-jwt/jwt/v5     | client operation purchase sandbox sink sinktest harness bench abuse
 github.com/evanphx/json-patch/v5 | document
 github.com/go-json-experiment/json | exactjson verifiable

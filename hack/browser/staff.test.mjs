@@ -166,6 +166,18 @@ test("staff of production makes a key, watches with it and revokes it", async (t
   await overlay.locator("#hint").filter({ hasText: /Reconnecting|ended/ }).waitFor();
 });
 
+test("staff works with a process of an earlier version, which has no GET /staff", async (t) => {
+  const { origin } = await lab.serve({ data: "earlier" });
+  const page = await open(t, origin + "/live/staff.html", desk());
+  await page.route("**/v1/staff", (route) => route.fulfill({ status: 404, json: { reason: "Not found" } }));
+  await page.getByLabel("Staff key, or client id").fill(await productionToken(lab, "broadcaster"));
+  await page.getByRole("button", { name: "Sign in" }).press("Enter");
+  await row(page, "keys", "There are none.").waitFor();
+  await page.evaluate(() => dispatchEvent(new Event("online"))); // has the page ask whether it is still signed in
+  await page.locator("#work:not([inert])").waitFor();
+  await page.locator("#connection").filter({ hasText: /^$/ }).waitFor({ state: "attached" });
+});
+
 test("a moderator signs in with a staff key, works within its scopes, and is out once it is revoked", async (t) => {
   const { origin } = await lab.serve({ data: "moderators" });
   const { page } = await signedIn(t, origin);

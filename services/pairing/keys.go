@@ -21,10 +21,10 @@ type keyRecord[K revocable] struct {
 }
 
 // addKey puts a key in force, unless mayAdd refuses it beside those that are held.
-func addKey[K revocable](ctx context.Context, s *Service, name string, k K, now time.Time, mayAdd func(held int) error) error {
+func addKey[K revocable](ctx context.Context, s *Service, name string, k K, now time.Time, mayAdd func(held []K) error) error {
 	return edit(ctx, s, name, func(r *keyRecord[K]) error {
 		r.Keys = slices.DeleteFunc(r.Keys, func(k K) bool { return k.isOver(now) })
-		if err := mayAdd(len(r.Keys)); err != nil {
+		if err := mayAdd(r.Keys); err != nil {
 			return err
 		}
 		r.Keys = append(r.Keys, k)

@@ -89,8 +89,8 @@ func (s *Service) AddOverlayKey(ctx context.Context, c Channel, k OverlayKey, no
 	if err := k.check(now); err != nil {
 		return err
 	}
-	return addKey(ctx, s, c.overlays(), k, now, func(held int) error {
-		if held >= contract.MaxOverlayKeys {
+	return addKey(ctx, s, c.overlays(), k, now, func(held []OverlayKey) error {
+		if len(held) >= contract.MaxOverlayKeys {
 			return fault.Newf(fault.Invalid, "A channel has at most %d overlay keys", contract.MaxOverlayKeys)
 		}
 		return nil

@@ -20,6 +20,14 @@ type StaffKey struct {
 	Name string `json:"name"`
 	// Scopes limit the holder's rights: [contract.ScopePolls], [contract.ScopeAnswers].
 	Scopes []string `json:"scopes"`
+	// Broadcaster reports that the holder has the rights of the broadcaster. Sessions alone do.
+	Broadcaster bool `json:"broadcaster,omitempty"`
+	// Rule names the rule of the registry that a session hangs on.
+	Rule string `json:"rule,omitempty"`
+	// Session reports that the key is a session of a person who has signed in. Its use extends it, until
+	// Ends.
+	Session bool  `json:"session,omitempty"`
+	Ends    int64 `json:"ends,omitempty"` // Unix seconds
 
 	Created int64 `json:"created"` // Unix seconds
 	Expires int64 `json:"expires"` // Unix seconds
@@ -53,12 +61,69 @@ func (s *Service) AddStaffKey(ctx context.Context, c Channel, k StaffKey, now ti
 	if err := k.check(now); err != nil {
 		return err
 	}
+	if err := s.checkRead(); err != nil {
+		return err
+	}
+	return addKey(ctx, s, c.staff(), k, now, func(held []StaffKey) error {
+		if len(held)-countSessions(held) >= contract.MaxStaffKeys {
+			return fault.Newf(fault.Invalid, "A channel has at most %d staff keys", contract.MaxStaffKeys)
+		}
+		return nil
+	})
+}
+
+// checkRead refuses keys that a process of an earlier version would not read.
+func (s *Service) checkRead() error {
 	if s.allRead != nil && !s.allRead() {
 		return fault.New(fault.Unavailable, "Staff keys wait for processes of an earlier version")
 	}
-	return addKey(ctx, s, c.staff(), k, now, func(held int) error {
-		if held >= contract.MaxStaffKeys {
-			return fault.Newf(fault.Invalid, "A channel has at most %d staff keys", contract.MaxStaffKeys)
+	return nil
+}
+
+// The times of a session: how long one lasts that is not used, and how long one lasts at most.
+const (
+	SessionIdle     = 30 * time.Minute
+	SessionLifetime = 12 * time.Hour
+)
+
+// maxSessions limits the sessions of a channel. A further one ends the oldest.
+const maxSessions = 50
+
+// BeginSession puts a session in force.
+func (s *Service) BeginSession(ctx context.Context, c Channel, k StaffKey, now time.Time) (StaffKey, error) {
+	if err := s.checkRead(); err != nil {
+		return k, err
+	}
+	k.ID, k.Session, k.Created = NewKeyID(), true, now.Unix()
+	k.Expires, k.Ends = now.Add(SessionIdle).Unix(), now.Add(SessionLifetime).Unix()
+	err := edit(ctx, s, c.staff(), func(r *keyRecord[StaffKey]) error {
+		r.Keys = slices.DeleteFunc(r.Keys, func(k StaffKey) bool { return k.isOver(now) })
+		if sessions := countSessions(r.Keys); sessions >= maxSessions {
+			oldest := slices.IndexFunc(r.Keys, func(k StaffKey) bool { return k.Session })
+			r.Keys = slices.Delete(r.Keys, oldest, oldest+1)
+		}
+		r.Keys = append(r.Keys, k)
+		return nil
+	})
+	return k, err
+}
+
+func countSessions(keys []StaffKey) (n int) {
+	for _, k := range keys {
+		if k.Session {
+			n++
+		}
+	}
+	return n
+}
+
+// ExtendSession has a session that is used last longer. One that is over stays so.
+func (s *Service) ExtendSession(ctx context.Context, c Channel, id string, now time.Time) error {
+	return edit(ctx, s, c.staff(), func(r *keyRecord[StaffKey]) error {
+		for i, k := range r.Keys {
+			if k.ID == id && k.Session && !k.isOver(now) {
+				r.Keys[i].Expires = min(now.Add(SessionIdle).Unix(), k.Ends)
+			}
 		}
 		return nil
 	})

@@ -20,6 +20,8 @@ func TestStaffKeysWait(t *testing.T) {
 	if held, err := d.StaffKeys(t.Context(), channel, noon); err != nil || len(held) > 0 {
 		t.Errorf("listed: %v, %v", held, err)
 	}
+	_, err := d.BeginSession(t.Context(), channel, pairing.StaffKey{Name: "Grace"}, noon)
+	d.refused(err, fault.Unavailable, "Staff keys wait for processes of an earlier version")
 	upgraded = true
 	d.must(d.AddStaffKey(t.Context(), channel, key, noon))
 	if held, err := d.ResolveStaffKey(t.Context(), channel, key.ID, noon); err != nil || held.Name != "Ada" {

@@ -50,13 +50,14 @@ const (
 	PublicNames // that are not known to be of public results
 	Devices     // that get a credential to vote
 	Guesses     // of credentials, of a connection to this process
+	SignIns     // that browsers begin and end
 )
 
 // Kinds returns the names of all kinds, in their order.
 func Kinds() []string {
 	return []string{
 		"streams", "bytes", "whispers", "documents", "datastream",
-		"request_rate", "message_rate", "topic_rate", "token_rate", "pin_rate", "public_name_rate", "device_rate", "guess_rate",
+		"request_rate", "message_rate", "topic_rate", "token_rate", "pin_rate", "public_name_rate", "device_rate", "guess_rate", "sign_in_rate",
 	}
 }
 

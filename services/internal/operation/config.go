@@ -13,6 +13,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
 	"github.com/acclaim-dev/acclaim/services/internal/limit"
+	"github.com/acclaim-dev/acclaim/services/internal/signin"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/pairing"
@@ -149,10 +150,12 @@ type Pairing struct {
 	Games    GameKeeper
 	Overlays OverlayKeeper
 	Staff    StaffKeeper
+	// SignIn asks issuers who has signed in; nil: there is no sign-in.
+	SignIn SignIn
 }
 
 // NewPairing returns the parts of a service.
-func NewPairing(s *pairing.Service) Pairing { return Pairing{s, s, s, s} }
+func NewPairing(s *pairing.Service) Pairing { return Pairing{PINs: s, Games: s, Overlays: s, Staff: s} }
 
 // GamePairer gives games PINs, by which a streamer pairs them with a channel.
 type GamePairer interface {
@@ -184,6 +187,14 @@ type StaffKeeper interface {
 	StaffKeys(ctx context.Context, c pairing.Channel, now time.Time) ([]pairing.StaffKey, error)
 	RevokeStaffKey(ctx context.Context, c pairing.Channel, id string) error
 	ResolveStaffKey(ctx context.Context, c pairing.Channel, id string, now time.Time) (pairing.StaffKey, error)
+	BeginSession(ctx context.Context, c pairing.Channel, k pairing.StaffKey, now time.Time) (pairing.StaffKey, error)
+	ExtendSession(ctx context.Context, c pairing.Channel, id string, now time.Time) error
+}
+
+// SignIn is the part of package signin that its routes use.
+type SignIn interface {
+	Begin(ctx context.Context, i signin.Issuer) (address string, flow signin.Flow, err error)
+	Finish(ctx context.Context, i signin.Issuer, flow signin.Flow, state, code string) (signin.Claims, error)
 }
 
 // Roster is the part of package roster that its route uses.

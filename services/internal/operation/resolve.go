@@ -24,8 +24,7 @@ func (s *Service) ResolveCaller(ctx context.Context, c *Caller) (*Caller, error)
 	if c.Role == Overlay {
 		resolved.Key, err = s.Config.Pairing.Overlays.ResolveOverlayKey(ctx, c.pairingChannel(), c.KeyID, s.Config.Now())
 	} else {
-		resolved.Staff, err = s.Config.Pairing.Staff.ResolveStaffKey(ctx, c.pairingChannel(), c.KeyID, s.Config.Now())
-		resolved.Scopes = resolved.Staff.Scopes
+		err = s.resolveStaff(ctx, &resolved)
 	}
 	if fault.KindOf(err) == fault.Unauthenticated {
 		err = unauthenticated(err)
@@ -34,6 +33,23 @@ func (s *Service) ResolveCaller(ctx context.Context, c *Caller) (*Caller, error)
 		return nil, err
 	}
 	return &resolved, nil
+}
+
+// resolveStaff gives a caller the rights of its staff key. A session has those of a rule of the
+// registry, and ends with it.
+func (s *Service) resolveStaff(ctx context.Context, c *Caller) (err error) {
+	c.Staff, err = s.Config.Pairing.Staff.ResolveStaffKey(ctx, c.pairingChannel(), c.KeyID, s.Config.Now())
+	if err != nil {
+		return err
+	}
+	if c.Staff.Session && !c.Extension.SignIn.HasRule(c.Staff.Rule) {
+		return flaw("the rule of the session is no longer in the registry")
+	}
+	c.Scopes = c.Staff.Scopes
+	if c.Staff.Broadcaster {
+		c.Role = Broadcaster
+	}
+	return nil
 }
 
 // resolveFamily returns the caller of a credential that hangs on the pairing of a game: a

@@ -18,8 +18,20 @@ type StaffSession struct {
 	Expires int64    `json:"expires,omitempty"` // Unix seconds, of a staff key
 }
 
-// ReadStaffSession returns what the caller may do as staff.
-func (s *Service) ReadStaffSession(c *Call) StaffSession {
+// extendAfter is the time after which the use of a session extends it.
+const extendAfter = 5 * time.Minute
+
+// ReadStaffSession returns what the caller may do as staff, and extends the caller's session.
+func (s *Service) ReadStaffSession(ctx context.Context, c *Call) (StaffSession, error) {
+	if k, now := c.Caller.Staff, s.Config.Now(); k.Session && k.Lifetime(now) < pairing.SessionIdle-extendAfter {
+		if err := s.Config.Pairing.Staff.ExtendSession(ctx, c.Caller.pairingChannel(), k.ID, now); err != nil {
+			return StaffSession{}, err
+		}
+	}
+	return c.staffSession(), nil
+}
+
+func (c *Call) staffSession() StaffSession {
 	caller := c.Caller
 	session := StaffSession{
 		Role: caller.roleName(), Channel: caller.ChannelID, Scopes: caller.Scopes, Name: caller.Staff.Name, Expires: caller.Staff.Expires,

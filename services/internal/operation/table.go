@@ -246,6 +246,10 @@ func pairingOperations() []Definition {
 		define("staffkey.list", "GET /staff_keys", persons()),
 		define("staffkey.revoke", "DELETE /staff_keys", persons()),
 		define("staff.read", "GET /staff", staff().orAnyKey()),
+		define("staff.signout", "DELETE /staff", staff().orAnyKey()),
+		define("staff.signins", "GET /staff/signins", accessRule{}).withoutCredential(),
+		define("staff.signin", "GET /staff/signin", accessRule{}).withoutCredential(),
+		define("staff.callback", "GET /staff/callback", accessRule{}).withoutCredential(),
 	}
 }
 

@@ -124,6 +124,7 @@ func (b *registryBuilder) addExtension(i int, raw json.RawMessage) {
 		GlobalPolls:         cmp.Or(block.GlobalPolls, "admin"),
 		ViewersCreateGlobal: block.ViewersGlobal == nil || *block.ViewersGlobal,
 	}
+	extension.SignIn = parseSignIn(block.SignIn, report)
 	b.checkNames(extension, report)
 	if !slices.Contains([]string{"", "viewers", "staff"}, block.Moderators) {
 		report("moderators", `is %q, should be "viewers" or "staff"`, block.Moderators)

@@ -24,6 +24,7 @@ type extensionBlock struct {
 	AdminUserIDs   []string         `json:"adminUserIDs"`
 	ExternalRole   string           `json:"externalRole"`
 	Moderators     string           `json:"moderators"`
+	SignIn         *signInBlock     `json:"signIn"`
 	GlobalPolls    string           `json:"globalPolls"`
 	ViewersGlobal  *bool            `json:"viewersCreateGlobal"`
 	AllowedOrigins []string         `json:"allowedOrigins"`

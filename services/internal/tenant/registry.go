@@ -96,6 +96,8 @@ type Extension struct {
 	// ModeratorsAreStaff gives tokens with the platform's role "moderator" the rights of a staff
 	// key with all scopes, beside those of a viewer.
 	ModeratorsAreStaff bool
+	// SignIn lets staff of production sign in with accounts; nil: with tokens and keys alone.
+	SignIn *SignIn
 	// GlobalPolls is the least of the roles that configure, modify and reset polls and
 	// questions of all channels: "broadcaster", "admin" or "backend".
 	GlobalPolls string

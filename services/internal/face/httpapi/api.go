@@ -230,6 +230,9 @@ func (a *API) admitCaller(x *httpExchange, in *apiRequest, route Route, origin s
 	if in.credential == "" && route.CredentialInQuery {
 		in.credential, _ = in.queryParameter("access_token")
 	}
+	if in.credential == "" {
+		in.credential = sessionOf(in.Request)
+	}
 	found, err := a.VerifyCredential(in.Context(), operation.Admission{
 		Credential: in.credential, Remote: NamesRemoteClient(in.Header), BeforeStore: turnOf(in.Context()),
 	})

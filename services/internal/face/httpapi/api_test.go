@@ -76,13 +76,15 @@ type api struct {
 	// flush has what waits to be signed be signed.
 	flush func()
 	log   *bytes.Buffer
+	// people sign in as staff.
+	people people
 }
 
 // newAPI returns the program's API over an empty store. The functions change
 // what production is made of.
 func newAPI(t testing.TB, change ...func(*apiSettings)) *api {
-	a := &api{t: t, log: &bytes.Buffer{}}
-	a.reload(registryFile)
+	a := &api{t: t, log: &bytes.Buffer{}, people: newPeople()}
+	a.reload(registryFile + signInRegistry)
 	store, clock := storetest.NewMemory(), stream.SystemClock()
 	notifier := &event.Notifier{}
 	options := stream.Options{Exclusive: true, Applied: notifier.Notify}
@@ -142,6 +144,7 @@ func newAPI(t testing.TB, change ...func(*apiSettings)) *api {
 	box := production
 	box.Environment, box.Results = tenant.Sandbox, nil
 	box.Sandbox = sandbox.NewService(a.registry.Load, a.now)
+	production.Pairing.SignIn = a.people
 	for _, f := range change {
 		f(&production)
 	}

@@ -81,10 +81,12 @@ func (a *API) getEvents(w http.ResponseWriter, r *apiRequest) error {
 // caller without a key.
 func keyOf(c *operation.Caller) (of event.Source, expires int64) {
 	channel := event.Audience{Environment: string(c.Environment), Extension: c.Extension.ClientID, Channel: c.ChannelID}
-	switch c.Role {
-	case operation.Overlay:
+	switch {
+	case c.Role == operation.Overlay:
 		return event.OverlaySource(channel), c.Key.Expires
-	case operation.StaffKey:
+	case c.Staff.Session: // which its use extends
+		return event.StaffSource(channel), 0
+	case c.Role == operation.StaffKey:
 		return event.StaffSource(channel), c.Staff.Expires
 	}
 	return event.Source{}, 0

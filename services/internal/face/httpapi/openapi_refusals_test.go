@@ -33,6 +33,8 @@ type probe struct {
 	match string
 	// noneMatch is the If-None-Match header.
 	noneMatch string
+	// cookie is the Cookie header.
+	cookie string
 	// prepare makes what the request needs and returns its body, where body is empty.
 	prepare func(t *testing.T, a *api) string
 	// ask makes what the request needs and returns its query.
@@ -260,6 +262,14 @@ func probes() []probe {
 		{on: "POST /overlay_keys", prepare: allOverlays, status: 400, reason: "A channel has at most {number} overlay keys"},
 		{on: "GET /overlay_keys", ask: oneOverlay, status: 200},
 		{on: "DELETE /overlay_keys", ask: oneOverlay, status: 200},
+		{on: "GET /staff/signins", status: 200},
+		{on: "GET /staff/signin", query: "?extension=signed", status: 303},
+		{on: "GET /staff/signin", query: "?extension=ext", status: 400, reason: "The extension has no sign-in here"},
+		{on: "GET /staff/callback", query: "?state=S&code=ada", cookie: flowOfSigned, status: 303},
+		{on: "GET /staff/callback", query: "?state=S&code=ada", status: 400, reason: "No sign-in is under way in this browser"},
+		{on: "GET /staff/callback", cookie: "__Host-acclaim-signin=ext:S:N:V", status: 400, reason: "The extension has no sign-in here"},
+		{on: "GET /staff/callback", query: "?state=S&code=eve", cookie: flowOfSigned, status: 401, reason: "The sign-in has failed; begin it again"},
+		{on: "GET /staff/callback", query: "?state=S&code=mary", cookie: flowOfSigned, status: 403, reason: "This person is not staff of a channel"},
 		{on: "POST /staff_keys", body: `{"scopes":"polls"}`, status: 400, reason: "Invalid body"},
 		{on: "POST /staff_keys", body: `{"scopes":["polls"]}`, status: 400, reason: "name must have 1 to {number} bytes"},
 		{on: "POST /staff_keys", body: `{"name":"x"}`, status: 400, reason: "scopes must be polls, answers or both"},
@@ -363,7 +373,7 @@ func (c *contract) probe(t *testing.T, op describedOperation, p probe) {
 		credential, _ = a.newDevice("default")
 		a.as(owner(), http.MethodDelete, "/vote", "").is(http.StatusOK)
 	}
-	headers := []string{"Authorization", credential, "If-Match", p.match, "If-None-Match", p.noneMatch}
+	headers := []string{"Authorization", credential, "If-Match", p.match, "If-None-Match", p.noneMatch, "Cookie", p.cookie}
 	if p.foreign {
 		headers = append(headers, "Sec-Fetch-Site", "cross-site")
 	}

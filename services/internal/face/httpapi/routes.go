@@ -126,6 +126,10 @@ func channelHandlers() map[string]routeHandler {
 		"staffkey.list":     (*API).getStaffKeys,
 		"staffkey.revoke":   (*API).deleteStaffKey,
 		"staff.read":        (*API).getStaff,
+		"staff.signout":     (*API).deleteStaff,
+		"staff.signins":     (*API).getStaffSignIns,
+		"staff.signin":      (*API).getStaffSignIn,
+		"staff.callback":    (*API).getStaffCallback,
 
 		"bits.record": (*API).postBits,
 		"coins.spend": (*API).postCoins,

@@ -44,5 +44,9 @@ func (a *API) deleteStaffKey(w http.ResponseWriter, r *apiRequest) error {
 }
 
 func (a *API) getStaff(w http.ResponseWriter, r *apiRequest) error {
-	return writeValue(w, a.ReadStaffSession(&r.Call))
+	session, err := a.ReadStaffSession(r.Context(), &r.Call)
+	if err != nil {
+		return err
+	}
+	return writeValue(w, session)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/sink"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
+	"github.com/acclaim-dev/acclaim/services/internal/signin"
 	"github.com/acclaim-dev/acclaim/services/match"
 	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/pairing"
@@ -42,6 +43,7 @@ func startState(s *serviceSet, messages *message.Service) func(*operation.Config
 	return func(c *operation.Config) {
 		c.State, c.Messages, c.Live = operation.NewState(states), messages, s.broker
 		c.Pairing, c.Purchases, c.GameLink = operation.NewPairing(s.pairings), s.purchases, s.gamesAnywhere
+		c.Pairing.SignIn = signin.NewClient(sink.NewTransport(s.allowPrivate), s.clock.Now)
 	}
 }
 

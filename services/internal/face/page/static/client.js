@@ -8,7 +8,7 @@ export class Refused extends Error {
 }
 
 export class Client {
-  // base is the path of the API, credential the value of the Authorization header.
+  // base is the path of the API, credential the value of the Authorization header, "" for none.
   constructor(base, credential) {
     this.base = base;
     this.credential = credential;
@@ -34,7 +34,7 @@ export class Client {
   listen(topics, { opened, heard, closed }) {
     let source, timer, wait = 500, ended = false;
     const query = new URLSearchParams(topics.map((t) => ["topic", t]));
-    query.set("access_token", this.credential);
+    if (this.credential) query.set("access_token", this.credential);
     const connect = () => {
       source = new EventSource(`${this.base}/events?${query}`);
       source.onopen = () => { wait = 500; opened(); };

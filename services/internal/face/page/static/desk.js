@@ -4,14 +4,17 @@ import { Refused } from "./client.js";
 import { element } from "./dom.js";
 
 // desk has the client, the environment and the rights of the last sign-in, whether that is still good, and
-// the id of the opened question. The page adds follow, which listens to what is shown, and signOut.
-export const desk = { client: null, signedIn: false, environment: "", rights: [], question: null, follow: null, signOut: null };
+// the id of the opened question. The page adds follow, which listens to what is shown, recheck, which finds out
+// whether the sign-in is still good, and signOut.
+export const desk = { client: null, signedIn: false, environment: "", rights: [], question: null, follow: null, recheck: null, signOut: null };
 
 export const id = (name) => document.getElementById(name);
 export const named = (name) => `?id=${encodeURIComponent(name)}`;
 export const number = new Intl.NumberFormat("en"), list = new Intl.ListFormat("en");
 const plural = new Intl.PluralRules("en");
 export const count = (n, one) => `${number.format(n)} ${one}${plural.select(n) === "one" ? "" : "s"}`;
+
+export function clock(ms) { return new Date(ms).toLocaleTimeString("en", { hour: "2-digit", minute: "2-digit", second: "2-digit" }); }
 
 export function say(text) { id("message").textContent = text; }
 

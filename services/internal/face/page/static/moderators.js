@@ -1,6 +1,6 @@
 // The staff keys with which moderators work for a channel.
 
-import { button, desk, id, named, on } from "./desk.js";
+import { button, clock, desk, id, named, on } from "./desk.js";
 import { element, keepFocus } from "./dom.js";
 
 export async function listModerators() {
@@ -11,7 +11,7 @@ export async function listModerators() {
       await listModerators();
     });
     revoke.dataset.key = k.id;
-    const rights = `${k.scopes.join(" and ")}, until ${new Date(k.expires * 1000).toLocaleDateString("en", { dateStyle: "medium" })}`;
+    const rights = k.session ? `${k.broadcaster ? "broadcaster" : k.scopes.join(" and ")}, signed in at ${clock(k.created * 1000)}` : `${k.scopes.join(" and ")}, until ${new Date(k.expires * 1000).toLocaleDateString("en", { dateStyle: "medium" })}`;
     return element("li", "", {}, element("bdi", k.name), element("span", rights), revoke);
   }), "There are none.");
 }

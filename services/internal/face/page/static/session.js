@@ -1,5 +1,7 @@
 // What a page can know of a credential by itself. The server says whether it is good.
 
+import { Refused } from "./client.js";
+
 // findProblem returns what is wrong with the form of a credential, "" for nothing.
 export function findProblem(credential) {
   const [client, token, ...more] = credential.split(/\s+/);
@@ -18,8 +20,19 @@ export function endOf(credential) {
 // hasEnded reports whether a credential has ended by the clock of this device, which may be wrong.
 export function hasEnded(credential) { return (endOf(credential) ?? Infinity) <= Date.now(); }
 
-// channelOf returns the channel that a credential is for.
-export function channelOf(credential) { return readClaims(credential.split(/\s+/)[1] ?? "")?.channel_id ?? ""; }
+// readStaff returns what a person may do. A process of an earlier version does not say so: its staff may do
+// everything, and it refuses others.
+export async function readStaff(client) {
+  try {
+    return await client.request("GET", "/staff");
+  } catch (e) {
+    if (!(e instanceof Refused) || e.status !== 404) throw e;
+    return { role: "broadcaster", channel: readClaims(client.credential.split(/\s+/)[1] ?? "")?.channel_id, scopes: ["polls", "answers"] };
+  }
+}
+
+// rightsOf returns what a person may do: the scopes, and "channel" for what no staff key is good for.
+export function rightsOf({ role, scopes }) { return ["staff_key", "moderator"].includes(role) ? scopes : [...scopes, "channel"]; }
 
 function readClaims(token) {
   const parts = token.split(".");

@@ -2,15 +2,16 @@
 // follows events and asks for nothing on a timer.
 
 import { Client, Refused } from "./client.js";
+import { offerAccounts, returned, showAccounts } from "./account.js";
 import { readAnswers } from "./answers.js";
-import { attempt, button, count, desk, id, list, named, number, on, say } from "./desk.js";
+import { attempt, button, clock, count, desk, id, list, named, number, on, say } from "./desk.js";
 import { element, fill, keepFocus, later, takeTurns } from "./dom.js";
 import { listGames, listKeys } from "./keys.js";
 import { listModerators } from "./moderators.js";
-import { begin, correction, newPoll, show } from "./pollform.js";
+import { begin, correction, keptMembers, newPoll, show } from "./pollform.js";
 import { drawPicture, save, writeTable } from "./results.js";
 import { show as share } from "./share.js";
-import { channelOf, endOf, findProblem, hasEnded } from "./session.js";
+import { endOf, findProblem, hasEnded, readStaff, rightsOf } from "./session.js";
 import { leaders, percentages } from "./tally.js";
 
 let polls = new Map(); // by id, as GET /polls has them
@@ -31,15 +32,21 @@ let shownConfig = null; // of the chosen poll, as it was read last
 async function signIn(form) {
   const credential = form.get("credential").trim(), problem = findProblem(credential);
   if (problem) return say(problem);
-  const environment = form.get("env"), entered = new Client(environment === "sandbox" ? "/sandbox/v1" : "/v1", credential);
-  const session = await entered.request("GET", "/staff").catch((e) => { // only staff may
+  await enter(form.get("env"), credential);
+}
+
+// enter shows the work of a channel. Without a credential, the cookie of a session stands for it.
+async function enter(environment, credential) {
+  const entered = new Client(environment === "sandbox" ? "/sandbox/v1" : "/v1", credential);
+  const session = await readStaff(entered).catch((e) => { // only staff may
     throw e instanceof Refused && hasEnded(credential) ? new Refused(e.status, "This token has ended. Ask for a new one.") : e;
   });
-  const place = `${environment} ${channelOf(credential)}`;
+  const place = `${environment} ${session.channel}`;
   if (place !== signedInto) forget();
   signedInto = place;
   [desk.client, desk.signedIn, desk.environment, desk.rights] = [entered, true, environment, rightsOf(session)];
   id("signin").hidden = true;
+  showAccounts();
   id("signin").reset();
   id("work").hidden = id("work").inert = false;
   for (const section of document.querySelectorAll("[data-for]")) section.hidden = !desk.rights.includes(section.dataset.for);
@@ -49,8 +56,12 @@ async function signIn(form) {
   await Promise.all([listPolls(), ...(desk.rights.includes("channel") ? [listKeys(), listGames(), listModerators()] : [])]);
 }
 
-// rightsOf returns what a person may do: the scopes, and "channel" for what no staff key is good for.
-function rightsOf({ role, scopes }) { return ["staff_key", "moderator"].includes(role) ? scopes : [...scopes, "channel"]; }
+// resume goes on with the session of a person who comes back from the issuer, or who has one.
+async function resume() {
+  const asked = returned();
+  if (!await offerAccounts() && !asked || desk.signedIn) return;
+  await enter("production", "").catch((e) => { if (asked) throw e; });
+}
 
 // forget drops what was chosen in another channel or environment.
 function forget() {
@@ -78,6 +89,7 @@ function signOut(reason) {
   mark(`Signed out. ${reason}`);
   id("work").inert = true;
   id("signin").hidden = false;
+  showAccounts();
   id("signin").elements.credential.focus();
 }
 
@@ -92,7 +104,7 @@ function mark(reason) {
 async function lost() {
   mark("The connection is lost. Reconnecting…");
   try {
-    await desk.client.request("GET", "/staff");
+    await readStaff(desk.client);
     return true;
   } catch (e) {
     if (e instanceof Refused && e.status >= 400 && e.status < 500 && e.status !== 429 && desk.signedIn) signOut(e.message);
@@ -322,12 +334,6 @@ async function saveAgain(wanted, config) {
   }
 }
 
-// keptMembers returns the members of a configuration, without what GET /poll adds.
-function keptMembers(config) {
-  const { id: _, status, version, hidden, questionChanged, votedVersion, global, channel, ...kept } = config;
-  return kept;
-}
-
 async function readHistory() {
   if (poll === null || stats === null) return;
   const wanted = poll, before = stats, answer = await desk.client.request("GET", `/vote_history${named(wanted)}`);
@@ -347,8 +353,6 @@ function extendHistory() {
   past.points.push({ at, specific: stats.specific });
   drawHistory(past.points);
 }
-
-function clock(ms) { return new Date(ms).toLocaleTimeString("en", { hour: "2-digit", minute: "2-digit", second: "2-digit" }); }
 
 const lines = 6; // of the options with the most votes
 
@@ -372,7 +376,7 @@ function drawHistory(points) {
   id("legend").replaceChildren(...shown.map((o, n) => element("li", "", {}, element("span", "", { class: `key line-${n}` }), element("bdi", o.label))));
 }
 
-Object.assign(desk, { follow, signOut });
+Object.assign(desk, { follow, signOut, recheck });
 on("signin", "submit", signIn);
 on("status", "change", listPolls);
 on("more", "click", () => listPage(next));
@@ -396,7 +400,10 @@ on("clear", "click", () => remove("Clearing the votes of", true));
 on("delete", "click", () => remove("Deleting", false));
 on("table", "click", () => save(`${poll}.csv`, writeTable(options())));
 on("picture", "click", async () => save(`${poll}.png`, await drawPicture(id("poll-title").textContent, id("poll-state").textContent, options())));
-on("signout", "click", () => signOut("You left."));
+on("signout", "click", async () => {
+  if (!desk.client.credential) await desk.client.request("DELETE", "/staff"); // which ends the session
+  signOut("You left.");
+});
 for (const change of ["offline", "online"]) addEventListener(change, recheck);
 setInterval(speak, 10000);
 on("history", "click", readHistory);
@@ -409,4 +416,5 @@ if (brought) {
   form.credential.value = brought;
   history.replaceState(null, "", location.pathname + location.search);
   attempt(() => signIn(new FormData(id("signin"))));
-}
+  offerAccounts();
+} else attempt(resume);

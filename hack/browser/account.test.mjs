@@ -1,0 +1,99 @@
+// Sign-in of staff with an account at an OpenID Connect issuer, in a real browser.
+
+import assert from "node:assert/strict";
+import { createHash, generateKeyPairSync, randomUUID, sign } from "node:crypto";
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import path from "node:path";
+import { text } from "node:stream/consumers";
+import { test } from "node:test";
+
+import { lab, open } from "./pages.mjs";
+
+// startIssuer serves an issuer whose one person agrees at once.
+async function startIssuer(t) {
+  const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 }), asked = new Map();
+  const server = createServer(async (request, response) => {
+    const url = new URL(request.url, issuer), json = (value) => response.setHeader("Content-Type", "application/json").end(JSON.stringify(value));
+    if (url.pathname === "/authorize") {
+      const code = randomUUID(), back = new URL(url.searchParams.get("redirect_uri"));
+      asked.set(code, url.searchParams);
+      back.search = new URLSearchParams({ state: url.searchParams.get("state"), code });
+      return response.writeHead(302, { Location: back }).end();
+    }
+    if (url.pathname === "/keys") return json({ keys: [{ ...publicKey.export({ format: "jwk" }), kid: "k", alg: "RS256", use: "sig" }] });
+    if (url.pathname !== "/token") return json({ issuer, authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token`, jwks_uri: `${issuer}/keys` });
+    const form = new URLSearchParams(await text(request)), of = asked.get(form.get("code"));
+    assert.equal(createHash("sha256").update(form.get("code_verifier")).digest("base64url"), of.get("code_challenge"));
+    const now = Math.floor(Date.now() / 1000), encode = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
+    const claims = { iss: issuer, aud: "acclaim", sub: "77", preferred_username: "Ada", nonce: of.get("nonce"), iat: now, exp: now + 60 };
+    const content = `${encode({ alg: "RS256", kid: "k" })}.${encode(claims)}`;
+    json({ access_token: "x", token_type: "Bearer", id_token: `${content}.${sign("sha256", content, privateKey).toString("base64url")}` });
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const issuer = `http://127.0.0.1:${server.address().port}`;
+  t.after(() => server.close());
+  return issuer;
+}
+
+async function freePort() {
+  const server = createServer();
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address();
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+const broadcasters = [{ claim: "sub", channelClaim: "sub", role: "broadcaster" }];
+
+// withSignIn serves an extension with a sign-in, opens the staff page, and returns a function that changes who is staff.
+async function withSignIn(t, data, view) {
+  const issuer = await startIssuer(t), port = await freePort(), registry = path.join(lab.folder, `${data}.json`);
+  const setStaff = (staff) => writeFile(registry, JSON.stringify({ extensions: [{
+    clientID: "sample-extension", secrets: [{ value: "c2FtcGxlLXNlY3JldC10aGF0LWV2ZXJ5b25lLWtub3dz" }],
+    signIn: { name: "Example ID", issuer, clientID: "acclaim", redirectURL: `http://127.0.0.1:${port}/v1/staff/callback`, staff },
+  }] }));
+  await setStaff(broadcasters);
+  const { origin } = await lab.serve({ port, data, args: ["--extensions", registry, "--sink-allow-private"] });
+  return { page: await open(t, `${origin}/live/staff.html`, { viewport: { height: 900, ...view } }), setStaff };
+}
+
+test("a broadcaster signs in with an account, makes a poll, ends it and signs out", async (t) => {
+  const { page } = await withSignIn(t, "account", { width: 1280 });
+  await page.getByRole("button", { name: "Sign in with Example ID" }).waitFor();
+  await page.picture("staff-account", { fullPage: true });
+  await page.locator("#account").getByRole("button").press("Enter");
+  await page.locator("#work").waitFor();
+  assert.equal(new URL(page.url()).hash, "");
+  assert.deepEqual(await page.evaluate(() => [document.cookie, localStorage.length, sessionStorage.length]), ["", 0, 0]);
+  await page.locator("#moderators li").filter({ hasText: "Ada" }).filter({ hasText: "broadcaster, signed in at" }).waitFor();
+  await page.reload(); // which the session outlives
+  await page.locator("#work").waitFor();
+  assert.ok(await page.locator("#account").isHidden());
+
+  await page.getByText("New poll").click();
+  await page.locator("#new").getByLabel("Question").fill("By account?");
+  await page.locator("#new").getByLabel("Options, one a line").fill("yes\nno");
+  await page.locator("#new").getByRole("button").press("Enter");
+  await page.locator("#poll-title").filter({ hasText: "By account?" }).waitFor();
+  await page.getByRole("button", { name: "End the poll now" }).press("Enter");
+  await page.locator("#poll-state").filter({ hasText: "expired" }).waitFor();
+
+  await page.getByRole("button", { name: "Sign out" }).press("Enter");
+  await page.locator("#connection").filter({ hasText: "Signed out." }).waitFor();
+  assert.equal(await page.evaluate(() => fetch("/v1/staff").then((answer) => answer.status)), 401);
+});
+
+test("a session ends with its rule, also in an open page of a phone", async (t) => {
+  const { page, setStaff } = await withSignIn(t, "rule", { width: 390 });
+  await page.getByRole("button", { name: "Sign in with Example ID" }).waitFor();
+  await page.picture("staff-account-phone", { fullPage: true });
+  await page.getByRole("button", { name: "Sign in with Example ID" }).press("Enter");
+  await page.locator("#work").waitFor();
+  await setStaff([{ claim: "groups", value: "staff", channel: "77", role: "broadcaster" }]);
+  await page.locator("#connection").filter({ hasText: "Signed out." }).waitFor({ timeout: 60_000 }); // without a click
+  await page.getByRole("button", { name: "Sign in with Example ID" }).press("Enter");
+  await page.getByText("This person is not staff of a channel").waitFor();
+});

@@ -1,0 +1,126 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+
+	"github.com/acclaim-dev/acclaim/api/contract"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
+	"github.com/acclaim-dev/acclaim/services/internal/signin"
+	"github.com/acclaim-dev/acclaim/services/internal/tenant"
+	"github.com/acclaim-dev/acclaim/services/pairing"
+	"github.com/acclaim-dev/acclaim/services/sandbox"
+)
+
+// OfferedSignIn names an issuer at which the staff of an extension can sign in.
+type OfferedSignIn struct {
+	Extension string `json:"extension"`
+	Name      string `json:"name"`
+}
+
+// ListSignIns returns where people can sign in as staff, in the order of the registry.
+func (s *Service) ListSignIns() []OfferedSignIn {
+	offered := []OfferedSignIn{}
+	if s.Config.Pairing.SignIn == nil || s.Config.Environment != tenant.Production {
+		return offered
+	}
+	for e := range s.Config.Registry().Extensions() {
+		if e.SignIn != nil {
+			offered = append(offered, OfferedSignIn{e.ClientID, e.SignIn.Name})
+		}
+	}
+	return offered
+}
+
+// BeginSignIn returns the address at an extension's issuer to which a browser goes to sign in as staff,
+// and what it keeps meanwhile.
+func (s *Service) BeginSignIn(ctx context.Context, c *Call, clientID string) (address string, flow signin.Flow, err error) {
+	_, issuer, err := s.issuerOf(c, clientID)
+	if err != nil {
+		return "", flow, err
+	}
+	address, flow, err = s.Config.Pairing.SignIn.Begin(ctx, issuer)
+	if err != nil {
+		err = fault.Wrap(fault.Unavailable, err, "the issuer")
+	}
+	return address, flow, err
+}
+
+// FinishSignIn begins a session of a person who comes back from the issuer, and returns its credential.
+func (s *Service) FinishSignIn(ctx context.Context, c *Call, clientID string, flow signin.Flow, state, code string) (credential string, err error) {
+	extension, issuer, err := s.issuerOf(c, clientID)
+	if err != nil {
+		return "", err
+	}
+	claims, err := s.Config.Pairing.SignIn.Finish(ctx, issuer, flow, state, code)
+	if err != nil {
+		return "", fault.Wrap(fault.Unauthenticated, err, "The sign-in has failed; begin it again")
+	}
+	channel, key, ok := staffOf(claims, extension.SignIn.Staff)
+	if !ok {
+		return "", fault.New(fault.Forbidden, "This person is not staff of a channel")
+	}
+	owner := pairing.Owner{Environment: string(s.Config.Environment), Extension: extension.ClientID}
+	if key, err = s.Config.Pairing.Staff.BeginSession(ctx, pairing.Channel{Owner: owner, ID: channel}, key, s.Config.Now()); err != nil {
+		return "", err
+	}
+	token, err := s.signToken(extension, sandbox.Grant{
+		Role: string(StaffKey), ChannelID: channel, OpaqueID: personOf(issuer, claims), KeyID: key.ID, Lifetime: pairing.SessionLifetime,
+	})
+	return extension.ClientID + " " + token, err
+}
+
+// personOf returns the opaque id of a person: the same in all sessions, as viewers have one vote.
+func personOf(issuer signin.Issuer, claims signin.Claims) string {
+	sum := sha256.Sum256([]byte(issuer.URL + "\x00" + claims.Text("sub")))
+	return "staff-" + base64.RawURLEncoding.EncodeToString(sum[:12])
+}
+
+// issuerOf returns an extension and where its staff signs in, within the rates of sign-ins.
+func (s *Service) issuerOf(c *Call, clientID string) (extension *tenant.Extension, issuer signin.Issuer, err error) {
+	extension, ok := s.Config.Registry().ByClientID(clientID)
+	if !ok || extension.SignIn == nil || s.Config.Pairing.SignIn == nil || s.Config.Environment != tenant.Production {
+		return nil, issuer, fault.New(fault.Invalid, "The extension has no sign-in here")
+	}
+	who := limit.Caller{Environment: string(s.Config.Environment), Extension: extension.ClientID}
+	if err := s.admitAddress(c, who, limit.SignIns, pinsOfAddress(), pinsInAll(), 1); err != nil {
+		return nil, issuer, err
+	}
+	at := extension.SignIn
+	return extension, signin.Issuer{
+		URL: at.Issuer, ClientID: at.ClientID, ClientSecret: at.ClientSecret, RedirectURL: at.RedirectURL, Scopes: at.Scopes,
+	}, nil
+}
+
+// staffOf returns the channel that a person is staff of and the rights there, by the first rule that
+// fits.
+func staffOf(claims signin.Claims, rules []tenant.StaffRule) (channel string, key pairing.StaffKey, ok bool) {
+	for _, rule := range rules {
+		if rule.Value != "" && !claims.Has(rule.Claim, rule.Value) || claims[rule.Claim] == nil {
+			continue
+		}
+		channel = cmp.Or(rule.Channel, claims.Text(rule.ChannelClaim))
+		if channel == "" || len(channel) > contract.MaxID {
+			continue
+		}
+		name := cmp.Or(claims.Text("preferred_username"), claims.Text("email"), claims.Text("sub"))
+		key = pairing.StaffKey{Name: strings.ToValidUTF8(name[:min(len(name), contract.MaxStaffName)], ""), Scopes: rule.Scopes, Rule: rule.ID}
+		if len(rule.Scopes) == 0 {
+			key.Scopes, key.Broadcaster = []string{contract.ScopePolls, contract.ScopeAnswers}, true
+		}
+		return channel, key, true
+	}
+	return "", key, false
+}
+
+// EndSession ends the caller's session. A caller without one has nothing to end.
+func (s *Service) EndSession(ctx context.Context, c *Call) error {
+	if !c.Caller.Staff.Session {
+		return nil
+	}
+	return s.Config.Pairing.Staff.RevokeStaffKey(ctx, c.Caller.pairingChannel(), c.Caller.Staff.ID)
+}
