@@ -26,6 +26,37 @@ func extensionRules() []rule {
 		{"Extension", "some key", spec{"keys": nil, "sandbox": spec{"keys": keys(1)}}, spec{"keys": nil}, "has a key"},
 		{"Extension", "no key in the sandbox either", spec{"sandbox": spec{}}, spec{"keys": nil, "sandbox": spec{}}, "has a key"},
 	}
+	signIn := func(members spec) spec {
+		s := spec{"issuer": "https://id.example", "clientID": "acclaim", "redirectURL": "https://votes.example/v1/staff/callback"}
+		maps.Copy(s, members)
+		return spec{"signIn": s}
+	}
+	staff := func(claim, value, channel, channelClaim, role string, scopes ...any) spec {
+		s := spec{"claim": claim, "role": role}
+		for name, member := range map[string]string{"value": value, "channel": channel, "channelClaim": channelClaim} {
+			if member != "" {
+				s[name] = member
+			}
+		}
+		if scopes != nil {
+			s["scopes"] = scopes
+		}
+		return signIn(spec{"staff": []any{s}})
+	}
+	moderator := staff("groups", "mods", "1", "", "moderator", "polls", "answers")
+	all = append(all,
+		rule{"Extension", "issuer", signIn(nil), signIn(spec{"issuer": "id.example"}), "must be an http or https URL"},
+		rule{"Extension", "redirect URL", signIn(spec{"redirectURL": "http://127.0.0.1:8080/v1/staff/callback"}), signIn(spec{"redirectURL": "javascript:alert(1)"}), "must be an http or https URL"},
+		rule{"Extension", "client of the issuer", signIn(spec{"clientID": long(256)}), signIn(spec{"clientID": ""}), "clientID"},
+		rule{"Extension", "client's secret", signIn(spec{"clientSecretRef": spec{"name": "a", "key": "b"}}), signIn(spec{"clientSecretRef": spec{"name": "a"}}), "Required"},
+		rule{"Extension", "staff's claim", moderator, staff("", "mods", "1", "", "moderator", "polls"), "claim"},
+		rule{"Extension", "staff's channel", moderator, staff("groups", "mods", "1", "sub", "moderator", "polls"), "exactly one of channel and channelClaim"},
+		rule{"Extension", "staff of no channel", staff("sub", "", "", "sub", "broadcaster"), staff("sub", "1", "", "", "broadcaster"), "exactly one of channel and channelClaim"},
+		rule{"Extension", "staff that is everyone", staff("sub", "", "", "sub", "broadcaster"), staff("sub", "", "1", "", "broadcaster"), "everyone would be staff"},
+		rule{"Extension", "staff's role", moderator, staff("sub", "1", "1", "", "admin"), "Unsupported value"},
+		rule{"Extension", "moderator's scopes", moderator, staff("sub", "1", "1", "", "moderator"), "a moderator has scopes"},
+		rule{"Extension", "moderator's known scopes", moderator, staff("sub", "1", "1", "", "moderator", "keys"), "Unsupported value"},
+		rule{"Extension", "broadcaster's scopes", staff("sub", "1", "1", "", "broadcaster"), staff("sub", "1", "1", "", "broadcaster", "polls"), "a broadcaster has none"})
 	platform := []any{spec{"name": "viewers", "pubsub": spec{}}}
 	all = append(all,
 		rule{"Extension", "pub/sub", spec{"ownerUserID": "1", "sinks": platform}, spec{"sinks": platform}, "needs ownerUserID"},

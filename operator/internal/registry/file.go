@@ -21,6 +21,7 @@ type fileEntry struct {
 	AdminUserIDs        []string      `json:"adminUserIDs,omitempty"`
 	ExternalRole        string        `json:"externalRole,omitempty"`
 	Moderators          string        `json:"moderators,omitempty"`
+	SignIn              *signInEntry  `json:"signIn,omitempty"`
 	GlobalPolls         string        `json:"globalPolls,omitempty"`
 	ViewersCreateGlobal *bool         `json:"viewersCreateGlobal,omitempty"`
 	environmentSettings `json:",inline"`
@@ -37,6 +38,17 @@ type environmentSettings struct {
 	Retention      *v1alpha1.Retention `json:"retention,omitempty"`
 	Secrets        []secretEntry       `json:"secrets,omitempty"`
 	Sinks          []sinkEntry         `json:"sinks,omitempty"`
+}
+
+// signInEntry names the issuer at which staff of production signs in.
+type signInEntry struct {
+	Name         string               `json:"name,omitempty"`
+	Issuer       v1alpha1.SinkURL     `json:"issuer"`
+	ClientID     string               `json:"clientID"`
+	ClientSecret string               `json:"clientSecret,omitempty"`
+	RedirectURL  v1alpha1.SinkURL     `json:"redirectURL"`
+	Scopes       []string             `json:"scopes,omitempty"`
+	Staff        []v1alpha1.StaffRule `json:"staff,omitempty"`
 }
 
 // sinkEntry is another system that receives events.
@@ -106,7 +118,7 @@ func (c fileCandidate) fileEntry(environment Environment) fileEntry {
 		environmentSettings: c.newSettings(&c.Spec.Environment),
 	}
 	if environment == Production {
-		e.Secrets, e.Sinks = encodeKeys(c.keys[environment]), c.sinks[environment]
+		e.Secrets, e.Sinks, e.SignIn = encodeKeys(c.keys[environment]), c.sinks[environment], c.signIn
 		return e
 	}
 	sandbox := c.newSettings(c.Spec.Sandbox)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
@@ -21,12 +22,15 @@ type usableKey struct {
 	field      string    // of the spec that declares it
 }
 
-// SecretNames returns the names of the Secrets that hold an Extension's keys and
-// those of its sinks, sorted.
+// SecretNames returns the names of the Secrets that hold an Extension's keys,
+// those of its sinks and the secret of its sign-in, sorted.
 func SecretNames(e *v1alpha1.Extension) []string {
 	keys := environmentKeys(&e.Spec.Environment)
 	if e.Spec.Sandbox != nil {
 		keys = slices.Concat(keys, environmentKeys(e.Spec.Sandbox))
+	}
+	if s := e.Spec.SignIn; s != nil && s.ClientSecretRef != nil {
+		keys = slices.Concat(keys, []v1alpha1.Key{{SecretRef: *s.ClientSecretRef}})
 	}
 	return secretNames(keys)
 }
@@ -131,17 +135,48 @@ func (c fileCandidate) decodeSinks(field string, declared []v1alpha1.Sink, secre
 	return sinks
 }
 
+// decodeSignIn returns the sign-in of staff, nil without one or without its secret.
+func (c fileCandidate) decodeSignIn(s *v1alpha1.SignIn, secrets SecretContents) *signInEntry {
+	if s == nil {
+		return nil
+	}
+	entry := &signInEntry{Name: s.Name, Issuer: s.Issuer, ClientID: s.ClientID, RedirectURL: s.RedirectURL, Scopes: s.Scopes, Staff: s.Staff}
+	if s.ClientSecretRef == nil {
+		return entry
+	}
+	text, wrong := findEntry(*s.ClientSecretRef, secrets)
+	entry.ClientSecret = strings.TrimSpace(string(text))
+	if wrong == nil && (entry.ClientSecret == "" || len(text) > contract.MaxKeyBytes || !utf8.Valid(text)) {
+		wrong = keyProblem(v1alpha1.ReasonInvalidKey, "the entry %q of Secret %q is not a text of 1 to %d bytes", s.ClientSecretRef.Key, s.ClientSecretRef.Name, contract.MaxKeyBytes)
+	}
+	if wrong != nil {
+		wrong.Message = "signIn.clientSecretRef: " + wrong.Message
+		c.finding.Keys = append(c.finding.Keys, *wrong)
+		return nil
+	}
+	return entry
+}
+
+// findEntry returns the entry of a Secret.
+func findEntry(ref v1alpha1.SecretKeyReference, secrets SecretContents) ([]byte, *status.Problem) {
+	secret, found := secrets[ref.Name]
+	if !found {
+		return nil, keyProblem(v1alpha1.ReasonSecretNotFound, "Secret %q does not exist or may not be read", ref.Name)
+	}
+	entry, found := secret[ref.Key]
+	if !found {
+		return nil, keyProblem(v1alpha1.ReasonKeyNotFound, "Secret %q has no entry %q", ref.Name, ref.Key)
+	}
+	return entry, nil
+}
+
 // decodeKey finds and decodes the one declared key. The problem does not repeat
 // the content of a Secret.
 func decodeKey(declared v1alpha1.Key, secrets SecretContents) (usableKey, *status.Problem) {
 	ref := declared.SecretRef
-	secret, found := secrets[ref.Name]
-	if !found {
-		return usableKey{}, keyProblem(v1alpha1.ReasonSecretNotFound, "Secret %q does not exist or may not be read", ref.Name)
-	}
-	entry, found := secret[ref.Key]
-	if !found {
-		return usableKey{}, keyProblem(v1alpha1.ReasonKeyNotFound, "Secret %q has no entry %q", ref.Name, ref.Key)
+	entry, wrong := findEntry(ref, secrets)
+	if wrong != nil {
+		return usableKey{}, wrong
 	}
 	value, err := decodeEntry(entry)
 	reason := v1alpha1.ReasonInvalidKey

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,14 @@ func everything() []v1alpha1.Extension {
 			s.AppIDs = []v1alpha1.ID{"1e3", "null", "2026-01-01"}
 			s.OwnerUserID, s.AdminUserIDs, s.ExternalRole = "1000", []string{"1001", "true", "0x1f", `"'\`}, ""
 			s.Moderators, s.GlobalPolls, s.ViewersCreateGlobal = "staff", "admin", new(bool)
+			s.SignIn = &v1alpha1.SignIn{
+				Name: "Example", Issuer: "https://id.example", ClientID: "acclaim", RedirectURL: "https://votes.example/v1/staff/callback",
+				ClientSecretRef: &v1alpha1.SecretKeyReference{Name: "keys", Key: "text"}, Scopes: []string{"profile"},
+				Staff: []v1alpha1.StaffRule{
+					{Claim: "groups", Value: "true", Channel: "1e3", Role: "moderator", Scopes: []string{"polls", "answers"}},
+					{Claim: "sub", ChannelClaim: "sub", Role: "broadcaster"},
+				},
+			}
 			s.Keys = []v1alpha1.Key{key("old"), from(key("new"), time.Hour)}
 			s.AllowedOrigins = []v1alpha1.Origin{"*", "https://a.example:*", "http://[::1]:3000"}
 			s.Limits = &v1alpha1.Limits{
@@ -172,6 +181,25 @@ func TestSinksWithoutKeys(t *testing.T) {
 		`sinks[1].webhook.keys[0]: Secret "keys" has no entry "missing"`,
 	}, problems); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
+// A sign-in whose Secret does not have its secret is left out and spoken of; the keys stay.
+func TestSignInWithoutSecret(t *testing.T) {
+	for entry, reason := range map[string]string{"text": "", "missing": "KeyNotFound", "empty": "InvalidKey"} {
+		extension := named("one", 0, func(s *v1alpha1.ExtensionSpec) {
+			s.Keys = []v1alpha1.Key{key("old")}
+			s.SignIn = &v1alpha1.SignIn{Issuer: "https://id.example", ClientID: "a", ClientSecretRef: &v1alpha1.SecretKeyReference{Name: "keys", Key: entry}}
+		})
+		r := render([]v1alpha1.Extension{extension}, secrets())
+		one := clients(t, r.Files[registry.Production])["one"]
+		if (one["signIn"] != nil) != (reason == "") || one["secrets"] == nil || reasons(r)["one"] != reason {
+			t.Errorf("%s: %v for %q", entry, one, reasons(r)["one"])
+		}
+		extension.Spec.SignIn.ClientSecretRef.Name = "other"
+		if got := registry.SecretNames(&extension); !slices.Equal(got, []string{"keys", "other"}) {
+			t.Errorf("it hangs on %v", got)
+		}
 	}
 }
 

@@ -47,6 +47,9 @@ func TestOperatorsFiles(t *testing.T) {
 		if !whole.IsAdmin("1000") || !whole.IsAdmin("0x1f") || !whole.AllowsOrigin(environment, "https://a.example:8443") {
 			t.Errorf("%s: %+v", environment, whole)
 		}
+		if signIn := whole.SignIn; (signIn != nil) != (environment == tenant.Production) || signIn != nil && (signIn.ClientSecret != "not base64" || len(signIn.Staff) != 2) {
+			t.Errorf("%s: sign-in %+v", environment, signIn)
+		}
 		sinks := map[tenant.Environment]string{tenant.Production: "[hook viewers]", tenant.Sandbox: "[viewers]"}
 		if got := fmt.Sprint(whole.Sinks(environment)); got != sinks[environment] {
 			t.Errorf("%s: sinks %s", environment, got)
