@@ -9,6 +9,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
 )
 
 // Each service can run alone. It answers its own routes and no others.
@@ -73,9 +76,14 @@ func TestPortThatIsTaken(t *testing.T) {
 func TestToken(t *testing.T) {
 	t.Parallel()
 	out, problem, status := runCommand(t, nil, "token", "--extensions", registryFile(), "--extension", sampleExtension,
-		"--role", "viewer", "--channel", "1", "--user", "42")
+		"--role", "viewer", "--channel", "1", "--user", "42", "--for", "8h")
 	if status != 0 {
 		t.Fatalf("status %d, %s", status, problem)
+	}
+	var claims jwt.RegisteredClaims
+	_, token, _ := strings.Cut(strings.TrimSpace(out), " ")
+	if _, _, err := jwt.NewParser().ParseUnverified(token, &claims); err != nil || time.Until(claims.ExpiresAt.Time).Round(time.Hour) != 8*time.Hour {
+		t.Errorf("the token ends at %v, %v", claims.ExpiresAt, err)
 	}
 	p := startProgram(t, t.TempDir(), "serve")
 	status, err := p.do(http.MethodPost, "/vote", strings.TrimSpace(out), `{"value":3}`, nil)
@@ -97,6 +105,8 @@ func TestCommandsThatCannotRun(t *testing.T) {
 		"base path":    {[]string{"voting", "--base-path", "v1"}, "--base-path"},
 		"registry":     {[]string{"serve", "--extensions", "nowhere.yaml"}, "nowhere.yaml"},
 		"extension":    {[]string{"token", "--extensions", registryFile(), "--extension", "x", "--role", "viewer", "--channel", "1"}, `"x"`},
+		"short token":  {[]string{"token", "--extensions", registryFile(), "--extension", sampleExtension, "--role", "viewer", "--channel", "1", "--for", "0s"}, "--for is 0s"},
+		"long token":   {[]string{"token", "--extensions", registryFile(), "--extension", sampleExtension, "--role", "viewer", "--channel", "1", "--for", "721h"}, "from 1s to 720h"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, problem, status := runCommand(t, nil, c.args...); status != exitFailed || !strings.Contains(problem, c.want) {

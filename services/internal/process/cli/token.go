@@ -20,10 +20,11 @@ func newToken() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Print an Authorization header value for an extension",
-		Long: fmt.Sprintf(`Token prints the value of an Authorization header, signed with the newest active
-key that the registry has for the extension. It is good for %v.`, contract.SandboxTokenLifetime),
+		Long: `Token prints the value of an Authorization header, signed with the newest active
+key that the registry has for the extension.`,
 		Example: `  acclaim token --extension sample-extension --role viewer --channel 1 --user 42
-  curl -H "Authorization: $(acclaim token --extension sample-extension --role backend --channel 1)" …`,
+  curl -H "Authorization: $(acclaim token --extension sample-extension --role backend --channel 1)" …
+  acclaim token --extension sample-extension --role broadcaster --channel 1 --for 8h   # for a show`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			env, err := tenant.ParseEnvironment(environment)
@@ -33,6 +34,9 @@ key that the registry has for the extension. It is good for %v.`, contract.Sandb
 			known, err := findExtension(cmd.ErrOrStderr(), findRegistry(registryFile), extension)
 			if err != nil {
 				return err
+			}
+			if longest := known.Limits(env).TokenLife; g.Lifetime < time.Second || g.Lifetime > longest {
+				return fmt.Errorf("--for is %v, should be from 1s to %v, the limits.tokenHours of the extension", g.Lifetime, longest)
 			}
 			if g.OpaqueID == "" {
 				g.OpaqueID = opaqueID(g.UserID)
@@ -51,6 +55,7 @@ key that the registry has for the extension. It is good for %v.`, contract.Sandb
 	f.StringVar(&g.ChannelID, "channel", "", "channel id")
 	f.StringVar(&g.UserID, "user", "", "shared user id; without it the viewer has not shared one")
 	f.StringVar(&g.OpaqueID, "opaque", "", "opaque user id (default U and the user id, or A and random characters)")
+	f.DurationVar(&g.Lifetime, "for", contract.SandboxTokenLifetime, "how long the token is good")
 	f.StringVar(&environment, "environment", string(tenant.Production), "production or sandbox")
 	f.StringVar(&registryFile, "extensions", "", extensionsHelp)
 	for _, name := range []string{"extension", "role", "channel"} {
