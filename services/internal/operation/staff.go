@@ -14,8 +14,10 @@ type StaffSession struct {
 	Role    string   `json:"role"`
 	Channel string   `json:"channel"`
 	Scopes  []string `json:"scopes"`
-	Name    string   `json:"name,omitempty"`
-	Expires int64    `json:"expires,omitempty"` // Unix seconds, of a staff key
+	// Extension is the client id.
+	Extension string `json:"extension"`
+	Name      string `json:"name,omitempty"`
+	Expires   int64  `json:"expires,omitempty"` // Unix seconds, of a staff key
 }
 
 // extendAfter is the time after which the use of a session extends it.
@@ -34,7 +36,8 @@ func (s *Service) ReadStaffSession(ctx context.Context, c *Call) (StaffSession, 
 func (c *Call) staffSession() StaffSession {
 	caller := c.Caller
 	session := StaffSession{
-		Role: caller.roleName(), Channel: caller.ChannelID, Scopes: caller.Scopes, Name: caller.Staff.Name, Expires: caller.Staff.Expires,
+		Role: caller.roleName(), Channel: caller.ChannelID, Scopes: caller.Scopes, Extension: caller.Extension.ClientID,
+		Name: caller.Staff.Name, Expires: caller.Staff.Expires,
 	}
 	if caller.IsStaff() {
 		session.Scopes = []string{contract.ScopePolls, contract.ScopeAnswers}

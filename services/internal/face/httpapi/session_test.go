@@ -100,7 +100,7 @@ func (a *api) page(cookie string) func(method, path, body string) answer {
 func TestSessions(t *testing.T) {
 	a := newAPI(t)
 	moderator, broadcaster := a.page(a.signIn("ada")), a.page(a.signIn("grace"))
-	if got := moderator("GET", "/staff", "").is(200); !strings.HasPrefix(got.body, `{"role":"staff_key","channel":"77","scopes":["polls"],"name":"Ada"`) {
+	if got := moderator("GET", "/staff", "").is(200); !strings.HasPrefix(got.body, `{"role":"staff_key","channel":"77","scopes":["polls"],"extension":"signed","name":"Ada"`) {
 		t.Errorf("a moderator reads %s", got.body)
 	}
 	if got := broadcaster("GET", "/staff", "").is(200); !strings.HasPrefix(got.body, `{"role":"broadcaster","channel":"88","scopes":["polls","answers"],"name":"grace@example.org"`) {

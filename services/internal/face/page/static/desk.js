@@ -3,10 +3,10 @@
 import { Refused } from "./client.js";
 import { element } from "./dom.js";
 
-// desk has the client, the environment and the rights of the last sign-in, whether that is still good, and
+// desk has the client, the environment, the person and the rights of the last sign-in, whether that is still good, and
 // the id of the opened question. The page adds follow, which listens to what is shown, recheck, which finds out
 // whether the sign-in is still good, and signOut.
-export const desk = { client: null, signedIn: false, environment: "", rights: [], question: null, follow: null, recheck: null, signOut: null };
+export const desk = { client: null, signedIn: false, environment: "", staff: null, rights: [], question: null, follow: null, recheck: null, signOut: null };
 
 export const id = (name) => document.getElementById(name);
 export const named = (name) => `?id=${encodeURIComponent(name)}`;

@@ -27,7 +27,8 @@ export async function readStaff(client) {
     return await client.request("GET", "/staff");
   } catch (e) {
     if (!(e instanceof Refused) || e.status !== 404) throw e;
-    return { role: "broadcaster", channel: readClaims(client.credential.split(/\s+/)[1] ?? "")?.channel_id, scopes: ["polls", "answers"] };
+    const [extension, token = ""] = client.credential.split(/\s+/);
+    return { role: "broadcaster", channel: readClaims(token)?.channel_id, scopes: ["polls", "answers"], extension };
   }
 }
 

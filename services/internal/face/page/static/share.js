@@ -1,7 +1,6 @@
 // The link to the page on which devices vote in a poll, and its QR code, for staff to share.
 
 import { count, desk, id, named, on } from "./desk.js";
-import { channelOf } from "./session.js";
 
 const every = 10_000; // milliseconds between two counts of devices, while votes come
 let waiting = null; // the timer of the next count
@@ -11,7 +10,7 @@ let waiting = null; // the timer of the next count
 export function show(poll) {
   id("share").hidden = !poll.deviceVoting;
   if (!poll.deviceVoting) return;
-  const { credential } = desk.client, names = [credential.split(/\s+/)[0], channelOf(credential), poll.id];
+  const names = [desk.staff.extension, desk.staff.channel, poll.id];
   const link = new URL(`/vote/${names.map(encodeURIComponent).join("/")}${desk.environment === "sandbox" ? "?env=sandbox" : ""}`, location.href).href;
   const another = id("link").value !== link;
   if (another) {

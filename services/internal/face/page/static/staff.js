@@ -44,7 +44,7 @@ async function enter(environment, credential) {
   const place = `${environment} ${session.channel}`;
   if (place !== signedInto) forget();
   signedInto = place;
-  [desk.client, desk.signedIn, desk.environment, desk.rights] = [entered, true, environment, rightsOf(session)];
+  [desk.client, desk.signedIn, desk.environment, desk.staff, desk.rights] = [entered, true, environment, session, rightsOf(session)];
   id("signin").hidden = true;
   showAccounts();
   id("signin").reset();
