@@ -103,7 +103,7 @@ func TestSessions(t *testing.T) {
 	if got := moderator("GET", "/staff", "").is(200); !strings.HasPrefix(got.body, `{"role":"staff_key","channel":"77","scopes":["polls"],"extension":"signed","name":"Ada"`) {
 		t.Errorf("a moderator reads %s", got.body)
 	}
-	if got := broadcaster("GET", "/staff", "").is(200); !strings.HasPrefix(got.body, `{"role":"broadcaster","channel":"88","scopes":["polls","answers"],"name":"grace@example.org"`) {
+	if got := broadcaster("GET", "/staff", "").is(200); !strings.HasPrefix(got.body, `{"role":"broadcaster","channel":"88","scopes":["polls","answers"],"extension":"signed","name":"grace@example.org"`) {
 		t.Errorf("a broadcaster reads %s", got.body)
 	}
 	moderator("POST", "/vote_config", `{"id":"p","config":{}}`).is(200)
