@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -142,7 +143,16 @@ func (c *Client) Finish(ctx context.Context, i Issuer, flow Flow, state, code st
 	if party := claims.Text("azp"); token.Subject == "" || party != "" && party != i.ClientID {
 		return nil, errors.New("the token names no person, or is another client's")
 	}
+	claims.dropUnverifiedEmail()
 	return claims, nil
+}
+
+// dropUnverifiedEmail removes an address that the issuer says it has not verified: people can give
+// one that is another's. Some issuers write the boolean as a text.
+func (c Claims) dropUnverifiedEmail() {
+	if verified, said := c["email_verified"]; said && strings.Trim(string(verified), `"`) != "true" {
+		delete(c, "email")
+	}
 }
 
 func (c *Client) discover(ctx context.Context, i Issuer) (*oauth2.Config, *oidc.Provider, error) {

@@ -152,6 +152,28 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
+// An address that a person gave and the issuer did not verify counts for nothing.
+func TestUnverifiedEmail(t *testing.T) {
+	for verified, want := range map[any]string{true: "ada@example.org", "true": "ada@example.org", false: "", "false": "", nil: "ada@example.org"} {
+		i, client := newIssuer(t), newClient()
+		i.change = func(c jwt.MapClaims) {
+			c["email"] = "ada@example.org"
+			if verified != nil {
+				c["email_verified"] = verified
+			}
+		}
+		address, flow, err := client.Begin(t.Context(), i.described())
+		if err != nil {
+			t.Fatal(err)
+		}
+		state, code := i.agree(t, address)
+		claims, err := client.Finish(t.Context(), i.described(), flow, state, code)
+		if got := claims.Text("email"); err != nil || got != want {
+			t.Errorf("verified %v: %q, %v", verified, got, err)
+		}
+	}
+}
+
 // No wrong answer of an issuer, and no wrong request of a browser, signs a person in.
 func TestAttacks(t *testing.T) {
 	set := func(name string, value any) func(*issuer) {
@@ -176,10 +198,10 @@ func TestAttacks(t *testing.T) {
 		"a token for two, another's": {issuer: func(i *issuer) {
 			i.change = func(c jwt.MapClaims) { c["aud"], c["azp"] = []string{"acclaim", "another"}, "another" }
 		}},
-		"a token for nobody":        {issuer: set("aud", []string{})},
-		"a token of no person":      {issuer: set("sub", "")},
-		"a token of another issuer": {issuer: set("iss", "https://another.example")},
-		"an expired token":          {issuer: set("exp", time.Now().Add(-time.Minute).Unix())},
+		"a token without an audience": {issuer: set("aud", []string{})},
+		"a token of no person":        {issuer: set("sub", "")},
+		"a token of another issuer":   {issuer: set("iss", "https://another.example")},
+		"an expired token":            {issuer: set("exp", time.Now().Add(-time.Minute).Unix())},
 		"algorithm none": {issuer: func(i *issuer) {
 			i.sign = func(c jwt.MapClaims) string {
 				return signWith(t, jwt.SigningMethodNone, "r", c, jwt.UnsafeAllowNoneSignatureType)
