@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/accumulation"
@@ -173,7 +174,7 @@ func TestRankUpdates(t *testing.T) {
 			}
 			// An answer comes and goes between two events: staff may have read it.
 			answer("U4", "d")
-			pass(0)
+			synctest.Wait() // the event with d is out, and the next one has to wait
 			answer("U5", "c")
 			moderate(ranking.Hide, "c")
 			pass(2 * time.Second)
