@@ -59,12 +59,7 @@ type PollConfig struct {
 	LoggedInOnly bool `json:"loggedInOnly,omitempty"`
 	// Strict refuses votes for no option, and texts and times that are most likely wrong.
 	Strict bool `json:"strict,omitempty"`
-	// PublicResults shows the results to everyone, without a credential, while viewers see them.
-	PublicResults bool `json:"publicResults,omitempty"`
-	// Verifiable lists the votes so that voters can check them.
-	Verifiable bool `json:"verifiable,omitempty"`
-	// DeviceVoting lets devices vote, which need no credential of a viewer.
-	DeviceVoting bool `json:"deviceVoting,omitempty"`
+	PollSettings
 	// Version rises with each saved configuration of the poll: the Unix milliseconds of
 	// its saving or, within one millisecond, the number after. It is 0 for one that an
 	// earlier release saved, and in requests.
@@ -72,6 +67,25 @@ type PollConfig struct {
 	// QuestionChanged is the version that last changed the question, 0 if none did: votes
 	// from before it are for another one. It does not depend on votes, which may be hidden.
 	QuestionChanged int64 `json:"questionChanged,omitempty"`
+}
+
+// PollSettings are the settings that have one name and one type in a configuration, in the view of
+// a poll and in the resource Poll, and that a poll has only if it was asked for them. Each is a
+// boolean, an int64 or a string whose default is its zero value. The text of a field is that of
+// the resource. A new one stands at the end, because sinks store the members in this order.
+type PollSettings struct {
+	// PublicResults shows the results to everyone, without a credential and from caches,
+	// while viewers see them at all.
+	PublicResults bool `json:"publicResults,omitempty"`
+
+	// Verifiable lists the votes under pseudonyms, so that viewers can check theirs and
+	// everyone can recount the result. It changes only while the poll has no votes. The
+	// Backend needs a key of its own for it. A poll that hides its results needs showCount.
+	Verifiable bool `json:"verifiable,omitempty"`
+
+	// DeviceVoting lets devices vote through a link, without a credential of a viewer: one vote
+	// for each device, which a person with several devices or browsers can have several times.
+	DeviceVoting bool `json:"deviceVoting,omitempty"`
 }
 
 // DefaultPollConfig is in force while a poll has none of its own: one vote for each
@@ -130,9 +144,7 @@ type Poll struct {
 	VotesPerOption         int64 `json:"votesPerOption"`
 	Global                 bool  `json:"global"`
 	Strict                 bool  `json:"strict,omitempty"`
-	PublicResults          bool  `json:"publicResults,omitempty"`
-	Verifiable             bool  `json:"verifiable,omitempty"`
-	DeviceVoting           bool  `json:"deviceVoting,omitempty"`
+	PollSettings
 
 	ResultsVisibility Visibility `json:"resultsVisibility"`
 	ShowCount         bool       `json:"showCount"`

@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/acclaim-dev/acclaim/api/contract"
 )
 
 // PollFinalizer keeps a Poll until its configuration is removed from the service.
@@ -149,21 +151,7 @@ type PollSpec struct {
 	// +optional
 	ShowCount bool `json:"showCount,omitempty"`
 
-	// PublicResults shows the results to everyone, without a credential and from caches,
-	// while viewers see them at all.
-	// +optional
-	PublicResults bool `json:"publicResults,omitempty"`
-
-	// Verifiable lists the votes under pseudonyms, so that viewers can check theirs and
-	// everyone can recount the result. It changes only while the poll has no votes. The
-	// Backend needs a key of its own for it. A poll that hides its results needs showCount.
-	// +optional
-	Verifiable bool `json:"verifiable,omitempty"`
-
-	// DeviceVoting lets devices vote through a link, without a credential of a viewer: one vote
-	// for each device, which a person with several devices or browsers can have several times.
-	// +optional
-	DeviceVoting bool `json:"deviceVoting,omitempty"`
+	contract.PollSettings `json:",inline"`
 
 	// LoggedInOnly refuses the votes of viewers that are not logged in to the platform,
 	// who get a new opaque id whenever they ask for one.

@@ -926,6 +926,7 @@ func (in *PollSpec) DeepCopyInto(out *PollSpec) {
 		in, out := &in.EndsAt, &out.EndsAt
 		*out = (*in).DeepCopy()
 	}
+	out.PollSettings = in.PollSettings
 	if in.Strict != nil {
 		in, out := &in.Strict, &out.Strict
 		*out = new(bool)

@@ -95,7 +95,7 @@ operator/internal/controller/backups | v1alpha1 desired holder job status task  
 operator/internal/controller/backend | v1alpha1 census desired holder job secrets sharing status                                       | testcluster
 operator/internal/controller/extension | client v1alpha1 census desired holder registry secrets sharing status                            | testcluster backend poll votingtest contract
 operator/internal/controller/poll | contract v1alpha1 census desired holder client registry secrets sharing status | testcluster votingtest watchdog
-api/v1alpha1                |                                                                                | assets
+api/v1alpha1                | contract                                                                       | assets
 api/client                  | contract                                                                       | votingtest
 hack/arch                   |                                                                                | language
 hack/arch/language          |                                                                                |

@@ -24,7 +24,7 @@ func TestPatch(t *testing.T) {
 	before := Config{
 		DistinctOptionsPerUser: 2, TotalVotesPerUser: 5, VotesPerOption: 3, Prompt: "Tea?", Options: []string{"yes", "no"},
 		UserData: json.RawMessage(`{"a":{"b":1.10,"c":2},"d":"<"}`), Schedule: contract.Schedule{StartsAt: 7, EndsAt: 8},
-		ResultsVisibility: VisibleToStaff, ShowCount: true, LoggedInOnly: true, PublicResults: true,
+		ResultsVisibility: VisibleToStaff, ShowCount: true, LoggedInOnly: true, PollSettings: contract.PollSettings{PublicResults: true},
 	}
 	tests := map[string]struct {
 		patch string

@@ -90,7 +90,7 @@ func TestConfigComesBackAsSaved(t *testing.T) {
 	want := Config{
 		UserIDVoting: true, DistinctOptionsPerUser: 3, TotalVotesPerUser: 4, VotesPerOption: 5, Global: true,
 		Disabled: true, Prompt: "é<>&\u2028\x00", Options: []string{"", "b"}, UserData: json.RawMessage(`{"a":null}`),
-		Schedule: contract.Schedule{StartsAt: 7, EndsAt: 8}, ResultsVisibility: VisibleAfterVote, ShowCount: true, LoggedInOnly: true, PublicResults: true,
+		Schedule: contract.Schedule{StartsAt: 7, EndsAt: 8}, ResultsVisibility: VisibleAfterVote, ShowCount: true, LoggedInOnly: true, PollSettings: contract.PollSettings{PublicResults: true},
 	}
 	p := newPoll()
 	p.accept(t, configureCommand{id: "global", config: want})

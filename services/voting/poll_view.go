@@ -16,7 +16,7 @@ func (c *Config) View(id string, status contract.Status) PollView {
 		Status: status, Disabled: c.Disabled, StartsAt: c.StartsAt, EndsAt: c.EndsAt,
 		UserIDVoting: c.UserIDVoting, LoggedInOnly: c.LoggedInOnly,
 		DistinctOptionsPerUser: c.DistinctOptionsPerUser, TotalVotesPerUser: c.TotalVotesPerUser, VotesPerOption: c.VotesPerOption,
-		Global: isGlobal(id), Strict: c.Strict, PublicResults: c.PublicResults, Verifiable: c.Verifiable, DeviceVoting: c.DeviceVoting,
+		Global: isGlobal(id), Strict: c.Strict, PollSettings: c.PollSettings,
 		ResultsVisibility: c.ResultsVisibility, ShowCount: c.ShowCount, Hidden: c.HidesResults(status),
 		Version: c.Version, QuestionChanged: c.QuestionChanged,
 	}

@@ -3,8 +3,10 @@ package operation
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -181,6 +183,23 @@ func (o *Object) Integer(name string, missing int64) int64 {
 		o.failMember(name, "an integer")
 	}
 	return n
+}
+
+// Fill reads the members that the fields of a struct are named after in JSON. Fields are booleans,
+// int64s and strings.
+func (o *Object) Fill(structure any) {
+	fields := reflect.ValueOf(structure).Elem()
+	for i := range fields.NumField() {
+		name, _, _ := strings.Cut(fields.Type().Field(i).Tag.Get("json"), ",")
+		switch field := fields.Field(i); field.Kind() {
+		case reflect.Bool:
+			field.SetBool(o.Boolean(name))
+		case reflect.Int64:
+			field.SetInt(o.Integer(name, 0))
+		default: // SetString panics for another type
+			field.SetString(o.Text(name))
+		}
+	}
 }
 
 // ParseInteger reads a JSON number without a fractional part.

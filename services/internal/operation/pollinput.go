@@ -94,7 +94,7 @@ func CutName(name string) string {
 // DecodeConfig reads a configuration (section 2.4): what was left out of the
 // limits is 1.
 func DecodeConfig(in *Object) voting.Config {
-	return voting.Config{
+	config := voting.Config{
 		UserIDVoting:           in.Boolean("userIDVoting"),
 		DistinctOptionsPerUser: in.Integer("distinctOptionsPerUser", 1),
 		TotalVotesPerUser:      in.Integer("totalVotesPerUser", 1),
@@ -109,10 +109,9 @@ func DecodeConfig(in *Object) voting.Config {
 		ShowCount:              in.Boolean("showCount"),
 		LoggedInOnly:           in.Boolean("loggedInOnly"),
 		Strict:                 in.Boolean("strict"),
-		PublicResults:          in.Boolean("publicResults"),
-		Verifiable:             in.Boolean("verifiable"),
-		DeviceVoting:           in.Boolean("deviceVoting"),
 	}
+	in.Fill(&config.PollSettings)
+	return config
 }
 
 // DecodeSchedule reads the times of a poll or a question.

@@ -121,9 +121,7 @@ func declaredConfig(p *v1alpha1.Poll) (contract.PollConfig, error) {
 		ShowCount:              p.Spec.ShowCount,
 		LoggedInOnly:           p.Spec.LoggedInOnly,
 		Strict:                 p.IsStrict(),
-		PublicResults:          p.Spec.PublicResults,
-		Verifiable:             p.Spec.Verifiable,
-		DeviceVoting:           p.Spec.DeviceVoting,
+		PollSettings:           p.Spec.PollSettings,
 	}
 	if p.Spec.UserData == nil {
 		return config, nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
 
@@ -32,7 +33,7 @@ func TestDeclaredVisibility(t *testing.T) {
 			t.Errorf("%q: %s lacks %s", declared, encoded, want)
 		}
 	}
-	p := &v1alpha1.Poll{Spec: v1alpha1.PollSpec{ShowCount: true, LoggedInOnly: true, PublicResults: true, Verifiable: true, DeviceVoting: true}}
+	p := &v1alpha1.Poll{Spec: v1alpha1.PollSpec{ShowCount: true, LoggedInOnly: true, PollSettings: contract.PollSettings{PublicResults: true, Verifiable: true, DeviceVoting: true}}}
 	if config, err := declaredConfig(p); err != nil || !config.ShowCount || !config.LoggedInOnly || !config.PublicResults || !config.Verifiable || !config.DeviceVoting {
 		t.Errorf("%+v, %v", config, err)
 	}
