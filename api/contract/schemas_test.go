@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ type schema struct {
 	Default    any
 	Required   []string
 	Properties map[string]schema
+	AllOf      []schema
 }
 
 // TestSchemas: the schemas of OpenAPI have the members of the contract's types, with their types,
@@ -41,6 +43,9 @@ func TestSchemas(t *testing.T) {
 		"Poll":       {defaults: contract.Poll{}, answer: true},
 	} {
 		got := document.Components.Schemas[name]
+		for _, part := range got.AllOf {
+			maps.Copy(got.Properties, part.in(document.Components.Schemas).Properties)
+		}
 		members, required := membersOf(t, test.defaults)
 		for _, member := range test.without {
 			delete(members, member)
@@ -49,7 +54,7 @@ func TestSchemas(t *testing.T) {
 			property, ok := got.Properties[member]
 			delete(got.Properties, member)
 			if property.Ref != "" {
-				property.Type = document.Components.Schemas[property.Ref[strings.LastIndexByte(property.Ref, '/')+1:]].Type
+				property.Type = property.in(document.Components.Schemas).Type
 			}
 			if want := typeOf(value); !ok || want != "" && property.Type != want {
 				t.Errorf("%s of %s has the type %v, want %s", member, name, property.Type, want)
@@ -69,6 +74,11 @@ func TestSchemas(t *testing.T) {
 			t.Errorf("members that %s always has (-want +got):\n%s", name, diff)
 		}
 	}
+}
+
+// in returns the schema that s refers to.
+func (s *schema) in(schemas map[string]schema) schema {
+	return schemas[s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]]
 }
 
 // membersOf returns the values of a struct by their names in JSON, and the names of those that its

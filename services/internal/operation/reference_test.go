@@ -212,6 +212,9 @@ func objectSample(s *openapi3.Schema) map[string]any {
 	object := map[string]any{}
 	for _, part := range s.AllOf {
 		if merged, ok := sample(part).(map[string]any); ok {
+			maps.DeleteFunc(merged, func(name string, _ any) bool {
+				return len(s.Required) > 0 && len(part.Value.Required) == 0 && !slices.Contains(s.Required, name)
+			})
 			maps.Copy(object, merged)
 		}
 	}
