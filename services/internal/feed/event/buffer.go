@@ -1,14 +1,37 @@
 package event
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/accumulation"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
-	"github.com/acclaim-dev/acclaim/services/ranking"
 )
+
+// BufferReader are read for the entries after a chunk.
+type BufferReader interface {
+	After(ctx context.Context, b accumulation.Buffer, chunk uint64) (accumulation.Page, error)
+	Head(ctx context.Context, b accumulation.Buffer) (uint64, error)
+}
+
+func bufferName(environment, extension, _, id string) key.Name {
+	return accumulation.Buffer{Environment: environment, Extension: extension, Name: id}.StreamName()
+}
+
+func (s Source) buffer() accumulation.Buffer {
+	return accumulation.Buffer{Environment: s.Audience.Environment, Extension: s.Audience.Extension, Name: s.ID}
+}
+
+func loadBuffer(ctx context.Context, stores *Stores, s Source, known Knowledge, _ time.Time) (*sourceRead, error) {
+	page, err := stores.Buffers.After(ctx, s.buffer(), known.Head)
+	return &sourceRead{head: max(page.Head, known.Head), after: known.Head, diff: func(s Source, known Knowledge, _ time.Time, _ Sight) Change {
+		return DiffBuffer(s, known, page)
+	}}, err
+}
 
 // bufferSpan is the part of a buffer that an event carries: the entries of the chunks after
 // one, up to another.
@@ -97,30 +120,4 @@ func (e *Event) ByChannel() (all []*Event) {
 		all = append(all, s.bufferEvent(a, bufferSpan{e.span.after, e.span.end, byChannel[channel]}))
 	}
 	return all
-}
-
-// questionData is the data of a rank_update event: what GET /rank answers, the id, and how
-// many answers wait for staff.
-type questionData struct {
-	ID   string          `json:"id"`
-	Data []ranking.Score `json:"data"`
-	Held int             `json:"held,omitempty"`
-}
-
-// DiffQuestion compares what is known of a question with a read of its best answers. The
-// latest ranks win. Whatever is written is a change, also where the event has the answers of
-// the one before: staff reads hidden answers too, and may have read in between what an
-// answer and its moderation have left as it was.
-func DiffQuestion(s Source, known Knowledge, read ranking.Board) Change {
-	final := Knowledge{Head: read.Head}
-	data := EncodeJSON(questionData{s.ID, append([]ranking.Score{}, read.Scores...), read.Held}) // [] for none
-	if len(read.Scores)+read.Held > 0 {
-		final.Stats = digestOf(data)
-	}
-	if final.Head == known.Head && final.Stats == known.Stats {
-		return Change{Final: final}
-	}
-	e := s.newEvent(contract.RankUpdate+s.ID, data, read.Head)
-	e.For, e.Named = Staff, true
-	return Change{Steps: []Step{{Event: e, After: final}}, Final: final}
 }

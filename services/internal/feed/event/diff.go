@@ -1,6 +1,7 @@
 package event
 
 import (
+	"context"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/api/contract"
@@ -80,6 +81,21 @@ type Change struct {
 // More reports whether there are further changes after the steps.
 func (c Change) More() bool { return len(c.Steps) > 0 && c.Steps[len(c.Steps)-1].After != c.Final }
 
+// DocumentReader are read for their versions.
+type DocumentReader interface {
+	Get(ctx context.Context, keys ...string) ([]document.Document, error)
+}
+
+func loadDocument(ctx context.Context, stores *Stores, s Source, _ Knowledge, _ time.Time) (*sourceRead, error) {
+	found, err := stores.Documents.Get(ctx, s.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &sourceRead{head: found[0].Version, diff: func(s Source, known Knowledge, _ time.Time, _ Sight) Change {
+		return DiffDocument(s, known, found[0])
+	}}, nil
+}
+
 // DiffDocument compares what is known of a document with a read of it. The latest
 // version wins.
 func DiffDocument(s Source, known Knowledge, read document.Document) Change {
@@ -92,6 +108,24 @@ func DiffDocument(s Source, known Knowledge, read document.Document) Change {
 		body = []byte("{}")
 	}
 	return Change{Steps: []Step{{Event: s.newEvent(s.UpdateName(), body, read.Version), After: final}}, Final: final}
+}
+
+// MessageReader are read from the newest ones in memory and, further back, from the log.
+type MessageReader interface {
+	Since(ctx context.Context, f message.Feed, after uint64) (message.Page, error)
+	Forward(ctx context.Context, f message.Feed, from message.Place, after uint64) ([]message.Message, message.Place, error)
+}
+
+func (s Source) messageFeed() message.Feed {
+	a := s.Audience
+	return message.Feed{Environment: a.Environment, Extension: a.Extension, Channel: a.Channel, Global: a.Global, Whispers: s.Whispers, Games: s.Games}
+}
+
+func loadFeed(ctx context.Context, stores *Stores, s Source, known Knowledge, _ time.Time) (*sourceRead, error) {
+	page, err := stores.Messages.Since(ctx, s.messageFeed(), known.Message)
+	return &sourceRead{head: page.Head, after: known.Message, diff: func(s Source, known Knowledge, _ time.Time, _ Sight) Change {
+		return DiffFeed(s, known, page)
+	}}, err
 }
 
 // DiffFeed compares what is known of a feed with a page of its messages, which may

@@ -2,6 +2,7 @@ package event
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -16,6 +17,19 @@ import (
 // resetStats takes the place of a poll's digest once the audience knows of the
 // deletion, but not of what followed it. It is no digest.
 const resetStats = "deleted"
+
+// PollReader are read for their statistics, and have polls closed whose end has passed.
+type PollReader interface {
+	Conclude(ctx context.Context, p voting.Poll, now time.Time) (voting.Overview, error)
+}
+
+func loadPoll(ctx context.Context, stores *Stores, s Source, _ Knowledge, now time.Time) (*sourceRead, error) {
+	p := voting.Poll{Environment: s.Audience.Environment, Extension: s.Audience.Extension, Channel: s.Audience.Channel, ID: s.ID}
+	o, err := stores.Polls.Conclude(ctx, p, now)
+	return &sourceRead{head: o.Head, diff: func(s Source, known Knowledge, now time.Time, side Sight) Change {
+		return DiffPoll(s, known, o, now, side)
+	}}, err
+}
 
 // DiffPoll compares what a side of an audience knows of a poll with what it may see of a
 // read of it at a time. The latest configuration and the latest statistics win. A deletion

@@ -7,12 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/acclaim-dev/acclaim/api/contract"
-	"github.com/acclaim-dev/acclaim/services/accumulation"
-	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/message"
-	"github.com/acclaim-dev/acclaim/services/ranking"
-	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
 // Stores are read for changes. Every read reflects all writes that any process
@@ -23,33 +18,6 @@ type Stores struct {
 	Messages  MessageReader
 	Buffers   BufferReader
 	Questions QuestionReader
-}
-
-// BufferReader are read for the entries after a chunk.
-type BufferReader interface {
-	After(ctx context.Context, b accumulation.Buffer, chunk uint64) (accumulation.Page, error)
-	Head(ctx context.Context, b accumulation.Buffer) (uint64, error)
-}
-
-// QuestionReader are read for the best answers.
-type QuestionReader interface {
-	Board(ctx context.Context, q ranking.Question, limit int) (ranking.Board, error)
-}
-
-// PollReader are read for their statistics, and have polls closed whose end has passed.
-type PollReader interface {
-	Conclude(ctx context.Context, p voting.Poll, now time.Time) (voting.Overview, error)
-}
-
-// DocumentReader are read for their versions.
-type DocumentReader interface {
-	Get(ctx context.Context, keys ...string) ([]document.Document, error)
-}
-
-// MessageReader are read from the newest ones in memory and, further back, from the log.
-type MessageReader interface {
-	Since(ctx context.Context, f message.Feed, after uint64) (message.Page, error)
-	Forward(ctx context.Context, f message.Feed, from message.Place, after uint64) ([]message.Message, message.Place, error)
 }
 
 // Reader reads sources and finds what has changed. Its users share reads: the one
@@ -72,16 +40,13 @@ type sharedRead struct {
 	last *sourceRead
 }
 
-// sourceRead holds the state of a source at one moment.
+// sourceRead is a read of a source at one moment.
 type sourceRead struct {
-	at       time.Time
-	head     uint64
-	poll     voting.Overview
-	document document.Document
-	page     message.Page
-	buffer   accumulation.Page
-	question ranking.Board
-	after    uint64 // the page has the messages, or the chunks of a buffer, after this one
+	at   time.Time
+	head uint64
+	// diff returns what the read has that a side of an audience does not know.
+	diff  func(s Source, known Knowledge, now time.Time, side Sight) Change
+	after uint64 // it has the messages, or the chunks of a buffer, after this one
 }
 
 // NewReader returns a reader of stores.
@@ -111,17 +76,7 @@ func (r *Reader) Changes(ctx context.Context, s Source, known Knowledge, hinted 
 	if err != nil {
 		return Change{}, err
 	}
-	switch s.Kind {
-	case Poll:
-		return DiffPoll(s, known, found.poll, now, side), nil
-	case Document:
-		return DiffDocument(s, known, found.document), nil
-	case Buffer:
-		return DiffBuffer(s, known, found.buffer), nil
-	case Question:
-		return DiffQuestion(s, known, found.question), nil
-	}
-	return DiffFeed(s, known, found.page), nil
+	return found.diff(s, known, now, side), nil
 }
 
 // Replay returns the change of a feed with the messages that a Changes before it
@@ -186,25 +141,8 @@ func (r *Reader) sharedOf(name string, now time.Time) *sharedRead {
 
 // loadSource reads a source.
 func (r *Reader) loadSource(ctx context.Context, s Source, known Knowledge, now time.Time) (*sourceRead, error) {
-	switch s.Kind {
-	case Poll:
-		o, err := r.stores.Polls.Conclude(ctx, s.votingPoll(), now)
-		return &sourceRead{head: o.Head, poll: o}, err
-	case Document:
-		found, err := r.stores.Documents.Get(ctx, s.Name)
-		if err != nil {
-			return nil, err
-		}
-		return &sourceRead{head: found[0].Version, document: found[0]}, nil
-	case Feed:
-		page, err := r.stores.Messages.Since(ctx, s.messageFeed(), known.Message)
-		return &sourceRead{head: page.Head, page: page, after: known.Message}, err
-	case Buffer:
-		page, err := r.stores.Buffers.After(ctx, s.buffer(), known.Head)
-		return &sourceRead{head: max(page.Head, known.Head), buffer: page, after: known.Head}, err
-	case Question:
-		board, err := r.stores.Questions.Board(ctx, s.question(), contract.DefaultRanking)
-		return &sourceRead{head: board.Head, question: board}, err
+	if s.Kind == 0 {
+		return nil, fmt.Errorf("event: %q is no source", s.Name)
 	}
-	return nil, fmt.Errorf("event: %q is no source", s.Name)
+	return sourceTypes()[s.Kind].load(ctx, &r.stores, s, known, now)
 }

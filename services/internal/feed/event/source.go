@@ -1,14 +1,13 @@
 package event
 
 import (
+	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/api/contract"
-	"github.com/acclaim-dev/acclaim/services/accumulation"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
-	"github.com/acclaim-dev/acclaim/services/message"
-	"github.com/acclaim-dev/acclaim/services/ranking"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
@@ -23,6 +22,27 @@ const (
 	Buffer
 	Question
 )
+
+// sourceType is what the sources of a kind have in common.
+type sourceType struct {
+	stored string // the kind of their names
+	load   func(ctx context.Context, stores *Stores, s Source, known Knowledge, now time.Time) (*sourceRead, error)
+	// event is the name of the events that only staff receives, to a topic that is the whole name;
+	// nameOf is the name of the source with an id. Other types have neither.
+	event  string
+	nameOf func(environment, extension, channel, id string) key.Name
+}
+
+// sourceTypes returns the types by their kinds. The first one is of no source.
+func sourceTypes() [Question + 1]sourceType {
+	return [...]sourceType{
+		Poll:     {stored: key.Poll, load: loadPoll},
+		Document: {stored: key.Document, load: loadDocument},
+		Feed:     {stored: key.Feed, load: loadFeed},
+		Buffer:   {key.Buffer, loadBuffer, contract.Accumulate, bufferName},
+		Question: {key.Question, loadQuestion, contract.RankUpdate, questionName},
+	}
+}
 
 // Source is a poll, a document of state or configuration, a feed of messages, an
 // accumulation buffer or a question.
@@ -132,28 +152,27 @@ func PollAudiences(environment, extension, channel, prefix string) (audiences []
 	return audiences
 }
 
-// NamedSource returns the source that only a topic with the name of its events stands for:
-// a buffer or a question. ok is false for any other name.
+// NamedSource returns the source that only a topic with the name of its events stands for,
+// such as a buffer. ok is false for any other name.
 func NamedSource(environment, extension, channel, name string) (s Source, ok bool) {
-	if id, ok := strings.CutPrefix(name, contract.Accumulate); ok && id != "" {
-		b := accumulation.Buffer{Environment: environment, Extension: extension, Name: id}
-		return sourceOf(b.StreamName()), true
-	}
-	if id, ok := strings.CutPrefix(name, contract.RankUpdate); ok && id != "" {
-		q := ranking.Question{Environment: environment, Extension: extension, Channel: channel, ID: id}
-		return sourceOf(q.StreamName()), true
+	for _, t := range sourceTypes() {
+		if id, ok := strings.CutPrefix(name, t.event); ok && t.event != "" && id != "" {
+			return sourceOf(t.nameOf(environment, extension, channel, id)), true
+		}
 	}
 	return Source{}, false
 }
 
 // ForStaff reports whether only staff receives the source's events.
-func (s Source) ForStaff() bool { return s.Kind == Buffer || s.Kind == Question }
+func (s Source) ForStaff() bool { return sourceTypes()[s.Kind].event != "" }
 
 // StreamPrefixes returns the prefixes of the streams that hold an extension's
 // sources.
 func StreamPrefixes(environment, extension string) (prefixes []string) {
-	for _, kind := range []string{key.Poll, key.Feed, key.Buffer, key.Question} {
-		prefixes = append(prefixes, key.Prefix(kind, environment, extension))
+	for kind, t := range sourceTypes() {
+		if kind != 0 && SourceKind(kind) != Document {
+			prefixes = append(prefixes, key.Prefix(t.stored, environment, extension))
+		}
 	}
 	return prefixes
 }
@@ -192,42 +211,20 @@ func describe(name key.Name) Source {
 		Audience: Audience{Environment: name.Environment, Extension: name.Extension, Channel: name.Channel},
 		ID:       name.ID,
 	}
-	s.Audience.Global = slices.Contains([]key.Scope{key.Global, key.ExtensionState, key.ExtensionConfig}, name.Scope)
-	switch name.Kind {
-	case key.Poll:
-		s.Kind = Poll
-	case key.Question:
-		s.Kind = Question
-	case key.Buffer:
-		s.Kind, s.Audience.Global = Buffer, true
-	case key.Feed:
-		if name.Scope != key.Games { // which only games receive
-			s.Kind, s.Whispers = Feed, name.Scope == key.Whispers
-		}
-	case key.Document:
-		switch name.Scope {
-		case key.ExtensionConfig, key.ChannelConfig:
-			s.Kind, s.Config = Document, true
-		case key.ExtensionState, key.ChannelState:
-			s.Kind = Document
+	// Without a scope it belongs to the extension.
+	s.Audience.Global = slices.Contains([]key.Scope{"", key.Global, key.ExtensionState, key.ExtensionConfig}, name.Scope)
+	for kind, t := range sourceTypes() {
+		if t.stored == name.Kind {
+			s.Kind = SourceKind(kind)
 		}
 	}
+	s.Whispers = s.Kind == Feed && name.Scope == key.Whispers
+	s.Config = s.Kind == Document && (name.Scope == key.ExtensionConfig || name.Scope == key.ChannelConfig)
+	switch {
+	case s.Kind == Feed && name.Scope == key.Games: // which only games receive
+		s.Kind = 0
+	case s.Kind == Document && !s.Config && name.Scope != key.ExtensionState && name.Scope != key.ChannelState:
+		s.Kind = 0
+	}
 	return s
-}
-
-func (s Source) votingPoll() voting.Poll {
-	return voting.Poll{Environment: s.Audience.Environment, Extension: s.Audience.Extension, Channel: s.Audience.Channel, ID: s.ID}
-}
-
-func (s Source) buffer() accumulation.Buffer {
-	return accumulation.Buffer{Environment: s.Audience.Environment, Extension: s.Audience.Extension, Name: s.ID}
-}
-
-func (s Source) question() ranking.Question {
-	return ranking.Question{Environment: s.Audience.Environment, Extension: s.Audience.Extension, Channel: s.Audience.Channel, ID: s.ID}
-}
-
-func (s Source) messageFeed() message.Feed {
-	a := s.Audience
-	return message.Feed{Environment: a.Environment, Extension: a.Extension, Channel: a.Channel, Global: a.Global, Whispers: s.Whispers, Games: s.Games}
 }

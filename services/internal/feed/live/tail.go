@@ -87,14 +87,14 @@ func (b *Broker) followedHeads(discover, watched bool) (streams, documents map[s
 			continue
 		}
 		switch s.kind {
-		case event.Poll, event.Feed, event.Buffer, event.Question:
-			streams[name] = s.currentHead()
-		case event.Document:
-			documents[name] = s.currentHead()
-		default:
+		case 0: // a group of polls
 			if discover && !b.closed {
 				s.scheduleRefresh(true)
 			}
+		case event.Document:
+			documents[name] = s.currentHead()
+		default:
+			streams[name] = s.currentHead()
 		}
 	}
 	return streams, documents
