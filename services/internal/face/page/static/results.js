@@ -1,6 +1,7 @@
-// The results of a poll as files: a table for spreadsheets, and a picture for posts.
+// The results of a poll: a chart of their history, a table for spreadsheets, and a picture for posts.
 
-import { number } from "./desk.js";
+import { clock, id, number } from "./desk.js";
+import { element } from "./dom.js";
 import { percentages } from "./tally.js";
 
 // cell quotes a value for CSV. Spreadsheets run what begins like a formula, so an apostrophe comes before it.
@@ -57,4 +58,26 @@ export function save(name, content) {
   [link.href, link.download] = [address, name.replace(/[\\/:*?"<>|\p{C}]/gu, "_")];
   link.click();
   URL.revokeObjectURL(address);
+}
+
+const lines = 6; // of the options with the most votes
+
+// drawHistory draws the votes of each option over time into the page.
+export function drawHistory(points, options) {
+  const svg = (name, attributes) => {
+    const made = document.createElementNS(id("chart").namespaceURI, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    return made;
+  };
+  const shown = options.sort((a, b) => b.votes - a.votes).slice(0, lines);
+  const top = Math.max(1, ...points.flatMap((p) => shown.map((o) => p.specific[o.value])));
+  const first = points[0]?.at ?? 0, span = Math.max(1, (points.at(-1)?.at ?? 0) - first);
+  const x = (at) => 10 + (580 * (at - first)) / span, y = (votes) => 225 - (210 * votes) / top;
+  id("chart").replaceChildren(svg("line", { class: "axis", x1: 10, y1: 225, x2: 590, y2: 225 }), ...shown.map((o, n) =>
+    svg("polyline", { class: `line line-${n}`, points: points.map((p) => `${x(p.at).toFixed(1)},${y(p.specific[o.value]).toFixed(1)}`).join(" ") })));
+  const time = (at) => clock(at * 1000);
+  id("chart").setAttribute("aria-label", points.length === 0 ? "No votes yet" :
+    `Votes from ${time(first)} to ${time(first + span)}: ${shown.map((o) => `${o.label} ${points.at(-1).specific[o.value]}`).join(", ")}`);
+  id("range").textContent = points.length === 0 ? "No votes yet." : `From ${time(first)} to ${time(first + span)}, up to ${number.format(top)} votes for an option.`;
+  id("legend").replaceChildren(...shown.map((o, n) => element("li", "", {}, element("span", "", { class: `key line-${n}` }), element("bdi", o.label))));
 }

@@ -9,7 +9,7 @@ import { element, fill, keepFocus, later, takeTurns } from "./dom.js";
 import { listGames, listKeys } from "./keys.js";
 import { listModerators } from "./moderators.js";
 import { begin, correction, keptMembers, newPoll, show } from "./pollform.js";
-import { drawPicture, save, writeTable } from "./results.js";
+import { drawHistory, drawPicture, save, writeTable } from "./results.js";
 import { show as share } from "./share.js";
 import { endOf, findProblem, hasEnded, readStaff, rightsOf } from "./session.js";
 import { leaders, percentages } from "./tally.js";
@@ -340,7 +340,7 @@ async function readHistory() {
   if (wanted !== poll) return;
   const end = answer.points.at(-1)?.at ?? Math.floor(Date.now() / 1000);
   past = { points: answer.points, end, read: performance.now() };
-  if (stats === before) drawHistory(past.points); else extendHistory(); // votes came meanwhile
+  if (stats === before) drawHistory(past.points, options()); else extendHistory(); // votes came meanwhile
 }
 
 const most = 1000; // points
@@ -351,29 +351,7 @@ function extendHistory() {
   if (past.points.length >= most) past.points = past.points.filter((_, n) => n % 2 === 0);
   const at = past.end + (performance.now() - past.read) / 1000;
   past.points.push({ at, specific: stats.specific });
-  drawHistory(past.points);
-}
-
-const lines = 6; // of the options with the most votes
-
-// drawHistory draws the votes of each option over time.
-function drawHistory(points) {
-  const svg = (name, attributes) => {
-    const made = document.createElementNS(id("chart").namespaceURI, name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    return made;
-  };
-  const shown = options().sort((a, b) => b.votes - a.votes).slice(0, lines);
-  const top = Math.max(1, ...points.flatMap((p) => shown.map((o) => p.specific[o.value])));
-  const first = points[0]?.at ?? 0, span = Math.max(1, (points.at(-1)?.at ?? 0) - first);
-  const x = (at) => 10 + (580 * (at - first)) / span, y = (votes) => 225 - (210 * votes) / top;
-  id("chart").replaceChildren(svg("line", { class: "axis", x1: 10, y1: 225, x2: 590, y2: 225 }), ...shown.map((o, n) =>
-    svg("polyline", { class: `line line-${n}`, points: points.map((p) => `${x(p.at).toFixed(1)},${y(p.specific[o.value]).toFixed(1)}`).join(" ") })));
-  const time = (at) => clock(at * 1000);
-  id("chart").setAttribute("aria-label", points.length === 0 ? "No votes yet" :
-    `Votes from ${time(first)} to ${time(first + span)}: ${shown.map((o) => `${o.label} ${points.at(-1).specific[o.value]}`).join(", ")}`);
-  id("range").textContent = points.length === 0 ? "No votes yet." : `From ${time(first)} to ${time(first + span)}, up to ${number.format(top)} votes for an option.`;
-  id("legend").replaceChildren(...shown.map((o, n) => element("li", "", {}, element("span", "", { class: `key line-${n}` }), element("bdi", o.label))));
+  drawHistory(past.points, options());
 }
 
 Object.assign(desk, { follow, signOut, recheck });
