@@ -94,9 +94,11 @@ type StaffActor struct {
 
 func (a StaffActor) size() int { return len(a.Role) + len(a.ID) }
 
-// Board holds the best visible answers of a question.
+// Board holds the best answers of a question.
 type Board struct {
 	Scores []Score
+	// Schedule is that of the configuration, zero without one.
+	contract.Schedule
 	// Held is the number of answers, of groups, that wait for staff.
 	Held int
 	// Head is the number of the last chunk of the log.
@@ -144,24 +146,21 @@ func (s *Service) submit(ctx context.Context, q Question, c questionCommand, key
 	return answer.Answer, err
 }
 
-// Top returns the answers of a standing with the highest scores, by score descending and
-// then by the key of their group ascending, bytewise; limit is from 1 to [contract.MaxRanking].
-func (s *Service) Top(ctx context.Context, q Question, standing Standing, limit int) ([]Score, error) {
+// Board returns the answers of a standing with the highest scores, at most limit, and the head of
+// the log that they reflect. Equal scores go by key.
+func (s *Service) Board(ctx context.Context, q Question, standing Standing, limit int) (Board, error) {
 	if limit < 1 || limit > contract.MaxRanking {
-		return nil, fault.New(fault.Invalid, "Malformed limit parameter")
+		return Board{}, fault.New(fault.Invalid, "Malformed limit parameter")
 	}
-	answer, err := s.engine.View(ctx, q.Stream(), questionCommand{top: limit, standing: standing})
-	return answer.top, err
-}
-
-// Board returns the visible answers with the highest scores as Top does, and the head of
-// the log that they reflect.
-func (s *Service) Board(ctx context.Context, q Question, limit int) (Board, error) {
-	answer, head, err := s.engine.ViewAt(ctx, q.Stream(), questionCommand{top: limit})
+	answer, head, err := s.engine.ViewAt(ctx, q.Stream(), questionCommand{top: limit, standing: standing})
 	if err != nil {
 		return Board{}, err
 	}
-	return Board{answer.top, answer.held, head.Seq}, nil
+	board := Board{Scores: answer.top, Held: answer.held, Head: head.Seq}
+	if answer.config != nil {
+		board.Schedule = answer.config.Schedule
+	}
+	return board, nil
 }
 
 // Clear removes every answer, and what staff decided about them; where there is none it does

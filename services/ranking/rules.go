@@ -23,7 +23,7 @@ type commandResult struct {
 	Answer
 	top    []Score
 	held   int     // groups, after a query for the best answers
-	config *Config // after a query for it, or a change; nil: there is none
+	config *Config // after a query or a change; nil: there is none
 }
 
 type questionDecision = stream.Decision[answerEntry, commandResult]
@@ -135,7 +135,7 @@ func (questionRules) Answer(b *answerBoard, c questionCommand, r commandResult) 
 	if c.top > 0 {
 		r.top, r.held = b.topScores(c.standing, c.top), b.ranks[Held].Len()
 	}
-	if c.asks && b.filter != nil {
+	if (c.asks || c.top > 0) && b.filter != nil {
 		r.config = b.filter.Config
 	}
 	return r

@@ -24,11 +24,11 @@ func question(channel, id string) ranking.Question {
 
 func top(t *testing.T, s *ranking.Service, q ranking.Question) []ranking.Score {
 	t.Helper()
-	scores, err := s.Top(t.Context(), q, ranking.Visible, 100)
+	board, err := s.Board(t.Context(), q, ranking.Visible, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return scores
+	return board.Scores
 }
 
 func TestAnswers(t *testing.T) {
@@ -61,7 +61,7 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	for _, limit := range []int{0, -1, contract.MaxRanking + 1} {
-		if _, err := s.Top(ctx, q, ranking.Visible, limit); fault.KindOf(err) != fault.Invalid {
+		if _, err := s.Board(ctx, q, ranking.Visible, limit); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("limit %d: %v", limit, err)
 		}
 	}
@@ -160,9 +160,9 @@ func TestVerifyOfModeratedAnswers(t *testing.T) {
 	must(err)
 	hidden := func() ranking.Score {
 		t.Helper()
-		scores, err := s.Top(ctx, q, ranking.Hidden, 1)
+		board, err := s.Board(ctx, q, ranking.Hidden, 1)
 		must(err)
-		return scores[0]
+		return board.Scores[0]
 	}
 	if got := hidden().Actor; got != (ranking.StaffActor{Role: "broadcaster", ID: "1"}) {
 		t.Errorf("hidden by %+v", got)

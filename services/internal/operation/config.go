@@ -90,7 +90,7 @@ func NewRanking(s *ranking.Service) Ranking { return Ranking{s, s} }
 type AnswerRanker interface {
 	Submit(ctx context.Context, q ranking.Question, identity, key string, keys ...*once.Key) (ranking.Answer, error)
 	SubmitExisting(ctx context.Context, q ranking.Question, identity, key string, keys ...*once.Key) (ranking.Answer, error)
-	Top(ctx context.Context, q ranking.Question, standing ranking.Standing, limit int) ([]ranking.Score, error)
+	Board(ctx context.Context, q ranking.Question, standing ranking.Standing, limit int) (ranking.Board, error)
 	Moderate(ctx context.Context, q ranking.Question, m ranking.Moderation) error
 	Clear(ctx context.Context, q ranking.Question) error
 }

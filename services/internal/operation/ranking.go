@@ -42,16 +42,16 @@ func (s *Service) SubmitAnswer(ctx context.Context, c *Call, id, key string) (an
 	return answer, err
 }
 
-// ReadTop returns the most frequent answers to a question. The audience of a question sees those
+// ReadBoard returns the most frequent answers to a question. The audience of a question sees those
 // alone that are visible.
-func (s *Service) ReadTop(ctx context.Context, c *Call, id string, standing ranking.Standing, limit int) ([]ranking.Score, error) {
+func (s *Service) ReadBoard(ctx context.Context, c *Call, id string, standing ranking.Standing, limit int) (ranking.Board, error) {
 	if err := c.Caller.CheckReadsQuestion(id); err != nil {
-		return nil, err
+		return ranking.Board{}, err
 	}
 	if c.Caller.IsAudienceOf(id) && standing != ranking.Visible {
-		return nil, errRole()
+		return ranking.Board{}, errRole()
 	}
-	return s.Config.Ranking.Answers.Top(ctx, c.Caller.question(id), standing, limit)
+	return s.Config.Ranking.Answers.Board(ctx, c.Caller.question(id), standing, limit)
 }
 
 // ClearQuestion deletes the answers to a question and its configuration.

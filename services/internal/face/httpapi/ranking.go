@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"net/http"
+	"strconv"
 
 	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -69,17 +70,28 @@ func (a *API) getRank(w http.ResponseWriter, r *apiRequest) error {
 	if err != nil {
 		return err
 	}
-	top, err := a.ReadTop(r.Context(), &r.Call, id, standing, limit)
+	board, err := a.ReadBoard(r.Context(), &r.Call, id, standing, limit)
 	if err != nil {
 		return err
 	}
 	list := newListWriter(w, r, "data")
-	for _, entry := range top {
+	for _, entry := range board.Scores {
 		if err := list.add(entry); err != nil {
 			return err
 		}
 	}
-	return list.end("")
+	return list.end(scheduleMembers(board.Schedule))
+}
+
+// scheduleMembers returns the members of an object that name when a question begins and ends.
+func scheduleMembers(s contract.Schedule) (members string) {
+	if s.StartsAt != 0 {
+		members = `,"startsAt":` + strconv.FormatInt(s.StartsAt, 10)
+	}
+	if s.EndsAt != 0 {
+		members += `,"endsAt":` + strconv.FormatInt(s.EndsAt, 10)
+	}
+	return members
 }
 
 func (a *API) deleteRank(w http.ResponseWriter, r *apiRequest) error {

@@ -73,8 +73,9 @@ func TestRankConfig(t *testing.T) {
 
 	a.as(broadcaster(), "POST", "/rank_config", `{"endsAt":-1}`).want(200, "{}")
 	a.as(viewer(), "POST", "/rank", `{"key":"tea"}`).want(200, `{"accepted":false,"reason":"The question is closed"}`)
-	a.as(broadcaster(), "POST", "/rank_config", `{"startsAt":9999999999}`).want(200, "{}")
+	a.as(broadcaster(), "POST", "/rank_config", `{"startsAt":9999999998,"endsAt":9999999999}`).want(200, "{}")
 	a.as(viewer(), "POST", "/rank", `{"key":"tea"}`).want(200, `{"accepted":false,"reason":"The question is closed"}`)
+	a.as(backend(), "GET", "/rank", "").want(200, `{"data":[],"startsAt":9999999998,"endsAt":9999999999}`)
 	a.as(broadcaster(), "POST", "/rank_config", `{}`).want(200, "{}")
 	a.as(viewer(), "POST", "/rank", `{"key":"tea"}`).want(200, `{"accepted":true}`)
 }

@@ -11,7 +11,7 @@ import (
 
 // QuestionReader are read for the best answers.
 type QuestionReader interface {
-	Board(ctx context.Context, q ranking.Question, limit int) (ranking.Board, error)
+	Board(ctx context.Context, q ranking.Question, standing ranking.Standing, limit int) (ranking.Board, error)
 }
 
 func questionName(environment, extension, channel, id string) key.Name {
@@ -20,7 +20,7 @@ func questionName(environment, extension, channel, id string) key.Name {
 
 func loadQuestion(ctx context.Context, stores *Stores, s Source, _ Knowledge, _ time.Time) (*sourceRead, error) {
 	q := ranking.Question{Environment: s.Audience.Environment, Extension: s.Audience.Extension, Channel: s.Audience.Channel, ID: s.ID}
-	board, err := stores.Questions.Board(ctx, q, contract.DefaultRanking)
+	board, err := stores.Questions.Board(ctx, q, ranking.Visible, contract.DefaultRanking)
 	return &sourceRead{head: board.Head, diff: func(s Source, known Knowledge, _ time.Time, _ Sight) Change {
 		return DiffQuestion(s, known, board)
 	}}, err
@@ -29,9 +29,11 @@ func loadQuestion(ctx context.Context, stores *Stores, s Source, _ Knowledge, _ 
 // questionData is the data of a rank_update event: what GET /rank answers, the id, and how
 // many answers wait for staff.
 type questionData struct {
-	ID   string          `json:"id"`
-	Data []ranking.Score `json:"data"`
-	Held int             `json:"held,omitempty"`
+	ID       string          `json:"id"`
+	Data     []ranking.Score `json:"data"`
+	Held     int             `json:"held,omitempty"`
+	StartsAt int64           `json:"startsAt,omitempty"`
+	EndsAt   int64           `json:"endsAt,omitempty"`
 }
 
 // DiffQuestion compares what is known of a question with a read of its best answers. The
@@ -40,7 +42,7 @@ type questionData struct {
 // answer and its moderation have left as it was.
 func DiffQuestion(s Source, known Knowledge, read ranking.Board) Change {
 	final := Knowledge{Head: read.Head}
-	data := EncodeJSON(questionData{s.ID, append([]ranking.Score{}, read.Scores...), read.Held}) // [] for none
+	data := EncodeJSON(questionData{s.ID, append([]ranking.Score{}, read.Scores...), read.Held, read.StartsAt, read.EndsAt}) // [] for none
 	if len(read.Scores)+read.Held > 0 {
 		final.Stats = digestOf(data)
 	}

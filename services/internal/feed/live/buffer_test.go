@@ -188,7 +188,13 @@ func TestRankUpdates(t *testing.T) {
 			pass(2 * time.Second)
 			e.want(`broadcast rank_update:q {"id":"q","data":[]}`)
 			config := ranking.DefaultConfig()
-			config.HoldAnswers = true
+			config.HoldAnswers, config.StartsAt, config.EndsAt = true, 7, 4_000_000_000
+			if err := p.ranks.Configure(t.Context(), q, config); err != nil {
+				t.Fatal(err)
+			}
+			pass(2 * time.Second)
+			e.want(`broadcast rank_update:q {"id":"q","data":[],"startsAt":7,"endsAt":4000000000}`)
+			config.StartsAt, config.EndsAt = 0, 0
 			if err := p.ranks.Configure(t.Context(), q, config); err != nil {
 				t.Fatal(err)
 			}

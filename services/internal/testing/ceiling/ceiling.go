@@ -170,9 +170,9 @@ func (r Ranking) SubmitExisting(ctx context.Context, q ranking.Question, identit
 	return r.Submit(ctx, q, identity, key)
 }
 
-// Top returns nothing.
-func (Ranking) Top(context.Context, ranking.Question, ranking.Standing, int) ([]ranking.Score, error) {
-	return nil, nil
+// Board returns nothing.
+func (Ranking) Board(context.Context, ranking.Question, ranking.Standing, int) (ranking.Board, error) {
+	return ranking.Board{}, nil
 }
 
 // Config returns the default configuration.

@@ -233,10 +233,10 @@ func (c *cutOff) wantFigures() {
 		if found != want {
 			c.Errorf("poll %d has %+v, want %+v", i, found, want)
 		}
-		scores, err := c.d.questions.Top(c.Context(), agedQuestion(i), ranking.Visible, 10)
+		board, err := c.d.questions.Board(c.Context(), agedQuestion(i), ranking.Visible, 10)
 		c.must(err)
 		all := map[string]int64{}
-		for _, s := range scores {
+		for _, s := range board.Scores {
 			all[s.Key] = s.Score
 		}
 		if diff := cmp.Diff(map[string]int64{"key-0": int64(3 - i), "key-1": 2, "key-2": 1}, all); diff != "" {

@@ -78,11 +78,11 @@ func remainingStreams(t *testing.T, d *domains) (left []string) {
 		}
 		left = append(left, "buffer b1")
 	}
-	scores, err := d.questions.Top(t.Context(), purgeQuestion, ranking.Visible, 10)
+	board, err := d.questions.Board(t.Context(), purgeQuestion, ranking.Visible, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(scores) > 0 {
+	if len(board.Scores) > 0 {
 		left = append(left, "rank 7 p2")
 	}
 	return left

@@ -141,9 +141,9 @@ func (a *aged) figures() (all []string) {
 	for i := range agedStreams {
 		tally, err := a.d.polls.Tally(a.Context(), agedPoll(i), voting.Voter{OpaqueID: "viewer-0"})
 		a.must(err)
-		scores, err := a.d.questions.Top(a.Context(), agedQuestion(i), ranking.Visible, 10)
+		board, err := a.d.questions.Board(a.Context(), agedQuestion(i), ranking.Visible, 10)
 		a.must(err)
-		all = append(all, string(tally.AppendJSON(nil)), fmt.Sprint(scores))
+		all = append(all, string(tally.AppendJSON(nil)), fmt.Sprint(board.Scores))
 	}
 	return all
 }
