@@ -207,7 +207,7 @@ test("an overlay fits titles, options and votes of every length", async (t) => {
   const poll = await ask(origin, { endsAt: Math.floor(Date.now() / 1000) - 1 });
   const page = await open(t, overlay(origin, poll.viewer));
   await wanted(page, "#countdown", "Closed");
-  await wanted(page, "[role=status]", "The poll is closed. Nobody has voted.");
+  await wanted(page, "[role=status]", "The poll is closed. There are no votes.");
   await page.picture("overlay-closed");
 });
 
@@ -249,7 +249,7 @@ test("an overlay speaks, stands still on request and has enough contrast", async
   const poll = await ask(origin);
   for (const value of [0, 1, 1, 1]) await poll.vote(value);
   const page = await open(t, overlay(origin, poll.viewer), { reducedMotion: "reduce" });
-  await wanted(page, "[role=status]", "Coffee leads with 75 percent of 4 votes.");
+  await wanted(page, "[role=status]", "Coffee leads with 75% of 4 votes.");
   assert.equal(await page.evaluate(() => getComputedStyle(document.querySelector(".bar")).transitionDuration), "0s");
   for (const colour of colours) {
     const themed = await open(t, overlay(origin, poll.viewer, colour));

@@ -23,8 +23,10 @@ import (
 // Path is the prefix of the pages' paths.
 const Path = "/live/"
 
-// description is the name of the description of the API.
-const description = "openapi.yaml"
+const (
+	overlay     = "index.html"
+	description = "openapi.yaml" // of the API
+)
 
 //go:embed static
 var files embed.FS
@@ -42,7 +44,7 @@ func Handler(console bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(r.URL.Path, Path)
 		if name == "" {
-			name = "index.html"
+			name = overlay
 		}
 		tag, known := tags[name]
 		h := w.Header()
@@ -56,6 +58,9 @@ func Handler(console bool) http.Handler {
 		default:
 			h.Set("Cache-Control", "no-cache")
 			h.Set("ETag", tag)
+			if name == overlay {
+				allowStyles(h)
+			}
 			if name != description {
 				serve.ServeHTTP(w, r)
 				return
@@ -64,6 +69,13 @@ func Handler(console bool) http.Handler {
 			http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(api.OpenAPI))
 		}
 	})
+}
+
+// allowStyles lets the software that shows a page add styles of its user: broadcast software adds
+// them as an element of the page, and the policy would keep it from that.
+func allowStyles(h http.Header) {
+	const policy = "Content-Security-Policy"
+	h.Set(policy, strings.Replace(h.Get(policy), "style-src 'self'", "style-src 'self' 'unsafe-inline'", 1))
 }
 
 // protect keeps a page from loading anything of other servers, and others from showing it.

@@ -54,6 +54,16 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// The overlay alone takes styles of the software that shows it.
+func TestStylesOfBroadcastSoftware(t *testing.T) {
+	for path, want := range map[string]bool{"/live/": true, "/live/staff.html": false, "/live/overlay.js": false} {
+		policy := get(t, true, "GET", path).Header().Get("Content-Security-Policy")
+		if got := strings.Contains(policy, "'unsafe-inline'"); got != want || strings.Contains(policy, "script-src 'self' 'unsafe-inline'") {
+			t.Errorf("%s has the policy %s", path, policy)
+		}
+	}
+}
+
 // The page at "/" links to what the process serves, and to the documentation of its version.
 func TestHome(t *testing.T) {
 	for _, console := range []bool{true, false} {

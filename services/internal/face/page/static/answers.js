@@ -1,35 +1,39 @@
 // The answers to a question, which staff moderates.
 
 import { Refused } from "./client.js";
-import { button, desk, id, named, number, on } from "./desk.js";
-import { element, keepFocus, takeTurns } from "./dom.js";
+import { button, clock, desk, id, named, number, on } from "./desk.js";
+import { element, fill, keepFocus, lines, takeTurns } from "./dom.js";
 
 const states = ["held", "visible", "hidden"];
 
-let configured = {}; // the question's configuration, as this page has read or saved it
+let configured = {}; // the question's configuration, and whether it is saved
 let merging = null; // the group to be merged into another
 
 async function openQuestion(chosen) {
   [desk.question, merging] = [chosen, null];
   desk.follow();
   await readAnswers();
-  await readConfig();
+  await readConfig(true);
   id("answers").hidden = false;
 }
 
-async function readConfig() {
-  const form = id("config").elements;
+const defaults = { normalization: "none", answersPerViewer: 1, minLength: 1, maxLength: 256, holdAnswers: false, blocked: [] };
+
+// readConfig shows the question's configuration. What a person has typed stays, unless it is
+// another question.
+async function readConfig(another) {
+  const wanted = desk.question;
+  let found = null; // null: the question has none
   try {
-    const config = await desk.client.request("GET", `/rank_config${named(desk.question)}`);
-    configured = { blocked: [], ...config };
-    for (const name of ["normalization", "answersPerViewer", "minLength", "maxLength"]) form[name].value = config[name];
-    form.holdAnswers.checked = config.holdAnswers;
-    form.blocked.value = (config.blocked ?? []).join("\n");
+    found = await desk.client.request("GET", `/rank_config${named(wanted)}`);
   } catch (e) {
     if (!(e instanceof Refused) || e.status !== 404) throw e;
-    configured = {};
-    id("config").reset();
   }
+  if (wanted !== desk.question) return;
+  configured = { ...defaults, ...found, saved: found !== null };
+  const { normalization, answersPerViewer, minLength, maxLength, holdAnswers, blocked } = configured;
+  fill(id("config"), { normalization, answersPerViewer: String(answersPerViewer), minLength: String(minLength), maxLength: String(maxLength), holdAnswers, blocked: blocked.join("\n") }, another);
+  showAsked(configured);
 }
 
 export const readAnswers = takeTurns(async () => {
@@ -38,6 +42,7 @@ export const readAnswers = takeTurns(async () => {
   const found = await Promise.all(states.map((state) => desk.client.request("GET", `/rank${named(wanted)}&state=${state}`)));
   if (wanted !== desk.question) return;
   states.forEach((state, n) => showAnswers(state, found[n].data));
+  showAsked(found[0]);
   id("held-size").textContent = found[0].data.length > 0 ? `(${found[0].data.length})` : "";
 });
 
@@ -71,20 +76,38 @@ function setMerging(group, label) {
 }
 
 async function saveConfig(form) {
-  const blocked = form.get("blocked").split("\n").map((line) => line.trim()).filter((line) => line !== "");
-  const config = { normalization: form.get("normalization"), holdAnswers: form.has("holdAnswers"), blocked };
+  const config = { normalization: form.get("normalization"), holdAnswers: form.has("holdAnswers"), blocked: lines(form.get("blocked")) };
   for (const name of ["answersPerViewer", "minLength", "maxLength"]) config[name] = Number(form.get(name));
   // What this form leaves as it was is not sent: others may have changed it.
-  const changes = Object.fromEntries(Object.entries(config).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(configured[name])));
+  await change(Object.fromEntries(Object.entries(config).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(configured[name]))), config);
+}
+
+// change saves changes of the question's configuration, or the first one of a question without any.
+async function change(changes, first = changes) {
   try {
     await desk.client.request("PATCH", "/rank_config", { id: desk.question, config: changes });
   } catch (e) {
     if (!(e instanceof Refused) || e.status !== 404) throw e;
-    await desk.client.request("POST", `/rank_config${named(desk.question)}`, config); // the first of the question
+    await desk.client.request("POST", `/rank_config${named(desk.question)}`, first);
   }
-  configured = { ...configured, ...config };
+  await readConfig(false);
+}
+
+// ask begins a question now, which also makes it the live one of overlays that show several.
+async function ask() {
+  await change({ startsAt: Math.floor(now()), endsAt: 0, ...(configured.saved ? {} : { normalization: "nfkc" }) });
+}
+
+const now = () => (Date.now() + desk.client.skew) / 1000; // of the server
+
+function showAsked({ startsAt = 0, endsAt = 0 }) {
+  const ended = endsAt > 0 && endsAt <= now(), asked = startsAt > 0 ? `Asked at ${clock(startsAt * 1000)}.` : "Viewers may answer at any time.";
+  id("asked").textContent = ended ? `Ended at ${clock(endsAt * 1000)}.` : startsAt > now() ? `Begins at ${clock(startsAt * 1000)}.` : asked;
+  id("stop-asking").disabled = ended;
 }
 
 on("question", "submit", (form) => openQuestion(form.get("id")));
 on("cancel", "click", async () => { setMerging(null); await readAnswers(); });
 on("config", "submit", saveConfig);
+on("ask", "click", ask);
+on("stop-asking", "click", () => change({ endsAt: -1 }));

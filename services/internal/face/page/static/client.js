@@ -12,6 +12,7 @@ export class Client {
   constructor(base, credential) {
     this.base = base;
     this.credential = credential;
+    this.skew = 0; // of the server's clock, in milliseconds, as its latest answer has it
   }
 
   // request returns the answer to a request, and throws Refused for any but 2xx.
@@ -22,6 +23,8 @@ export class Client {
       method, headers, cache: "no-store",
       body: body === undefined ? undefined : JSON.stringify(body),
     });
+    const date = Date.parse(answer.headers.get("Date")); // in whole seconds
+    if (date) this.skew = date + 500 - Date.now();
     const value = await answer.json();
     if (!answer.ok) throw new Refused(answer.status, value.reason ?? answer.statusText);
     return value;

@@ -9,6 +9,9 @@ export function element(name, text = "", attributes = {}, ...children) {
   return made;
 }
 
+// lines returns the lines of a text that are not blank.
+export const lines = (text) => text.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+
 // takeTurns returns the action such that one of its runs begins after the one before has
 // ended: an older answer never replaces a newer one. A call while a run waits joins it.
 export function takeTurns(action) {

@@ -1,7 +1,7 @@
 // The games of a channel and its overlay keys.
 
 import { button, desk, id, named, on } from "./desk.js";
-import { element, keepFocus } from "./dom.js";
+import { element, keepFocus, lines } from "./dom.js";
 
 export async function listGames() {
   const { games } = await desk.client.request("GET", "/gamelink/games");
@@ -28,11 +28,19 @@ export async function listKeys() {
   }), "There are none.");
 }
 
+// shownBy returns the parameters of an overlay's address, and the rights of a key for it.
+function shownBy(form) {
+  const kind = form.get("kind"), shown = form.get("shown");
+  if (kind === "live") return [[["poll", "*"]], {}];
+  if (kind === "poll") return [[["poll", shown]], { polls: [shown] }];
+  const questions = kind === "question" ? [shown] : lines(form.get("several"));
+  return [questions.map((question) => ["question", question]), { questions }];
+}
+
 async function makeKey(form) {
-  const kind = form.get("kind"), live = kind === "live", shown = form.get("shown");
-  const key = await desk.client.request("POST", "/overlay_keys", { name: form.get("name"), ...(live ? {} : { [`${kind}s`]: [shown] }) });
-  const wanted = live ? { poll: "*" } : { [kind]: shown };
-  const address = new URL(`./?${new URLSearchParams({ env: desk.environment, ...wanted })}#access_token=${encodeURIComponent(key.credential)}`, location.href);
+  const [parameters, rights] = shownBy(form);
+  const key = await desk.client.request("POST", "/overlay_keys", { name: form.get("name"), ...rights });
+  const address = new URL(`./?${new URLSearchParams([["env", desk.environment], ...parameters])}#access_token=${encodeURIComponent(key.credential)}`, location.href);
   id("made").hidden = false;
   id("address").value = address;
   await listKeys();
@@ -42,7 +50,8 @@ async function makeKey(form) {
 
 on("key", "submit", makeKey);
 on("kind", "change", () => {
-  const live = id("kind").value === "live";
-  id("shown").hidden = id("shown").querySelector("input").disabled = live;
+  const kind = id("kind").value;
+  id("shown").hidden = id("shown").querySelector("input").disabled = !["poll", "question"].includes(kind);
+  id("several").hidden = id("several").querySelector("textarea").disabled = kind !== "questions";
 });
 on("copy", "click", () => navigator.clipboard.writeText(id("address").value));

@@ -1,5 +1,5 @@
 // Which poll of a channel is live: the one that became active last. A poll that has ended stays
-// for some seconds, unless another one begins.
+// for some seconds, unless another one begins. The same for questions.
 
 // LivePoll follows the polls of a channel. Polls of all channels are not among them: they may
 // be active for months.
@@ -73,5 +73,26 @@ async function readOne(client, id) {
   } catch (e) {
     if (e.status === 404) return [];
     throw e;
+  }
+}
+
+// LiveQuestion follows questions by when they begin and end. One that has no beginning is never
+// live: it takes answers at any time.
+export class LiveQuestion {
+  // linger is the time in seconds that a question stays after its end.
+  constructor(linger) {
+    this.linger = linger;
+    this.schedules = new Map(); // by id
+    this.shown = null; // the id of the question that is shown, null if none is
+  }
+
+  update(id, { startsAt = 0, endsAt = 0 }) { this.schedules.set(id, { startsAt, endsAt }); }
+
+  // pick chooses the question to show at a time in seconds, and returns its id, or null.
+  pick(now) {
+    const live = [...this.schedules].filter(([id, { startsAt, endsAt }]) =>
+      startsAt > 0 && startsAt <= now && (endsAt === 0 || now < endsAt + (id === this.shown ? this.linger : 0)));
+    this.shown = live.sort(([, a], [, b]) => b.startsAt - a.startsAt)[0]?.[0] ?? null;
+    return this.shown;
   }
 }

@@ -6,12 +6,14 @@ import { followAnswers } from "./cloud.js";
 import { LivePoll } from "./live.js";
 import { followPublic, publicPath } from "./public.js";
 import { leaders, percentages } from "./tally.js";
+import { language, list, number, percent, text } from "./texts.js";
 
 const query = new URLSearchParams(location.search);
 const secret = new URLSearchParams(location.hash.slice(1));
-const question = query.get("question");
+const questions = query.getAll("question"); // in place of a poll
 const wanted = query.get("poll") || "*"; // the id of a poll, or the live one
-const live = wanted === "*" && question === null ? new LivePoll(Number(query.get("linger") ?? 15)) : null;
+const linger = Number(query.get("linger") ?? 15); // seconds
+const live = wanted === "*" && questions.length === 0 ? new LivePoll(linger) : null;
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 const replayed = still ? 0 : Number(query.get("replay")) || 0; // seconds
 const hidden = new Set((query.get("hide") ?? "").split(","));
@@ -22,7 +24,6 @@ const base = own ?? (query.get("env") === "sandbox" ? "/sandbox/v1" : "/v1");
 const credential = secret.get("access_token");
 const owner = query.get("public"); // of a public result, which needs no credential
 const id = (name) => document.getElementById(name);
-const number = new Intl.NumberFormat("en"), list = new Intl.ListFormat("en");
 
 // What is known of the poll.
 let poll = live ? null : wanted; // its id; null: none is live
@@ -30,7 +31,7 @@ let config = null; // as GET /poll has it; null: none is saved
 let stats = null; // that are shown
 let latest = null; // that are in force
 let moment = null; // of a replay, in seconds
-let skew = 0; // of the server's clock, in milliseconds
+let client = null;
 let heard = 0; // events, to tell whether one came while something was read
 let bars = []; // elements by option
 
@@ -44,50 +45,50 @@ function begin() {
   id("total").hidden = hidden.has("total");
   if (owner !== null) return showPublic();
   if (!credential) return help();
-  const client = new Client(base, credential);
-  if (question !== null) return showQuestion(client);
+  client = new Client(base, credential);
+  if (questions.length > 0) return showQuestion();
   expectPeople();
   render();
   // Without topics, an overlay key of some polls hears of these.
   const topics = live && isOverlayKey() ? [] : ["poll_update:", "vote_update:", "vote_delete:"].map((name) => name + wanted);
   client.listen(topics, {
-    opened: () => { say(""); (live ? readLive(client) : read(client).then(() => replay(client))); },
-    closed: (reason) => { say(reason); check(client); },
-    heard: (name, data) => hear(client, name, data),
+    opened: () => { say(""); (live ? readLive() : read().then(replay)); },
+    closed: () => { say(text("reconnecting")); check(); },
+    heard: hear,
   });
-  setInterval(() => { if (live) turnTo(client, live.pick()); tick(); }, 250); // nothing is asked for
+  setInterval(() => { if (live) turnTo(live.pick()); tick(); }, 250); // nothing is asked for
   setInterval(speak, 10000);
 }
 
 // hear takes an event over.
-function hear(client, name, data) {
+function hear(name, data) {
   const colon = name.indexOf(":") + 1, [kind, about] = [name.slice(0, colon), name.slice(colon)];
-  if (live && kind === "poll_update:") turnTo(client, live.update(data));
-  if (live && kind === "vote_delete:" && live.polls.has(about)) return readLive(client);
+  if (live && kind === "poll_update:") turnTo(live.update(data));
+  if (live && kind === "vote_delete:" && live.polls.has(about)) return readLive();
   if (about !== poll) return;
   heard++;
-  if (kind === "vote_delete:") return read(client);
+  if (kind === "vote_delete:") return read();
   if (kind === "poll_update:") config = data;
   else if (kind === "vote_update:") keep(data.stats);
   render();
 }
 
 // readLive finds out which poll is live, and reads it.
-async function readLive(client) {
+async function readLive() {
   try {
     const found = await live.read(client);
-    if (!turnTo(client, found) && found) await read(client);
+    if (!turnTo(found) && found) await read();
   } catch (e) {
-    say(e instanceof Refused ? e.message : "Reconnecting…");
+    say(e instanceof Refused ? e.message : text("reconnecting"));
   }
 }
 
 // turnTo shows another poll, or none, and reports whether it is not the one that was shown.
-function turnTo(client, next) {
+function turnTo(next) {
   if ((next?.id ?? null) === poll) return false;
   [poll, config, stats, latest] = [next?.id ?? null, next, null, null];
   render();
-  if (next) read(client);
+  if (next) read();
   return true;
 }
 
@@ -102,7 +103,7 @@ function expectPeople() {
 
 // showPublic shows a public result, which is read once a second.
 function showPublic() {
-  if (live || question !== null) return help("An address with “public” names a poll.");
+  if (live || questions.length > 0) return help("An address with “public” names a poll.");
   expectPeople();
   render();
   followPublic(publicPath(base, owner, poll), {
@@ -112,18 +113,23 @@ function showPublic() {
       say("");
       render();
     },
-    failed: say,
+    failed: () => say(text("reconnecting")),
   });
   setInterval(tick, 250);
   setInterval(speak, 10000);
 }
 
-function showQuestion(client) {
-  document.querySelector(".poll").hidden = false;
+function showQuestion() {
+  expectPeople();
   document.documentElement.toggleAttribute("data-cloud", true);
   id("options").hidden = true;
   id("cloud").hidden = false;
-  followAnswers(client, question, { say, check });
+  followAnswers(client, questions, linger, { say, check, entitle: (shown) => {
+    document.querySelector(".poll").hidden = shown === null;
+    id("hint").hidden = shown !== null;
+    entitle(query.get("title") ?? (questions.length > 1 ? shown : ""));
+    hint();
+  } });
 }
 
 // keep takes statistics over, which are shown unless older ones are.
@@ -135,7 +141,7 @@ function keep(tally) {
 let played = false;
 
 // replay shows the past of the poll once, and then the present.
-async function replay(client) {
+async function replay() {
   if (played || !(replayed > 0)) return;
   played = true;
   try {
@@ -150,7 +156,7 @@ async function replay(client) {
     };
     if (points.length > 0) frame();
   } catch (e) {
-    say(e instanceof Refused ? e.message : "Reconnecting…");
+    say(e instanceof Refused ? e.message : text("reconnecting"));
   }
 }
 
@@ -167,32 +173,25 @@ function say(text) {
 
 // hint says why nothing is shown.
 function hint() {
-  const missing = live ? "No poll is live. When one begins, it appears here." : `There is no ${owner === null ? "" : "public "}poll “${poll}” in this channel.`;
+  const missing = questions.length > 0 ? text("noLiveQuestion") : live ? text("noLive") : text(owner === null ? "noSuchPoll" : "noSuchPublicPoll", { name: poll });
   id("hint").textContent = id("state").textContent || missing;
 }
 
 // read reads all there is to know. An event that comes meanwhile is at least as
 // new, or is followed by one that is.
-async function read(client) {
+async function read() {
   const before = heard, about = poll;
   try {
     const named = `?id=${encodeURIComponent(about)}`;
-    const [tally, time, saved] = await Promise.all([client.request("GET", `/vote${named}`), readTime(client), readConfig(client, named)]);
-    skew = time - Date.now();
+    const [tally, saved] = await Promise.all([client.request("GET", `/vote${named}`), readConfig(named)]);
     if (about !== poll) return;
     if (before !== heard && stats) return;
     keep(tally);
     config = saved;
     render();
   } catch (e) {
-    say(e instanceof Refused ? e.message : "Reconnecting…");
+    say(e instanceof Refused ? e.message : text("reconnecting"));
   }
-}
-
-// readTime returns the server's time, or this machine's with an overlay key, which may not
-// read it.
-async function readTime(client) {
-  return isOverlayKey() ? Date.now() : (await client.request("GET", "/user_info")).server_time;
 }
 
 // isOverlayKey reports whether the credential is an overlay key, which reads what it shows and
@@ -207,7 +206,7 @@ function isOverlayKey() {
 }
 
 // readConfig returns the configuration, null when none is saved.
-async function readConfig(client, named) {
+async function readConfig(named) {
   try {
     return await client.request("GET", `/poll${named}`);
   } catch (e) {
@@ -217,20 +216,19 @@ async function readConfig(client, named) {
 }
 
 // entitle shows the poll's own title, or else that of the address.
-function entitle() {
-  const title = config?.prompt || query.get("title") || "";
+function entitle(title = config?.prompt || query.get("title") || "") {
   id("title").textContent = title;
   id("title").hidden = hidden.has("title") || !title;
 }
 
 // check finds out whether there is no use in trying to listen: it reads what is shown.
-async function check(client) {
+async function check() {
   const shown = live ? "/polls?limit=1" : `/vote?id=${encodeURIComponent(poll)}`;
   try {
-    await client.request("GET", question === null ? shown : `/rank?id=${encodeURIComponent(question)}&limit=1`);
+    await client.request("GET", questions.length === 0 ? shown : `/rank?id=${encodeURIComponent(questions[0])}&limit=1`);
   } catch (e) {
     if (!(e instanceof Refused)) return;
-    if (e.status === 401) say("The access token has ended or is not valid here.");
+    if (e.status === 401) say(text("tokenEnded"));
     else if (e.status === 400 || e.status === 403) say(e.message);
   }
 }
@@ -239,22 +237,22 @@ async function check(client) {
 function options() {
   const named = labels ?? config?.options ?? [];
   if (named.length > 0) return named.map((label, value) => ({ value, label }));
-  return (stats?.specific ?? []).map((votes, value) => ({ value, label: `Option ${value}`, votes })).filter((o) => o.votes > 0);
+  return (stats?.specific ?? []).map((votes, value) => ({ value, label: text("option", { n: value }), votes })).filter((o) => o.votes > 0);
 }
 
 // summary returns the number of votes, or when there will be figures.
 function summary() {
   if (stats.hidden && !config?.showCount) {
-    return config?.resultsVisibility === "afterClose" || config?.resultsVisibility === "afterVote" ? "Results when the poll closes" : "Results are not shown yet";
+    return config?.resultsVisibility === "afterClose" || config?.resultsVisibility === "afterVote" ? text("afterClose") : text("notShown");
   }
-  return `${number.format(stats.count)} ${stats.count === 1 ? "vote" : "votes"}`;
+  return text("votes", { n: stats.count });
 }
 
 // counted returns the options with their votes and their share of them.
 function counted() {
   const shown = options().map((o) => ({ ...o, votes: stats.specific[o.value] ?? 0 }));
-  const percent = percentages(shown.map((o) => o.votes));
-  return shown.map((o, i) => ({ ...o, percent: percent[i] }));
+  const shares = percentages(shown.map((o) => o.votes));
+  return shown.map((o, i) => ({ ...o, percent: percent.format(shares[i] / 100) }));
 }
 
 function render() {
@@ -268,16 +266,16 @@ function render() {
   arrange(shown);
   shown.forEach((o, i) => {
     const share = sum > 0 ? o.votes / sum : 0;
-    const percent = `${o.percent}%`, votes = number.format(o.votes);
+    const votes = number.format(o.votes);
     bars[i].label.textContent = o.label;
-    bars[i].figure.textContent = stats.hidden ? "" : { percent, votes }[show] ?? `${percent} · ${votes}`;
+    bars[i].figure.textContent = stats.hidden ? "" : { percent: o.percent, votes }[show] ?? `${o.percent} · ${votes}`;
     bars[i].bar.style.transform = `scaleX(${share})`;
     bars[i].item.dataset.leads = !stats.hidden && first.includes(o);
   });
   id("total").textContent = summary();
   const outcome = decided() && !stats.hidden && !hidden.has("winner") ? first.map((o) => o.label) : [];
   document.documentElement.toggleAttribute("data-decided", outcome.length > 0);
-  id("outcome").textContent = { 0: "", 1: `Winner: ${outcome[0]}` }[outcome.length] ?? `A tie: ${list.format(outcome)}`;
+  id("outcome").textContent = outcome.length === 0 ? "" : text(outcome.length === 1 ? "winner" : "tie", { names: list.format(outcome) });
   if (!id("spoken").textContent) speak();
   tick();
 }
@@ -309,7 +307,7 @@ function arrange(shown) {
 
 // secondsUntil returns how long it is until a time of the server, null when there is none.
 function secondsUntil(time) {
-  return time ? Math.max(0, Math.ceil(time - (Date.now() + skew) / 1000)) : null;
+  return time ? Math.max(0, Math.ceil(time - (Date.now() + (client?.skew ?? 0)) / 1000)) : null;
 }
 
 // decided reports whether no vote can come any more.
@@ -320,20 +318,20 @@ const closed = () => config?.status === "expired" || secondsUntil(config?.endsAt
 
 // countdown returns what stands beside the title: the time until the poll begins or ends.
 function countdown() {
-  const text = (left) => `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
-  if (moment !== null) return `Replay ${new Date(moment * 1000).toLocaleTimeString("en", { timeStyle: "short" })}`;
+  const minutes = (left) => `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
+  if (moment !== null) return text("replay", { time: new Date(moment * 1000).toLocaleTimeString(language, { timeStyle: "short" }) });
   const begins = secondsUntil(config?.startsAt), ends = secondsUntil(config?.endsAt);
-  if (closed()) return "Closed";
-  if (config?.disabled) return "Paused";
-  if (begins) return `Begins in ${text(begins)}`;
-  return ends === null ? "" : text(ends);
+  if (closed()) return text("closed");
+  if (config?.disabled) return text("paused");
+  if (begins) return text("beginsIn", { time: minutes(begins) });
+  return ends === null ? "" : minutes(ends);
 }
 
 // tick shows it.
 function tick() {
-  const text = countdown(), left = secondsUntil(config?.endsAt);
-  id("countdown").hidden = !text || hidden.has("countdown");
-  id("countdown").textContent = text;
+  const shown = countdown(), left = secondsUntil(config?.endsAt);
+  id("countdown").hidden = !shown || hidden.has("countdown");
+  id("countdown").textContent = shown;
   id("countdown").dataset.soon = left > 0 && left <= 10;
 }
 
@@ -342,13 +340,13 @@ function speak() {
   if (!stats) return;
   const shown = counted(), first = leaders(shown);
   const sum = shown.reduce((n, o) => n + o.votes, 0);
-  let text = closed() ? "The poll is closed. Nobody has voted." : "No votes yet.";
-  if (stats.hidden) text = `${summary()}.`;
+  let spoken = text(closed() ? "noVotes" : "noVotesYet");
+  if (stats.hidden) spoken = summary();
   else if (sum > 0) {
-    const verb = closed() ? ["has won", "have tied"] : ["leads", "are level"];
-    text = `${list.format(first.map((o) => o.label))} ${verb[first.length > 1 ? 1 : 0]} with ${first[0].percent} percent of ${number.format(sum)} ${sum === 1 ? "vote" : "votes"}.`;
+    const verb = closed() ? ["won", "tied"] : ["leads", "level"];
+    spoken = text(verb[first.length > 1 ? 1 : 0], { names: list.format(first.map((o) => o.label)), share: first[0].percent, total: text("votes", { n: sum }) });
   }
-  if (id("spoken").textContent !== text) id("spoken").textContent = text;
+  if (id("spoken").textContent !== spoken) id("spoken").textContent = spoken;
 }
 
 begin();

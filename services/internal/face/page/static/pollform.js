@@ -1,8 +1,6 @@
 // The form in which staff writes a poll.
 
-import { changed, fill } from "./dom.js";
-
-const lines = (text) => text.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+import { changed, fill, lines } from "./dom.js";
 
 // fieldsOf returns the values of the form's fields for a poll.
 function fieldsOf(poll) {
