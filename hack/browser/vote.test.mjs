@@ -48,6 +48,93 @@ test("a phone votes by a link, once, and may change its vote", async (t) => {
   assert.deepEqual(await tally().then(({ count, devices }) => [count, devices]), [2, 2]);
 });
 
+test("a phone gives several votes at once, and the rest later", async (t) => {
+  const { origin } = await lab.serve({ data: "vote-several" });
+  const broadcaster = await configure(origin, "games", { prompt: "Which games?", options: ["Chess", "Go", "Ludo", "Snakes"], strict: true, totalVotesPerUser: 3, distinctOptionsPerUser: 3 });
+  const tally = () => send(origin, broadcaster, "GET", "/vote?id=games").then(({ count, specific, devices }) => [count, specific.slice(0, 4), devices]);
+  const page = await open(t, link(origin, "games"), phone);
+  await wanted(page, "#state", "Choose up to 3, and vote.");
+  await page.getByRole("button", { name: "Vote" }).click();
+  await wanted(page, "#message", "Choose up to 3, and vote.");
+  await page.getByLabel("Chess").check();
+  await page.getByLabel("Ludo").check();
+  await shot(page, "vote-several");
+  assert.deepEqual(await violations(page), []);
+  await page.getByRole("button", { name: "Vote" }).click();
+  await wanted(page, "#state", "Your vote is counted. You voted for Chess and Ludo. You have one more vote.");
+  assert.equal(await page.locator("#message").textContent(), "");
+  assert.deepEqual(await tally(), [2, [1, 0, 1, 0], 1]);
+  assert.deepEqual(await page.locator("#ballot input:disabled").count(), 2);
+
+  // The answer to a vote is lost.
+  await page.reload();
+  await wanted(page, "#state", "You voted for Chess and Ludo.");
+  await page.getByLabel("Go", { exact: true }).check();
+  assert.equal(await page.getByLabel("Snakes").isDisabled(), true, "a fourth vote");
+  let lost = 0;
+  await page.route(/\/vote\?/, async (route) => {
+    if (route.request().method() !== "POST" || lost++ > 0) return route.fallback();
+    await route.fetch();
+    await route.abort();
+  });
+  await page.getByRole("button", { name: "Vote" }).click();
+  await wanted(page, "#state", "You voted for Chess, Ludo, and Go."); // the page looks whether it came
+  assert.equal(await page.locator("#message").textContent(), "");
+  await page.locator("#ballot").waitFor({ state: "hidden" });
+  assert.deepEqual(await tally(), [3, [1, 1, 1, 0], 1]);
+  await shot(page, "vote-several-all");
+});
+
+test("a vote counts once when a person tries again after a lost answer", async (t) => {
+  const { origin } = await lab.serve({ data: "vote-again" });
+  const broadcaster = await configure(origin, "cheers", { options: ["Red", "Blue"], strict: true, totalVotesPerUser: 5, distinctOptionsPerUser: 2, votesPerOption: 3 });
+  const specific = () => send(origin, broadcaster, "GET", "/vote?id=cheers").then((tally) => tally.specific.slice(0, 2));
+  const page = await open(t, link(origin, "cheers"), phone), vote = () => page.getByRole("button", { name: "Vote" }).click();
+  await page.getByLabel("Red").check();
+  await vote();
+  await wanted(page, "#state", "You have 4 more votes.");
+  assert.equal(await page.getByLabel("Red").isChecked(), false, "it can be chosen again");
+  let lost = 0;
+  await page.route(/\/vote\?/, async (route) => {
+    if (route.request().method() !== "POST" || lost++ > 0) return route.fallback();
+    await route.fetch();
+    await route.abort();
+  });
+  await page.getByLabel("Red").check();
+  await vote();
+  await wanted(page, "#message", "Your vote is not counted. The server cannot be reached.");
+  assert.deepEqual(await specific(), [2, 0]);
+  await vote();
+  await wanted(page, "#state", "You have 3 more votes.");
+  assert.equal(await page.locator("#message").textContent(), "");
+  assert.deepEqual(await specific(), [2, 0]);
+  for (const [more, left] of [["Blue", "2"], ["Blue", "one"]]) {
+    await page.getByLabel(more).check();
+    await vote();
+    await wanted(page, "#state", `You have ${left} more vote`);
+  }
+  assert.deepEqual(await specific(), [2, 2]);
+});
+
+test("the page for votes speaks the language of the browser or of its address", async (t) => {
+  const { origin } = await lab.serve({ data: "vote-languages" });
+  await configure(origin, "lunch", lunch);
+  for (const [locale, query, lang, state, button] of [
+    ["de-DE", "", "de", "Wähle eine Antwort und stimme ab.", "Abstimmen"], ["es-ES", "", "es", "Elige una opción y vota.", "Votar"],
+    ["ja-JP", "", "ja", "1つ選んで投票してください。", "投票する"], ["de-DE", "&lang=en", "en", "Choose one and vote.", "Vote"],
+  ]) {
+    const page = await open(t, link(origin, "lunch") + query, { ...phone, locale });
+    await wanted(page, "#state", state);
+    assert.equal(await page.evaluate(() => document.documentElement.lang), lang);
+    await page.getByLabel("Tea").check();
+    await page.getByRole("button", { name: button, exact: true }).click();
+    await wanted(page, "#figures li", "Tea");
+    assert.deepEqual(await violations(page), [], lang);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${lang}: 360 px are too narrow`);
+    await shot(page, `vote-${lang}`);
+  }
+});
+
 test("a page of a poll says when it is offline, has ended or is none", async (t) => {
   const { origin } = await lab.serve({ data: "vote-states" });
   const broadcaster = await configure(origin, "lunch", lunch);

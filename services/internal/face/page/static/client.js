@@ -15,9 +15,9 @@ export class Client {
     this.skew = 0; // of the server's clock, in milliseconds, as its latest answer has it
   }
 
-  // request returns the answer to a request, and throws Refused for any but 2xx.
-  async request(method, path, body) {
-    const headers = {};
+  // request returns the answer to a request, with more headers, and throws Refused for any but 2xx.
+  async request(method, path, body, more = {}) {
+    const headers = { ...more };
     if (this.credential) headers.Authorization = this.credential;
     const answer = await fetch(this.base + path, {
       method, headers, cache: "no-store",

@@ -6,17 +6,21 @@
 import { Client, Refused } from "./client.js";
 import { takeTurns } from "./dom.js";
 import { leaders, percentages } from "./tally.js";
+import { list, number, percent, text, translate } from "./texts.js";
 
 const often = 10_000, seldom = 60_000; // milliseconds between two looks, while all is well and at most
 const id = (name) => document.getElementById(name);
-const number = new Intl.NumberFormat("en"), plural = new Intl.PluralRules("en");
 
 const environment = new URLSearchParams(location.search).get("env") === "sandbox" ? "/sandbox" : "";
+const place = environment + location.pathname; // under which the browser keeps votes
 let name = null; // of the poll
 let client = null; // once the device has a credential
+let shown = null; // the poll
 let ballot = ""; // the options that the form has
-let cast; // the device's latest vote
-let changed = false; // that was another one before
+let cast = []; // the device's votes, as far as this browser knows
+let changed = false; // a vote replaced another one
+let failed = null; // a vote without an answer, and how many equal ones there were before
+const keys = new Map(); // of the votes that may be repeated, by value
 let wait = often;
 let timer;
 
@@ -24,22 +28,22 @@ function tell(text) { if (id("state").textContent !== text) id("state").textCont
 
 // problem returns what a failure means to the person who votes.
 function problem(e) {
-  if (!(e instanceof Refused)) return navigator.onLine ? "The server cannot be reached. Trying again…" : "You are offline. The page goes on when you are back.";
-  if (e.message === "poll is closed") return "This poll is not open for votes.";
-  if (e.message === "unacceptable vote") return "You have no more votes for this.";
-  if (e.status === 404) return "There is no such poll, or it takes no votes by a link.";
-  if (e.status === 429) return "Too many people ask at once. Trying again…";
-  if (e.status >= 500) return "The server cannot answer now. Trying again…";
+  if (!(e instanceof Refused)) return text(navigator.onLine ? "noServer" : "offline");
+  if (e.message === "poll is closed") return text("notOpen");
+  if (e.message === "unacceptable vote") return text("noVoteLeft");
+  if (e.status === 404) return text("noPoll");
+  if (e.status === 429) return text("busy");
+  if (e.status >= 500) return text("failing");
   return e.message;
 }
 
 // ask sends a request of the device, with a new credential where it has none or that has ended.
-async function ask(method, body) {
+async function ask(method, body, key) {
   const query = `/vote?id=${encodeURIComponent(name.poll)}`;
   for (let again = client !== null; ; again = false) {
     client ??= await signIn();
     try {
-      return await client.request(method, query, body);
+      return await client.request(method, query, body, key && { "Idempotency-Key": key });
     } catch (e) {
       if (!(e instanceof Refused) || e.status !== 401 || !again) throw e;
       client = null;
@@ -85,43 +89,96 @@ async function showPublic() {
 }
 
 function show(poll, votes) {
-  cast = votes.vote;
+  shown = poll;
+  cast = recall(votes.vote);
+  if (failed && times(failed.value) > failed.before) { // it has come after all
+    failed = null;
+    id("message").textContent = "";
+  }
   document.title = id("title").textContent = poll.prompt || name.poll;
   const open = poll.status === "active" && !poll.disabled && client !== null;
-  tell(open ? invite(poll, votes.vote) : `${ending(poll)} ${choice(poll, votes.vote)}`.trim());
-  if (!open) hide();
-  else showBallot(poll, votes.vote);
+  tell(open ? invite() : `${ending()} ${choice()}`.trim());
+  if (open && left() > 0) showBallot();
+  else hide();
   showResults(poll, votes);
 }
 
-function ending(poll) {
-  if (poll.disabled) return "This poll is paused.";
-  return poll.status === "pending" ? "This poll has not begun." : "This poll has ended.";
+// several reports whether a device has several votes, which then stay as they are.
+const several = () => shown.totalVotesPerUser > 1;
+
+// The server tells one vote of a device. Of several ones this browser keeps the values, which
+// are no secret from the person who votes.
+function recall(vote) {
+  if (vote === undefined) return [];
+  if (!several()) return [vote];
+  try {
+    const kept = JSON.parse(localStorage.getItem(place)) ?? [];
+    return kept.includes(vote) ? kept : [...kept, vote];
+  } catch {
+    return cast.length > 0 ? cast : [vote]; // the browser keeps nothing for pages
+  }
 }
 
-function choice(poll, vote) { return vote === undefined ? "" : `You voted for ${poll.options[vote] ?? number.format(vote)}.`; }
+function keep(value) {
+  cast = several() ? [...cast, value] : [value];
+  try {
+    if (several()) localStorage.setItem(place, JSON.stringify(cast));
+  } catch { /* the browser keeps nothing for pages */ }
+}
+
+const times = (value) => cast.filter((v) => v === value).length;
+
+// left returns how many more votes the device has.
+function left() {
+  if (!several()) return 1;
+  const { options, totalVotesPerUser, distinctOptionsPerUser, votesPerOption } = shown;
+  return Math.min(totalVotesPerUser, Math.min(distinctOptionsPerUser, options.length) * votesPerOption) - cast.length;
+}
+
+function ending() { return text(shown.disabled ? "isPaused" : shown.status === "pending" ? "notBegun" : "hasEnded"); }
+
+function choice() {
+  const names = [...new Set(cast)].map((value) => shown.options[value] ?? number.format(value));
+  return names.length === 0 ? "" : text("votedFor", { names: list.format(names) });
+}
 
 // invite says what a person can do in a poll that is open.
-function invite(poll, vote) {
-  if (poll.options.length === 0) return "This poll has no options to choose from.";
-  if (poll.totalVotesPerUser > 1) return `${choice(poll, vote)} You have ${number.format(poll.totalVotesPerUser)} votes in all, one at a time.`.trim();
-  if (vote === undefined) return "Choose one and vote.";
-  return `Your vote ${changed ? "is changed" : "is counted"}. ${choice(poll, vote)} You can change it while the poll is open.`;
+function invite() {
+  if (shown.options.length === 0) return text("noOptions");
+  if (cast.length === 0) return several() ? text("chooseSeveral", { n: left() }) : text("chooseOne");
+  if (several()) return [text("counted"), choice(), left() > 0 ? text("choicesLeft", { n: left() }) : ""].join(" ").trim();
+  return [text(changed ? "changed" : "counted"), choice(), text("canChange")].join(" ");
 }
 
 // showBallot keeps what a person has chosen, unless the options are others.
-function showBallot(poll, vote) {
-  id("ballot").hidden = poll.options.length === 0;
-  const options = JSON.stringify(poll.options);
-  if (options === ballot) return;
-  ballot = options;
-  id("options").replaceChildren(id("options").firstElementChild, ...poll.options.map((text, value) => {
-    const label = document.createElement("label"), input = document.createElement("input"), shown = document.createElement("bdi");
-    Object.assign(input, { type: "radio", name: "value", value, required: true, checked: value === vote });
-    shown.textContent = text;
-    label.append(input, shown);
-    return label;
-  }));
+function showBallot() {
+  id("ballot").hidden = shown.options.length === 0;
+  const now = JSON.stringify([shown.options, several()]);
+  if (now !== ballot) {
+    ballot = now;
+    id("options").replaceChildren(id("options").firstElementChild, ...shown.options.map((option, value) => {
+      const label = document.createElement("label"), input = document.createElement("input"), named = document.createElement("bdi");
+      Object.assign(input, { type: several() ? "checkbox" : "radio", name: "value", value, required: !several(), checked: cast.includes(value) });
+      named.textContent = option;
+      label.append(input, named);
+      return label;
+    }));
+  }
+  if (several()) limit();
+}
+
+// chosen returns the values that a person has chosen and not voted for yet.
+const chosen = () => [...id("ballot").querySelectorAll(":checked")].map((e) => Number(e.value)).filter((value) => !several() || times(value) < shown.votesPerOption);
+
+// limit lets a person choose no more options than there are votes for.
+function limit() {
+  const now = chosen(), distinct = new Set([...cast, ...now]).size;
+  for (const input of id("ballot").querySelectorAll("input")) {
+    const value = Number(input.value), full = times(value) >= shown.votesPerOption;
+    if (full) input.checked = true;
+    const beyond = now.length >= left() || (times(value) === 0 && distinct >= shown.distinctOptionsPerUser);
+    input.disabled = full || (!input.checked && beyond);
+  }
 }
 
 function showResults(poll, votes) {
@@ -132,40 +189,63 @@ function showResults(poll, votes) {
   id("figures").replaceChildren(...found.map((o, n) => {
     const item = document.createElement("li"), label = document.createElement("bdi"), share = document.createElement("span"), bar = document.createElement("meter");
     label.textContent = first.includes(o) ? `${o.label} ★` : o.label;
-    share.textContent = `${shares[n]} %`;
+    share.textContent = percent.format(shares[n] / 100);
     Object.assign(bar, { max: 100, value: shares[n] });
     bar.setAttribute("aria-hidden", "true");
     item.append(label, share, bar);
     return item;
   }));
-  id("total").textContent = `${number.format(votes.count)} ${plural.select(votes.count) === "one" ? "vote" : "votes"}`;
+  id("total").textContent = text("votes", { n: votes.count });
 }
 
 async function vote(event) {
   event.preventDefault();
-  const button = event.submitter, value = Number(new FormData(id("ballot")).get("value"));
+  const button = event.submitter, values = chosen();
   if (button.ariaDisabled === "true") return;
+  if (values.length === 0) return void (id("message").textContent = text("chooseSeveral", { n: left() }));
   button.ariaDisabled = "true";
   id("message").textContent = "";
+  failed = null;
+  let counted = 0;
   try {
-    await ask("POST", { value });
-    changed = cast !== undefined && cast !== value;
+    for (; counted < values.length; counted++) await castVote(values[counted]);
   } catch (e) {
-    id("message").textContent = `Your vote is not counted. ${problem(e)}`;
+    id("message").textContent = text(counted > 0 ? "someCounted" : "notCounted", { reason: problem(e) });
+    failed = { value: values[counted], before: times(values[counted]) };
   } finally {
     button.ariaDisabled = null;
   }
   await look();
 }
 
+// castVote casts one vote. Where a vote adds to others, a key keeps it from counting twice when a
+// person tries again without knowing what became of it.
+async function castVote(value) {
+  if (several() && !keys.has(value)) keys.set(value, [...crypto.getRandomValues(new Uint32Array(4))].join("-"));
+  try {
+    await ask("POST", { value }, keys.get(value));
+  } catch (e) {
+    if (e instanceof Refused && e.status === 400) keys.delete(value);
+    throw e;
+  }
+  keys.delete(value);
+  changed = cast.length > 0 && !cast.includes(value);
+  keep(value);
+  const voted = id("ballot").querySelector(`[value="${value}"]`);
+  if (several() && times(value) < shown.votesPerOption) voted.checked = false;
+}
+
 function start() {
+  translate();
+  document.title = text("vote");
   try {
     const [client, channel, poll] = /^\/vote\/([^/]+)\/([^/]+)\/([^/]+)$/.exec(location.pathname).slice(1).map(decodeURIComponent);
     name = { client, channel, poll };
   } catch {
-    return tell("This link names no poll.");
+    return tell(text("noPollInLink"));
   }
   id("ballot").addEventListener("submit", vote);
+  id("ballot").addEventListener("change", () => { if (several()) limit(); });
   for (const change of ["online", "offline"]) addEventListener(change, look);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) look(); });
   look();
