@@ -1,6 +1,7 @@
 package voting
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -105,8 +106,8 @@ func (s *Service) Change(ctx context.Context, p Poll, c Change, keys ...*once.Ke
 			return 0, false, errDevices
 		}
 	}
-	if s.lists && p.Environment == listedEnvironment && s.reads(stream.LevelVerifiable) {
-		level, c.Seed = max(level, stream.LevelVerifiable), newSeed(p)
+	if c.Seed = s.seedFor(p); c.Seed != nil {
+		level = max(level, stream.LevelVerifiable)
 	}
 	answer, err := s.engine.DoFrom(ctx, level, p.Stream(), changeCommand{p.ID, c}, keys...)
 	s.moved(p)
@@ -114,4 +115,45 @@ func (s *Service) Change(ctx context.Context, p Poll, c Change, keys ...*once.Ke
 		return 0, false, err
 	}
 	return *answer.version, true, nil
+}
+
+// seedFor returns what a list of the poll would need, nil where the poll can have none.
+func (s *Service) seedFor(p Poll) *listSeed {
+	if !s.lists || p.Environment != listedEnvironment || !s.reads(stream.LevelVerifiable) {
+		return nil
+	}
+	return newSeed(p)
+}
+
+// ClearVotes deletes the poll's votes and modifiers and changes its configuration as Change does,
+// both in one append: the poll is never without its configuration. The change is to the
+// configuration that was read just before, and may undo another one of that moment.
+func (s *Service) ClearVotes(ctx context.Context, p Poll, c Change, keys ...*once.Key) error {
+	now, _, saved, err := s.Config(ctx, p)
+	if err != nil {
+		return err
+	}
+	if !saved {
+		return errNothingToPatch
+	}
+	c.Seed = s.seedFor(p)
+	configure, err := c.configureFrom(p.ID, &now, true)
+	if err != nil {
+		return err
+	}
+	// Nothing is deleted where the configuration would be refused afterwards.
+	if _, err := configure.decideAt(&State{}, s.clock.Now().UnixMilli()); err != nil {
+		return err
+	}
+	var whole *once.Key
+	if len(keys) > 0 {
+		whole = keys[0]
+	}
+	commands := []Command{resetCommand{}, changeCommand{p.ID, Change{Config: configure.config, Seed: c.Seed}}}
+	refusals, _, err := s.engine.DoAll(ctx, p.Stream(), commands, standingQuery{}, whole, nil)
+	s.moved(p)
+	if err != nil {
+		return err
+	}
+	return cmp.Or(refusals...)
 }

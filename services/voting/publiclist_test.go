@@ -140,9 +140,13 @@ func (w *listWorld) step(r *rand.Rand, visibility *Visibility) {
 		w.must(w.polls.CloseList(ctx, listedPoll))
 	default:
 		*visibility = []Visibility{"", VisibleAfterClose, VisibleAfterVote}[r.IntN(3)]
-		if r.IntN(2) == 0 {
+		switch r.IntN(4) {
+		case 0:
 			w.must(w.polls.Reset(ctx, listedPoll))
 			w.must(w.configure(Config{ResultsVisibility: *visibility, ShowCount: true}))
+		case 1:
+			w.must(w.polls.ClearVotes(ctx, listedPoll, Change{Patch: []byte(`{"showCount":true,"resultsVisibility":"always"}`)}))
+			*visibility = ""
 		}
 	}
 }

@@ -42,6 +42,7 @@ type VoteCaster interface {
 	VoteAll(ctx context.Context, p voting.Poll, votes []voting.Submission, existing bool, whole *once.Key) ([]error, *voting.Statistics, error)
 	Modify(ctx context.Context, p voting.Poll, user string, add int64, keys ...*once.Key) error
 	Reset(ctx context.Context, p voting.Poll) error
+	ClearVotes(ctx context.Context, p voting.Poll, c voting.Change, keys ...*once.Key) error
 }
 
 // TallyReader reads what the votes of polls add up to, and added up to before.

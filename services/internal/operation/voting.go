@@ -157,6 +157,18 @@ func (s *Service) ChangePoll(ctx context.Context, c *Call, id string, change vot
 	return s.Config.Voting.Configs.Change(ctx, c.Caller.poll(id), change, keys...)
 }
 
+// ClearPoll changes the configuration of a poll as ChangePoll does, and deletes the votes.
+func (s *Service) ClearPoll(ctx context.Context, c *Call, id string, change voting.Change) error {
+	if err := c.Caller.CheckOwner(id); err != nil {
+		return err
+	}
+	keys, err := s.patchKeys(c, id)
+	if err != nil {
+		return err
+	}
+	return s.Config.Voting.Votes.ClearVotes(ctx, c.Caller.poll(id), change, keys...)
+}
+
 // ReadVoteLog yields the log of a poll after a cursor, with its configurations or without.
 func (s *Service) ReadVoteLog(ctx context.Context, c *Call, id string, after voting.Cursor, configs bool) iter.Seq2[voting.LogRecord, error] {
 	if configs {

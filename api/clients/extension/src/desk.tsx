@@ -182,9 +182,8 @@ class Desk implements Page {
     const describe = (n: number) => say(stays ? "clearing" : "removing", { n, name });
     const action = async () => {
       await this.#attempt(async (acclaim) => {
-        const kept = stays ? await readPoll(acclaim, id) : undefined; // as it is now
-        await content(acclaim.api.DELETE("/vote", { params: { query: { id } } }));
-        if (kept) await this.#saveAgain(acclaim, kept);
+        if (stays) await acclaim.clearVotes(id);
+        else await content(acclaim.api.DELETE("/vote", { params: { query: { id } } }));
       });
     };
     this.#wait = new Wait(describe, action, () => this.#draw(), () => {
@@ -193,18 +192,6 @@ class Desk implements Page {
       document.getElementById("poll")?.focus();
     });
     this.#draw();
-  }
-
-  /** Saves a poll that was deleted for its votes. If that fails, the form of a new poll has it. */
-  async #saveAgain(acclaim: Acclaim, poll: Poll): Promise<void> {
-    const { id, status, version, hidden, questionChanged, votedVersion, global, ...config } = poll;
-    try {
-      await acclaim.configurePoll(id, { ...config, strict: config.strict ?? false });
-    } catch (error) {
-      this.#draft = { id: `cleared ${id}`, name: "", prompt: poll.prompt, options: poll.options, choices: poll.totalVotesPerUser };
-      [this.#makesPoll, this.#problem] = [true, say("notSavedAgain")];
-      throw error;
-    }
   }
 
   #draw(): void {

@@ -128,6 +128,11 @@ export class Acclaim {
     await content(this.api.PATCH("/vote_config", { body }));
   }
 
+  /** Deletes the votes of a poll. Its configuration stays. */
+  async clearVotes(id: string): Promise<void> {
+    await content(this.api.PATCH("/vote_config", { body: { id, config: {}, clearVotes: true } }));
+  }
+
   /**
    * Receives the events of topics, or all that the caller may receive, until the signal
    * aborts or the service refuses. After an interruption it resumes: every message

@@ -107,6 +107,9 @@ test("a poll is changed in some members", async () => {
   const { prompt, options, status } = await content(acclaim.api.GET("/poll", poll("cat")));
   assert.deepEqual([prompt, options, status], ["Keep the cat?", ["Yes", "No"], "expired"]);
   assert.equal((await content(acclaim.api.GET("/vote", poll("cat")))).count, 1);
+  await acclaim.clearVotes("cat");
+  assert.equal((await content(acclaim.api.GET("/vote", poll("cat")))).count, 0);
+  assert.equal((await content(acclaim.api.GET("/poll", poll("cat")))).prompt, "Keep the cat?");
 });
 
 test("a public result is followed without a credential, over an outage", async () => {

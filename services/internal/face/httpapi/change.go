@@ -24,22 +24,22 @@ func (a *API) postVoteConfig(w http.ResponseWriter, r *apiRequest) error {
 		return operation.NameInvalid(err)
 	}
 	a.nameIgnored(w, r, slices.Concat(body.Unknown(), in.Unknown()))
-	return a.changeVoteConfig(w, r, id, change, in)
+	return a.changeVoteConfig(w, r, id, change, false, in)
 }
 
 // patchVoteConfig changes members of the configuration of a poll.
 func (a *API) patchVoteConfig(w http.ResponseWriter, r *apiRequest) error {
 	body := operation.DecodeStrictly(r.Sent)
-	id, in, keepVotes := body.Text("id"), body.Object("config"), body.Boolean("keepVotes")
+	id, in, keepVotes, clearVotes := body.Text("id"), body.Object("config"), body.Boolean("keepVotes"), body.Boolean("clearVotes")
 	patch, err := operation.DecodePatch(in, func(in *operation.Object) any { return operation.DecodeConfig(in) })
 	if err := cmp.Or(body.Err, err, operation.UnknownMember(body)); err != nil {
 		return err
 	}
-	return a.changeVoteConfig(w, r, id, voting.Change{Patch: patch, KeepVotes: keepVotes}, in)
+	return a.changeVoteConfig(w, r, id, voting.Change{Patch: patch, KeepVotes: keepVotes}, clearVotes, in)
 }
 
-// changeVoteConfig makes a change that the client wrote as in.
-func (a *API) changeVoteConfig(w http.ResponseWriter, r *apiRequest, id string, change voting.Change, in *operation.Object) error {
+// changeVoteConfig makes a change that the client wrote as in, and clears the votes if asked to.
+func (a *API) changeVoteConfig(w http.ResponseWriter, r *apiRequest, id string, change voting.Change, clearVotes bool, in *operation.Object) error {
 	if err := operation.CheckStored(in.JSON("userData")); err != nil {
 		return err
 	}
@@ -49,6 +49,9 @@ func (a *API) changeVoteConfig(w http.ResponseWriter, r *apiRequest, id string, 
 	}
 	if tags := r.ifMatchTags(); tags != nil {
 		change.IfMatch = &voting.Precondition{Any: slices.Contains(tags, "*"), Versions: versionsOf(tags)}
+	}
+	if clearVotes {
+		return writeDone(w, a.ClearPoll(r.Context(), &r.Call, id, change))
 	}
 	version, known, err := a.ChangePoll(r.Context(), &r.Call, id, change)
 	tag := ""

@@ -177,3 +177,34 @@ func TestIgnoredMembers(t *testing.T) {
 		}
 	}
 }
+
+// A patch that clears the votes leaves the poll with its configuration and without votes. One that is
+// refused deletes nothing.
+func TestPatchClearsVotes(t *testing.T) {
+	a := newAPI(t)
+	clearing := func(config string) string { return `{"id":"p","clearVotes":true,"config":` + config + `}` }
+	votes := func(want string) {
+		t.Helper()
+		if got := a.as(viewer(), "GET", "/vote?id=p", "").is(200).field("count"); got != want {
+			t.Errorf("%s votes, want %s", got, want)
+		}
+	}
+	a.as(broadcaster(), "PATCH", "/vote_config", clearing(`{}`)).refused(404, "The poll has neither a configuration nor votes")
+	a.as(broadcaster(), "POST", "/vote_config", `{"id":"p","config":{"prompt":"Tea?","options":["a","b"],"strict":true}}`).want(200, "{}")
+	a.as(viewer(), "POST", "/vote?id=p", `{"value":1}`).is(200)
+	a.as(viewer(), "PATCH", "/vote_config", clearing(`{}`)).is(403)
+	a.as(broadcaster(), "PATCH", "/vote_config", clearing(`{"totalVotesPerUser":0}`)).is(400)
+	a.as(broadcaster(), "PATCH", "/vote_config", clearing(`{}`), "If-Match", `"1"`).is(412)
+	votes("1")
+	before := a.as(viewer(), "GET", "/poll?id=p", "").is(200)
+
+	a.as(broadcaster(), "PATCH", "/vote_config", clearing(`{"prompt":"Coffee?"}`), "Idempotency-Key", "once").want(200, "{}")
+	votes("0")
+	after := a.as(viewer(), "GET", "/poll?id=p", "").is(200)
+	if got := after.field("prompt") + after.field("options") + after.field("strict"); got != `"Coffee?"["a","b"]true` || after.field("version") <= before.field("version") {
+		t.Errorf("the poll is %s of version %s, before %s", got, after.field("version"), before.field("version"))
+	}
+	a.as(viewer(), "POST", "/vote?id=p", `{"value":1}`).is(200)
+	a.as(broadcaster(), "PATCH", "/vote_config", clearing(`{"prompt":"Coffee?"}`), "Idempotency-Key", "once").want(200, "{}") // again
+	votes("1")
+}

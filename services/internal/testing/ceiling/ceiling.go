@@ -121,6 +121,11 @@ func (v *Voting) Conclude(context.Context, voting.Poll, time.Time) (voting.Overv
 	return voting.Overview{Config: voting.DefaultConfig(), Configured: true}, nil
 }
 
+// ClearVotes does nothing.
+func (v *Voting) ClearVotes(context.Context, voting.Poll, voting.Change, ...*once.Key) error {
+	return nil
+}
+
 // Change does nothing.
 func (v *Voting) Change(context.Context, voting.Poll, voting.Change, ...*once.Key) (int64, bool, error) {
 	return 0, false, nil

@@ -97,7 +97,6 @@ export default {
   clearing: { one: "Die Stimmen von „{name}“ werden in {n} Sekunde gelöscht.", other: "Die Stimmen von „{name}“ werden in {n} Sekunden gelöscht." },
   removing: { one: "„{name}“ wird in {n} Sekunde gelöscht.", other: "„{name}“ wird in {n} Sekunden gelöscht." },
   takeBack: "Zurücknehmen",
-  notSavedAgain: "Die Stimmen sind gelöscht, aber die Umfrage wurde nicht wieder gespeichert: Starte sie unter „Neue Umfrage“.",
   answers: "Antworten in eigenen Worten",
   ask: "Zuschauer fragen",
   stopAsking: "Nicht mehr fragen",

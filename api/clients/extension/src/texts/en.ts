@@ -99,7 +99,6 @@ export default {
   clearing: { one: "The votes of “{name}” are cleared in {n} second.", other: "The votes of “{name}” are cleared in {n} seconds." },
   removing: { one: "“{name}” is deleted in {n} second.", other: "“{name}” is deleted in {n} seconds." },
   takeBack: "Take back",
-  notSavedAgain: "The votes are cleared, but the poll was not saved again: start it from “New poll”.",
   answers: "Answers in the viewers' own words",
   ask: "Ask the viewers",
   stopAsking: "Stop asking",

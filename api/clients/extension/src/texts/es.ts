@@ -97,7 +97,6 @@ export default {
   clearing: { one: "Los votos de «{name}» se borran en {n} segundo.", other: "Los votos de «{name}» se borran en {n} segundos." },
   removing: { one: "«{name}» se elimina en {n} segundo.", other: "«{name}» se elimina en {n} segundos." },
   takeBack: "Deshacer",
-  notSavedAgain: "Los votos están borrados, pero la encuesta no se ha vuelto a guardar: iníciala en «Nueva encuesta».",
   answers: "Respuestas con palabras propias",
   ask: "Preguntar a los espectadores",
   stopAsking: "Dejar de preguntar",

@@ -97,7 +97,6 @@ export default {
   clearing: { one: "{n}秒後に「{name}」の票を消去します。", other: "{n}秒後に「{name}」の票を消去します。" },
   removing: { one: "{n}秒後に「{name}」を削除します。", other: "{n}秒後に「{name}」を削除します。" },
   takeBack: "取り消す",
-  notSavedAgain: "票は消去されましたが、アンケートを保存し直せませんでした。「新しいアンケート」から開始してください。",
   answers: "視聴者の自由回答",
   ask: "視聴者に質問する",
   stopAsking: "質問を終える",

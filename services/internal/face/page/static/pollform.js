@@ -39,9 +39,3 @@ export function correction(form) {
   const config = read(form), names = changed(form).flatMap((name) => members[name] ?? []);
   return names.length === 0 ? null : Object.fromEntries(names.map((name) => [name, config[name]]));
 }
-
-// keptMembers returns the members of a configuration, without what GET /poll adds.
-export function keptMembers(config) {
-  const { id: _, status, version, hidden, questionChanged, votedVersion, global, channel, ...kept } = config;
-  return kept;
-}

@@ -8,7 +8,7 @@ import { attempt, button, clock, count, desk, id, list, named, number, on, say }
 import { element, fill, keepFocus, later, takeTurns } from "./dom.js";
 import { listGames, listKeys } from "./keys.js";
 import { listModerators } from "./moderators.js";
-import { begin, correction, keptMembers, newPoll, show } from "./pollform.js";
+import { begin, correction, newPoll, show } from "./pollform.js";
 import { drawHistory, drawPicture, save, writeTable } from "./results.js";
 import { show as share } from "./share.js";
 import { endOf, findProblem, hasEnded, readStaff, rightsOf } from "./session.js";
@@ -26,7 +26,6 @@ let since = null; // when what is shown was last known to be live; null: it is
 let ending = []; // timers of the token's end
 const visibleBefore = new Map(); // the visibility of polls before this page hid their results
 let own = 0; // changes of this page under way
-let clearing = null; // the poll that is deleted and saved again
 let shownConfig = null; // of the chosen poll, as it was read last
 
 async function signIn(form) {
@@ -226,7 +225,6 @@ const readPoll = takeTurns(async () => {
     showPoll();
   } catch (e) {
     if (!(e instanceof Refused) || e.status !== 404) throw e;
-    if (clearing === wanted) return; // it is back in a moment
     [poll, stats, shownConfig] = [null, null, null];
     id("poll").hidden = true;
     id("poll-title").textContent = "Choose a poll";
@@ -298,39 +296,20 @@ function offerTemplates() {
   id("template").replaceChildren(element("option", "an empty form", { value: "" }), ...made);
 }
 
-// remove deletes the chosen poll's votes, and its configuration unless that is to stay, after a
-// wait. It does so for the sign-in that asked for it, and not for a later one.
+// remove deletes the chosen poll, or its votes alone, after a wait. It does so for the sign-in that
+// asked for it, and not for a later one.
 async function remove(what, keepConfig) {
   const wanted = poll, client = desk.client;
   id("clear").disabled = id("delete").disabled = true; // one at a time can be taken back
   try {
     await later(id("pending"), `${what} “${id("poll-title").textContent}”`, async () => {
       if (client !== desk.client || !desk.signedIn) return;
-      const config = keepConfig ? await client.request("GET", `/poll${named(wanted)}`) : null; // as it is now
-      if (keepConfig) clearing = wanted;
-      try {
-        await client.request("DELETE", `/vote${named(wanted)}`);
-        if (keepConfig) await saveAgain(wanted, config);
-      } finally {
-        clearing = null;
-        if (poll === wanted) await readPoll();
-      }
+      if (keepConfig) await client.request("PATCH", "/vote_config", { id: wanted, config: {}, clearVotes: true });
+      else await client.request("DELETE", `/vote${named(wanted)}`);
+      if (poll === wanted) await readPoll();
     });
   } finally {
     id("clear").disabled = id("delete").disabled = false;
-  }
-}
-
-// saveAgain saves the configuration of a poll that was deleted for its votes. Where that fails,
-// the form of a new poll has it.
-async function saveAgain(wanted, config) {
-  try {
-    await desk.client.request("POST", "/vote_config", { id: wanted, config: keptMembers(config) });
-  } catch (e) {
-    begin(id("new"), config);
-    id("new").elements.id.value = wanted;
-    id("new").closest("details").open = true;
-    throw new Refused(0, `The votes are cleared, but the poll was not saved again: start it from “New poll”. (${e.message})`);
   }
 }
 
