@@ -15,7 +15,15 @@ await build({
   outdir: folder("dist"), bundle: true, splitting: true, format: "esm", minify: true, target: "es2022", legalComments: "none", charset: "utf8",
   jsx: "automatic", jsxImportSource: "preact",
 });
-await cp(folder("public"), folder("dist"), { recursive: true });
+await cp(folder("src/style.css"), folder("dist/style.css"));
+const page = await readFile(folder("src/page.html"), "utf8");
+for (const [view, title, script] of [
+  ["panel", "Poll", "viewer"], ["video_overlay", "Poll", "viewer"], ["mobile", "Poll", "viewer"],
+  ["live_config", "Polls", "desk"], ["config", "Settings", "config"],
+]) {
+  const parts = { view, title, script };
+  await writeFile(folder(`dist/${view}.html`), page.replace(/\{\{(\w+)\}\}/g, (_, name) => parts[name]));
+}
 
 const files = {};
 for (const name of (await readdir(folder("dist"))).sort()) files[name] = await readFile(folder(`dist/${name}`));
