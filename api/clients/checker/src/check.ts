@@ -274,7 +274,7 @@ class SiteCheck {
     if (!fold || this.found.any) return;
     const ballot = fold.ballotOf(this.#vote.voter);
     const { votes, byStaff, noNonce, erasures } = fold;
-    this.report.recount = { entries: p.leaf.entries.size, votes, byStaff, noNonce, erasures, ballots: fold.ballots().length };
+    this.report.recount = { entries: p.leaf.entries.size, votes, byStaff, noNonce, erasures, ballots: fold.ballotCount };
     if (this.#resetLater) this.#count("no", "The poll was reset after your vote. The list of votes says so publicly.");
     else if (!ballot) this.found.add("ballot-missing", `voter ${this.#vote.voter}`);
     else this.#judge(ballot, true); // a proof leads to the root that the recount gave: the two ballots are one

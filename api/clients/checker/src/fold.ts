@@ -6,11 +6,8 @@ import { type Bytes, equal } from "./bytes.js";
 import { type Config, asksAnother } from "./config.js";
 import { type Entry, Kind, type Leaf, isVote, parseLeaf, saltAt, saltCommitment } from "./entry.js";
 import { type FindingKind, Findings, reason } from "./finding.js";
-
-interface Voter {
-  choices: Choice[]; // by rising value
-  modifiers: bigint;
-}
+import { NonceSet } from "./nonces.js";
+import { Voters } from "./voters.js";
 
 // LateClose is a close after the end of the poll.
 export interface LateClose {
@@ -20,8 +17,6 @@ export interface LateClose {
 
 // closeDelay is the delay of a close, in milliseconds, from which on votes may have come too late.
 export const closeDelay = 5000;
-
-const maxWeight = 2n ** 64n - 1n;
 
 export class Fold {
   readonly findings = new Findings();
@@ -39,8 +34,8 @@ export class Fold {
 
   #next = 0;
   #configIndex = -1;
-  #voters = new Map<number, Voter>();
-  #nonces = new Set<string>();
+  #voters = new Voters();
+  #nonces = new NonceSet();
   #commitment: Bytes = new Uint8Array();
   #salts: { index: number; salt: Bytes }[] = [];
   #lastVote = 0;
@@ -82,8 +77,8 @@ export class Fold {
         this.#configure(index, e.settings!);
         return;
       case Kind.reset:
-        this.#voters = new Map();
-        this.#nonces = new Set();
+        this.#voters = new Voters();
+        this.#nonces = new NonceSet();
         [this.votes, this.byStaff, this.noNonce, this.reset] = [0, 0, 0, true];
         [this.hidden, this.#salts] = [false, []];
         return;
@@ -136,86 +131,67 @@ export class Fold {
 
   // #applyVoter counts a vote or a weight.
   #applyVoter(index: number, e: Entry): boolean {
-    if (e.nonce) this.#seeNonce(index, e.nonce);
-    const known = this.#voters.get(e.voter);
+    if (e.nonce && !this.#nonces.add(e.nonce)) this.findings.add("nonce-twice", `entry ${index}`);
+    const known = this.#voters.has(e.voter);
     const kind = this.#refusal(index, e, known);
     if (kind) {
       this.findings.add(kind, `entry ${index}`);
       return false;
     }
-    const voter = known ?? { choices: [], modifiers: 0n };
-    if (!known) this.#voters.set(e.voter, voter);
+    if (!known) this.#voters.add(e.voter);
     this.reset = false;
     if (e.kind === Kind.modifier) {
-      voter.modifiers += e.add!;
+      this.#voters.modify(e.voter, e.add!);
       return true;
     }
     this.votes++;
     this.#lastVote = index;
     if (e.byStaff) this.byStaff++;
     if (!e.nonce) this.noNonce++;
-    cast(voter, e);
+    if (e.kind === Kind.set) this.#voters.set(e.voter, e.value, e.times);
+    else this.#voters.cast(e.voter, e.value, e.times);
     return true;
   }
 
-  #seeNonce(index: number, nonce: Bytes): void {
-    const pair = (i: number): number => nonce[i]! * 256 + nonce[i + 1]!;
-    const name = String.fromCharCode(pair(0), pair(2), pair(4), pair(6), pair(8), pair(10), pair(12), pair(14)); // which is the fastest name
-    const before = this.#nonces.size;
-    if (this.#nonces.add(name).size === before) this.findings.add("nonce-twice", `entry ${index}`);
-  }
-
   // #refusal returns the rule that a vote or a weight breaks.
-  #refusal(index: number, e: Entry, known: Voter | undefined): FindingKind | undefined {
+  #refusal(index: number, e: Entry, known: boolean): FindingKind | undefined {
     if (this.closed) return e.kind === Kind.modifier ? "weight-after-close" : "vote-after-close";
     if (!known && e.voter !== index) return "unknown-voter";
     if (!this.settings || e.config !== this.#configIndex) return "wrong-config";
     if (e.kind === Kind.modifier) return undefined;
     if (this.settings.disabled) return "vote-while-disabled";
-    return allows(this.settings, e, known?.choices ?? []) ? undefined : "over-limit";
+    return allows(this.settings, e, () => (known ? this.#voters.choicesOf(e.voter) : [])) ? undefined : "over-limit";
   }
 
   // ballotOf returns the ballot of a voter, if there is one.
   ballotOf(voter: number): Ballot | undefined {
-    const known = this.#voters.get(voter);
-    return known && known.choices.length > 0 ? { voter, weight: weightOf(known) & maxWeight, choices: known.choices } : undefined;
+    return this.#voters.ballotOf(voter);
   }
 
-  // ballots returns the ballots by rising voter number.
-  ballots(): Ballot[] {
-    const list: Ballot[] = [];
-    for (const [voter, known] of this.#voters) {
-      if (known.choices.length === 0) continue;
-      const weight = weightOf(known);
-      if (weight > maxWeight) this.findings.add("overflow", `the weight of voter ${voter}`);
-      list.push({ voter, weight: weight & maxWeight, choices: known.choices });
-    }
-    return list; // new voters have rising numbers, and a map keeps their order
+  // ballots returns the ballots by rising voter number, of weights that have at most 64 bits.
+  ballots(): Iterable<Ballot> {
+    return this.#voters.ballots();
   }
-}
 
-function weightOf(voter: Voter): bigint {
-  if (voter.modifiers === 0n) return 1n;
-  const n = 1n + voter.modifiers;
-  return n < 0n ? 0n : n;
+  get ballotCount(): number {
+    return this.#voters.ballotCount;
+  }
+
+  // checkWeights names weights of more than 64 bits.
+  checkWeights(): void {
+    for (const voter of this.#voters.overflowing()) this.findings.add("overflow", `the weight of voter ${voter}`);
+  }
 }
 
 // allows reports whether a voter with choices may cast a vote by the limits of the configuration.
-function allows(c: Config, e: Entry, choices: Choice[]): boolean {
+function allows(c: Config, e: Entry, choices: () => Choice[]): boolean {
   if ((e.kind === Kind.add) !== c.totalVotesPerUser > 1 || e.times > c.totalVotesPerUser) return false;
   if (e.kind === Kind.set) return true;
   let total = e.times, same = e.times, distinct = 1;
-  for (const choice of choices) {
+  for (const choice of choices()) {
     total += choice.times;
     if (choice.value === e.value) same += choice.times;
     else distinct++;
   }
   return total <= c.totalVotesPerUser && BigInt(same) <= c.votesPerOption && distinct <= c.distinctOptionsPerUser;
-}
-
-function cast(voter: Voter, e: Entry): void {
-  const at = voter.choices.findIndex((choice) => choice.value >= e.value), known = voter.choices[at];
-  if (e.kind === Kind.set) voter.choices = [{ value: e.value, times: e.times }];
-  else if (known?.value === e.value) known.times += e.times;
-  else voter.choices.splice(at < 0 ? voter.choices.length : at, 0, { value: e.value, times: e.times });
 }

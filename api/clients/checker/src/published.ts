@@ -1,6 +1,6 @@
 // The result that a site shows of a poll, checked against the log, and its recount.
 
-import { totalOf } from "./ballots.js";
+import { sumsOfBallots, treeOfBallots } from "./ballots.js";
 import { type Bytes, equal, hex, text } from "./bytes.js";
 import type { Entry } from "./entry.js";
 import { type Findings, reason } from "./finding.js";
@@ -11,7 +11,7 @@ import type { Keys } from "./note.js";
 import { checkProof, parseProof } from "./proof.js";
 import { type Result, isOfSums, parseResult } from "./result.js";
 import { MissingFile, type Source, TreeFiles, isAbsent, readFile } from "./source.js";
-import { equalSums } from "./sums.js";
+import { type Sums, equalSums } from "./sums.js";
 import { Frontier, type Tree, equalTrees } from "./tree.js";
 
 // lateLeaf is the age of the newest leaf of a moving poll, in milliseconds, from which on it is a finding.
@@ -128,20 +128,19 @@ export class Published {
     const { leaf, found } = this;
     if (!fold.tree || !fold.poll || !equal(fold.tree, leaf.tree) || !equal(fold.poll, leaf.poll)) found.add("begin", "entry 0");
     if (fold.erasures !== leaf.erasures) found.add("erasures-differ", `${fold.erasures} are listed, ${leaf.erasures} are signed`);
-    const ballots = fold.ballots();
+    fold.checkWeights();
     found.addAll(fold.findings.list);
-    let total: ReturnType<typeof totalOf>;
+    let sums: Sums;
     try {
-      total = totalOf(ballots);
+      sums = sumsOfBallots(fold.ballots());
     } catch (error) {
-      found.add("overflow", `${ballots.length} ballots: ${reason(error)}`);
+      found.add("overflow", `${fold.ballotCount} ballots: ${reason(error)}`);
       return;
     }
-    const { sums } = total;
     if (leaf.sums && !equalSums(leaf.sums, sums)) {
       found.add("sums-differ", `counted: ${sums.count} votes with the sum ${sums.sum}; signed: ${leaf.sums.count} votes with the sum ${leaf.sums.sum}`);
     }
-    if (leaf.ballots && !equalTrees(leaf.ballots, { size: ballots.length, root: total.root })) found.add("ballot-root-differs", `${ballots.length} ballots`);
+    if (leaf.ballots && !equalTrees(leaf.ballots, treeOfBallots(fold, sums))) found.add("ballot-root-differs", `${fold.ballotCount} ballots`);
     this.#compareStatus(fold);
   }
 

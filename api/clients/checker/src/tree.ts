@@ -1,7 +1,7 @@
 // Merkle trees of RFC 6962.
 
 import { type Bytes, equal } from "./bytes.js";
-import { sha256 } from "./sha256.js";
+import { digest, sha256 } from "./sha256.js";
 
 export interface Tree {
   size: number;
@@ -57,17 +57,26 @@ export function hasLeaf(tree: Tree, index: number, data: Uint8Array, path: Bytes
 // Frontier has the hashes of a growing tree that its later roots depend on: at most 64.
 export class Frontier {
   #size = 0;
-  readonly #hashes: Bytes[] = []; // of perfect subtrees, the largest first
+  #depth = 0; // how many hashes there are
+  readonly #hashes = new Uint8Array(64 * 32); // of perfect subtrees, the largest first
 
   append(data: Uint8Array): void {
-    let hash = leafHash(data);
-    for (let n = this.#size; n % 2 === 1; n = (n - 1) / 2) hash = nodeHash(this.#hashes.pop()!, hash);
-    this.#hashes.push(hash);
-    this.#size++;
+    leafBuffer.set(data, 1);
+    digest(leafBuffer, 1 + data.length, this.#hashes, 32 * this.#depth++);
+    for (let n = this.#size++; n % 2 === 1; n = (n - 1) / 2) this.#join();
+  }
+
+  // #join puts the parent of the last two hashes in their place.
+  #join(): void {
+    const at = 32 * (--this.#depth - 1), hashes = this.#hashes;
+    for (let i = 0; i < 64; i++) nodeBuffer[1 + i] = hashes[at + i]!; // faster than a subarray
+    digest(nodeBuffer, 65, hashes, at);
   }
 
   tree(): Tree {
-    return this.#size === 0 ? emptyTree() : { size: this.#size, root: joinFrontier(this.#hashes) };
+    if (this.#size === 0) return emptyTree();
+    const hashes = Array.from({ length: this.#depth }, (_, i) => this.#hashes.slice(32 * i, 32 * i + 32));
+    return { size: this.#size, root: joinFrontier(hashes) };
   }
 }
 

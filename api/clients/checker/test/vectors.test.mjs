@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createHash, createHmac } from "node:crypto";
 import { test } from "node:test";
 
-import { checkBallotProof, totalOf } from "../dist/src/ballots.js";
+import { checkBallotProof, hashLarge, hashSmall, sumsOfBallots, treeOfBallots } from "../dist/src/ballots.js";
 import { hex, u64 } from "../dist/src/bytes.js";
 import { parseLeaf, saltAt } from "../dist/src/entry.js";
 import { verifyEd25519 } from "../dist/src/ed25519.js";
@@ -17,6 +17,7 @@ import { nonceHash, pollKey, resultPath } from "../dist/src/name.js";
 import { Keys } from "../dist/src/note.js";
 import { hmacSha256, sha256 } from "../dist/src/sha256.js";
 import { encodeSums, equalSums, parseSums, sumsOfJSON } from "../dist/src/sums.js";
+import { NonceSet } from "../dist/src/nonces.js";
 import { Frontier } from "../dist/src/tree.js";
 import { bytes, fromBase64, readSource, vectors } from "./shared.mjs";
 
@@ -118,9 +119,11 @@ test("polls", async (t) => {
       tree.append(bytes(leaf));
     }
     assert.equal(hex(tree.tree().root), hex(fromBase64(p.root)));
-    const ballots = fold.ballots(), total = totalOf(ballots);
+    const ballots = [...fold.ballots()], sums = sumsOfBallots(ballots), total = { sums, root: treeOfBallots(fold, sums).root };
+    fold.checkWeights();
     assert.deepEqual(fold.findings.list.map((f) => f.kind), p.findings ?? []);
     assert.equal(ballots.length, p.ballots);
+    assert.equal(fold.ballotCount, p.ballots);
     assert.equal(hex(total.root), hex(fromBase64(p.ballotRoot)));
     assert.equal(hex(encodeSums(total.sums)), p.sumsData);
     assert.ok(equalSums(parseSums(bytes(p.sumsData)), total.sums));
@@ -154,7 +157,24 @@ test("sums out of bounds are refused", () => {
     "a negative count": sums(-1n, 0n, 0n), "a sum too large": sums(1n, 129n, 0n), "a sum too small": sums(1n, -129n, 0n), "squares too large": sums(1n, 0n, 16385n),
     "negative squares": sums(1n, 0n, -1n), "slots above the count": sums(1n, 0n, 0n, 1n, 1n), "a negative slot": sums(1n, 0n, 0n, 1n, -1n), "a count of 2^126": sums(2n ** 126n, 0n, 0n),
   })) assert.throws(() => parseSums(data), name);
-  assert.throws(() => totalOf([{ voter: 2, weight: 2n ** 64n - 1n, choices: Array.from({ length: 256 }, (_, i) => ({ value: i - 128, times: 65535 })) }, { voter: 1, weight: -1n, choices: [{ value: 1, times: 1 }] }]));
+  assert.throws(() => sumsOfBallots([{ voter: 2, weight: 2n ** 126n, choices: [{ value: 1, times: 1 }] }]));
+});
+
+test("numbers and large integers give the same ballot tree", () => {
+  const ballots = Array.from({ length: 300 }, (_, i) => ({
+    voter: 2 + i, weight: BigInt(i % 7 === 0 ? 2 ** 20 + i : i % 5), choices: i % 3 ? [{ value: i % 33, times: 1 }] : [{ value: i % 128 - 128, times: 30 }, { value: i % 2, times: 2 }],
+  }));
+  for (const n of [1, 2, 3, 7, 64, 255, 300]) {
+    const some = ballots.slice(0, n), sums = sumsOfBallots(some);
+    assert.equal(hex(hashSmall(some, sums.slots.length)), hex(hashLarge(some)), `${n} ballots`);
+  }
+});
+
+test("a nonce is new once", () => {
+  const seen = new NonceSet(), nonce = (i) => Uint8Array.from({ length: 16 }, (_, at) => (i + 1) >> (at % 4 * 8));
+  for (const again of [false, true]) for (let i = 0; i < 3000; i++) assert.equal(seen.add(nonce(i)), !again, `${i}`);
+  assert.equal(seen.add(new Uint8Array(16)), true);
+  assert.equal(seen.add(new Uint8Array(16)), false);
 });
 
 test("receipts", async (t) => {
