@@ -68,7 +68,7 @@ async function check(page, fields) {
     await page.fill(`#${name}`, value);
   }
   await page.click("#check");
-  await page.locator("#report:not([hidden]), #refused:not([hidden])").waitFor({ timeout: 300_000 });
+  await page.locator("#check:enabled").waitFor({ timeout: 300_000 }); // the recount is over
   return page.locator("#verdicts li").evaluateAll((rows) => rows.map((row) => row.dataset.answer));
 }
 
@@ -87,7 +87,7 @@ test("a viewer checks a vote with a file from disk", async (t) => {
     new MutationObserver(() => { if (!document.querySelector("#report").hidden) resolve(performance.now() - begun); }).observe(document.querySelector("#report"), { attributes: true });
     document.querySelector("#check").click();
   }));
-  t.diagnostic(`own vote checked, and 3 votes counted again, in ${taken.toFixed(0)} ms`);
+  t.diagnostic(`own vote checked in ${taken.toFixed(0)} ms`);
 });
 
 test("a vote cast on the program is recorded, and after the close it is counted", async (t) => {

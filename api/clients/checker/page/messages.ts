@@ -4,7 +4,7 @@ import type { CheckOptions, ReceiptReport } from "../src/index.js";
 
 export interface Request {
   receipt: string;
-  options: Omit<CheckOptions, "progress" | "fetch" | "signal">;
+  options: Omit<CheckOptions, "progress" | "beforeRecount" | "fetch" | "signal">;
 }
 
-export type Message = { progress: number } | { report: ReceiptReport } | { refused: string };
+export type Message = { progress: number } | { before: ReceiptReport } | { report: ReceiptReport } | { refused: string };

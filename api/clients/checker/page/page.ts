@@ -61,45 +61,47 @@ function refuse(why: string): void {
 }
 
 let worker: Worker | undefined;
+let onMessage: ((message: Message) => void) | undefined; // while a check runs
 
-// startWorker makes a worker from the script in this file. A browser that refuses gets a message.
+// startWorker makes the worker of all checks from the script in this file, before the first one needs it.
 function startWorker(): Worker {
-  worker?.terminate();
   const address = URL.createObjectURL(new Blob([workerScript], { type: "text/javascript" }));
-  worker = new Worker(address);
-  return worker;
+  const started = new Worker(address);
+  started.addEventListener("message", ({ data }: MessageEvent<Message>) => onMessage?.(data));
+  started.addEventListener("error", () => {
+    worker = undefined;
+    onMessage?.({ refused: "this browser does not run the checker. Try a current one" });
+  });
+  return started;
 }
 
 function start(): void {
   find("refused").hidden = find("report").hidden = true;
   const button = find<HTMLButtonElement>("check"), progress = find<HTMLProgressElement>("progress");
-  const end = (): void => {
-    button.disabled = false;
-    progress.hidden = true;
-  };
   button.disabled = true;
   progress.removeAttribute("value");
   progress.hidden = false;
-  const running = startWorker();
-  running.addEventListener("message", ({ data }: MessageEvent<Message>) => {
-    if ("progress" in data) {
-      progress.value = data.progress;
+  onMessage = (message) => {
+    if ("progress" in message) {
+      progress.value = message.progress;
       return;
     }
-    end();
-    if ("refused" in data) refuse(`Not checked: ${data.refused}.`);
-    else show(data.report);
-  });
-  running.addEventListener("error", () => {
-    end();
-    refuse("Not checked: this browser does not run the checker. Try a current one.");
-  });
+    if ("before" in message) {
+      show(message.before, true);
+      return;
+    }
+    onMessage = undefined;
+    button.disabled = false;
+    progress.hidden = true;
+    if ("refused" in message) refuse(`Not checked: ${message.refused}.`);
+    else show(message.report, false);
+  };
   const receipt = field("receipt").value;
   const request: Request = {
     receipt: receipt.endsWith("\n") ? receipt : receipt + "\n", // which is easily lost when one copies a text
     options: { key: field("key").value.split(/\s+/).filter(Boolean), site: site.value.trim(), policy: field("policy").value.trim() && field("policy").value, monitor: field("monitor").value.trim() },
   };
-  running.postMessage(request);
+  (worker ??= startWorker()).postMessage(request);
 }
 
 const marks = { yes: ["✓", "Yes"], no: ["✗", "No"], unknown: ["?", "Not known"] } as const;
@@ -113,7 +115,9 @@ function verdictRow(question: string, verdict: Verdict): HTMLElement {
   return row;
 }
 
-function show(report: ReceiptReport): void {
+// show shows a report, which may be that before the recount.
+function show(report: ReceiptReport, counting: boolean): void {
+  const shown = !find("report").hidden;
   showVote(report);
   find("verdicts").replaceChildren(
     verdictRow("Is your vote recorded?", report.recorded),
@@ -128,9 +132,9 @@ function show(report: ReceiptReport): void {
     row.append(element("small", `(${f.kind}: ${f.detail}${f.cases > 1 ? `; ${f.cases} cases` : ""})`));
     return row;
   }));
-  showResult(report);
+  showResult(report, counting);
   find("report").hidden = false;
-  find("report").focus();
+  if (!shown) find("report").focus();
 }
 
 function showVote(report: ReceiptReport): void {
@@ -145,14 +149,14 @@ function showVote(report: ReceiptReport): void {
   find("vote").replaceChildren(...rows.flatMap(([name, value]) => (value === undefined ? [] : [element("dt", name), element("dd", value, { dir: "auto" })])));
 }
 
-function showResult({ result, recount, findings }: ReceiptReport): void {
+function showResult({ result, recount, findings }: ReceiptReport, counting: boolean): void {
   find("result").hidden = !result || findings.length > 0;
   find("options").replaceChildren(...(result ?? []).map(({ option, count }) => {
     const row = element("tr", "");
     row.append(element("td", option, { dir: "auto" }), element("td", count.toLocaleString()));
     return row;
   }));
-  find("recount").textContent = "Not counted again: the list of votes is not public.";
+  find("recount").textContent = counting ? "All votes are being counted again …" : "Not counted again: the list of votes is not public.";
   if (!recount) return;
   const { votes, ballots, byStaff, noNonce, erasures } = recount;
   find("recount").textContent = `Counted again: ${votes} votes of ${ballots} voters. ${byStaff} of the votes were submitted by staff or the extension’s own server; `
@@ -178,3 +182,4 @@ for (const name of ["dragover", "dragleave", "drop"]) {
 }
 drop.addEventListener("drop", (event) => takeFile(event.dataTransfer?.files[0]));
 showReceipt();
+worker = startWorker();

@@ -7,7 +7,9 @@ const send = (message: Message): void => self.postMessage(message);
 
 self.addEventListener("message", async ({ data }: MessageEvent<Request>) => {
   try {
-    const report = await checkReceipt(data.receipt, { ...data.options, progress: (done, all) => send({ progress: done / all }) });
+    const report = await checkReceipt(data.receipt, {
+      ...data.options, progress: (done, all) => send({ progress: done / all }), beforeRecount: (before) => send({ before }),
+    });
     send({ report });
   } catch (error) {
     send({ refused: error instanceof Error ? error.message : String(error) });

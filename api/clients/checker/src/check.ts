@@ -67,6 +67,7 @@ export interface ReceiptCheck {
   policy?: Policy; // of witnesses
   monitor?: MonitorState; // of a monitor that the viewer trusts
   noRecount?: boolean;
+  beforeRecount?: (report: ReceiptReport) => void;
   progress?: (done: number, all: number) => void; // of a recount, in entries
 }
 
@@ -260,6 +261,10 @@ class SiteCheck {
       else this.#count("unknown", "The site shows no proof of your ballot. Counting all votes would show it.");
       return;
     }
+    if (proved && this.#holdsVote(proved)) {
+      this.#judge(proved, false);
+      this.check.beforeRecount?.({ ...this.report });
+    }
     let fold: Fold | undefined;
     try {
       fold = await p.recount((index, e) => this.#seeLater(index, e), this.check.progress);
@@ -312,11 +317,14 @@ class SiteCheck {
     if (e.kind === Kind.set) this.found.add("vote-replaced", `entry ${index}`);
   }
 
+  #holdsVote(b: Ballot): boolean {
+    const vote = this.#vote, own = b.choices.find((choice) => choice.value === vote.value);
+    return vote.kind === Kind.set ? own?.times === vote.times && b.choices.length === 1 : own !== undefined && own.times >= vote.times;
+  }
+
   // #judge compares the ballot that counts with the vote of the receipt.
   #judge(b: Ballot, recounted: boolean): void {
-    const vote = this.#vote, own = b.choices.find((choice) => choice.value === vote.value);
-    const has = vote.kind === Kind.set ? own?.times === vote.times && b.choices.length === 1 : own !== undefined && own.times >= vote.times;
-    if (!has) {
+    if (!this.#holdsVote(b)) {
       const choices = b.choices.map((choice) => `${choice.times} × ${optionText(this.recorded.config, choice.value)}`).join(", ");
       this.found.add("ballot-differs", `the ballot of voter ${b.voter} is ${choices}`);
       return;

@@ -29,6 +29,8 @@ export interface CheckOptions {
   // noRecount leaves the other votes out: the check needs little data, and shows only that the own
   // ballot is in the final result.
   noRecount?: boolean;
+  // beforeRecount receives what the check has found before a recount that may take long.
+  beforeRecount?: (report: ReceiptReport) => void;
   progress?: (done: number, all: number) => void; // of a recount, in entries
 }
 
@@ -43,6 +45,7 @@ export async function checkReceipt(receipt: string | Uint8Array, options: CheckO
   if (options.policy) check.policy = new Policy(options.policy);
   if (options.monitor) check.monitor = parseMonitor(options.monitor, keys);
   if (options.noRecount) check.noRecount = true;
+  if (options.beforeRecount) check.beforeRecount = options.beforeRecount;
   if (options.progress) check.progress = options.progress;
   return verifyReceipt(parsed, check);
 }

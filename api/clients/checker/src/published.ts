@@ -23,6 +23,8 @@ export const treeFolder = (tree: Bytes): string => `log/t/${hex(tree)}/`;
 // readPublished reads the log's checkpoint and the result at a path. It returns undefined, with a
 // finding, when they contradict each other or the keys.
 export async function readPublished(source: Source, keys: Keys, path: string, found: Findings): Promise<Published | undefined> {
+  const shown = readFile(source, path);
+  shown.catch(() => {}); // reported below
   const checkpoint = text(await readFile(source, "log/checkpoint"));
   let log: Tree;
   try {
@@ -31,7 +33,7 @@ export async function readPublished(source: Source, keys: Keys, path: string, fo
     found.add("signature", `log/checkpoint: ${reason(error)}`);
     return undefined;
   }
-  const result = parseResult(await readFile(source, path));
+  const result = parseResult(await shown);
   const proof = { ...parseProof(result.proof), extra: result.leaf };
   const checked = await checkProof(proof, keys, keys.origin);
   if ("wrong" in checked) {

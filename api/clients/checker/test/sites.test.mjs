@@ -56,7 +56,13 @@ test("a receipt as bytes; without a site; with the site of its log", async () =>
     asked.push(address);
     return new Response("", { status: 404 });
   } });
-  assert.deepEqual(asked, ["https://example.com/log/checkpoint"]);
+  assert.deepEqual(asked.toSorted(), ["https://example.com/log/checkpoint", "https://example.com/public/sample/1/lunch/result.json"]);
+});
+
+test("the proof of the own ballot is shown before the recount", async () => {
+  const seen = [];
+  await checkReceipt(alice, { key, site, beforeRecount: ({ counted, recount }) => seen.push([counted.answer, recount]), progress: () => seen.push("progress") });
+  assert.deepEqual(seen, [["yes", undefined], "progress", "progress"]);
 });
 
 test("without a recount, the proof of the own ballot decides", async () => {
