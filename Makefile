@@ -202,8 +202,8 @@ check-chart: ## Lint the chart and compare what it renders with charts/test/test
 	@# The chart is outside of the module, so the cache of tests does not notice its changes.
 	$(HELMS) go -C charts/test test -count=1 ./...
 
-checker: ## Build the checker of votes, one file: bin/acclaim-checker.html, and print its digest; needs node and npm
-	mkdir -p bin && cd api/clients/checker && npm ci --no-audit --no-fund && npm run build && cp dist/acclaim-checker.html $(CURDIR)/bin
+checker: ## Build the checker of votes, bin/acclaim-checker.html, and its module, and print its digest; needs node and npm
+	mkdir -p bin && cd api/clients/checker && npm ci --no-audit --no-fund && npm run build && cp dist/acclaim-checker.html dist/acclaim-checker.js $(CURDIR)/bin
 
 browser: extension checker ## Test the pages, the checker of votes and the hosted service's browser SDK in Chromium, from Debian or ACCLAIM_CHROMIUM; needs node and npm
 	cd hack/browser && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --no-audit --no-fund && npm test

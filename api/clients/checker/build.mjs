@@ -1,5 +1,6 @@
 // Writes dist/acclaim-checker.html, one file with its style and script, and prints its digest. The
-// script is not minified, so that it can be read. The same sources give the same file.
+// script is not minified, so that it can be read. The same sources give the same file. Beside it stands
+// dist/acclaim-checker.js, the module in one file, for pages that are built without a bundler.
 
 import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
@@ -8,8 +9,8 @@ import { build } from "esbuild";
 
 process.chdir(import.meta.dirname); // names of files are in comments of the bundle
 
-async function bundle(entry, plugins = []) {
-  const { outputFiles } = await build({ entryPoints: [entry], bundle: true, write: false, format: "iife", target: "es2022", charset: "utf8", plugins });
+async function bundle(entry, plugins = [], format = "iife") {
+  const { outputFiles } = await build({ entryPoints: [entry], bundle: true, write: false, format, target: "es2022", charset: "utf8", plugins });
   return outputFiles[0].text;
 }
 
@@ -30,4 +31,5 @@ const policy = `default-src 'none'; script-src ${hashOf(script)}; style-src ${ha
 const parts = { policy, style, script };
 const html = (await readFile("page/page.html", "utf8")).replace(/\{\{(policy|style|script)\}\}/g, (_, name) => parts[name]);
 await writeFile("dist/acclaim-checker.html", html);
+await writeFile("dist/acclaim-checker.js", await bundle("src/index.ts", [], "esm"));
 console.log(`${createHash("sha256").update(html).digest("hex")}  dist/acclaim-checker.html`);

@@ -1,6 +1,6 @@
 const api = "http://127.0.0.1:8080/v1/e", poll = "lunch"
 const [prompt, options, message] = ["prompt", "options", "message"].map((id) => document.getElementById(id))
-let credential, events
+let credential, events, checking // of a poll whose votes can be checked
 
 async function call(method, route, body) {
   const answer = await fetch(api + route, { method, headers: { Authorization: credential }, body: body && JSON.stringify(body) })
@@ -11,8 +11,9 @@ async function call(method, route, body) {
 
 async function vote(value) {
   try {
-    show(await call("POST", `/vote?id=${poll}`, { value }))
+    show(await call("POST", `/vote?id=${poll}`, { value, ...checking?.beginVote() }))
     message.textContent = "Your vote is counted."
+    checking?.offer()
   } catch (error) {
     message.textContent = error.message // such as "poll is closed"
   }
@@ -28,6 +29,7 @@ async function start(clientId, token) { // again before each token expires
   await call("GET", "/user_info") // the first request of a page
   const configured = await call("GET", `/poll?id=${poll}`)
   prompt.textContent = configured.prompt
+  if (configured.verifiable) checking = new (await import("./check.js")).Checking(api, credential, configured)
   options.replaceChildren(...configured.options.map((text, n) => Object.assign(document.createElement("button"), { name: text, onclick: () => vote(n) })))
   events?.close()
   events = new EventSource(`${api}/events?${new URLSearchParams({ topic: `vote_update:${poll}`, access_token: credential })}`)
