@@ -222,3 +222,16 @@ async function saved(page, button) {
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: button }).click()]);
   return { name: download.suggestedFilename(), content: await readFile(await download.path()) };
 }
+
+test("staff starts a poll whose votes viewers can check", async (t) => {
+  const { origin } = await lab.serve({ data: "show-verifiable" });
+  const broadcaster = await productionToken(lab, "broadcaster");
+  const page = await open(t, address(origin, broadcaster, "production"), desk());
+  await page.locator("#work").waitFor();
+  await page.getByText("New poll").click();
+  await page.getByLabel("Viewers can check their votes").check();
+  await page.locator("#new").getByLabel("Results for viewers").selectOption("once the poll has closed");
+  await start(page, "Tea?", ["Yes", "No"]);
+  const [poll] = (await (await fetch(`${origin}/v1/polls`, { headers: { Authorization: broadcaster } })).json()).polls;
+  assert.deepEqual([poll.verifiable, poll.showCount], [true, true]);
+});

@@ -12,7 +12,7 @@ export function show(form, poll, another) { fill(form, fieldsOf(poll), another);
 
 // empty fills the form of a new poll with another one, or with nothing.
 export function begin(form, template) {
-  fill(form, { ...fieldsOf(template ?? { prompt: "", options: [] }), minutes: form.elements.minutes.value }, true);
+  fill(form, { ...fieldsOf(template ?? { prompt: "", options: [] }), minutes: form.elements.minutes.value, verifiable: template?.verifiable ?? false }, true);
 }
 
 // read returns a configuration of what the form has.
@@ -28,6 +28,7 @@ function read(form) {
 // newPoll returns the request that saves a new poll.
 export function newPoll(form) {
   const config = { ...read(form), strict: true, resultsVisibility: form.elements.visibility.value };
+  if (form.elements.verifiable.checked) Object.assign(config, { verifiable: true, showCount: true }); // the list of votes shows how many there are
   const minutes = Number(form.elements.minutes.value);
   if (minutes > 0) config.endsAt = Math.floor(Date.now() / 1000) + Math.round(60 * minutes);
   return { id: form.elements.id.value.trim() || `poll-${Date.now().toString(36)}`, config };
