@@ -24,11 +24,18 @@ type Submission struct {
 	ByStaff bool
 }
 
-// VoteAll submits votes in their order, all in one append, and returns the refusal of each,
-// nil for one that was accepted, and the statistics with them in. With existing it refuses
+// Verdicts are what became of several votes.
+type Verdicts struct {
+	Refusals []error // nil for a vote that was accepted
+	// Listed has the places of the votes in the list of a poll that has one, nil for none.
+	Listed []*Listed
+	After  *Statistics // with all of them in
+}
+
+// VoteAll submits votes in their order, all in one append. With existing it refuses
 // those that would make a poll, with fault.NotFound: then nothing was stored. Where whole is
 // not nil, it is the key of all votes and they have none of their own.
-func (s *Service) VoteAll(ctx context.Context, p Poll, votes []Submission, existing bool, whole *once.Key) (refusals []error, after *Statistics, err error) {
+func (s *Service) VoteAll(ctx context.Context, p Poll, votes []Submission, existing bool, whole *once.Key) (v Verdicts, err error) {
 	commands, casts := make([]Command, len(votes)), make([]voteCommand, len(votes))
 	var keys []*once.Key
 	for i, v := range votes {
@@ -41,8 +48,26 @@ func (s *Service) VoteAll(ctx context.Context, p Poll, votes []Submission, exist
 			keys[i] = v.Key
 		}
 	}
-	refusals, answer, err := s.engine.DoAll(ctx, p.Stream(), commands, standingQuery{}, whole, keys)
-	return refusals, answer.tally.Statistics, err
+	batch, err := s.engine.DoAll(ctx, p.Stream(), commands, standingQuery{}, whole, keys)
+	if err != nil {
+		return v, err
+	}
+	v.Refusals, v.After = batch.Refusals(), batch.Answer.tally.Statistics
+	for i := range votes {
+		answer, refusal := batch.Outcome(i)
+		if refusal != nil {
+			continue
+		}
+		if answer.listed == nil {
+			break // no poll begins a list with a vote
+		}
+		if v.Listed == nil {
+			v.Listed = make([]*Listed, len(votes))
+			s.moved(p)
+		}
+		v.Listed[i] = answer.listed
+	}
+	return v, nil
 }
 
 // newVote returns the command of a submission. Only processes of this version know who submits.

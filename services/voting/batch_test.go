@@ -36,20 +36,20 @@ func TestVotesTogetherAreThoseOneByOne(t *testing.T) {
 			_, want[i] = single.Vote(ctx, forwardedPoll, votes[i].Voter, votes[i].Value, votes[i].Count)
 		}
 		before := chunksIn(t, together)
-		got, after, err := batched.VoteAll(ctx, forwardedPoll, votes, false, nil)
+		got, err := batched.VoteAll(ctx, forwardedPoll, votes, false, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range votes {
-			if fmt.Sprint(got[i]) != fmt.Sprint(want[i]) {
-				t.Errorf("seed %d: vote %d is answered %v, alone %v", seed, i, got[i], want[i])
+			if fmt.Sprint(got.Refusals[i]) != fmt.Sprint(want[i]) {
+				t.Errorf("seed %d: vote %d is answered %v, alone %v", seed, i, got.Refusals[i], want[i])
 			}
 		}
 		tally, err := single.Tally(ctx, forwardedPoll, voting.Voter{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(withoutTimes(tally.Statistics), withoutTimes(after)); diff != "" {
+		if diff := cmp.Diff(withoutTimes(tally.Statistics), withoutTimes(got.After)); diff != "" {
 			t.Errorf("seed %d: statistics (-alone +together):\n%s", seed, diff)
 		}
 		if n := chunksIn(t, together) - before; n > 1 {
@@ -76,7 +76,8 @@ func chunksIn(t *testing.T, store stream.Store) (n int) {
 func TestVotesTogetherOfAnUnknownPoll(t *testing.T) {
 	store := storetest.NewMemory()
 	votes := []voting.Submission{{Voter: voting.Voter{OpaqueID: "U1"}, Value: 200, Count: 1}, {Voter: voting.Voter{OpaqueID: "U2"}, Count: 1}}
-	got, _, err := serviceOver(t, store).VoteAll(t.Context(), forwardedPoll, votes, true, nil)
+	verdicts, err := serviceOver(t, store).VoteAll(t.Context(), forwardedPoll, votes, true, nil)
+	got := verdicts.Refusals
 	if err != nil || fault.KindOf(got[0]) != fault.Invalid || fault.KindOf(got[1]) != fault.NotFound || chunksIn(t, store) > 0 {
 		t.Errorf("answered %v, %v, with %d chunks", got, err, chunksIn(t, store))
 	}
@@ -96,11 +97,11 @@ func TestVotesTogetherWhoseAnswerIsLostCountOnce(t *testing.T) {
 			votes[i] = voting.Submission{Voter: voting.Voter{OpaqueID: fmt.Sprint("U", i%100)}, Value: 1, Count: 1}
 		}
 		votes[7].Voter.OpaqueID = fmt.Sprint("late", round)
-		refusals, _, err := away.VoteAll(ctx, forwardedPoll, votes, false, nil)
+		verdicts, err := away.VoteAll(ctx, forwardedPoll, votes, false, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, refusal := range refusals {
+		for _, refusal := range verdicts.Refusals {
 			if refusal == nil {
 				want++
 			} else if fault.KindOf(refusal) != fault.Invalid {

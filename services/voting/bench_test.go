@@ -145,7 +145,7 @@ func BenchmarkVoteAll(b *testing.B) {
 		for i := range votes {
 			votes[i] = Submission{Voter: Voter{OpaqueID: identity((n*contract.MaxVotes + i) % 100_000)}, Value: int64(i % 32), Count: 1}
 		}
-		if _, _, err := s.VoteAll(b.Context(), local, votes, false, nil); err != nil {
+		if _, err := s.VoteAll(b.Context(), local, votes, false, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -150,10 +150,10 @@ func (s *Service) ClearVotes(ctx context.Context, p Poll, c Change, keys ...*onc
 		whole = keys[0]
 	}
 	commands := []Command{resetCommand{}, changeCommand{p.ID, Change{Config: configure.config, Seed: c.Seed}}}
-	refusals, _, err := s.engine.DoAll(ctx, p.Stream(), commands, standingQuery{}, whole, nil)
+	batch, err := s.engine.DoAll(ctx, p.Stream(), commands, standingQuery{}, whole, nil)
 	s.moved(p)
 	if err != nil {
 		return err
 	}
-	return cmp.Or(refusals...)
+	return cmp.Or(batch.Refusals()...)
 }

@@ -164,11 +164,11 @@ func voteInBatches(t *testing.T, s *voting.Service, voters, pause int, caller fu
 			n := uint64(from + i)
 			votes[i] = voting.Submission{Voter: voting.Voter{OpaqueID: fmt.Sprint("U", n)}, Value: int64(n % 8), Count: 1, Key: keyOf(caller(from+i), n, n%8)}
 		}
-		refusals, _, err := s.VoteAll(t.Context(), keyedPoll, votes, false, nil)
+		verdicts, err := s.VoteAll(t.Context(), keyedPoll, votes, false, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, refusal := range refusals {
+		for i, refusal := range verdicts.Refusals {
 			switch {
 			case errors.Is(refusal, once.ErrFull):
 				refused++

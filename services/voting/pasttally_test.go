@@ -256,7 +256,7 @@ func TestFoldKeepsNothingOfTheLog(t *testing.T) {
 			for i := range votes {
 				votes[i] = Submission{Voter: Voter{OpaqueID: fmt.Sprint("U", i)}, Value: int64(chunks % 32), Count: 1}
 			}
-			if _, _, err := s.VoteAll(t.Context(), local, votes, false, nil); err != nil {
+			if _, err := s.VoteAll(t.Context(), local, votes, false, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

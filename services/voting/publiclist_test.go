@@ -122,7 +122,7 @@ func (w *listWorld) step(r *rand.Rand, visibility *Visibility) {
 		w.refusedOnly(err, "poll is closed", "unacceptable vote")
 	case n < 78:
 		votes := []Submission{{Voter: Voter{OpaqueID: id}, Count: 1}, {Voter: Voter{OpaqueID: id}, Value: 3, Count: 1, ByStaff: true}, {Voter: Voter{OpaqueID: "new" + id}, Value: 3, Count: 1}}
-		_, _, err := w.polls.VoteAll(ctx, listedPoll, votes, false, nil)
+		_, err := w.polls.VoteAll(ctx, listedPoll, votes, false, nil)
 		w.refusedOnly(err)
 	case n < 85:
 		w.refusedOnly(w.polls.Modify(ctx, listedPoll, id, int64(r.IntN(5)-2)), "poll is closed")
@@ -313,5 +313,18 @@ func TestListsAreNotTruncated(t *testing.T) {
 	w.must(w.polls.Reset(t.Context(), listedPoll))
 	if done, err := w.polls.Truncate(t.Context(), listedPoll.Stream(), time.Now().Add(time.Hour)); err != nil || done.Chunks == 0 {
 		t.Errorf("%d chunks of a list that has ended were truncated, %v", done.Chunks, err)
+	}
+}
+
+// Votes that are submitted together are reported for signing, as single ones are.
+func TestVotesTogetherAreReported(t *testing.T) {
+	w := newListWorld(t)
+	w.must(w.configure(Config{}))
+	var moved []Poll
+	w.polls.ListVotes(func(p Poll) { moved = append(moved, p) })
+	verdicts, err := w.polls.VoteAll(t.Context(), listedPoll, []Submission{{Voter: Voter{OpaqueID: "U1"}, Count: 1}, {Voter: Voter{OpaqueID: "U2"}, Count: 1}}, false, nil)
+	w.must(err)
+	if len(moved) != 1 || moved[0] != listedPoll || verdicts.Listed[1].Index != verdicts.Listed[0].Index+1 {
+		t.Errorf("reported %v, listed at %v", moved, verdicts.Listed)
 	}
 }

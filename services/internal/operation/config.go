@@ -39,7 +39,7 @@ func NewVoting(s *voting.Service) Voting { return Voting{s, s, s, s} }
 // VoteCaster changes the votes of polls.
 type VoteCaster interface {
 	Cast(ctx context.Context, p voting.Poll, v voting.Submission, existing bool, keys ...*once.Key) (voting.Tally, error)
-	VoteAll(ctx context.Context, p voting.Poll, votes []voting.Submission, existing bool, whole *once.Key) ([]error, *voting.Statistics, error)
+	VoteAll(ctx context.Context, p voting.Poll, votes []voting.Submission, existing bool, whole *once.Key) (voting.Verdicts, error)
 	Modify(ctx context.Context, p voting.Poll, user string, add int64, keys ...*once.Key) error
 	Reset(ctx context.Context, p voting.Poll) error
 	ClearVotes(ctx context.Context, p voting.Poll, c voting.Change, keys ...*once.Key) error

@@ -54,33 +54,32 @@ func (s *Service) CastVote(ctx context.Context, c *Call, id string, vote voting.
 	return c.Caller.show(id, tally), err
 }
 
-// CastVotes casts votes of several viewers. It returns the refusal of each vote, nil for one that
-// counts, and the statistics after them.
-func (s *Service) CastVotes(ctx context.Context, c *Call, id string, votes []voting.Submission) (refusals []error, after *voting.Statistics, err error) {
+// CastVotes casts votes of several viewers.
+func (s *Service) CastVotes(ctx context.Context, c *Call, id string, votes []voting.Submission) (verdicts voting.Verdicts, err error) {
 	if err := c.Caller.CheckReads(id); err != nil {
-		return nil, nil, err
+		return verdicts, err
 	}
 	keys, err := s.requestKeys(c, id)
 	if err != nil {
-		return nil, nil, err
+		return verdicts, err
 	}
 	if len(keys) > 0 && slices.ContainsFunc(votes, func(v voting.Submission) bool { return v.Key != nil }) {
-		return nil, nil, fault.New(fault.Invalid, "votes must have no keys beside an Idempotency-Key")
+		return verdicts, fault.New(fault.Invalid, "votes must have no keys beside an Idempotency-Key")
 	}
 	for i := range votes {
 		votes[i].ByStaff = true
 	}
 	err = s.addEntries(c, isGlobal(id), len(votes), func(existing bool) (err error) {
-		refusals, after, err = s.Config.Voting.Votes.VoteAll(ctx, c.Caller.poll(id), votes, existing, once.First(keys))
+		verdicts, err = s.Config.Voting.Votes.VoteAll(ctx, c.Caller.poll(id), votes, existing, once.First(keys))
 		if err == nil && existing {
-			err = firstOfKind(refusals, fault.NotFound)
+			err = firstOfKind(verdicts.Refusals, fault.NotFound)
 		}
-		if err == nil && !slices.ContainsFunc(refusals, func(refusal error) bool { return !once.IsFull(refusal) }) {
-			err = refusals[0]
+		if err == nil && !slices.ContainsFunc(verdicts.Refusals, func(refusal error) bool { return !once.IsFull(refusal) }) {
+			err = verdicts.Refusals[0]
 		}
 		return err
 	})
-	return refusals, after, err
+	return verdicts, err
 }
 
 // firstOfKind returns the first error of a kind, nil where there is none.

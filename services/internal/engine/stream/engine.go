@@ -120,27 +120,44 @@ func (e *Engine[S, C, E, R]) DoAtFrom(ctx context.Context, level Level, name str
 }
 
 // DoAll runs commands on the stream called name as one: in order, and with all their
-// entries in one chunk. It returns the refusal of each, nil for one that was accepted, and
-// the answer to a query from a state that includes them. Other errors are those of Do.
+// entries in one chunk. Errors that no refusal names are those of Do.
 //
 // There may be a key of all commands together or, if that is nil, of each. Where another
 // request had the key of all, the error is of kind fault.Reused, and of kind fault.Unavailable
 // where there is no room for it.
-func (e *Engine[S, C, E, R]) DoAll(ctx context.Context, name string, commands []C, query C, whole *once.Key, each []*once.Key) (refusals []error, answer R, err error) {
+func (e *Engine[S, C, E, R]) DoAll(ctx context.Context, name string, commands []C, query C, whole *once.Key, each []*once.Key) (b Batch[R], err error) {
 	c := newBatch[C, R](commands, query)
 	c.setKeys(whole, each)
 	if err := e.dispatchCall(ctx, name, c); err != nil {
-		return nil, answer, err
+		return b, err
 	}
-	refusals = make([]error, len(commands))
-	for i, o := range c.outcomes[:len(commands)] {
+	b.outcomes = c.outcomes[:len(commands)]
+	c.markReplayed()
+	if first := b.outcomes[0].err; whole != nil && isRefusedKey(first) {
+		return b, first
+	}
+	b.Answer = c.outcomes[len(commands)].result
+	return b, nil
+}
+
+// Batch is what became of several commands.
+type Batch[R any] struct {
+	// Answer is that to the query, from a state that includes the commands.
+	Answer   R
+	outcomes []commandOutcome[R]
+}
+
+// Outcome returns the refusal of a command, nil for one that was accepted, and what its decision
+// resulted in. The result of a command that another process has run may have more.
+func (b Batch[R]) Outcome(i int) (R, error) { return b.outcomes[i].result, b.outcomes[i].err }
+
+// Refusals returns the refusal of each command, nil for one that was accepted.
+func (b Batch[R]) Refusals() []error {
+	refusals := make([]error, len(b.outcomes))
+	for i, o := range b.outcomes {
 		refusals[i] = o.err
 	}
-	c.markReplayed()
-	if whole != nil && isRefusedKey(refusals[0]) {
-		return nil, answer, refusals[0]
-	}
-	return refusals, c.outcomes[len(commands)].result, nil
+	return refusals
 }
 
 // View answers a query from a state that includes every command acknowledged

@@ -98,8 +98,11 @@ func TestKeysOfSeveralCommands(t *testing.T) {
 	engine := newEngine(store, stream.Options{})
 	all := []post{{id: 1, amount: 7, who: "a"}, {id: 2, amount: 7, who: "a"}, {id: 3, amount: 1, who: "b"}}
 	do := func(commands []post, whole *once.Key, each ...*once.Key) string {
-		refusals, sum, err := engine.DoAll(t.Context(), testStream, commands, sumQuery, whole, each)
-		return fmt.Sprint(refusals, sum, err)
+		batch, err := engine.DoAll(t.Context(), testStream, commands, sumQuery, whole, each)
+		if err != nil {
+			return fmt.Sprint([]error{}, 0, err)
+		}
+		return fmt.Sprint(batch.Refusals(), batch.Answer, err)
 	}
 	whole := keyOf("U1", "all", "1")
 	if got := do(all, whole); got != "[<nil> limit reached <nil>] 8 <nil>" || whole.Replayed {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -117,4 +118,21 @@ func TestVoteIsChecked(t *testing.T) {
 	}
 	a.as(viewer(), "POST", "/vote?id=lunch", `{"value":0}`).refused(400, "poll is closed")
 	a.as(stranger(), "GET", "/receipt?id=lunch", "").refused(404, "The caller has no vote in the list")
+}
+
+// Votes that a backend submits together are listed and signed as those of viewers are.
+func TestVotesTogetherAreListed(t *testing.T) {
+	a := newAPI(t)
+	a.as(owner(), "POST", "/vote_config", configOf("lunch", `{"verifiable":true,"options":["tea","cake"],"strict":true}`)).is(200)
+	a.flush()
+	body := `{"votes":[{"opaque_user_id":"` + viewer().opaque + `","value":1,"nonceHash":"AAAAAAAAAAAAAAAAAAAAAA=="},{"opaque_user_id":"U9","value":7},{"opaque_user_id":"U9","value":0}]}`
+	placed := regexp.MustCompile(`^\[{"accepted":true,"listed":{"tree":"[0-9a-f]{32}","index":2,"voter":2}},{"accepted":false,"reason":"[^"]+"},{"accepted":true,"listed":{"tree":"[0-9a-f]{32}","index":3,"voter":3}}\]$`)
+	for range 2 { // the second is a repetition
+		got := a.as(backend(), "POST", "/votes?id=lunch", body, "Idempotency-Key", "k").is(200).field("results")
+		if !placed.MatchString(got) {
+			t.Errorf("the results are %s", got)
+		}
+	}
+	a.flush()
+	a.as(viewer(), "GET", "/receipt?id=lunch", "").is(200)
 }

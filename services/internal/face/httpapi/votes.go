@@ -36,31 +36,34 @@ func (a *API) postVotes(w http.ResponseWriter, r *apiRequest) error {
 	if err := r.bodyLeases.ForBuffer(size).Take(int64(size)); err != nil {
 		return limit.Fault(err, operation.TooManyBytes)
 	}
-	refusals, after, err := a.CastVotes(r.Context(), &r.Call, id, votes)
+	verdicts, err := a.CastVotes(r.Context(), &r.Call, id, votes)
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, appendVerdicts(after.AppendJSON(make([]byte, 0, 512+24*len(votes)), nil), votes, refusals))
+	writeJSON(w, http.StatusOK, appendVerdicts(verdicts.After.AppendJSON(make([]byte, 0, 512+24*len(votes)), nil), votes, verdicts))
 	return nil
 }
 
 // appendVerdicts adds the answer to each of several votes to a JSON object.
-func appendVerdicts(object []byte, votes []voting.Submission, refusals []error) []byte {
+func appendVerdicts(object []byte, votes []voting.Submission, verdicts voting.Verdicts) []byte {
 	buf := append(object[:len(object)-1], `,"results":[`...)
-	for i, refusal := range refusals {
+	for i, refusal := range verdicts.Refusals {
 		if i > 0 {
 			buf = append(buf, ',')
 		}
-		if refusal == nil && votes[i].Key != nil && votes[i].Key.Replayed {
-			buf = append(buf, `{"accepted":true,"replayed":true}`...)
+		if refusal != nil {
+			buf = append(buf, `{"accepted":false,"reason":`...)
+			buf = append(append(buf, encodeReason(refusal)...), '}')
 			continue
 		}
-		if refusal == nil {
-			buf = append(buf, `{"accepted":true}`...)
-			continue
+		buf = append(buf, `{"accepted":true`...)
+		if votes[i].Key != nil && votes[i].Key.Replayed {
+			buf = append(buf, `,"replayed":true`...)
 		}
-		buf = append(buf, `{"accepted":false,"reason":`...)
-		buf = append(append(buf, encodeReason(refusal)...), '}')
+		if verdicts.Listed != nil && verdicts.Listed[i] != nil {
+			buf = appendListed(buf, verdicts.Listed[i])
+		}
+		buf = append(buf, '}')
 	}
 	return append(buf, "]}"...)
 }

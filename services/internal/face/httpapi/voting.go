@@ -82,12 +82,17 @@ func (a *API) getVote(w http.ResponseWriter, r *apiRequest) error {
 func writeTally(w http.ResponseWriter, tally voting.Tally) {
 	buf := tally.AppendJSON(make([]byte, 0, 512))
 	if l := tally.Listed; l != nil {
-		buf = fmt.Appendf(buf[:len(buf)-1], `,"listed":{"tree":"%s","index":%d,"voter":%d}}`, l.Tree, l.Index, l.Voter)
+		buf = append(appendListed(buf[:len(buf)-1], l), '}')
 	}
 	if tally.Devices > 0 {
 		buf = fmt.Appendf(buf[:len(buf)-1], `,"devices":%d}`, tally.Devices)
 	}
 	writeJSON(w, http.StatusOK, buf)
+}
+
+// appendListed adds the place of a vote to a JSON object without its end.
+func appendListed(buf []byte, l *voting.Listed) []byte {
+	return fmt.Appendf(buf, `,"listed":{"tree":"%s","index":%d,"voter":%d}`, l.Tree, l.Index, l.Voter)
 }
 
 func (a *API) deleteVote(w http.ResponseWriter, r *apiRequest) error {

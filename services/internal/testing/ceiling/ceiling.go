@@ -60,8 +60,8 @@ func (v *Voting) Cast(_ context.Context, _ voting.Poll, vote voting.Submission, 
 }
 
 // VoteAll accepts all votes.
-func (v *Voting) VoteAll(_ context.Context, _ voting.Poll, votes []voting.Submission, _ bool, _ *once.Key) ([]error, *voting.Statistics, error) {
-	return make([]error, len(votes)), v.tally.Statistics, nil
+func (v *Voting) VoteAll(_ context.Context, _ voting.Poll, votes []voting.Submission, _ bool, _ *once.Key) (voting.Verdicts, error) {
+	return voting.Verdicts{Refusals: make([]error, len(votes)), After: v.tally.Statistics}, nil
 }
 
 // Tally returns the canned statistics.
