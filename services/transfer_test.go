@@ -231,7 +231,7 @@ func TestExportAndImportThatFail(t *testing.T) {
 		"nothing stored": {"", []string{"export", "--data-dir", dir, "--extension", "mistyped"}, 0, "nothing of that is stored"},
 		"no extension":   {"", []string{"export", "--data-dir", dir}, exitFailed, "--extension"},
 		"no store":       {"", of(missing), exitFailed, "nowhere"},
-		"kind":           {"", of(dir, "--kind", "vote"), exitFailed, "votes, accumulations"},
+		"kind":           {"", of(dir, "--kind", "vote"), exitFailed, "poll, buffer"},
 		"no kind":        {"", of(dir, "--kind", ""), exitFailed, "--kind"},
 		"format":         {"", of(dir, "--format", "xml"), exitFailed, "xml"},
 		"CSV of all":     {"", of(dir, "--format", "csv"), exitFailed, "one kind at a time"},
@@ -415,7 +415,7 @@ func testExportRoute(t *testing.T, dir string, store ...string) {
 		}
 		got[query] = body
 	}
-	for query, says := range map[string]string{"kind=messages": "none of votes", "format=xml": "neither jsonl nor csv", "format=csv": "CSV holds one"} {
+	for query, says := range map[string]string{"kind=messages": "none of poll", "format=xml": "neither jsonl nor csv", "format=csv": "CSV holds one"} {
 		if status, body := requestExport(t, p, "backend", query); status != http.StatusBadRequest || !strings.Contains(body, says) {
 			t.Errorf("%q: %d %s", query, status, body)
 		}

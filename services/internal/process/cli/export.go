@@ -29,9 +29,8 @@ func newExport() *cobra.Command {
 		Use:     "export",
 		GroupID: storeGroup,
 		Short:   "Write everything an extension has stored, as JSON Lines or CSV",
-		Long: `Export writes the votes, accumulated entries, rankings and documents of an
-extension, and the list of viewers that share their user id, from either store, with
-little memory.
+		Long: `Export writes the polls, buffers, questions and documents of an extension, and its
+roster: the viewers who share their user id. It reads either store, with little memory.
 
 JSON Lines has one record on each line: a chunk of a log with all its entries, or a
 document. The first line holds the request, the last one counts what was written.
@@ -60,10 +59,10 @@ know what is missing.`,
   gunzip -c sample.jsonl.gz | acclaim import --mongodb-uri mongodb://127.0.0.1:27017/acclaim -
 
   # Which viewers voted for 3, and when?
-  acclaim export --extension sample-extension --kind votes | jq -r 'select(.record == "chunk") |
+  acclaim export --extension sample-extension --kind poll | jq -r 'select(.record == "chunk") |
     .id as $id | .at as $at | .entries[] | select(.value == 3) | [$id, ($at / 1000 | todate), .opaque] | @tsv'
 
-  acclaim export --extension sample-extension --kind rankings --format csv -o answers.csv`,
+  acclaim export --extension sample-extension --kind question --format csv -o answers.csv`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -73,7 +72,7 @@ know what is missing.`,
 	f.store.registerDamaged(cmd.Flags())
 	cmd.Flags().StringVar(&f.scope.Extension, "extension", "", "client id of the extension")
 	cmd.Flags().StringVar(&f.environment, "environment", "", "production or sandbox (default both)")
-	cmd.Flags().StringSliceVar(&f.scope.Kinds, "kind", transfer.Kinds(), "kinds to export, separated by commas")
+	cmd.Flags().StringSliceVar(&f.scope.Kinds, "kind", transfer.KindNames(), "kinds to export, separated by commas")
 	cmd.Flags().StringVar(&f.format, "format", transfer.JSONL, transfer.JSONL+" or "+transfer.CSV)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "-", "file to write; - is the standard output")
 	return cmd

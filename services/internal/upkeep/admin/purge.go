@@ -48,7 +48,7 @@ func NewPurgeService(store Store, domains Domains, remover StreamRemover, now fu
 type PurgeFilter struct {
 	Extension   string
 	Environment tenant.Environment
-	Kinds       []string // poll, rank, buffer; none: all of them
+	Kinds       []string // poll, question, buffer; none: all of them
 	Channel     string   // "": those of all channels, global ones and buffers included
 	Prefix      string   // of ids
 	// OlderThan is the least time since the last write, an hour or more.
@@ -73,8 +73,12 @@ type PurgedKind struct {
 	Bytes    uint64 `json:"bytes"` // of the payloads
 }
 
-// PurgeableKinds returns the kinds that can be purged.
-func PurgeableKinds() []string { return []string{key.Buffer, key.Poll, key.Question} }
+// questionName is the name by which people select questions. Reports have key.Question,
+// which people may type as well.
+const questionName = "question"
+
+// PurgeableKinds returns the names of the kinds that can be purged.
+func PurgeableKinds() []string { return []string{key.Buffer, key.Poll, questionName} }
 
 func (f *PurgeFilter) check() error {
 	if f.OlderThan < minPurgeAge {
@@ -83,8 +87,11 @@ func (f *PurgeFilter) check() error {
 	if len(f.Kinds) == 0 {
 		f.Kinds = PurgeableKinds()
 	}
-	for _, kind := range f.Kinds {
-		if !slices.Contains(PurgeableKinds(), kind) {
+	f.Kinds = slices.Clone(f.Kinds)
+	for i, kind := range f.Kinds {
+		if kind == questionName {
+			f.Kinds[i] = key.Question
+		} else if kind != key.Question && !slices.Contains(PurgeableKinds(), kind) {
 			return fault.Newf(fault.Invalid, "The kind %.40q is none of %s", kind, strings.Join(PurgeableKinds(), ", "))
 		}
 	}

@@ -95,6 +95,7 @@ func TestPurgeSelects(t *testing.T) {
 	}{
 		"everything":  {admin.PurgeFilter{}, []string{"buffer b1", "poll 7 p1", "poll 7 q1", "poll 8 p1", "poll globalp", "rank 7 p2"}},
 		"kind":        {admin.PurgeFilter{Kinds: []string{key.Question}}, []string{"rank 7 p2"}},
+		"its name":    {admin.PurgeFilter{Kinds: []string{"question"}}, []string{"rank 7 p2"}},
 		"prefix":      {admin.PurgeFilter{Prefix: "p"}, []string{"poll 7 p1", "poll 8 p1", "rank 7 p2"}},
 		"channel":     {admin.PurgeFilter{Channel: "7"}, []string{"poll 7 p1", "poll 7 q1", "rank 7 p2"}},
 		"environment": {admin.PurgeFilter{Environment: tenant.Sandbox}, []string{"poll 7 boxed"}},

@@ -14,7 +14,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
-// The kinds of what can be exported.
+// The kinds of what can be exported, as files have them.
 const (
 	Votes         = "votes" // with configurations, modifiers and resets
 	Accumulations = "accumulations"
@@ -25,6 +25,12 @@ const (
 
 // Kinds returns all kinds in the order in which they are exported.
 func Kinds() []string { return []string{Votes, Accumulations, Rankings, Viewers, Documents} }
+
+// KindNames returns the names by which people select the kinds, in the same order. An
+// extension's state and configuration are documents, its list of viewers the roster.
+func KindNames() []string {
+	return []string{key.Poll, key.Buffer, "question", key.Roster, key.Document}
+}
 
 // Scope selects the data of an export.
 type Scope struct {
@@ -40,13 +46,16 @@ const (
 )
 
 // Complete returns the scope with each kind once and in the order of an export, so that equal
-// stores give equal files, and with all kinds where it names none. The error is of the kind
+// stores give equal files, and with all kinds where it names none. It accepts the names of
+// kinds and the kinds themselves. The error is of the kind
 // fault.Invalid and begins with the name of what is wrong: kind or format.
 func (s Scope) Complete(format string) (Scope, error) {
-	asked := s.Kinds
-	for _, kind := range asked {
-		if !slices.Contains(Kinds(), kind) {
-			return s, fault.Newf(fault.Invalid, "kind: %q is none of %s", kind, strings.Join(Kinds(), ", "))
+	asked := slices.Clone(s.Kinds)
+	for i, kind := range asked {
+		if named := slices.Index(KindNames(), kind); named >= 0 {
+			asked[i] = Kinds()[named]
+		} else if !slices.Contains(Kinds(), kind) {
+			return s, fault.Newf(fault.Invalid, "kind: %q is none of %s", kind, strings.Join(KindNames(), ", "))
 		}
 	}
 	s.Kinds = slices.DeleteFunc(Kinds(), func(kind string) bool { return len(asked) > 0 && !slices.Contains(asked, kind) })
@@ -54,7 +63,7 @@ func (s Scope) Complete(format string) (Scope, error) {
 	case format != JSONL && format != CSV:
 		return s, fault.Newf(fault.Invalid, "format: %q is neither %s nor %s", format, JSONL, CSV)
 	case format == CSV && len(s.Kinds) > 1:
-		return s, fault.Newf(fault.Invalid, "kind: CSV holds one kind at a time; name one of %s", strings.Join(s.Kinds, ", "))
+		return s, fault.Newf(fault.Invalid, "kind: CSV holds one kind at a time; name one of %s", strings.Join(KindNames(), ", "))
 	}
 	return s, nil
 }
