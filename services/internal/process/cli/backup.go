@@ -26,25 +26,24 @@ func newBackup() *cobra.Command {
 		Use:     "backup FOLDER|s3://BUCKET/PREFIX",
 		GroupID: storeGroup,
 		Short:   "Export all extensions into a folder or a bucket",
-		Long: `Backup writes what "acclaim export" writes, of each extension that the store has
-something of, into a folder that is named by the time: FOLDER/20261123T031700Z. A
-file for each extension is compressed by gzip, and SHA256SUMS has their checksums, as
-"sha256sum --check" reads them. The folder appears when it is complete and on the
-disk. With --keep only the newest backups stay.
+		Long: `Backup writes an export of each extension in the store, as "acclaim export" does, into a
+folder with the time as its name: FOLDER/20261123T031700Z. Each extension has a file,
+compressed by gzip. SHA256SUMS has the checksums for "sha256sum --check". The folder
+appears when it is complete and on the disk. With --keep only the newest backups stay.
 
 In S3-compatible object storage a backup is complete when it has SHA256SUMS, which is
-written last. Endpoint, region and credentials come from what the tools of AWS read:
-AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a
-credentials file, or the role of the pod or the machine.
+written last. Endpoint, region and credentials come from the same sources as for the
+tools of AWS: AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY,
+a credentials file, or the role of the pod or the machine.
 
-The store may be in use meanwhile. Of an embedded one that a running program has open,
-the backup is of one moment: it reads a checkpoint, which the program makes for the user
-that it runs as. Of a database each log is backed up whole up to some chunk, and each
-document at some version. Where a program restarts or a database elects a primary, the
-backup begins again, some times. One process at a time may write to a folder or a prefix.
+The store may be in use. If a running program has an embedded store open, the backup
+reads a checkpoint, so it shows one moment; run it as the program's user. A backup of a
+database in use does not show one moment: logs can differ by some minutes. If the
+program restarts or a database elects a primary, the backup begins again, up to eight
+times. One process at a time may write to a folder or a prefix.
 
-A backup names viewers, and holds the salt of their visualization ids: protect it as
-you protect the store.
+A backup names viewers, and holds the salt of their visualization ids: protect it as you
+protect the store.
 
 It exits with 1, and removes no backup, if something is damaged ("acclaim verify" names
 all of it), or if the store is empty while there are backups: its data is more likely

@@ -26,22 +26,22 @@ func newErase() *cobra.Command {
 		Use:     "erase",
 		GroupID: storeGroup,
 		Short:   "Erase a viewer from everything an extension has stored",
-		Long: `Erase replaces the ids of one viewer by random names in every log of an extension,
-in production and in the sandbox, and deletes the viewer's state. Every tally and
-every cursor stays as it is. Verify reports how many chunks were redacted and still
-finds every other change. A viewer who returns is a new viewer.
+		Long: `Erase replaces the ids of one viewer by random names in every log of an extension, in
+production and in the sandbox, and deletes the viewer's state. All results and cursors
+stay the same. Verify reports how many chunks were redacted and still finds every other
+change. A viewer who returns is a new viewer.
 
-One id is enough. Ids that were sent together, such as an opaque id with a shared
-user id, belong to one viewer: erase first finds the others and erases them as well.
-If they cannot all belong to one viewer, because two user ids are among them, it
-erases nothing. With --only it erases the given ids and only reports the others.
+One id is enough. Ids that were sent together, such as an opaque id with a shared user
+id, belong to one viewer: erase first finds the others and erases them as well. If they
+cannot all belong to one viewer, because two user ids are among them, it erases nothing.
+With --only it erases the given ids and only reports the others.
 
-It is idempotent: repeated after an interruption, it finishes. Over a database it may
-run while the programs do. The embedded store must not be in use: either stop the
+It is idempotent: repeat it after an interruption, and it finishes. With a database, it
+may run while the programs do. The embedded store must not be in use: either stop the
 program, or send the request to /erase on its admin listener. Afterwards the embedded
 store is compacted, so that no file holds the ids in unused space.
 
-It names damage that kept it from erasing everything and then exits with 1.`,
+If damaged data prevents a part of the erasure, it names the damage and exits with 1.`,
 		Example: `  acclaim erase --extension sample-extension --user 42`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

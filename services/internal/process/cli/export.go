@@ -33,27 +33,25 @@ func newExport() *cobra.Command {
 roster: the viewers who share their user id. It reads either store, with little memory.
 
 JSON Lines has one record on each line: a chunk of a log with all its entries, or a
-document. The first line holds the request, the last one counts what was written.
-"acclaim import" stores the same again bit for bit: hash chains, times and entity
-tags included.
+document. The first line holds the request, the last line the totals. "acclaim import"
+stores exactly the same again, including hash chains, times and entity tags.
 
-CSV is for spreadsheets and cannot be imported. It is a table of one kind with a row
-for each entry: which viewer voted for which value and when, or gave which answer.
-Text that a spreadsheet would take for a formula (it begins with = + - @, a tab or a
-line end) gets an apostrophe before it.
+CSV is for spreadsheets and cannot be imported. It is a table of one kind with a row for
+each entry: which viewer voted for which value and when, or gave which answer. Text that
+a spreadsheet would take for a formula (it begins with = + - @, a tab or a line end)
+gets an apostrophe before it.
 
-The store may be in use meanwhile. Of an embedded one that a running program has open,
-the export is of one moment: it reads a checkpoint, which the program makes for the user
-that it runs as. Of a database each log is exported whole up to some chunk, and each
-document at some version.
+The store may be in use. If a running program has an embedded store open, the export
+reads a checkpoint, so it shows one moment; run it as the program's user. An export of a
+database in use does not show one moment: logs can differ by some minutes.
 
 An export names viewers, and holds the salt of their visualization ids: protect it as
 you protect the store. Only its owner can read a file, and it appears only when it is
 complete.
 
-Damaged data ends the export with exit code 1; "acclaim verify" names all of it. A folder
-that has lost data is refused. With --damaged the export has what is left: it cannot
-know what is missing.`,
+Damaged data ends the export with exit code 1; "acclaim verify" names all damage. The
+command refuses a folder that has lost data. With --damaged it exports the remaining
+data; it cannot know what is missing.`,
 		Example: `  acclaim export --extension sample-extension -o sample.jsonl
   acclaim export --extension sample-extension | gzip > sample.jsonl.gz
   gunzip -c sample.jsonl.gz | acclaim import --mongodb-uri mongodb://127.0.0.1:27017/acclaim -

@@ -21,22 +21,21 @@ func newImport() *cobra.Command {
 		Use:     "import FILE",
 		GroupID: storeGroup,
 		Short:   "Store what export wrote, exactly",
-		Long: `Import stores what "acclaim export" wrote as JSON Lines, in either store: every log
-with its times, ids and hash chain, every document with its version. FILE may be -
-for the standard input. Snapshots are not part of it: the services take new ones.
+		Long: `Import stores what "acclaim export" wrote as JSON Lines, in either store: every log with
+its times, ids and hash chain, every document with its version. FILE may be - for the
+standard input. Snapshots are not part of it: the services take new ones.
 
 It checks each record before it stores it, and refuses a file that was changed or cut
-off. It replaces nothing: a log or a document that is there already and is the same
-stays, and one that differs ends the import. It is idempotent: an import that was
-killed is completed by repeating it with the same file. No program may serve the
-extension from that store meanwhile. Sinks do not deliver what was imported, only what
-changes afterwards.
+off. It replaces nothing: it accepts a log or a document that the store already has, and
+ends if it differs. It is idempotent: if it was killed, repeat it with the same file. No
+program may serve the extension from that store during an import. Sinks do not deliver
+imported data, only later changes.
 
-At the end it verifies what the store has of the extension, as "acclaim verify"
-does, and prints the result.
+At the end it verifies the data of the extension in the store, as "acclaim verify" does,
+and prints the result.
 
-It exits with 1 if the file is not complete and unchanged, if the store holds
-something else under a name of the file, or if something is not sound.`,
+It exits with 1 if the file is incomplete or changed, if the store holds other data
+under a name of the file, or if the verification finds a problem.`,
 		Example: `  acclaim import sample.jsonl
   gunzip -c sample.jsonl.gz | acclaim import --mongodb-uri mongodb://127.0.0.1:27017/acclaim -`,
 		Args: cobra.ExactArgs(1),

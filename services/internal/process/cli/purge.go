@@ -33,14 +33,14 @@ func newPurge() *cobra.Command {
 written for a time, such as those that visitors have invented. With --dry-run it only
 lists and counts them. Documents and messages stay.
 
-Over a database it may run while the programs do: what it purges is empty from then on,
-and a small record of each stays. The embedded store must not be in use: either stop the
-program, and nothing stays of what is purged, or send the request to /purge on its
-maintenance listener, which empties it as in a database. Numbers of vote logs begin again
-with 1 where nothing has stayed: page through such a log from its beginning.
+With a database, it may run while the programs do: purged polls are then empty, and a
+small record of each stays. The embedded store must not be in use. Either stop the
+program; then no record stays, and the numbers of a vote log begin again with 1, so read
+such a log from its beginning. Or send the request to /purge on the program's
+maintenance listener, which leaves records as in a database.
 
-It is idempotent: repeated after an interruption, it finishes. It names damage that kept
-it from purging everything and then exits with 1.`,
+It is idempotent: repeat it after an interruption, and it finishes. If damaged data
+prevents a part of the purge, it names the damage and exits with 1.`,
 		Example: `  acclaim purge --extension sample-extension --kind poll --prefix global --older-than 24h --dry-run`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -26,7 +26,7 @@ const (
 
 const remoteHelp = `The command calls a service that runs at --server, with a credential: the value of an
 Authorization header in --token-file or $` + tokenVariable + `, as ` + "`acclaim token`" + ` prints it, or
-tokens that it signs itself with a key of the extension in --key-file.`
+tokens that it signs itself with a secret of the extension in --key-file.`
 
 // remoteFlags name a service, a credential for it and the form of the output.
 type remoteFlags struct {
@@ -41,7 +41,7 @@ func (r *remoteFlags) registerAll(cmd *cobra.Command) {
 	f.StringVar(&r.server, "server", "", "base address of the API (default $"+serverVariable+" or http://127.0.0.1:8080/v1)")
 	f.StringVar(&r.token, "token", "", "value of the Authorization header; other users of this machine can see it (default $"+tokenVariable+")")
 	f.StringVar(&r.tokenFile, "token-file", "", "file that holds it")
-	f.StringVar(&r.keyFile, "key-file", "", "file with a key of the extension, base64 as in the registry, to sign with")
+	f.StringVar(&r.keyFile, "key-file", "", "file with a secret of the extension, in base64 as in the registry, with which tokens are signed")
 	f.StringVar(&r.extension, "extension", "", "with --key-file, client id of the extension")
 	f.StringVar(&r.channel, "channel", "", "with --key-file, channel id")
 	f.StringVar(&r.role, "role", "backend", "with --key-file, role: backend, admin or broadcaster")

@@ -31,22 +31,24 @@ func newRestore() *cobra.Command {
 		Short:   "Import the newest backup of a folder or a bucket, or another one",
 		Long: `Restore imports what "acclaim backup" wrote, as "acclaim import" does: exactly, and
 without replacing anything. It first compares all files of the backup with their
-checksums. It is idempotent: repeated after an interruption, it finishes.
+checksums. It is idempotent: repeat it after an interruption, and it finishes.
 
-Restore into an empty store that no program serves yet: a store in which something else
-was written meanwhile ends it. At the end it verifies all that the store has, as
-"acclaim verify" does, and prints the result.
+Restore into an empty store that no program serves yet: it ends if another program
+writes into the store. At the end it verifies everything in the store, as "acclaim
+verify" does, and prints the result.
 
-It erases again the viewers that were erased after the backup: those that the backup,
-newer ones beside it and the store itself list, by digest. Where a newer backup cannot
-tell, it restores nothing and says which one: repair that, or move it elsewhere.
+It also repeats erasures of viewers that came after the backup. It finds them in the
+lists of the backup, of newer backups beside it, and of the store. If it cannot read the
+list of a newer backup, it restores nothing and names that backup: repair it, or move it
+elsewhere.
 
-With --claim it restores only into an empty store, once: it records the name there, goes
-on after an interruption with the same backup under the same name, and refuses another.
+With --claim it restores only into an empty store, and only once: it records the name
+there. After an interruption it continues under the same name, with the same backup, and
+refuses another name.
 
-It exits with 1 if the backup is not complete and unchanged, if the store holds
-something else under one of its names, or if something is not sound; with 3 if a store
-to claim is not empty.`,
+It exits with 1 if the backup is incomplete or changed, if the store holds other data
+under one of its names, or if the verification finds a problem; with 3 if a store to
+claim is not empty.`,
 		Example: `  acclaim restore /backups --mongodb-uri mongodb://127.0.0.1:27017/restored
   acclaim restore /backups --name 20261123T031700Z --extension sample-extension`,
 		Args: cobra.ExactArgs(1),

@@ -91,7 +91,7 @@ func (r *rigFlags) run(cmd *cobra.Command, flags *serveFlags, name string) error
 	})
 }
 
-// secret returns the key of the extension that is active now.
+// secret returns the secret of the extension that is active now.
 func (r *rigFlags) secret(process *app.Process) ([]byte, error) {
 	extension, ok := process.Registry().ByClientID(r.extension)
 	if !ok {

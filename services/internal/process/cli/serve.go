@@ -23,11 +23,10 @@ func newServe() *cobra.Command {
 		Use:     "serve",
 		GroupID: serveGroup,
 		Short:   "Run everything in one process",
-		Long: `Serve runs the services for production under /v1 and for the sandbox under
-/sandbox/v1, over an embedded store. The sandbox, whose tokens are anyone's, is there
-while every listener is on loopback, or where --sandbox asks for it. When it is ready it
-prints its addresses and, if the sample extension is registered, tokens and commands to
-try.`,
+		Long: `Serve runs the services for production under /v1 and for the sandbox under /sandbox/v1,
+over an embedded store. Anyone can get tokens of the sandbox, so it is off if a listener
+is not on loopback, unless --sandbox is set. When the program is ready, it prints its
+addresses and, if the sample extension is registered, tokens and commands to try.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("sandbox") {

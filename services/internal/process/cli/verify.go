@@ -19,18 +19,18 @@ func newVerify() *cobra.Command {
 		GroupID: storeGroup,
 		Short:   "Check everything that is stored",
 		Long: `Verify replays every log from its beginning and checks its sequence numbers, its hash
-chain, its times and its entries. It checks that each snapshot is the state of its
-log, that every document is a JSON object, and that no sink has a position past the
-end of its stream. It checks that chunks from which a viewer was erased match
-the erasure's result. It names erasures that are not finished. It counts entries and
-documents whose JSON exceeds the limits of today, which some readers fail at.
+chain, its times and its entries. It checks that each snapshot is the state of its log,
+that every document is a JSON object, and that no sink has a position past the end of
+its stream. It checks that chunks from which a viewer was erased match the erasure. It
+names erasures that are not finished. It counts entries and documents whose JSON exceeds
+the present limits, because some readers cannot read them.
 
-It names each problem and then exits with 1. The store may be in use meanwhile: of an
-embedded one that a running program has open a checkpoint is read. No file of the
-embedded store changes.
+It names each problem and then exits with 1. The store may be in use: if a running
+program has an embedded store open, the command reads a checkpoint. It changes no file
+of the embedded store.
 
-A folder that has lost data is refused. With --damaged the command checks what is left:
-it cannot know what is missing.`,
+The command refuses a folder that has lost data. With --damaged it checks the remaining
+data; it cannot know what is missing.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := verifyStore(cmd.Context(), store.config(), cmd.ErrOrStderr())
