@@ -53,7 +53,7 @@ MODULES := hack/image
 # The commit of the version before this one. A release sets it to that of the last.
 PREVIOUS ?= 71a309da8473ba6a903968bf6bb83dd253350945
 
-.PHONY: help build plugin image dist npm-package manifest push-chart check-dist check-release check-deb check-version publish check-image check-argocd check-chart check-peers run test test-mongodb mixed has-previous simulate generate check-generate site checker browser extension clients lint vulncheck fuzz abuse defects soak bench bench-peers bench-audience bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
+.PHONY: help build plugin image dist npm-package manifest push-chart check-dist check-release check-deb check-install check-version publish check-image check-argocd check-chart check-peers run test test-mongodb mixed has-previous simulate generate check-generate site checker browser extension clients lint vulncheck fuzz abuse defects soak bench bench-peers bench-audience bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -133,6 +133,11 @@ check-release: check-dist ## Push the release to a registry on loopback, sign it
 
 check-deb: ## Install the Debian package of bin/dist into a fresh system and vote there; needs root, debootstrap, curl and iproute2
 	hack/release/chroot $(DIST)/acclaim_*_$(shell go env GOARCH).deb
+
+check-install: ## Install the release of bin/dist into the cluster of `make cluster-up`, from a registry; needs root, and what `make dist e2e-images` has made
+	go build -o bin/cluster ./hack/cluster
+	bin/cluster load bin/mongod-image.tar
+	bin/cluster run hack/release/install $(DIST) $(RELEASE)
 
 check-version: ## Fail when the npm package or the chart has another version than the tag VERSION
 	grep -q '"version": "$(RELEASE)"' api/clients/typescript/package.json && grep -qx 'version: $(RELEASE)' charts/acclaim/Chart.yaml || \

@@ -127,7 +127,7 @@ func TestRender(t *testing.T) {
 		t.Fatal(err)
 	}
 	rendered := 0
-	for _, folder := range []string{node.Folder, manifests} {
+	for _, folder := range []string{node.Folder, filepath.Join(registriesFolder(node.Folder), registryAddress), manifests} {
 		paths, err := filepath.Glob(filepath.Join(folder, "*.*"))
 		if err != nil {
 			t.Fatal(err)
@@ -146,7 +146,7 @@ func TestRender(t *testing.T) {
 			}
 		}
 	}
-	if want := 10; rendered != want {
+	if want := 11; rendered != want {
 		t.Errorf("%d files, want %d", rendered, want)
 	}
 }

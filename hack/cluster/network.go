@@ -16,6 +16,8 @@ const (
 	serviceNetwork = "10.96.0.0/16"
 	firstService   = "10.96.0.1" // the API server's, by Kubernetes' rule
 	dnsService     = "10.96.0.10"
+
+	registryAddress = controlAddress + ":5000" // of a registry that a test runs
 )
 
 // maxNodes limits the nodes; more would share the same few processors.

@@ -13,7 +13,7 @@ import (
 // files returns the manifests and the configurations of what runs on a node,
 // templates all of them.
 //
-//go:embed manifests config
+//go:embed manifests config registry
 var files embed.FS
 
 // certificatePath returns the path of a file that the authority wrote.
@@ -131,9 +131,12 @@ func (c *cluster) apiServer() []string {
 // nodeValues are the values in the configuration of a node.
 type nodeValues struct {
 	Name, Group, Address, PodRange, PodNetwork, DNS string
-	Folder, Certificates                            string
+	Folder, Registries, Certificates                string
 	Plugins, Runtime, Pause                         string
 }
+
+// registriesFolder returns the folder in which containerd finds how to reach registries.
+func registriesFolder(node string) string { return filepath.Join(node, "registries") }
 
 // manifestValues are the values in manifests.
 type manifestValues struct {
@@ -147,9 +150,12 @@ type manifestValues struct {
 func (c *cluster) newNode(number int) (machine, error) {
 	name := nodeName(number)
 	folder := machineFolder(c.state, name)
+	if err := c.renderTemplate("registry", filepath.Join(registriesFolder(folder), registryAddress), registryAddress); err != nil {
+		return machine{}, err
+	}
 	err := c.renderTemplate("config", folder, nodeValues{
 		Name: name, Group: c.group(name), Address: nodeAddress(number), PodRange: fmt.Sprintf(podRange, number), PodNetwork: podNetwork, DNS: dnsService,
-		Folder: folder, Certificates: c.certificatePath(""), Plugins: c.Plugins, Runtime: c.findProgram("runc"), Pause: imageName("pause"),
+		Folder: folder, Registries: registriesFolder(folder), Certificates: c.certificatePath(""), Plugins: c.Plugins, Runtime: c.findProgram("runc"), Pause: imageName("pause"),
 	})
 	path := strings.Join(append(c.Path, "/usr/sbin", "/usr/bin", "/sbin", "/bin"), ":")
 	return machine{Name: name, Group: c.group(name), Folder: folder, Node: true, Programs: []program{
