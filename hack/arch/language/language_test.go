@@ -99,7 +99,7 @@ func TestParseRulesRefuses(t *testing.T) {
 
 func TestReadUserPage(t *testing.T) {
 	const page = "# Title\n\nShort. " + "A b c d e f g h i j k l m n o p q r s t u v w x y z a b c d\ne f; short [again](one/two three).\n\n" +
-		"- An item.\n- That is bare.\n- A key of the extension, and a 2xx answer.\n\n| setting | value |\n|---|---|\n| one; two | 1; 2 |\n| one; two | both |\n"
+		"- An item.\n- That is bare.\n- A key of the extension, and a 2xx answer.\n- Of those, few. One day.\n\n| setting | value |\n|---|---|\n| one; two | 1; 2 |\n| one; two | both |\n"
 	var got []string
 	for _, f := range readUserPage("page.md", page) {
 		got = append(got, f.String())
@@ -109,7 +109,8 @@ func TestReadUserPage(t *testing.T) {
 		`page.md:7: "That is"; instead: name the subject`,
 		`page.md:8: "key of the extension"; instead: secret, which signs tokens; the page of words and ideas has the terms`,
 		`page.md:8: "2xx answer"; instead: response, which the program sends; viewers send answers`,
-		`page.md:12: "| one; two | 1; 2"; instead: one setting in a row`,
+		`page.md:9: "Of those"; instead: a noun as the subject, or "if"`,
+		`page.md:13: "| one; two | 1; 2"; instead: one setting in a row`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)

@@ -19,6 +19,7 @@ var (
 	bareSubject   = regexp.MustCompile(`(?:^|[.;:] )(That|Those|Such|that|those|such) (is|are|was|were|has|have|does|do|holds?|costs?|means?|needs?|makes?|gives?|takes?|works?|concerns?)\b`)
 	signingKey    = regexp.MustCompile(`\b(extension's (sample )?keys?|[Kk]eys? of (the|an|its|your|each) extensions?|[Kk]eys of extensions|([Pp]ublished|sample) (sample )?keys?)\b`)
 	httpAnswer    = regexp.MustCompile(`(?i)\b((2xx|empty|complete|stale|http) answers?|(end|status|header|body) of (the|its|an) answer|answer without a)\b`)
+	inverted      = regexp.MustCompile(`(?:^|[.;:] )(One (?:that|of|in|by|with|without|whose)|Of (?:a|an|the|those|these|several)|Where (?:a|an|it|one|this|something|nothing))\b`)
 	foldedSetting = regexp.MustCompile(`^[\d"]`)
 )
 
@@ -29,7 +30,8 @@ func isUserPage(file string) bool {
 }
 
 // readUserPage finds what the list of phrases cannot: sentences that are too long,
-// subjects without a noun, and table cells with several settings.
+// subjects without a noun, sentences that begin with what belongs to the end, and table
+// cells with several settings.
 func readUserPage(file, prose string) []Finding {
 	var findings []Finding
 	add := func(line int, phrase, instead string) {
@@ -43,6 +45,9 @@ func readUserPage(file, prose string) []Finding {
 		}
 		if subject := bareSubject.FindString(p.prose); subject != "" {
 			add(p.line, strings.TrimSpace(strings.TrimLeft(subject, ".;: ")), "name the subject")
+		}
+		if beginning := inverted.FindStringSubmatch(p.prose); beginning != nil {
+			add(p.line, beginning[1], "a noun as the subject, or \"if\"")
 		}
 		if term := signingKey.FindString(p.prose); term != "" {
 			add(p.line, term, "secret, which signs tokens; the page of words and ideas has the terms")

@@ -39,12 +39,12 @@ func registerTracing(m *telemetry.Metrics, stats func() tracing.Stats) {
 
 // registerBudgets registers what requests hold of each budget.
 func registerBudgets(m *telemetry.Metrics, pools func() map[string]limit.Stats) {
-	const refused = "What was refused because the budget, or the share of one holder, was used up."
+	const refused = "Requests refused because the budget (all) or the share of one client (share) was used up."
 	m.Register("acclaim_budget_", func() (samples []telemetry.Sample) {
 		for name, s := range pools() {
 			for _, sample := range []telemetry.Sample{
-				telemetry.Gauge("used", "What requests hold now.", s.Used),
-				telemetry.Gauge("limit", "The most that requests may hold.", s.Limit),
+				telemetry.Gauge("used", "Amount of the budget that is in use.", s.Used),
+				telemetry.Gauge("limit", "Size of the budget.", s.Limit),
 				telemetry.Counter("refused_total", refused, s.Full).With("cause", "all"),
 				telemetry.Counter("refused_total", refused, s.OverShare).With("cause", "share"),
 			} {
@@ -76,7 +76,7 @@ func registerLimits(m *telemetry.Metrics, refusals func() map[limit.Bound]uint64
 		for _, kind := range limit.Kinds() {
 			samples = append(samples,
 				telemetry.Counter("refusals_total", "Requests refused because a quota was used up.", all[kind]).With("quota", kind),
-				telemetry.Counter("share_refusals_total", "Of these, those of a channel or viewer that had its share while others had less.", ofShares[kind]).With("quota", kind))
+				telemetry.Counter("share_refusals_total", "Refusals by a quota in which a channel or a viewer had used its share while others had used less.", ofShares[kind]).With("quota", kind))
 		}
 		return samples
 	})
@@ -85,7 +85,7 @@ func registerLimits(m *telemetry.Metrics, refusals func() map[limit.Bound]uint64
 // registerStreams registers the figures of a domain's stream engine.
 func registerStreams(m *telemetry.Metrics, domain string, stats func() stream.Stats) {
 	const loadSeconds = "Time spent on loads, divided into reading from the store and rebuilding the state."
-	const refused = "Commands refused because there was no room for their key, or their caller had too much of it."
+	const refused = "Commands refused because no place for a key was free (all), or because their caller had too many keys (share)."
 	m.Register("acclaim_stream_", func() []telemetry.Sample {
 		s := stats()
 		samples := []telemetry.Sample{
@@ -94,16 +94,16 @@ func registerStreams(m *telemetry.Metrics, domain string, stats func() stream.St
 			telemetry.Gauge("queued_commands", "Commands that wait for a commit.", s.Queued),
 			telemetry.Counter("commits_total", "Chunks applied.", s.Commits),
 			telemetry.Counter("entries_total", "Entries applied.", s.Entries),
-			telemetry.Counter("conflicts_total", "Appends that lost the race for their sequence number.", s.Conflicts),
+			telemetry.Counter("conflicts_total", "Appends refused because another process had stored a chunk with the same number.", s.Conflicts),
 			telemetry.Counter("unknown_outcomes_total", "Appends whose outcome stayed unknown.", s.UnknownOutcomes),
 			telemetry.Counter("forwarded_total", "Commands and queries forwarded to the owner of their stream.", s.Forwarded),
-			telemetry.Counter("settled_total", "Forwarded groups whose answer was lost and whose outcome was read from the log.", s.Settled),
+			telemetry.Counter("settled_total", "Forwarded requests whose response was lost and whose outcome was read from the log.", s.Settled),
 			telemetry.Counter("evictions_total", "Idle streams evicted from memory.", s.Evictions),
 			telemetry.Counter("snapshots_total", "Snapshots written.", s.Snapshots),
 			telemetry.Counter("loads_total", "Streams loaded into memory.", s.Loads),
 			telemetry.Counter("load_seconds_total", loadSeconds, s.LoadRead.Seconds()).With("phase", "read"),
 			telemetry.Counter("load_seconds_total", loadSeconds, s.LoadRebuild.Seconds()).With("phase", "rebuild"),
-			telemetry.Gauge("keys", "Keys of requests in memory, without those that a voter's record holds.", s.Keys.Used),
+			telemetry.Gauge("keys", "Keys of requests in memory, without those that are stored with a vote.", s.Keys.Used),
 			telemetry.Gauge("keys_limit", "The most keys of requests in memory; a sixtieth a second are kept for a minute.", s.Keys.Limit),
 			telemetry.Counter("keys_refused_total", refused, s.Keys.Full).With("cause", "all"),
 			telemetry.Counter("keys_refused_total", refused, s.Keys.OverShare).With("cause", "share"),
