@@ -2,6 +2,7 @@ package voting
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -81,6 +82,17 @@ func (s *Service) CloseList(ctx context.Context, p Poll) error {
 
 var errNoEntries = fault.New(fault.NotFound, "No such entries")
 
+// Pruned is the error for entries that the log has not got any more.
+type Pruned struct {
+	Minimum int64 // index of the first entry that it has
+}
+
+// Error implements error.
+func (p *Pruned) Error() string { return fmt.Sprintf("the log has the entries from %d on", p.Minimum) }
+
+// Unwrap returns what callers without interest in the index see.
+func (p *Pruned) Unwrap() error { return errNoEntries }
+
 // IsHidden reports whether leaves from an index on, and before another one, are of a hidden phase
 // that nothing has revealed.
 func (l *List) IsHidden(from, until int64) bool {
@@ -93,8 +105,8 @@ func (l *List) IsHidden(from, until int64) bool {
 }
 
 // Leaves calls visit with the data of the leaves from an index on, in order, and before another one.
-// It reads the log. The error is fault.NotFound where the log has no such entries any more. The data
-// is valid during the call.
+// It reads the log. The error is [Pruned] where the log has not got the first of them any more. The
+// data is valid during the call.
 func (s *Service) Leaves(ctx context.Context, l *List, from, until int64, visit func(index int64, data []byte)) error {
 	begin, err := s.findChunk(ctx, l, from)
 	if err != nil {
@@ -113,6 +125,9 @@ func (s *Service) Leaves(ctx context.Context, l *List, from, until int64, visit 
 				return r.missed()
 			}
 		}
+	}
+	if from < l.Entries.N {
+		return &Pruned{l.Entries.N} // it has none
 	}
 	return errNoEntries
 }
@@ -146,7 +161,7 @@ func (r *leafReader) read(e Entry, at int64) {
 // missed returns an error if the log has not got the first of the leaves any more.
 func (r *leafReader) missed() error {
 	if r.begin > r.from {
-		return errNoEntries
+		return &Pruned{r.begin}
 	}
 	return nil
 }

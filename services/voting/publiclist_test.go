@@ -314,6 +314,12 @@ func TestListsAreNotTruncated(t *testing.T) {
 	if done, err := w.polls.Truncate(t.Context(), listedPoll.Stream(), time.Now().Add(time.Hour)); err != nil || done.Chunks == 0 {
 		t.Errorf("%d chunks of a list that has ended were truncated, %v", done.Chunks, err)
 	}
+	l, err := w.polls.ReadListOf(t.Context(), listedPoll, w.tree)
+	w.must(err)
+	err = w.polls.Leaves(t.Context(), l, 0, 1, func(int64, []byte) {})
+	if pruned, ok := errors.AsType[*Pruned](err); !ok || pruned.Minimum < 1 || pruned.Minimum > l.Entries.N || fault.KindOf(err) != fault.NotFound {
+		t.Errorf("entries that were truncated: %v", err)
+	}
 }
 
 // Votes that are submitted together are reported for signing, as single ones are.

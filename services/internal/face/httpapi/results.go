@@ -5,10 +5,12 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/publish"
+	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
 const (
@@ -32,6 +34,10 @@ func (a *API) getLogFile(w http.ResponseWriter, r *apiRequest) error {
 		w.Header().Set("acclaim-withheld", withheld.Reason)
 		w.Header().Set("Access-Control-Expose-Headers", "acclaim-withheld, X-Request-Id")
 		err = fault.New(fault.NotFound, "The entries are withheld")
+	}
+	if pruned, ok := errors.AsType[*voting.Pruned](err); ok {
+		w.Header().Set("acclaim-minimum", strconv.FormatInt(pruned.Minimum, 10))
+		w.Header().Set("Access-Control-Expose-Headers", "acclaim-minimum, X-Request-Id")
 	}
 	if err != nil {
 		if fault.KindOf(err) == fault.NotFound {
