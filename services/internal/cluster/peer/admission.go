@@ -1,10 +1,8 @@
 package peer
 
 import (
-	"math"
 	"net"
 	"net/netip"
-	"sync/atomic"
 
 	"github.com/acclaim-dev/acclaim/services/internal/limit"
 )
@@ -16,25 +14,34 @@ import (
 const (
 	memberConnections    = 16 // of an address of a member
 	connectionsPerMember = 4  // at the address, more
-	otherConnections     = 4  // of another address; of a /64 of IPv6
+	allMemberConnections = 4_096
+	otherConnections     = 4 // of another address; of a /64 of IPv6
 	allOtherConnections  = 64
 )
+
+// connectionPools count the connections that have not shown a member's certificate.
+type connectionPools struct{ members, others *limit.Pool[netip.Prefix] }
+
+func newConnectionPools(watch *limit.Watch) connectionPools {
+	return connectionPools{
+		members: limit.NewPool[netip.Prefix]("peer_connections", allMemberConnections, watch),
+		others:  limit.NewPool[netip.Prefix]("other_peer_connections", allOtherConnections, watch),
+	}
+}
+
+// refused returns how many connections were refused since the start.
+func (p connectionPools) refused() uint64 {
+	members, others := p.members.Stats(), p.others.Stats()
+	return members.Full + members.OverShare + others.Full + others.OverShare
+}
 
 // admittingListener closes connections over the limit before their handshake: they cost no
 // file descriptor and no key exchange.
 type admittingListener struct {
 	net.Listener
-	members, others *limit.Pool[netip.Prefix]
+	pools connectionPools
 	// countMembers returns how many members are at an address.
 	countMembers func(netip.Addr) int
-	refused      *atomic.Uint64
-}
-
-func newAdmittingListener(listener net.Listener, countMembers func(netip.Addr) int, refused *atomic.Uint64) admittingListener {
-	return admittingListener{
-		Listener: listener, countMembers: countMembers, refused: refused,
-		members: limit.NewPool[netip.Prefix]("peer_connections", math.MaxInt64, nil), others: limit.NewPool[netip.Prefix]("peer_connections", allOtherConnections, nil),
-	}
 }
 
 // Accept implements [net.Listener].
@@ -48,7 +55,6 @@ func (l admittingListener) Accept() (net.Conn, error) {
 		if lease.Take(1) == nil {
 			return admittedConn{conn, lease}, nil
 		}
-		l.refused.Add(1)
 		_ = conn.Close() // nothing was written
 	}
 }
@@ -56,18 +62,18 @@ func (l admittingListener) Accept() (net.Conn, error) {
 func (l admittingListener) leaseFor(remote net.Addr) *limit.Lease[netip.Prefix] {
 	address, ok := hostOf(remote.String())
 	if !ok {
-		return l.others.Lease(limit.Caller{})
+		return l.pools.others.Lease(limit.Caller{})
 	}
 	bits := address.BitLen()
 	if members := l.countMembers(address); members > 0 {
-		return l.members.Lease(limit.Caller{}, limit.Share[netip.Prefix]{
+		return l.pools.members.Lease(limit.Caller{}, limit.Share[netip.Prefix]{
 			Scope: limit.Address, Holder: netip.PrefixFrom(address, bits), Limit: memberConnections + connectionsPerMember*int64(members),
 		})
 	}
 	if address.Is6() {
 		bits = 64
 	}
-	return l.others.Lease(limit.Caller{}, limit.Share[netip.Prefix]{Scope: limit.Address, Holder: netip.PrefixFrom(address, bits).Masked(), Limit: otherConnections})
+	return l.pools.others.Lease(limit.Caller{}, limit.Share[netip.Prefix]{Scope: limit.Address, Holder: netip.PrefixFrom(address, bits).Masked(), Limit: otherConnections})
 }
 
 // hostOf returns the address of a host:port. ok is false where that has a name.
@@ -100,7 +106,7 @@ func releaseAdmission(conn net.Conn) {
 
 // RefusedConnections returns how many connections were closed before their handshake since
 // the start.
-func (n *Node) RefusedConnections() uint64 { return n.refusedConnections.Load() }
+func (n *Node) RefusedConnections() uint64 { return n.pools.refused() }
 
 // countMembersAt returns how many members advertise an address.
 func (n *Node) countMembersAt(address netip.Addr) int { return n.view.Load().hosts[address] }

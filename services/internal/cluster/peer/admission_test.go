@@ -2,12 +2,15 @@ package peer_test
 
 import (
 	"fmt"
+	"log/slog"
+	"maps"
 	"net"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/cluster/peer"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
 )
 
 // connectFrom opens connections from an address of this machine and sends nothing.
@@ -53,7 +56,16 @@ func reaches(t *testing.T, n *peer.Node, want string) {
 // Members connect meanwhile.
 func TestConnectionsWithoutCertificate(t *testing.T) {
 	r, listener := newRegistry(), listen(t)
-	n := startAt(t, r, listener, "", saying("first"), "poll/")
+	watch := limit.NewWatch(slog.New(slog.DiscardHandler))
+	n, err := peer.New(peer.Config{Registry: r, Listener: listener, Serves: []string{"poll/"}, Logger: slog.New(slog.DiscardHandler), Watch: watch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Handle(kind, saying("first"))
+	if err := n.Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	run(t.Context(), t, n)
 	connectFrom(t, "127.0.0.2", listener.Addr(), 10)
 	awaitRefused(t, n, 6)
 	for host := 3; host < 43; host++ {
@@ -67,6 +79,13 @@ func TestConnectionsWithoutCertificate(t *testing.T) {
 	connectFrom(t, "127.0.0.1", listener.Addr(), 100)
 	awaitRefused(t, n, 6+160-60+100-(16+2*4))
 	reaches(t, member, "first")
+	want := map[limit.Bound]uint64{
+		{Limit: "other_peer_connections", Scope: limit.Address}: 6, {Limit: "other_peer_connections"}: 160 - 60,
+		{Limit: "peer_connections", Scope: limit.Address}: 100 - (16 + 2*4),
+	}
+	if got := watch.Refusals(); !maps.Equal(got, want) {
+		t.Errorf("the watch has %v, want %v", got, want)
+	}
 }
 
 // Members that share an address which none of them advertises count only until they have

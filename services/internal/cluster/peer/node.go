@@ -19,6 +19,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
 )
 
 // Config holds the parts and settings of a node.
@@ -34,6 +35,8 @@ type Config struct {
 	// Serves lists prefixes of the names of the streams that this process may own.
 	Serves []string
 	Logger *slog.Logger
+	// Watch notes who is refused a connection; nil for none.
+	Watch *limit.Watch
 }
 
 // Node is this process among its peers.
@@ -47,8 +50,8 @@ type Node struct {
 	left     atomic.Bool
 	written  writtenLog
 	// sent and received count requests of all connections.
-	sent, received     trafficCounters
-	refusedConnections atomic.Uint64
+	sent, received trafficCounters
+	pools          connectionPools
 	// refreshLimiter bounds how often an unknown certificate makes the node read the
 	// membership at once.
 	refreshLimiter *rate.Limiter
@@ -78,6 +81,7 @@ func New(config Config) (*Node, error) {
 		config:         config,
 		engines:        map[string]ServeFunc{},
 		identity:       self,
+		pools:          newConnectionPools(config.Watch),
 		wire:           wireVersion,
 		wake:           make(chan struct{}, 1),
 		reading:        semaphore.NewWeighted(1),
@@ -109,7 +113,7 @@ func (n *Node) Run(ctx context.Context) error {
 	server := n.newServer()
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	failed := make(chan error, 1)
-	listener := newAdmittingListener(n.config.Listener, n.countMembersAt, &n.refusedConnections)
+	listener := admittingListener{n.config.Listener, n.pools, n.countMembersAt}
 	go func() { failed <- server.ServeTLS(listener, "", "") }()
 	ticker := time.NewTicker(heartbeatInterval)
 	defer ticker.Stop()

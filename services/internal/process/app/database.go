@@ -17,6 +17,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
 	"github.com/acclaim-dev/acclaim/services/internal/store/mongostore"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
 	"github.com/acclaim-dev/acclaim/services/resultlog"
@@ -44,7 +45,7 @@ type databaseBackend struct {
 }
 
 // openDatabase waits until the database can be reached.
-func openDatabase(ctx context.Context, config Config, metrics *telemetry.Metrics) (*databaseBackend, error) {
+func openDatabase(ctx context.Context, config Config, watch *limit.Watch, metrics *telemetry.Metrics) (*databaseBackend, error) {
 	d := &databaseBackend{logger: config.Logger}
 	d.away.Store(true)
 	registerReachable(metrics, d.away.Load)
@@ -63,6 +64,7 @@ func openDatabase(ctx context.Context, config Config, metrics *telemetry.Metrics
 		Advertise: completeAddress(config.PeerAdvertise, d.listener.Addr()),
 		Serves:    ownablePrefixes(config.Services, config.Mounts),
 		Logger:    config.Logger,
+		Watch:     watch,
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("--peer-advertise: %w", err), d.close(ctx))

@@ -89,7 +89,7 @@ func openServices(ctx context.Context, config Config, limits resourceLimits, wat
 		s.environments = append(s.environments, m.Environment)
 	}
 	var err error
-	if s.store, err = openBackend(ctx, config, metrics); err != nil {
+	if s.store, err = openBackend(ctx, config, watch, metrics); err != nil {
 		return nil, err
 	}
 	if s.store != nil {

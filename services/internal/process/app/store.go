@@ -10,6 +10,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
 	"github.com/acclaim-dev/acclaim/services/internal/store/mongostore"
 	"github.com/acclaim-dev/acclaim/services/internal/store/pebblestore"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
@@ -65,12 +66,12 @@ type changeSources struct {
 }
 
 // openBackend opens the store of a process, nil where no service has streams.
-func openBackend(ctx context.Context, config Config, metrics *telemetry.Metrics) (backend, error) {
+func openBackend(ctx context.Context, config Config, watch *limit.Watch, metrics *telemetry.Metrics) (backend, error) {
 	switch {
 	case !slices.ContainsFunc(config.Services, func(s Service) bool { return s.Kind != "" || s.Name == GameLinkService }):
 		return nil, nil //nolint:nilnil // no store is no error
 	case config.Store.MongoDBURI != "":
-		return openDatabase(ctx, config, metrics)
+		return openDatabase(ctx, config, watch, metrics)
 	}
 	return embed(pebblestore.OpenOn(config.Machine.Disk, config.Store.DataDir))
 }
