@@ -53,12 +53,8 @@ func (p *pollReads) do(ctx context.Context, key pollKey, read func() (pollBody, 
 		p.next[key] = own
 	}
 	p.mu.Unlock()
-	if before != nil {
-		<-before.done // it ends with the context of its caller
-		p.mu.Lock()
-		delete(p.next, key)
-		p.running[key] = own
-		p.mu.Unlock()
+	if before != nil && !p.follow(ctx, key, own, before) {
+		return own, true
 	}
 	own.body, own.found, own.err = read()
 	p.mu.Lock()
@@ -68,6 +64,24 @@ func (p *pollReads) do(ctx context.Context, key pollKey, read func() (pollBody, 
 	p.mu.Unlock()
 	close(own.done)
 	return own, true
+}
+
+// follow lets a read begin after the one before it. When ctx is done first, the read has failed
+// for all that wait for it.
+func (p *pollReads) follow(ctx context.Context, key pollKey, own, before *pollRead) bool {
+	select {
+	case <-before.done:
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.next, key)
+	if own.err = ctx.Err(); own.err != nil {
+		close(own.done)
+		return false
+	}
+	p.running[key] = own
+	return true
 }
 
 // wait returns the read, once it is done, or a failed one when ctx is.

@@ -53,3 +53,41 @@ func TestSharedPollReads(t *testing.T) {
 		}
 	})
 }
+
+// A game that goes while it waits for the read before its own waits no longer, and those that share
+// its read learn that it failed. The next read goes on.
+func TestAReaderGoesWhileItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reads, key := newPollReads(), pollKey{id: "p"}
+		proceed := make(chan struct{})
+		read := func() (pollBody, bool, error) {
+			<-proceed
+			return pollBody{Count: 1}, true, nil
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var first, others sync.WaitGroup
+		first.Go(func() { reads.do(t.Context(), key, read) })
+		synctest.Wait()
+		for range 2 { // one is to read, the other shares that
+			others.Go(func() {
+				if got, _ := reads.do(ctx, key, read); !errors.Is(got.err, context.Canceled) {
+					t.Errorf("a read whose reader has gone: %v", got.err)
+				}
+			})
+			synctest.Wait()
+		}
+		cancel()
+		others.Wait()
+		first.Go(func() {
+			if got, mine := reads.do(t.Context(), key, read); !mine || got.body.Count != 1 {
+				t.Errorf("the next read: %v, %v", got, mine)
+			}
+		})
+		synctest.Wait()
+		close(proceed)
+		first.Wait()
+		if len(reads.running)+len(reads.next) != 0 {
+			t.Errorf("%d reads go on, %d wait", len(reads.running), len(reads.next))
+		}
+	})
+}
