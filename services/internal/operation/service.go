@@ -106,15 +106,15 @@ type Admission struct {
 	BeforeStore func()
 }
 
-// identified is the caller of a credential, who has not been admitted to anything yet.
-type identified struct {
+// Identified holds the caller of a credential that has not been admitted to anything yet.
+type Identified struct {
 	Caller   *Caller
 	verified verifiedCredential
 }
 
 // VerifyCredential returns the caller of a credential. The error is fault.Unauthenticated, or one of
 // the store's.
-func (s *Service) VerifyCredential(ctx context.Context, shown Admission) (found identified, err error) {
+func (s *Service) VerifyCredential(ctx context.Context, shown Admission) (found Identified, err error) {
 	if found.verified, err = s.Verifier.VerifyHeader(shown.Credential); err != nil {
 		return found, err
 	}
@@ -129,7 +129,7 @@ func (s *Service) VerifyCredential(ctx context.Context, shown Admission) (found 
 }
 
 // admit takes a call from the rates of an identified caller. The error is fault.RateLimited.
-func (s *Service) admit(found identified) error {
+func (s *Service) admit(found Identified) error {
 	if err := s.admitRate(found.Caller); err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (s *Service) admit(found identified) error {
 
 // Authorize admits an identified caller to an operation. The error is fault.Forbidden or
 // fault.RateLimited.
-func (s *Service) Authorize(found identified, operation *Definition) error {
+func (s *Service) Authorize(found Identified, operation *Definition) error {
 	if !operation.Access.allowsCaller(found.Caller) {
 		return errRole()
 	}
