@@ -114,13 +114,27 @@ func Backend(b *v1alpha1.Backend, databaseVersion string) Set {
 // are rolled out.
 func Services(b *v1alpha1.Backend) []string {
 	var enabled []string
-	for _, service := range []string{Voting, Accumulation, Ranking, State, GameLink, Sandbox} {
-		absent := service == Sandbox && b.Spec.Environment != Sandbox || service == GameLink && b.Spec.Services.GameLink == nil
-		if !absent && !declaredService(b, service).Disabled {
-			enabled = append(enabled, service)
+	for _, s := range declarations(b) {
+		absent := s.name == Sandbox && b.Spec.Environment != Sandbox || s.name == GameLink && s.declared == nil
+		if !absent && (s.declared == nil || !s.declared.Disabled) {
+			enabled = append(enabled, s.name)
 		}
 	}
 	return enabled
+}
+
+// declaration is a service as a Backend declares it; declared is nil where it does not.
+type declaration struct {
+	name     string
+	declared *v1alpha1.Service
+}
+
+// declarations returns all services in the order in which they are rolled out.
+func declarations(b *v1alpha1.Backend) []declaration {
+	s := &b.Spec.Services
+	return []declaration{
+		{Voting, s.Voting}, {Accumulation, s.Accumulation}, {Ranking, s.Ranking}, {State, s.State}, {GameLink, s.GameLink}, {Sandbox, s.Sandbox},
+	}
 }
 
 // defaultPath is the path in front of the routes that no Backend has to declare.
@@ -170,18 +184,12 @@ func IssuesTokens(service string) bool { return service == Sandbox || service ==
 
 // declaredService returns the declaration of a service.
 func declaredService(b *v1alpha1.Backend, service string) v1alpha1.Service {
-	s := map[string]*v1alpha1.Service{
-		Voting:       b.Spec.Services.Voting,
-		Accumulation: b.Spec.Services.Accumulation,
-		Ranking:      b.Spec.Services.Ranking,
-		State:        b.Spec.Services.State,
-		GameLink:     b.Spec.Services.GameLink,
-		Sandbox:      b.Spec.Services.Sandbox,
-	}[service]
-	if s == nil {
-		return v1alpha1.Service{}
+	for _, s := range declarations(b) {
+		if s.name == service && s.declared != nil {
+			return *s.declared
+		}
 	}
-	return *s
+	return v1alpha1.Service{}
 }
 
 // objectName returns the name of a service's objects.
