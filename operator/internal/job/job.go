@@ -6,6 +6,7 @@ package job
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -45,7 +46,7 @@ func Read(ctx context.Context, live client.Reader, j *batchv1.Job) (Outcome, err
 }
 
 func readFailure(ctx context.Context, live client.Reader, j *batchv1.Job, failed *batchv1.JobCondition) (Outcome, error) {
-	o := Outcome{Ended: &failed.LastTransitionTime, Message: shorten(fmt.Sprintf("%s: %s", failed.Reason, failed.Message))}
+	o := Outcome{Ended: &failed.LastTransitionTime, Message: Shorten(fmt.Sprintf("%s: %s", failed.Reason, failed.Message))}
 	var pods corev1.PodList
 	if err := live.List(ctx, &pods, client.InNamespace(j.Namespace), client.MatchingLabels{batchv1.JobNameLabel: j.Name}); err != nil {
 		return Outcome{}, err
@@ -58,7 +59,7 @@ func readFailure(ctx context.Context, live client.Reader, j *batchv1.Job, failed
 				continue
 			}
 			last, o.ExitCode = ended.FinishedAt, ended.ExitCode
-			if words := lastLine(ended.Message); words != "" {
+			if words := LastLine(ended.Message); words != "" {
 				o.Message = words
 			}
 		}
@@ -66,15 +67,20 @@ func readFailure(ctx context.Context, live client.Reader, j *batchv1.Job, failed
 	return o, nil
 }
 
-// lastLine returns the last line of a program's output: there it writes why it ends.
-func lastLine(text string) string {
+// LastLine returns the last line of a program's output: there it writes why it ends.
+func LastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return shorten(strings.TrimSpace(lines[len(lines)-1]))
+	return Shorten(strings.TrimSpace(lines[len(lines)-1]))
 }
 
-// shorten bounds a message of another program, in bytes.
-func shorten(text string) string {
+// credentials finds the user and the password of a URL.
+var credentials = regexp.MustCompile(`://[^/\s"]*@`)
+
+// Shorten bounds a message of another program, in bytes, and takes credentials out of it:
+// more people may read a status than a Secret.
+func Shorten(text string) string {
 	const most = 512
+	text = credentials.ReplaceAllString(text, "://***@")
 	if len(text) <= most {
 		return text
 	}

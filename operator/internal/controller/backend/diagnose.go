@@ -3,7 +3,6 @@ package backend
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
+	"github.com/acclaim-dev/acclaim/operator/internal/job"
 	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
 
@@ -109,7 +109,7 @@ func diagnoseHTTPRoute(stored client.Object) *status.Problem {
 		for _, condition := range conditions {
 			c, _ := condition.(map[string]any)
 			if (c["type"] == "Accepted" || c["type"] == "ResolvedRefs") && c["status"] != "True" {
-				return newProblem(v1alpha1.ReasonRouteNotAccepted, "%v of the HTTPRoute is %v: %v: %s", c["type"], c["status"], c["reason"], shorten(fmt.Sprint(c["message"])))
+				return newProblem(v1alpha1.ReasonRouteNotAccepted, "%v of the HTTPRoute is %v: %v: %s", c["type"], c["status"], c["reason"], job.Shorten(fmt.Sprint(c["message"])))
 			}
 		}
 	}
@@ -191,9 +191,9 @@ func diagnoseImagePull(pods []corev1.Pod) *status.Problem {
 // before it every other time.
 func describePullError(waiting *corev1.ContainerStateWaiting) string {
 	if _, cause, ok := strings.Cut(waiting.Message, "ErrImagePull: "); ok {
-		return shorten(cause)
+		return job.Shorten(cause)
 	}
-	return shorten(waiting.Message)
+	return job.Shorten(waiting.Message)
 }
 
 func diagnoseCreation(pods []corev1.Pod) *status.Problem {
@@ -204,7 +204,7 @@ func diagnoseCreation(pods []corev1.Pod) *status.Problem {
 		}
 		switch waiting.Reason {
 		case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
-			return newProblem(v1alpha1.ReasonContainerNotCreated, "Pod %s cannot create its container: %s", p.Name, shorten(waiting.Message))
+			return newProblem(v1alpha1.ReasonContainerNotCreated, "Pod %s cannot create its container: %s", p.Name, job.Shorten(waiting.Message))
 		}
 		return nil
 	})
@@ -222,7 +222,7 @@ func diagnoseCrash(pods []corev1.Pod) *status.Problem {
 			return nil
 		}
 		message := fmt.Sprintf("Pod %s ended with exit code %d (%s)", p.Name, ended.ExitCode, ended.Reason)
-		if words := lastLine(ended.Message); words != "" {
+		if words := job.LastLine(ended.Message); words != "" {
 			message += ": " + words
 		}
 		return newProblem(v1alpha1.ReasonCrashLoopBackOff, "%s", message)
@@ -233,7 +233,7 @@ func diagnoseScheduling(pods []corev1.Pod) *status.Problem {
 	for _, p := range pods {
 		c := podCondition(p, corev1.PodScheduled)
 		if c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			return newProblem(v1alpha1.ReasonUnschedulable, "Pod %s cannot be scheduled: %s", p.Name, shorten(c.Message))
+			return newProblem(v1alpha1.ReasonUnschedulable, "Pod %s cannot be scheduled: %s", p.Name, job.Shorten(c.Message))
 		}
 	}
 	return nil
@@ -335,33 +335,12 @@ func diagnoseDeployment(d *appsv1.Deployment) *status.Problem {
 	for _, c := range d.Status.Conditions {
 		switch {
 		case c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue && strings.Contains(c.Message, "exceeded quota"):
-			return newProblem(v1alpha1.ReasonQuotaExceeded, "Deployment %s: %s", d.Name, shorten(c.Message))
+			return newProblem(v1alpha1.ReasonQuotaExceeded, "Deployment %s: %s", d.Name, job.Shorten(c.Message))
 		case c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue:
-			return newProblem(v1alpha1.ReasonPodsRefused, "Deployment %s: %s", d.Name, shorten(c.Message))
+			return newProblem(v1alpha1.ReasonPodsRefused, "Deployment %s: %s", d.Name, job.Shorten(c.Message))
 		case c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse:
-			return newProblem(v1alpha1.ReasonProgressDeadlineExceeded, "Deployment %s: %s", d.Name, shorten(c.Message))
+			return newProblem(v1alpha1.ReasonProgressDeadlineExceeded, "Deployment %s: %s", d.Name, job.Shorten(c.Message))
 		}
 	}
 	return nil
-}
-
-// lastLine returns the last line that is not empty: programs write there why they
-// end.
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return shorten(strings.TrimSpace(lines[len(lines)-1]))
-}
-
-// credentials finds the user and the password of a URL.
-var credentials = regexp.MustCompile(`://[^/\s"]*@`)
-
-// shorten bounds a message of another program, in bytes, and takes credentials out of it:
-// more people may read a status than a Secret.
-func shorten(text string) string {
-	const most = 512
-	text = credentials.ReplaceAllString(text, "://***@")
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
 }
