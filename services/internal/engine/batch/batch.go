@@ -76,10 +76,13 @@ func (q *Queue[T]) PushIf(item *Item[T], fits func(waiting int) bool) (pushed, s
 // Gather yields to callers that are about to push, while there are some. So a batch
 // holds on a busy machine what would else have made several; on an idle one this costs
 // nothing. The worker calls it before Take.
-func (q *Queue[T]) Gather() {
+func (q *Queue[T]) Gather() { Gather(q.Len) }
+
+// Gather yields to callers as [Queue.Gather] does, while the number of what has come grows.
+func Gather(count func() int) {
 	const tries = 8
-	for n, try := 0, 0; try < tries && q.Len() > n; try++ {
-		n = q.Len()
+	for n, try := 0, 0; try < tries && count() > n; try++ {
+		n = count()
 		runtime.Gosched()
 	}
 }

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"cmp"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,7 +23,7 @@ import (
 // process runs what the peer refuses.
 type peerQueue[C, R any] struct {
 	peer   Peer
-	pushed atomic.Uint64 // calls
+	pushed atomic.Int64 // calls
 
 	mu      sync.Mutex
 	streams map[string]*streamQueue[C, R]
@@ -166,7 +165,7 @@ type sentRequest[C, R any] struct {
 
 // sendRequest sends what is ready in one request, and deals with the answer.
 func (e *Engine[S, C, E, R]) sendRequest(l *peerQueue[C, R]) {
-	l.gather()
+	batch.Gather(func() int { return int(l.pushed.Load()) })
 	if request, s := e.takeRequest(l); s != nil {
 		e.beginRequests(l) // there may be more than fits
 		traces := e.encodeTraces(s.groups)
@@ -202,15 +201,6 @@ func (e *Engine[S, C, E, R]) endRequest(s *sentRequest[C, R], err error) {
 		}
 	}
 	s.endGroups(left, e.clock.Now().Sub(s.began))
-}
-
-// gather yields to callers that are about to push, like [batch.Queue.Gather].
-func (p *peerQueue[C, R]) gather() {
-	const tries = 8
-	for n, try := uint64(0), 0; try < tries && p.pushed.Load() > n; try++ {
-		n = p.pushed.Load()
-		runtime.Gosched()
-	}
 }
 
 // takeRequest takes calls that are ready and returns the request that holds them, in groups;

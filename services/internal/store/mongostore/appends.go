@@ -3,7 +3,6 @@ package mongostore
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -215,15 +214,9 @@ func (q *insertQueue) insertBatch() {
 // beginBatch takes the chunks of an insert that begins, when those have come that come
 // together: the answer to an insert lets many streams go on.
 func (q *insertQueue) beginBatch() (taken []*pendingChunk, now time.Time) {
-	const tries = 8
+	batch.Gather(q.countWaiting)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for n, try := 0, 0; try < tries && len(q.waiting) > n; try++ {
-		n = len(q.waiting)
-		q.mu.Unlock()
-		runtime.Gosched()
-		q.mu.Lock()
-	}
 	q.starting = false
 	if taken = q.takeBatch(); len(taken) == 0 { // they waited too long
 		return nil, now
@@ -232,6 +225,12 @@ func (q *insertQueue) beginBatch() (taken []*pendingChunk, now time.Time) {
 	q.pace.Begin(now)
 	q.beginInserts()
 	return taken, now
+}
+
+func (q *insertQueue) countWaiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
 }
 
 func (s *Store) insertChunks(ctx context.Context, records []*chunkRecord) error {
