@@ -47,14 +47,28 @@ func (o *output) keepIf(complete bool) error {
 	if o.name == "" {
 		return o.file.Close()
 	}
-	err := errors.Join(o.file.Sync(), o.file.Close())
-	if err == nil {
-		err = os.Rename(o.file.Name(), o.name)
-	}
+	err := keepAs(o.file, o.name)
 	if err == nil {
 		o.file = nil
 	}
 	return err
+}
+
+// keepAs closes a complete file and gives it its name, durably: a crash leaves the file that had the
+// name before, or this one.
+func keepAs(file *os.File, name string) error {
+	err := errors.Join(file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), name)
+	}
+	if err != nil {
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // discard removes a file that was not kept.

@@ -148,22 +148,14 @@ func (m fileMark) Load() ([]byte, error) {
 func (m fileMark) Store(checkpoint []byte) error { return replaceFile(string(m), checkpoint) }
 
 // replaceFile replaces a file durably: a crash leaves the old one or the new one.
-func replaceFile(name string, content []byte) (err error) {
+func replaceFile(name string, content []byte) error {
 	next, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(next.Name()) }() // there is none after the renaming
-	_, err = next.Write(content)
-	if err = errors.Join(err, next.Sync(), next.Close()); err != nil {
-		return err
+	if _, err := next.Write(content); err != nil {
+		return errors.Join(err, next.Close())
 	}
-	if err := os.Rename(next.Name(), name); err != nil {
-		return err
-	}
-	folder, err := os.Open(filepath.Dir(name))
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return keepAs(next, name)
 }
