@@ -9,10 +9,15 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // idleCommand is the argument with which this program measures what idle polls cost.
 const idleCommand = "idle"
+
+// idleMemory is the memory that the program may use: without a limit it would take what the machine has.
+const idleMemory = "1GiB"
 
 // idleOptions are its flags.
 type idleOptions struct {
@@ -89,14 +94,16 @@ func (b *bench) measureIdlePolls(ctx context.Context, o idleOptions, store []str
 	if err := os.WriteFile(registry, []byte(to.registryFile()), 0o600); err != nil {
 		return err
 	}
-	if p, err = startProcess(ctx, nil, b.binary, "serve", registry, data, append(store, "--sink-allow-private")...); err != nil {
+	if p, err = startProcess(ctx, nil, b.binary, "serve", registry, data, append(store, "--sink-allow-private", "--memory-budget", idleMemory)...); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	b.logf("waiting until the webhook delivers")
+	b.logf("waiting until the sinks deliver")
+	begun, usedBefore := time.Now(), p.cpuTime()
 	if err := b.awaitSinks(ctx, p, to, in.viewers); err != nil {
 		return err
 	}
+	took, used := time.Since(begun), p.cpuTime()-usedBefore
 	b.logf("voting in %d more polls, and waiting until the program rests", o.hot)
 	if err := fillPolls(ctx, p, &idlePolls{"hot", p.client.credential}, o.hot); err != nil {
 		return err
@@ -111,12 +118,15 @@ func (b *bench) measureIdlePolls(ctx context.Context, o idleOptions, store []str
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	_, err = fmt.Fprintf(stdout, "%d idle polls, %d that were just voted in, and a webhook: %.2f %% of a processor\n", o.polls, o.hot, 100*(p.cpuTime()-before).Seconds()/o.duration.Seconds())
+	share := 100 * (p.cpuTime() - before).Seconds() / o.duration.Seconds()
+	resident, _ := harness.ReadMemory(p.Command.Process.Pid)
+	_, err = fmt.Fprintf(stdout, "%d idle polls, %d that were just voted in, a webhook and the pub/sub: %.2f %% of a processor, %d MiB; both sinks began after %.0f s, with %.0f s of a processor\n",
+		o.polls, o.hot, share, resident>>20, took.Seconds(), used.Seconds())
 	return err
 }
 
 // awaitSinks votes in a poll, one viewer after the other, until both sinks have delivered of it:
-// a new sink first notes what there is.
+// a new sink first notes the polls that exist.
 func (b *bench) awaitSinks(ctx context.Context, p *program, to *receiver, viewers []string) error {
 	told := map[string]bool{}
 	ticks := time.NewTicker(time.Second)

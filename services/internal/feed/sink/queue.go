@@ -30,7 +30,7 @@ type deliveryQueue struct {
 	timer   *time.Timer // of a pause, or of the end of an idle queue
 }
 
-// queueState tells whether a queue runs or waits.
+// queueState says if a queue runs, waits or pauses.
 type queueState int
 
 const (

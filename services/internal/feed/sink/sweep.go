@@ -4,11 +4,6 @@ import "github.com/acclaim-dev/acclaim/services/internal/feed/event"
 
 // sweepStore enqueues everything that has changed since it was delivered.
 func (w *sinkWorker) sweepStore() error {
-	if !w.isInitialized() {
-		if done, err := w.initializeOnce(); err != nil || !done {
-			return err
-		}
-	}
 	return w.eachSources(func(names []string) error {
 		changed, err := w.findChanged(names)
 		for name, hinted := range changed {

@@ -98,12 +98,12 @@ func (w *sinkWorker) runSweeps() {
 	defer w.stopPool()
 	for next := time.Now(); ; {
 		if now := time.Now(); !now.Before(next) {
-			err := w.sweepStore()
+			began, err := w.initializeAndSweep()
 			if err != nil && w.ctx.Err() == nil {
 				w.m.stats.failures.Add(1)
 				w.logger.Warn("reading a source failed; retrying", "error", err)
 			}
-			next = now.Add(w.sweepInterval(time.Since(now), err != nil))
+			next = began.Add(w.sweepInterval(time.Since(began), err != nil))
 		}
 		w.checkConcealed()
 		timer := time.NewTimer(min(checkEvery, w.m.tuning.sweepEvery))
@@ -117,6 +117,17 @@ func (w *sinkWorker) runSweeps() {
 		}
 		timer.Stop()
 	}
+}
+
+// initializeAndSweep sweeps the store if the sink is initialized, or can be now. It returns when the
+// sweep began: an initialization takes longer than any sweep after it.
+func (w *sinkWorker) initializeAndSweep() (began time.Time, err error) {
+	if !w.isInitialized() {
+		if done, err := w.initializeOnce(); err != nil || !done {
+			return time.Now(), err
+		}
+	}
+	return time.Now(), w.sweepStore()
 }
 
 // sweepInterval returns the time from the begin of a sweep to that of the next. Where sweeps take
