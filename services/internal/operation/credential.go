@@ -85,17 +85,18 @@ func isWellFormed(header string) bool {
 	if len(header) > contract.MaxCredential {
 		return false
 	}
-	spaces := 0
+	// A bit for each character. The next one in a token is as good as random: a processor cannot
+	// predict comparisons, which take four times as long.
+	const (
+		below64 = 1<<' ' | 1<<'-' | 1<<'.' | (1<<10-1)<<'0'
+		above64 = (1<<26-1)<<('A'-64) | 1<<('_'-64) | (1<<26-1)<<('a'-64)
+	)
+	allowed, refused := [4]uint64{below64, above64}, uint64(0)
 	for i := range len(header) {
-		switch c := header[i]; {
-		case c == ' ':
-			spaces++
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == '-':
-		default:
-			return false
-		}
+		c := header[i]
+		refused |= ^(allowed[c>>6] >> (c & 63)) & 1
 	}
-	return spaces == 1
+	return refused == 0 && strings.Count(header, " ") == 1
 }
 
 // VerifyHeader returns the caller that an Authorization header speaks for, or a fault

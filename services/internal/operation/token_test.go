@@ -21,6 +21,24 @@ func TestUsualTokenHeaders(t *testing.T) {
 	}
 }
 
+// Of each character, a header may have it in a token or not, and one space.
+func TestCharactersOfCredentials(t *testing.T) {
+	const allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."
+	for c := range 256 {
+		text := string([]byte{byte(c)})
+		for header, want := range map[string]bool{
+			"ext " + text + "A": strings.Contains(allowed, text),
+			text + "ext A.B.C":  strings.Contains(allowed, text),
+			"ext" + text + "A":  c == ' ',
+			"ext A" + text:      strings.Contains(allowed, text),
+		} {
+			if got := isWellFormed(header); got != want {
+				t.Errorf("%q: %t", header, got)
+			}
+		}
+	}
+}
+
 // Tokens are accepted as the library's parser accepts them, but for claims of other names or
 // types, which it accepts.
 func TestTokensAreVerifiedAsByTheLibrary(t *testing.T) {
