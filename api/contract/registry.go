@@ -12,6 +12,8 @@ const (
 	MaxSinks      = 8   // of an extension in one environment
 	MaxSinkName   = 63
 
+	MaxViewerIssuers = 8 // of an extension
+
 	MinKeyBytes = 16   // decoded; a shorter one can be guessed
 	MaxKeyBytes = 4096 // that no Extension takes the room of the others
 	// SampleKeyPrefix begins every key that this project publishes.

@@ -59,6 +59,7 @@ func answerAndMessageSentences() []sentence {
 		{contractPage, "| staff keys of a channel | # |", []int64{contract.MaxStaffKeys}},
 		{contractPage, "| `name` of a staff key | # bytes |", []int64{contract.MaxStaffName}},
 		{contractPage, "| time until a staff key ends | # days |", []int64{contract.MaxStaffDays}},
+		{contractPage, "| issuers of viewers of an extension | # |", []int64{contract.MaxViewerIssuers}},
 		{contractPage, "`polls` and `questions` are 1 to # ids each", []int64{contract.MaxOverlayPolls}},
 		{contractPage, "the # best visible answers", []int64{contract.DefaultRanking}},
 

@@ -127,6 +127,7 @@ net/http                         | client votingtest tracing page rig operation 
 github.com/gorilla/mux           | httpapi
 github.com/coder/websocket       | gamelink app bench abuse
 github.com/coreos/go-oidc/v3      | signin
+github.com/go-jose/go-jose/v4     | signin
 golang.org/x/oauth2               | signin
 github.com/golang-jwt/jwt/v5     | client operation purchase sandbox sink sinktest harness bench abuse
 github.com/evanphx/json-patch/v5 | document

@@ -198,6 +198,11 @@ type SignIn interface {
 	Finish(ctx context.Context, i signin.Issuer, flow signin.Flow, state, code string) (signin.Claims, error)
 }
 
+// ViewerVerifier is the part of package signin that verifies tokens of viewers of issuers.
+type ViewerVerifier interface {
+	Verify(issuer, audience, token string) (subject string, expires time.Time, err error)
+}
+
 // Roster is the part of package roster that its route uses.
 type Roster interface {
 	Note(ctx context.Context, r roster.Roster, userID string, shared bool) error
@@ -239,10 +244,11 @@ type Config struct {
 	Live         Live
 	Messages     Messages
 	Sandbox      Sandbox
-	Pairing      Pairing   // without it, no credential of a game is valid
-	GameLink     bool      // games are served, here or by another process
-	Roster       Roster    // nil: viewers are not noted
-	Purchases    Purchases // its routes need State and Messages, too
+	Viewers      ViewerVerifier // nil: no viewers of issuers are known
+	Pairing      Pairing        // without it, no credential of a game is valid
+	GameLink     bool           // games are served, here or by another process
+	Roster       Roster         // nil: viewers are not noted
+	Purchases    Purchases      // its routes need State and Messages, too
 	// Budgets bound what requests hold; nil stands for defaults that nothing shares.
 	Budgets *Budgets
 	// Processes returns the number of live processes that share the store, this one

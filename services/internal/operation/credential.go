@@ -28,6 +28,7 @@ type CredentialVerifier struct {
 	registry    func() *tenant.Registry
 	now         func() time.Time
 	validator   *jwt.Validator
+	viewers     ViewerVerifier // nil: no viewers of issuers are known
 	generation  atomic.Pointer[generation]
 }
 
@@ -102,19 +103,9 @@ func isWellFormed(header string) bool {
 // VerifyHeader returns the caller that an Authorization header speaks for, or a fault
 // of kind fault.Unauthenticated. It caches nothing.
 func (v *CredentialVerifier) VerifyHeader(header string) (verifiedCredential, error) {
-	if !isWellFormed(header) {
-		return verifiedCredential{}, unauthenticated(flaw("not of the form <client id> <JWT>"))
-	}
-	current := v.currentGeneration()
-	digest := credentialDigest(sha256.Sum256([]byte(header)))
-	known, ok := current.verified.Get(digest)
-	found := verifiedCredential{credential: known, digest: digest}
-	if !ok {
-		var err error
-		if found.credential, err = v.parseHeader(header); err != nil {
-			return verifiedCredential{}, unauthenticated(err)
-		}
-		found.into = current
+	found, err := v.findCaller(header)
+	if err != nil {
+		return verifiedCredential{}, unauthenticated(err)
 	}
 	switch left := found.expires.Sub(v.now()); {
 	case left <= 0:
@@ -123,6 +114,27 @@ func (v *CredentialVerifier) VerifyHeader(header string) (verifiedCredential, er
 		return verifiedCredential{}, unauthenticated(flaw("the token is valid for too long"))
 	}
 	return found, nil
+}
+
+// findCaller returns the caller of a header. Credentials of viewers of issuers are not cached, so that
+// they end with the keys.
+func (v *CredentialVerifier) findCaller(header string) (found verifiedCredential, err error) {
+	if isOfViewer(header) {
+		found.credential, err = v.parseViewer(header)
+		return found, err
+	}
+	if !isWellFormed(header) {
+		return found, flaw("not of the form <client id> <JWT>")
+	}
+	current := v.currentGeneration()
+	found.digest = sha256.Sum256([]byte(header))
+	if known, ok := current.verified.Get(found.digest); ok {
+		found.credential = known
+		return found, nil
+	}
+	found.into = current
+	found.credential, err = v.parseHeader(header)
+	return found, err
 }
 
 // VerifyOperator returns the caller of maintenance that only some callers may do.

@@ -52,6 +52,8 @@ func NewService(config Config) *Service {
 	if config.Ledger == nil {
 		config.Ledger = limit.NewLedger(config.Processes, nil)
 	}
+	verifier := NewVerifier(config.Environment, config.Registry, config.Now)
+	verifier.viewers = config.Viewers
 	table := map[string]*Definition{}
 	for _, operation := range Table() {
 		table[operation.Name] = &operation
@@ -59,7 +61,7 @@ func NewService(config Config) *Service {
 	return &Service{
 		Config:   config,
 		table:    table,
-		Verifier: NewVerifier(config.Environment, config.Registry, config.Now),
+		Verifier: verifier,
 		noted:    newNotedViewers(),
 		past:     newPastAnswers(),
 		sampler:  newCallSampler(config.LogRequests),

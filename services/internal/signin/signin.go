@@ -2,7 +2,8 @@
 // nonce. It asks the issuer, checks what it answers, and tells who the person is there.
 //
 // The package keeps nothing between the beginning of a sign-in and its end: the browser brings the
-// [Flow] back. It knows no rights, no server and no store, and has no clock of its own.
+// [Flow] back. [Viewers] holds public keys of issuers and nothing else. The package knows no rights, no
+// server and no store, and has no clock of its own.
 package signin
 
 import (

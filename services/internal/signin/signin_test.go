@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,6 +37,10 @@ type issuer struct {
 	codes  map[string]url.Values // what the browser has asked with
 	change func(claims jwt.MapClaims)
 	sign   func(claims jwt.MapClaims) string
+
+	keys    http.HandlerFunc // under mu
+	asked   atomic.Int64     // requests for keys
+	failing atomic.Bool      // with keys
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -58,15 +63,37 @@ func newIssuer(t *testing.T) *issuer {
 			"id_token_signing_alg_values_supported": []string{"RS256", "EdDSA", "HS256", "none"},
 		})
 	})
-	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
-		encode := base64.RawURLEncoding.EncodeToString
-		answer(w, map[string]any{"keys": []map[string]string{
-			{"kty": "RSA", "kid": "r", "n": encode(i.rsa.N.Bytes()), "e": encode(big.NewInt(int64(i.rsa.E)).Bytes())},
-			{"kty": "OKP", "kid": "e", "crv": "Ed25519", "x": encode(i.edwards.Public().(ed25519.PublicKey))},
-		}})
+	i.serveKeys(i.answerKeys)
+	mux.HandleFunc("/keys", func(w http.ResponseWriter, r *http.Request) {
+		i.asked.Add(1)
+		i.mu.Lock()
+		keys := i.keys
+		i.mu.Unlock()
+		keys(w, r)
 	})
 	mux.HandleFunc("/token", i.token)
 	return i
+}
+
+func (i *issuer) serveKeys(keys http.HandlerFunc) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.keys = keys
+}
+
+// answerKeys answers with the keys, and with others that no token of a person is signed with.
+func (i *issuer) answerKeys(w http.ResponseWriter, _ *http.Request) {
+	if i.failing.Load() {
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	encode := base64.RawURLEncoding.EncodeToString
+	answer(w, map[string]any{"keys": []map[string]string{
+		{"kty": "oct", "kid": "r", "k": encode([]byte("symmetric"))},
+		{"kty": "another", "kid": "a"},
+		{"kty": "RSA", "kid": "r", "n": encode(i.rsa.N.Bytes()), "e": encode(big.NewInt(int64(i.rsa.E)).Bytes())},
+		{"kty": "OKP", "kid": "e", "crv": "Ed25519", "x": encode(i.edwards.Public().(ed25519.PublicKey))},
+	}})
 }
 
 func signWith(t *testing.T, method jwt.SigningMethod, kid string, claims jwt.MapClaims, key any) string {

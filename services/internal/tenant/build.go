@@ -125,6 +125,8 @@ func (b *registryBuilder) addExtension(i int, raw json.RawMessage) {
 		ViewersCreateGlobal: block.ViewersGlobal == nil || *block.ViewersGlobal,
 	}
 	extension.SignIn = parseSignIn(block.SignIn, report)
+	extension.ViewerIssuers = block.ViewerIssuers
+	checkViewerIssuers(block.ViewerIssuers, report)
 	b.checkNames(extension, report)
 	if !slices.Contains([]string{"", "viewers", "staff"}, block.Moderators) {
 		report("moderators", `is %q, should be "viewers" or "staff"`, block.Moderators)

@@ -25,6 +25,7 @@ type extensionBlock struct {
 	ExternalRole   string           `json:"externalRole"`
 	Moderators     string           `json:"moderators"`
 	SignIn         *signInBlock     `json:"signIn"`
+	ViewerIssuers  []ViewerIssuer   `json:"viewerIssuers"`
 	GlobalPolls    string           `json:"globalPolls"`
 	ViewersGlobal  *bool            `json:"viewersCreateGlobal"`
 	AllowedOrigins []string         `json:"allowedOrigins"`

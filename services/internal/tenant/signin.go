@@ -73,8 +73,8 @@ func parseSignIn(block *signInBlock, report reportFunc) *SignIn {
 		Issuer: block.Issuer, ClientID: block.ClientID, ClientSecret: block.ClientSecret, RedirectURL: block.RedirectURL, Scopes: block.Scopes,
 	}
 	for field, address := range map[string]string{"issuer": block.Issuer, "redirectURL": block.RedirectURL} {
-		at, err := url.Parse(address)
-		if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
+		at, ok := parseAddress(address)
+		if !ok {
 			report("signIn."+field, "is %q, should be an address", address)
 			continue
 		}
@@ -92,6 +92,12 @@ func parseSignIn(block *signInBlock, report reportFunc) *SignIn {
 		signIn.Staff = append(signIn.Staff, StaffRule{block.ruleID(rule), rule.Claim, rule.Value, rule.Channel, rule.ChannelClaim, rule.Scopes})
 	}
 	return signIn
+}
+
+// parseAddress returns the address of a page.
+func parseAddress(address string) (at *url.URL, ok bool) {
+	at, err := url.Parse(address)
+	return at, err == nil && at.Host != "" && (at.Scheme == "https" || at.Scheme == "http")
 }
 
 // ruleID returns a digest of a rule and of where people show its claim.

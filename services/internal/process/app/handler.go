@@ -55,6 +55,7 @@ func (p *Process) newOperations(apis []func(*operation.Config)) map[tenant.Envir
 			Metrics:     p.metrics,
 			Tracing:     p.config.Tracing,
 			Budgets:     p.budgets,
+			Viewers:     p.viewers,
 		}
 		for _, set := range apis {
 			set(&config)

@@ -18,7 +18,9 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/face/gamelink"
 	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
+	"github.com/acclaim-dev/acclaim/services/internal/feed/sink"
 	"github.com/acclaim-dev/acclaim/services/internal/limit"
+	"github.com/acclaim-dev/acclaim/services/internal/signin"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/internal/upkeep/admin"
@@ -46,6 +48,7 @@ type Process struct {
 	watch       *limit.Watch // of all limits
 	budgets     *operation.Budgets
 	proxyWatch  *httpapi.ProxyWatch
+	viewers     *signin.Viewers           // of issuers
 	connections *limit.Pool[netip.Prefix] // of the public listener
 	// gameConnections are those of the listener for games; nil where there is none.
 	gameConnections *limit.Pool[netip.Prefix]
@@ -81,6 +84,7 @@ func Open(ctx context.Context, config Config) (*Process, error) {
 		return nil, err
 	}
 	p.openBudgets()
+	p.viewers = signin.NewViewers(signin.NewClient(sink.NewTransport(config.SinkAllowPrivate), config.Machine.Clock.Now), p.logger)
 	p.proxyWatch = httpapi.NewProxyWatch(config.TrustedProxies, p.logger)
 	registerProxies(p.metrics, p.proxyWatch.Unnamed, p.proxyWatch.Clients)
 	registerBuild(p.metrics, config.Build)
@@ -237,6 +241,7 @@ func (p *Process) Run(ctx context.Context) error {
 	working, stop := context.WithCancel(ctx)
 	var group errgroup.Group
 	group.Go(func() error { return p.directory.Watch(working, p.logReload) })
+	group.Go(func() error { p.refreshViewers(working); return nil })
 	if p.certificate != nil {
 		group.Go(func() error { return p.certificate.watch(working, p.logger) })
 	}
@@ -254,6 +259,15 @@ func (p *Process) Run(ctx context.Context) error {
 	}
 	stop()
 	return errors.Join(err, group.Wait())
+}
+
+// refreshViewers keeps the keys of the issuers of viewers until ctx is done. It looks often for issuers that
+// the registry has not named before.
+func (p *Process) refreshViewers(ctx context.Context) {
+	const look = 5 * time.Second
+	for err := error(nil); err == nil; err = p.config.Machine.Clock.Sleep(ctx, look) {
+		p.viewers.Refresh(ctx, p.directory.Registry().ViewerIssuerURLs())
+	}
 }
 
 func (p *Process) logReload(err error) {
