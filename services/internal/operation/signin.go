@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"slices"
 	"strings"
 
 	"github.com/acclaim-dev/acclaim/api/contract"
@@ -22,18 +23,18 @@ type OfferedSignIn struct {
 	Name      string `json:"name"`
 }
 
-// ListSignIns returns where people can sign in as staff, in the order of the registry.
-func (s *Service) ListSignIns() []OfferedSignIn {
-	offered := []OfferedSignIn{}
-	if s.Config.Pairing.SignIn == nil || s.Config.Environment != tenant.Production {
-		return offered
+// ListSignIns returns where people can sign in as staff of an extension. Without a client id it is the only
+// extension of the registry: the others of a server stay unnamed.
+func (s *Service) ListSignIns(clientID string) []OfferedSignIn {
+	registry := s.Config.Registry()
+	if all := slices.Collect(registry.Extensions()); clientID == "" && len(all) == 1 {
+		clientID = all[0].ClientID
 	}
-	for e := range s.Config.Registry().Extensions() {
-		if e.SignIn != nil {
-			offered = append(offered, OfferedSignIn{e.ClientID, e.SignIn.Name})
-		}
+	e, ok := registry.ByClientID(clientID)
+	if !ok || e.SignIn == nil || s.Config.Pairing.SignIn == nil || s.Config.Environment != tenant.Production {
+		return []OfferedSignIn{}
 	}
-	return offered
+	return []OfferedSignIn{{e.ClientID, e.SignIn.Name}}
 }
 
 // BeginSignIn returns the address at an extension's issuer to which a browser goes to sign in as staff,

@@ -128,8 +128,8 @@ func channelHandlers() map[string]routeHandler {
 		"staff.read":        (*API).getStaff,
 		"staff.signout":     (*API).deleteStaff,
 		"staff.signins":     (*API).getStaffSignIns,
-		"staff.signin":      (*API).getStaffSignIn,
-		"staff.callback":    (*API).getStaffCallback,
+		"staff.signin":      showRefusals((*API).getStaffSignIn),
+		"staff.callback":    showRefusals((*API).getStaffCallback),
 
 		"bits.record": (*API).postBits,
 		"coins.spend": (*API).postCoins,

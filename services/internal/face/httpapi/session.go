@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,8 +20,11 @@ const (
 	flowLifetime  = 10 * time.Minute
 )
 
-// staffPage takes over after a sign-in.
-const staffPage = "/live/staff.html#signed-in"
+// staffPage takes over after a sign-in, and refusedPage where one is refused, with the status.
+const (
+	staffPage   = "/live/staff.html#signed-in"
+	refusedPage = "/live/staff.html#sign-in-refused-"
+)
 
 // sessionOf returns the credential in the cookie of a request that a page of this origin sends, "" for
 // every other request: a browser adds the cookie to requests of other pages, too, and says whose
@@ -52,8 +56,23 @@ func redirect(w http.ResponseWriter, address string) {
 	writeJSON(w, http.StatusSeeOther, []byte("{}"))
 }
 
-func (a *API) getStaffSignIns(w http.ResponseWriter, _ *apiRequest) error {
-	return writeValue(w, map[string][]operation.OfferedSignIn{"signIns": a.ListSignIns()})
+// showRefusals returns a handler whose refusals the staff page explains to a person that a browser brings
+// there. Any other client gets the refusal itself.
+func showRefusals(handle routeHandler) routeHandler {
+	return func(a *API, w http.ResponseWriter, r *apiRequest) error {
+		err := handle(a, w, r)
+		if err == nil || r.Header.Get("Sec-Fetch-Mode") != "navigate" {
+			return err
+		}
+		r.x.Err = err // for the log
+		redirect(w, refusedPage+strconv.Itoa(operation.OutcomeOf(err).Status))
+		return nil
+	}
+}
+
+func (a *API) getStaffSignIns(w http.ResponseWriter, r *apiRequest) error {
+	extension, _ := r.queryParameter("extension")
+	return writeValue(w, map[string][]operation.OfferedSignIn{"signIns": a.ListSignIns(extension)})
 }
 
 func (a *API) getStaffSignIn(w http.ResponseWriter, r *apiRequest) error {

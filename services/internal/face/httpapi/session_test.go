@@ -121,8 +121,34 @@ func TestSessions(t *testing.T) {
 	moderator("GET", "/staff", "").is(401)
 	broadcaster("GET", "/staff", "").is(200)
 
+	a.send("GET", "/v1/staff/signins?extension=signed", "").want(200, `{"signIns":[{"extension":"signed","name":"id.example"}]}`)
+	a.send("GET", "/sandbox/v1/staff/signins?extension=signed", "").want(200, `{"signIns":[]}`)
+}
+
+// The list has the sign-in of the extension that a request names, or of the only one.
+func TestListOfSignIns(t *testing.T) {
+	a := newAPI(t)
+	for _, query := range []string{"", "?extension=ext", "?extension=none", "?extension="} {
+		a.send("GET", "/v1/staff/signins"+query, "").want(200, `{"signIns":[]}`)
+	}
+	a.reload("extensions:" + signInRegistry)
 	a.send("GET", "/v1/staff/signins", "").want(200, `{"signIns":[{"extension":"signed","name":"id.example"}]}`)
-	a.send("GET", "/sandbox/v1/staff/signins", "").want(200, `{"signIns":[]}`)
+}
+
+// A person that the server refuses sees a page that says so. No other client is sent to it.
+func TestRefusedSignInsShowAPage(t *testing.T) {
+	a := newAPI(t)
+	visit := func(path, cookie string) answer {
+		return a.send("GET", "/v1"+path, "", "Cookie", cookie, "Sec-Fetch-Mode", "navigate")
+	}
+	visit("/staff/callback?state=S&code=ada", "").leadsTo("/live/staff.html#sign-in-refused-400")
+	refused := visit("/staff/callback?error=access_denied&state=S", flowOfSigned).leadsTo("/live/staff.html#sign-in-refused-401")
+	if got := cookieOf(t, refused, "__Host-acclaim-signin"); got != "__Host-acclaim-signin=" {
+		t.Errorf("the sign-in stays under way: %s", got)
+	}
+	visit("/staff/callback?state=S&code=mary", flowOfSigned).leadsTo("/live/staff.html#sign-in-refused-403")
+	visit("/staff/signin?extension=ext", "").leadsTo("/live/staff.html#sign-in-refused-400")
+	a.send("GET", "/v1/staff/signin?extension=ext", "", "Sec-Fetch-Mode", "cors").refused(400, "The extension has no sign-in here")
 }
 
 // A person has one vote, however often it signs in.

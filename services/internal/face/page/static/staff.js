@@ -2,7 +2,7 @@
 // follows events and asks for nothing on a timer.
 
 import { Client, Refused } from "./client.js";
-import { offerAccounts, returned, showAccounts } from "./account.js";
+import { offerAccounts, refusal, returned, showAccounts } from "./account.js";
 import { readAnswers } from "./answers.js";
 import { attempt, button, clock, count, desk, id, list, named, number, on, say } from "./desk.js";
 import { element, fill, keepFocus, later, takeTurns } from "./dom.js";
@@ -57,7 +57,8 @@ async function enter(environment, credential) {
 
 // resume goes on with the session of a person who comes back from the issuer, or who has one.
 async function resume() {
-  const asked = returned();
+  const asked = returned(), refused = refusal();
+  if (refused) say(refused);
   if (!await offerAccounts() && !asked || desk.signedIn) return;
   await enter("production", "").catch((e) => { if (asked) throw e; });
 }
