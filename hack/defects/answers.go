@@ -10,14 +10,14 @@ func answerDefects() []defectCase {
 			{rankingFolder, "foldCase", "unicode.Is(unicode.Cherokee, r)", "false"},
 		}, rankingFolder, "TestFoldingFollowsTheTables"},
 		{"overlays read the answers that wait for staff", []codeEdit{
-			{operations, "Service.ReadTop", "standing != ranking.Visible", "false"},
+			{operations, "Service.ReadBoard", "standing != ranking.Visible", "false"},
 		}, apiFolder, "TestHeldAnswersStayWithStaff"},
 		{"viewers read the answers that wait for staff", []codeEdit{
 			{operations, "rankingOperations", "AllowRoles(Broadcaster, Admin, Backend, Overlay)", "anyone()"},
-			{operations, "Service.ReadTop", "standing != ranking.Visible", "false"},
+			{operations, "Service.ReadBoard", "standing != ranking.Visible", "false"},
 		}, apiFolder, "TestHeldAnswersStayWithStaff"},
 		{"events show overlays the answers that wait for staff", []codeEdit{
-			{rankingFolder, "Service.Board", "questionCommand{top: limit}", "questionCommand{top: limit, standing: Held}"},
+			{eventFolder, "loadQuestion", "ranking.Visible", "ranking.Held"},
 		}, apiFolder, "TestHeldAnswersStayWithStaff"},
 	}
 }

@@ -360,7 +360,7 @@ func accessDefects() []defectCase {
 			{apiFolder, "API.broadcast", "m.To, err = targetOf(body)", "_, err = targetOf(body)"},
 		}, apiFolder, "TestTargets"},
 		{"a credential is cached before the limiter admits its caller", []codeEdit{
-			{operations, "CredentialVerifier.VerifyHeader", "found.into = current", "current.verified.Add(digest, found.credential)"},
+			{operations, "CredentialVerifier.findCaller", "found.credential, err = v.parseHeader(header)", "found.credential, err = v.parseHeader(header)\n\tcurrent.verified.Add(found.digest, found.credential)"},
 		}, operations, "TestOnlyAdmittedCredentialsAreCached"},
 		{"a credential has several spellings", []codeEdit{
 			{operations, "decodeSegment", "base64.RawURLEncoding.Strict()", "base64.RawURLEncoding"},

@@ -551,8 +551,8 @@ func (f *failing) Put(ctx context.Context, writes ...document.Write) error {
 func TestPINIsCreatedWholeOrNotAtAll(t *testing.T) {
 	for writes := 0; ; writes++ {
 		store := &failing{storetest.NewMemory(), writes}
-		d := &desk{t, pairing.NewService(document.NewService(store, hasty{}, document.Options{}), nil), noon}
-		_, err := d.CreatePIN(t.Context(), channel, by, d.now)
+		service := pairing.NewService(document.NewService(store, hasty{}, document.Options{}), nil)
+		_, err := service.CreatePIN(t.Context(), channel, by, noon)
 		if err == nil {
 			if writes == 0 {
 				t.Error("nothing was written")

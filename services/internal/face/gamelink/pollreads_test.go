@@ -62,7 +62,7 @@ func TestAReaderGoesWhileItWaits(t *testing.T) {
 		proceed := make(chan struct{})
 		read := func() (pollBody, bool, error) {
 			<-proceed
-			return pollBody{Count: 1}, true, nil
+			return pollBody{Count: 1}, true, t.Context().Err()
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var first, others sync.WaitGroup

@@ -23,7 +23,7 @@ const (
 	Question
 )
 
-// sourceType is what the sources of a kind have in common.
+// sourceType holds the properties that all sources of a kind share.
 type sourceType struct {
 	stored string // the kind of their names
 	load   func(ctx context.Context, stores *Stores, s Source, known Knowledge, now time.Time) (*sourceRead, error)
