@@ -95,5 +95,5 @@ test("a session ends with its rule, also in an open page of a phone", async (t) 
   await setStaff([{ claim: "groups", value: "staff", channel: "77", role: "broadcaster" }]);
   await page.locator("#connection").filter({ hasText: "Signed out." }).waitFor({ timeout: 60_000 }); // without a click
   await page.getByRole("button", { name: "Sign in with Example ID" }).press("Enter");
-  await page.getByText("This person is not staff of a channel").waitFor();
+  await page.getByText("You are not staff of a channel.").waitFor();
 });
