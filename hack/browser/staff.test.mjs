@@ -46,8 +46,9 @@ test("staff moderates answers with the keyboard, as they come", async (t) => {
   await page.getByLabel("The same answer").selectOption("nfkc");
   await page.getByLabel("New answers wait until they are shown").check();
   await page.getByLabel("Blocked words, one a line").fill("darn\n*heck*");
+  const saved = page.waitForResponse((r) => r.request().method() === "POST" && r.url().includes("/rank_config") && r.ok());
   await page.locator("#config button").press("Enter");
-  await page.waitForFunction(() => document.getElementById("message").textContent === "");
+  await saved;
   await answers(origin, ["Zelda", "zelda", "Mario", "Maro", "rude", ...hostile]);
   await row(page, "held", "Mario").waitFor(); // without a reload
   await row(page, "held", "lgo").waitFor();
