@@ -161,9 +161,9 @@ test("the broadcaster clears votes and deletes a poll, and can take both back", 
   const { program: { origin }, page, frame } = await show(t, "undone");
   await configure(origin, "tea", { prompt: "Tea?", options: ["Yes", "No"] });
   await vote(origin, "tea", 1, 1);
-  const desk = frame("live_config, broadcaster"), deletes = [];
+  const desk = frame("live_config, broadcaster"), clearings = [];
   await wanted(desk, "#state", "open, 1 vote");
-  page.on("request", (r) => { if (r.method() === "DELETE") deletes.push(r.url()); });
+  page.on("request", (r) => { if (r.method() === "PATCH") clearings.push(r.url()); });
   const live = page.frames().find((other) => other.url().includes("live_config"));
   await desk.getByRole("button", { name: "Clear the votes" }).click();
   await desk.getByText("The votes of “Tea?” are cleared in 8 seconds.").waitFor();
@@ -174,7 +174,7 @@ test("the broadcaster clears votes and deletes a poll, and can take both back", 
   assert.equal(await live.evaluate(() => document.activeElement.id), "poll", "the focus is lost");
   await desk.getByRole("button", { name: "Clear the votes" }).click();
   await wanted(desk, "#state", "open, 0 votes");
-  assert.equal(deletes.length, 1);
+  assert.equal(clearings.length, 1);
   await wanted(frame("panel, viewer"), "h1", "Tea?");
   assert.deepEqual((await ask(origin, "GET", "/poll?id=tea")).options, ["Yes", "No"]);
   await desk.getByRole("button", { name: "Delete the poll" }).click();
