@@ -533,34 +533,3 @@ func FuzzRefreshTokens(f *testing.F) {
 		d.refused(err, fault.Invalid, badRefresh)
 	})
 }
-
-// failing is a store that refuses writes once some have succeeded.
-type failing struct {
-	*storetest.Memory
-	left int
-}
-
-func (f *failing) Put(ctx context.Context, writes ...document.Write) error {
-	if f.left--; f.left < 0 {
-		return fault.New(fault.Storage, "disk full")
-	}
-	return f.Memory.Put(ctx, writes...)
-}
-
-// A PIN that was not created leaves no index, whichever write failed.
-func TestPINIsCreatedWholeOrNotAtAll(t *testing.T) {
-	for writes := 0; ; writes++ {
-		store := &failing{storetest.NewMemory(), writes}
-		service := pairing.NewService(document.NewService(store, hasty{}, document.Options{}), nil)
-		_, err := service.CreatePIN(t.Context(), channel, by, noon)
-		if err == nil {
-			if writes == 0 {
-				t.Error("nothing was written")
-			}
-			return
-		}
-		for name, err := range store.Keys(t.Context(), "") {
-			t.Errorf("after %d writes %s is left (%v)", writes, name, err)
-		}
-	}
-}

@@ -30,33 +30,33 @@ type confirmedGame struct {
 	Key     string `json:"key,omitempty"` // of the broadcaster's token
 }
 
-// CreatePIN returns a PIN for a game in the channel. Its index and the channel's document are one
-// change, so that no failure leaves an index that nothing deletes.
+// CreatePIN returns a PIN for a game in the channel.
 func (s *Service) CreatePIN(ctx context.Context, c Channel, by Request, now time.Time) (pin string, err error) {
-	var gone []pinRecord
-	create := func() error {
+	for {
 		pin = newPIN()
-		return s.documents.EditAll(ctx, []document.Edit{
-			newEdit(c.name(key.PinIndex, "", c.hash(pin)), func(index *pinIndex) error {
-				if index.Channel != "" {
-					return fault.New(fault.Mismatch, "The PIN is another channel's")
-				}
-				index.Channel = c.ID
-				return nil
-			}),
-			newEdit(c.document(), func(r *channelRecord) error {
-				before := r.PINs
-				r.PINs = unexpired(r.PINs, now.UnixMilli())
-				r.PINs = r.PINs[max(len(r.PINs)-contract.MaxPINs+1, 0):]
-				gone = slices.DeleteFunc(slices.Clone(before), func(p pinRecord) bool { return slices.Contains(r.PINs, p) })
-				r.PINs = append(r.PINs, pinRecord{Hash: c.hash(pin), Role: by.role(), Server: by.Server, Key: by.Key, Expires: now.Add(contract.PINLifetime).UnixMilli()})
-				return nil
-			}),
+		err = edit(ctx, s, c.name(key.PinIndex, "", c.hash(pin)), func(index *pinIndex) error {
+			if index.Channel != "" {
+				return fault.New(fault.Mismatch, "The PIN is another channel's")
+			}
+			index.Channel = c.ID
+			return nil
 		})
+		if fault.KindOf(err) != fault.Mismatch {
+			break
+		}
 	}
-	for err = create(); fault.KindOf(err) == fault.Mismatch; {
-		err = create()
+	if err != nil {
+		return "", err
 	}
+	var gone []pinRecord
+	err = edit(ctx, s, c.document(), func(r *channelRecord) error {
+		before := r.PINs
+		r.PINs = unexpired(r.PINs, now.UnixMilli())
+		r.PINs = r.PINs[max(len(r.PINs)-contract.MaxPINs+1, 0):]
+		gone = slices.DeleteFunc(slices.Clone(before), func(p pinRecord) bool { return slices.Contains(r.PINs, p) })
+		r.PINs = append(r.PINs, pinRecord{Hash: c.hash(pin), Role: by.role(), Server: by.Server, Key: by.Key, Expires: now.Add(contract.PINLifetime).UnixMilli()})
+		return nil
+	})
 	if err == nil {
 		s.forgetPINs(ctx, c.Owner, gone)
 	}
