@@ -24,7 +24,7 @@ type Submission struct {
 	ByStaff bool
 }
 
-// Verdicts are what became of several votes.
+// Verdicts holds the outcome of each of several votes.
 type Verdicts struct {
 	Refusals []error // nil for a vote that was accepted
 	// Listed has the places of the votes in the list of a poll that has one, nil for none.

@@ -140,7 +140,7 @@ func (e *Engine[S, C, E, R]) DoAll(ctx context.Context, name string, commands []
 	return b, nil
 }
 
-// Batch is what became of several commands.
+// Batch holds the outcomes of several commands.
 type Batch[R any] struct {
 	// Answer is that to the query, from a state that includes the commands.
 	Answer   R
