@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -28,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/hack/harness"
 	"github.com/acclaim-dev/acclaim/operator/internal/testcluster"
 )
 
@@ -236,11 +236,9 @@ func expectDeployment(g *WithT, cluster *testcluster.Cluster, namespace, name st
 // freeAddress returns a local address that nothing listens on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	g := NewWithT(t)
-	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(free.Close()).To(Succeed())
-	return free.Addr().String()
+	address, err := harness.FreeAddress(t.Context())
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return address
 }
 
 // writeKubeconfig returns a file with which a program connects as config does.

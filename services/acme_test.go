@@ -38,7 +38,7 @@ type authority struct {
 func startAuthority(t *testing.T, programPort string) *authority {
 	t.Helper()
 	dir := t.TempDir()
-	listen, management, names := freePort(t), freePort(t), freePort(t)
+	listen, management, names := freeAddress(t), freeAddress(t), freeAddress(t)
 	a := &authority{directory: "https://" + listen + "/dir", certificate: filepath.Join(dir, "cert.pem")}
 	writeServerCertificate(t, a.certificate, filepath.Join(dir, "key.pem"))
 	config, err := json.Marshal(map[string]any{"pebble": map[string]any{
@@ -77,17 +77,6 @@ func startAuthority(t *testing.T, programPort string) *authority {
 	}
 	a.roots = readRoots(t, "https://"+management+"/roots/0", a.certificate)
 	return a
-}
-
-// freePort returns an address of this machine at which nothing listens.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close() //nolint:errcheck // it only finds a port
-	return l.Addr().String()
 }
 
 // writeServerCertificate writes a certificate for 127.0.0.1 that signs itself.
@@ -163,7 +152,7 @@ func readRoots(t *testing.T, address, serverCertificate string) *x509.CertPool {
 // After a restart it has the certificate without the authority.
 func TestCertificateByACME(t *testing.T) {
 	t.Parallel()
-	address := freePort(t)
+	address := freeAddress(t)
 	_, port, _ := net.SplitHostPort(address)
 	authority := startAuthority(t, port)
 	dir := filepath.Join(t.TempDir(), "data")

@@ -3,11 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -15,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/hack/harness"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/faultproxy"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/mongotest"
 )
@@ -97,24 +94,14 @@ func startWaiting(t *testing.T, uri string) *process {
 	return p
 }
 
-// freeAddress returns an address without a listener. Its port is below those that systems give
-// to connections and to listeners without one, so that none takes it before it is used.
+// freeAddress returns an address without a listener, which nothing takes before it is used.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	for {
-		address := fmt.Sprint("127.0.0.1:", 16_000+rand.IntN(16_000))
-		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
-		if errors.Is(err, syscall.EADDRINUSE) {
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := listener.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return address
+	address, err := harness.FreeAddress(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
+	return address
 }
 
 // A database that stops answering while it executes a request leaves an unknown

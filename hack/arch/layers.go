@@ -70,10 +70,10 @@ services/internal/process/app | contract operation signin tracing batchtrace gam
 services/internal/process/cli | contract tracing client verifiable key stream tenant sandbox telemetry sink transfer backup admin app rig terminal | storetest document voting
 services/internal/testing/ceiling   | contract operation fault domains once stream document tenant telemetry httpapi |
 services/internal/testing/ceilingserver | ceiling cli app |
-services                    | cli                                                                            | domains stream document tenant admin operation httpapi gamelink transfer pebblestore mongostore storetest mongotest faultproxy sinktest overlay app key contract verifiable
+services                    | cli                                                                            | domains stream document tenant admin operation httpapi gamelink transfer pebblestore mongostore storetest mongotest faultproxy sinktest overlay harness app key contract verifiable
 services/votingtest         | operation voting stream tenant telemetry httpapi pebblestore                               |
 operator/kubectl-acclaim    | client terminal v1alpha1 desired overview podlink sharing supportreport               | votingtest
-operator | tracing v1alpha1 backend extension poll desired breaker holder registry task uninstall watchdog scope sharing backups | assets testcluster
+operator | tracing v1alpha1 backend extension poll desired breaker holder registry task uninstall watchdog scope sharing backups | assets testcluster harness
 operator/internal/breaker |  |
 operator/internal/census |  |
 operator/internal/task | census |
@@ -100,7 +100,7 @@ api/client                  | contract                                          
 hack/arch                   |                                                                                | language
 hack/arch/language          |                                                                                |
 hack/words                  | language                                                                       |
-hack/docs                   |                                                                                |
+hack/docs                   |                                                                                | harness
 hack/envtest                | assets                                                                         |
 hack/envtest/assets         |                                                                                |
 hack/overlay                |                                                                                |

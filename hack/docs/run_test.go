@@ -4,13 +4,14 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // blockTimeout limits one block.
@@ -99,10 +100,9 @@ func startProgram(t *testing.T, program string) func(text string) (string, error
 // freeAddress returns an address on which nothing listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	address, err := harness.FreeAddress(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close() //nolint:errcheck // nothing was sent
-	return listener.Addr().String()
+	return address
 }

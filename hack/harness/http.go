@@ -2,10 +2,14 @@ package harness
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 )
 
 // Send makes a request with a credential, unless that is empty, and with headers, each a name
@@ -36,11 +40,18 @@ func Ask(ctx context.Context, c *http.Client, method, url, credential, body stri
 }
 
 // FreeAddress returns an address of the loopback interface on which nothing listens at the
-// moment, for servers that cannot choose a port themselves.
+// moment, for servers that cannot choose a port themselves. Its port is below those that systems
+// give to connections and to listeners without one, so that none takes it before it is used.
 func FreeAddress(ctx context.Context) (string, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	for {
+		address := fmt.Sprint("127.0.0.1:", 16_000+rand.IntN(16_000))
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		return address, listener.Close()
 	}
-	return listener.Addr().String(), listener.Close()
 }
