@@ -38,6 +38,7 @@ type Precondition struct {
 // Refusals of a change.
 var (
 	errNothingToPatch = fault.New(fault.NotFound, "The poll has neither a configuration nor votes")
+	errNothingToClear = fault.New(fault.NotFound, "The poll has no configuration")
 	errOtherVersion   = fault.New(fault.Mismatch, "The configuration is not the one that If-Match names")
 )
 
@@ -127,14 +128,15 @@ func (s *Service) seedFor(p Poll) *listSeed {
 
 // ClearVotes deletes the poll's votes and modifiers and changes its configuration as Change does,
 // both in one append: the poll is never without its configuration. The change is to the
-// configuration that was read just before, and may undo another one of that moment.
+// configuration that was read just before, and may undo another one of that moment. A poll without
+// a configuration is refused with fault.NotFound.
 func (s *Service) ClearVotes(ctx context.Context, p Poll, c Change, keys ...*once.Key) error {
 	now, _, saved, err := s.Config(ctx, p)
 	if err != nil {
 		return err
 	}
 	if !saved {
-		return errNothingToPatch
+		return errNothingToClear
 	}
 	c.Seed = s.seedFor(p)
 	configure, err := c.configureFrom(p.ID, &now, true)

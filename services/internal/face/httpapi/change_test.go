@@ -189,9 +189,10 @@ func TestPatchClearsVotes(t *testing.T) {
 			t.Errorf("%s votes, want %s", got, want)
 		}
 	}
-	a.as(broadcaster(), "PATCH", "/vote_config", clearing(`{}`)).refused(404, "The poll has neither a configuration nor votes")
-	a.as(broadcaster(), "POST", "/vote_config", `{"id":"p","config":{"prompt":"Tea?","options":["a","b"],"strict":true}}`).want(200, "{}")
+	a.as(broadcaster(), "PATCH", "/vote_config", clearing(`{}`)).refused(404, "The poll has no configuration")
 	a.as(viewer(), "POST", "/vote?id=p", `{"value":1}`).is(200)
+	a.as(broadcaster(), "PATCH", "/vote_config", clearing(`{}`)).refused(404, "The poll has no configuration")
+	a.as(broadcaster(), "POST", "/vote_config", `{"id":"p","config":{"prompt":"Tea?","options":["a","b"],"strict":true}}`).want(200, "{}")
 	a.as(viewer(), "PATCH", "/vote_config", clearing(`{}`)).is(403)
 	a.as(broadcaster(), "PATCH", "/vote_config", clearing(`{"totalVotesPerUser":0}`)).is(400)
 	a.as(broadcaster(), "PATCH", "/vote_config", clearing(`{}`), "If-Match", `"1"`).is(412)

@@ -149,6 +149,7 @@ func probes() []probe {
 		{on: "PATCH /(vote|rank)_config", body: `{"config":{"optoins":[]}}`, status: 400, reason: "Invalid body: {member} is unknown"},
 		{on: "PATCH /(vote|rank)_config", body: `{`, status: 400, reason: "Invalid body"},
 		{on: "PATCH /vote_config", body: `{"config":{}}`, status: 404, reason: "The poll has neither a configuration nor votes"},
+		{on: "PATCH /vote_config", body: `{"config":{},"clearVotes":true}`, status: 404, reason: "The poll has no configuration"},
 		{on: "PATCH /vote_config", body: `{"config":{}}`, config: `{}`, status: 200},
 		{on: "(POST|PATCH) /vote_config", body: `{"config":{}}`, config: `{}`, match: `"1"`, status: 412, reason: "The configuration is not the one that If-Match names"},
 		{on: "PATCH /vote_config", body: `{"config":{}}`, config: `{}`, key: "\x7f", status: 400, reason: "Idempotency-Key must have 1 to {number} printable bytes"},
