@@ -12,6 +12,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -64,6 +65,7 @@ func (c Claims) texts(name string) (list []string) {
 // Limits of what an issuer may take.
 const (
 	maxAnswer = 1 << 20 // bytes
+	maxReason = 300     // characters of an error
 	timeout   = 10 * time.Second
 )
 
@@ -100,6 +102,12 @@ type boundedBody struct {
 	io.Closer
 }
 
+// issuerError cuts off the text of an error, which may repeat a page of the issuer.
+type issuerError struct{ error }
+
+func (e issuerError) Error() string { return fmt.Sprintf("%.*s", maxReason, e.error) }
+func (e issuerError) Unwrap() error { return e.error }
+
 // Begin returns the address at the issuer to which the browser goes, and what it keeps meanwhile.
 func (c *Client) Begin(ctx context.Context, i Issuer) (address string, flow Flow, err error) {
 	config, _, err := c.discover(ctx, i)
@@ -126,13 +134,13 @@ func (c *Client) Finish(ctx context.Context, i Issuer, flow Flow, state, code st
 	ctx = oidc.ClientContext(ctx, c.http)
 	tokens, err := config.Exchange(ctx, code, oauth2.VerifierOption(flow.Verifier))
 	if err != nil {
-		return nil, err
+		return nil, issuerError{err}
 	}
 	raw, _ := tokens.Extra("id_token").(string)
 	verifier := provider.VerifierContext(ctx, &oidc.Config{ClientID: i.ClientID, SupportedSigningAlgs: algorithms(), Now: c.now})
 	token, err := verifier.Verify(ctx, raw)
 	if err != nil {
-		return nil, err
+		return nil, issuerError{err}
 	}
 	if flow.Nonce == "" || subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(flow.Nonce)) != 1 {
 		return nil, errors.New("the nonce is not that of the browser")
@@ -159,7 +167,7 @@ func (c Claims) dropUnverifiedEmail() {
 func (c *Client) discover(ctx context.Context, i Issuer) (*oauth2.Config, *oidc.Provider, error) {
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, c.http), i.URL)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, issuerError{err}
 	}
 	return &oauth2.Config{
 		ClientID: i.ClientID, ClientSecret: i.ClientSecret, Endpoint: provider.Endpoint(), RedirectURL: i.RedirectURL,

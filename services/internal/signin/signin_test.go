@@ -1,6 +1,7 @@
 package signin_test
 
 import (
+	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/rsa"
@@ -9,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"maps"
 	"math/big"
 	"net/http"
@@ -40,7 +42,7 @@ type issuer struct {
 
 	keys    http.HandlerFunc // under mu
 	asked   atomic.Int64     // requests for keys
-	failing atomic.Bool      // with keys
+	failing atomic.Bool      // with keys and tokens
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -130,6 +132,11 @@ func (i *issuer) agree(t *testing.T, address string) (state, code string) {
 func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if i.failing.Load() {
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = w.Write([]byte(strings.Repeat("page", 1000))) // to a client that reads it
+		return
+	}
 	asked, known := i.codes[r.FormValue("code")]
 	delete(i.codes, r.FormValue("code"))
 	challenge := sha256.Sum256([]byte(r.FormValue("code_verifier")))
@@ -295,5 +302,42 @@ func TestIssuersAreBounded(t *testing.T) {
 			t.Errorf("%s: a sign-in begins", name)
 		}
 		server.Close()
+	}
+}
+
+// The log gets no more than the beginning of what an issuer answers.
+func TestErrorsOfIssuersAreShort(t *testing.T) {
+	page := strings.Repeat("page", 1000)
+	refuse := func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTeapot)
+		_, _ = w.Write([]byte(page)) // to a client that reads it
+	}
+	short := func(name string, err error) {
+		if err == nil || len(err.Error()) > 300 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	server := httptest.NewServer(http.HandlerFunc(refuse))
+	defer server.Close()
+	_, _, err := newClient().Begin(t.Context(), signin.Issuer{URL: server.URL})
+	short("description", err)
+
+	i, client := newIssuer(t), newClient()
+	i.change = func(c jwt.MapClaims) { c["aud"] = page }
+	address, flow, err := client.Begin(t.Context(), i.described())
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, code := i.agree(t, address)
+	_, err = client.Finish(t.Context(), i.described(), flow, state, code)
+	short("identity token", err)
+	i.failing.Store(true)
+	_, err = client.Finish(t.Context(), i.described(), flow, state, code)
+	short("code", err)
+
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err = client.Finish(ended, i.described(), flow, state, code); !errors.Is(err, context.Canceled) {
+		t.Errorf("a request that ended is refused with %v", err)
 	}
 }

@@ -112,7 +112,7 @@ func (v *Viewers) refresh(ctx context.Context, issuer string, now time.Time) {
 	known := v.issuers[issuer]
 	if err != nil {
 		v.logger.Warn("the keys of an issuer of viewers were not fetched; those that are known stay for a day",
-			"issuer", issuer, "error", fmt.Sprintf("%.300s", err)) // it may repeat a page
+			"issuer", issuer, "error", issuerError{err}.Error())
 		known.due = now.Add(keyRetry)
 	} else {
 		known = issuerKeys{&oidc.StaticKeySet{PublicKeys: keys}, now, now.Add(keyPeriod)}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -20,11 +21,15 @@ const (
 	flowLifetime  = 10 * time.Minute
 )
 
-// staffPage takes over after a sign-in, and refusedPage where one is refused, with the status.
-const (
-	staffPage   = "/live/staff.html#signed-in"
-	refusedPage = "/live/staff.html#sign-in-refused-"
-)
+// staffPage returns the address of the staff page after a sign-in. It names the extension, so that the
+// page offers its sign-in again: on a server with several ones it offers none by itself.
+func staffPage(extension, outcome string) string {
+	page := url.URL{Path: "/live/staff.html", Fragment: outcome}
+	if extension != "" {
+		page.RawQuery = url.Values{"extension": {extension}}.Encode()
+	}
+	return page.String()
+}
 
 // sessionOf returns the credential in the cookie of a request that a page of this origin sends, "" for
 // every other request: a browser adds the cookie to requests of other pages, too, and says whose
@@ -65,7 +70,11 @@ func showRefusals(handle routeHandler) routeHandler {
 			return err
 		}
 		r.x.Err = err // for the log
-		redirect(w, refusedPage+strconv.Itoa(operation.OutcomeOf(err).Status))
+		extension, named := r.queryParameter("extension")
+		if !named {
+			extension, _, _ = flowOf(r.Request)
+		}
+		redirect(w, staffPage(extension, "sign-in-refused-"+strconv.Itoa(operation.OutcomeOf(err).Status)))
 		return nil
 	}
 }
@@ -87,24 +96,33 @@ func (a *API) getStaffSignIn(w http.ResponseWriter, r *apiRequest) error {
 	return nil
 }
 
-func (a *API) getStaffCallback(w http.ResponseWriter, r *apiRequest) error {
+// flowOf returns the sign-in that is under way in a browser, and its extension.
+func flowOf(r *http.Request) (extension string, flow signin.Flow, ok bool) {
 	cookie, err := r.Cookie(flowCookie)
 	if err != nil {
-		return fault.New(fault.Invalid, "No sign-in is under way in this browser")
+		return "", flow, false
 	}
 	kept := strings.Split(cookie.Value, ":")
 	if len(kept) != 4 {
+		return "", flow, false
+	}
+	return kept[0], signin.Flow{State: kept[1], Nonce: kept[2], Verifier: kept[3]}, true
+}
+
+func (a *API) getStaffCallback(w http.ResponseWriter, r *apiRequest) error {
+	extension, flow, ok := flowOf(r.Request)
+	if !ok {
 		return fault.New(fault.Invalid, "No sign-in is under way in this browser")
 	}
 	clearCookie(w, flowCookie)
 	state, _ := r.queryParameter("state")
 	code, _ := r.queryParameter("code")
-	credential, err := a.FinishSignIn(r.Context(), &r.Call, kept[0], signin.Flow{State: kept[1], Nonce: kept[2], Verifier: kept[3]}, state, code)
+	credential, err := a.FinishSignIn(r.Context(), &r.Call, extension, flow, state, code)
 	if err != nil {
 		return err
 	}
 	setCookie(w, sessionCookie, strings.Replace(credential, " ", ":", 1), pairing.SessionLifetime, http.SameSiteStrictMode)
-	redirect(w, staffPage)
+	redirect(w, staffPage(extension, "signed-in"))
 	return nil
 }
 

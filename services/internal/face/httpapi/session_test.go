@@ -86,7 +86,7 @@ func (a answer) leadsTo(address string) answer {
 func (a *api) signIn(code string) string {
 	a.t.Helper()
 	begun := a.send("GET", "/v1/staff/signin?extension=signed", "").leadsTo("https://id.example/authorize?state=S")
-	done := a.send("GET", "/v1/staff/callback?state=S&code="+code, "", "Cookie", cookieOf(a.t, begun, "__Host-acclaim-signin")).leadsTo("/live/staff.html#signed-in")
+	done := a.send("GET", "/v1/staff/callback?state=S&code="+code, "", "Cookie", cookieOf(a.t, begun, "__Host-acclaim-signin")).leadsTo("/live/staff.html?extension=signed#signed-in")
 	return cookieOf(a.t, done, "__Host-acclaim-staff")
 }
 
@@ -142,12 +142,14 @@ func TestRefusedSignInsShowAPage(t *testing.T) {
 		return a.send("GET", "/v1"+path, "", "Cookie", cookie, "Sec-Fetch-Mode", "navigate")
 	}
 	visit("/staff/callback?state=S&code=ada", "").leadsTo("/live/staff.html#sign-in-refused-400")
-	refused := visit("/staff/callback?error=access_denied&state=S", flowOfSigned).leadsTo("/live/staff.html#sign-in-refused-401")
+	refused := visit("/staff/callback?error=access_denied&state=S", flowOfSigned).leadsTo("/live/staff.html?extension=signed#sign-in-refused-401")
 	if got := cookieOf(t, refused, "__Host-acclaim-signin"); got != "__Host-acclaim-signin=" {
 		t.Errorf("the sign-in stays under way: %s", got)
 	}
-	visit("/staff/callback?state=S&code=mary", flowOfSigned).leadsTo("/live/staff.html#sign-in-refused-403")
-	visit("/staff/signin?extension=ext", "").leadsTo("/live/staff.html#sign-in-refused-400")
+	visit("/staff/callback?state=S&code=mary", flowOfSigned).leadsTo("/live/staff.html?extension=signed#sign-in-refused-403")
+	visit("/staff/signin?extension=ext", "").leadsTo("/live/staff.html?extension=ext#sign-in-refused-400")
+	visit("/staff/signin", "").leadsTo("/live/staff.html#sign-in-refused-400")
+	visit("/staff/signin?extension=%23signed-in%0d%0a//evil.example", "").leadsTo("/live/staff.html?extension=%23signed-in%0D%0A%2F%2Fevil.example#sign-in-refused-400")
 	a.send("GET", "/v1/staff/signin?extension=ext", "", "Sec-Fetch-Mode", "cors").refused(400, "The extension has no sign-in here")
 }
 
@@ -214,7 +216,7 @@ func TestAttacksOnSessions(t *testing.T) {
 	for _, elsewhere := range []string{"redirect_uri", "redirect", "next", "return_to"} {
 		a.send("GET", "/v1/staff/signin?extension=signed&"+elsewhere+"=https://evil.example", "").leadsTo("https://id.example/authorize?state=S")
 		a.people["ada"] = newPeople()["ada"]
-		callback("state=S&code=ada&"+elsewhere+"=https://evil.example", flowOfSigned).leadsTo("/live/staff.html#signed-in")
+		callback("state=S&code=ada&"+elsewhere+"=https://evil.example", flowOfSigned).leadsTo("/live/staff.html?extension=signed#signed-in")
 	}
 	a.people["ada"] = newPeople()["ada"]
 	callback("state=S&code=mary", flowOfSigned).refused(403, "This person is not staff of a channel")
