@@ -195,7 +195,7 @@ type StaffKeeper interface {
 // SignIn is the part of package signin that its routes use.
 type SignIn interface {
 	Begin(ctx context.Context, i signin.Issuer) (address string, flow signin.Flow, err error)
-	Finish(ctx context.Context, i signin.Issuer, flow signin.Flow, state, code string) (signin.Claims, error)
+	Finish(ctx context.Context, i signin.Issuer, flow signin.Flow, state, code string) (claims signin.Claims, token string, err error)
 }
 
 // ViewerVerifier is the part of package signin that verifies tokens of viewers of issuers.

@@ -57,9 +57,9 @@ func (s *Service) FinishSignIn(ctx context.Context, c *Call, clientID string, fl
 	if err != nil {
 		return "", err
 	}
-	claims, err := s.Config.Pairing.SignIn.Finish(ctx, issuer, flow, state, code)
+	claims, _, err := s.Config.Pairing.SignIn.Finish(ctx, issuer, flow, state, code)
 	if err != nil {
-		return "", fault.Wrap(fault.Unauthenticated, err, "The sign-in has failed; begin it again")
+		return "", errSignInFailed(err)
 	}
 	channel, key, ok := staffOf(claims, extension.SignIn.Staff)
 	if !ok {

@@ -30,6 +30,8 @@ type Definition struct {
 	// Public reports that it needs no credential, credentialInQuery that it takes one in
 	// access_token, too.
 	Public, CredentialInQuery bool
+	// ViewerCookie reports that the page for viewers asks for it, whose token is in a cookie.
+	ViewerCookie bool
 	// Shared reports that the answers are the same for everyone and that caches may keep them. The
 	// paths stand beside the base address, and their elements may hold escaped slashes.
 	Shared bool
@@ -54,6 +56,8 @@ func (d Definition) withLongAnswers() Definition { d.Long = true; return d }
 func (d Definition) ofViewers() Definition { d.OfViewers = true; return d }
 
 func (d Definition) withoutCredential() Definition { d.Public = true; return d }
+
+func (d Definition) withViewerCookie() Definition { d.ViewerCookie = true; return d }
 
 // forEveryone is withoutCredential for answers that caches may keep.
 func (d Definition) forEveryone() Definition { d.Public, d.Shared = true, true; return d }
@@ -104,8 +108,8 @@ func Paths(service string) (paths []string) {
 func votingOperations() []Definition {
 	logs := accessRule{roles: []Role{Backend, Admin}, validatedAdmin: true}
 	return []Definition{
-		define("vote.cast", "POST /vote", anyone().and(Device)),
-		define("vote.read", "GET /vote", onlookers().orPolls().and(Device)),
+		define("vote.cast", "POST /vote", anyone().and(Device)).withViewerCookie(),
+		define("vote.read", "GET /vote", onlookers().orPolls().and(Device)).withViewerCookie(),
 		define("vote.reset", "DELETE /vote", staff().orPolls()),
 		define("vote.log", "GET /vote_logs", logs).withLongAnswers(),
 		define("vote.modify", "POST /vote_modifier", staff()),
@@ -130,7 +134,7 @@ func resultOperations() []Definition {
 // pollOperations returns those of section 4.1 that show polls.
 func pollOperations() []Definition {
 	return []Definition{
-		define("poll.read", "GET /poll", onlookers().orPolls()),
+		define("poll.read", "GET /poll", onlookers().orPolls()).withViewerCookie(),
 		define("poll.list", "GET /polls", onlookers().orPolls()).withLongAnswers(),
 	}
 }
@@ -250,6 +254,10 @@ func pairingOperations() []Definition {
 		define("staff.signins", "GET /staff/signins", accessRule{}).withoutCredential(),
 		define("staff.signin", "GET /staff/signin", accessRule{}).withoutCredential(),
 		define("staff.callback", "GET /staff/callback", accessRule{}).withoutCredential(),
+		define("viewer.signins", "GET /viewer/signins", accessRule{}).withoutCredential(),
+		define("viewer.signin", "GET /viewer/signin", accessRule{}).withoutCredential(),
+		define("viewer.callback", "GET /viewer/callback", accessRule{}).withoutCredential(),
+		define("viewer.signout", "DELETE /viewer", accessRule{}).withoutCredential(),
 	}
 }
 

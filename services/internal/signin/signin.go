@@ -122,38 +122,38 @@ func (c *Client) Begin(ctx context.Context, i Issuer) (address string, flow Flow
 	return config.AuthCodeURL(flow.State, oidc.Nonce(flow.Nonce), oauth2.S256ChallengeOption(flow.Verifier)), flow, nil
 }
 
-// Finish returns the claims of a person who comes back from the issuer with a state and a code.
-func (c *Client) Finish(ctx context.Context, i Issuer, flow Flow, state, code string) (Claims, error) {
+// Finish returns the claims of a person who comes back from the issuer with a state and a code, and the
+// identity token that has them.
+func (c *Client) Finish(ctx context.Context, i Issuer, flow Flow, state, code string) (claims Claims, raw string, err error) {
 	if flow.State == "" || subtle.ConstantTimeCompare([]byte(state), []byte(flow.State)) != 1 {
-		return nil, errors.New("the state is not that of the browser")
+		return nil, "", errors.New("the state is not that of the browser")
 	}
 	config, provider, err := c.discover(ctx, i)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	ctx = oidc.ClientContext(ctx, c.http)
 	tokens, err := config.Exchange(ctx, code, oauth2.VerifierOption(flow.Verifier))
 	if err != nil {
-		return nil, issuerError{err}
+		return nil, "", issuerError{err}
 	}
-	raw, _ := tokens.Extra("id_token").(string)
+	raw, _ = tokens.Extra("id_token").(string)
 	verifier := provider.VerifierContext(ctx, &oidc.Config{ClientID: i.ClientID, SupportedSigningAlgs: algorithms(), Now: c.now})
 	token, err := verifier.Verify(ctx, raw)
 	if err != nil {
-		return nil, issuerError{err}
+		return nil, "", issuerError{err}
 	}
 	if flow.Nonce == "" || subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(flow.Nonce)) != 1 {
-		return nil, errors.New("the nonce is not that of the browser")
+		return nil, "", errors.New("the nonce is not that of the browser")
 	}
-	var claims Claims
 	if err := token.Claims(&claims); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if party := claims.Text("azp"); token.Subject == "" || party != "" && party != i.ClientID {
-		return nil, errors.New("the token names no person, or is another client's")
+		return nil, "", errors.New("the token names no person, or is another client's")
 	}
 	claims.dropUnverifiedEmail()
-	return claims, nil
+	return claims, raw, nil
 }
 
 // dropUnverifiedEmail removes an address that the issuer says it has not verified: people can give

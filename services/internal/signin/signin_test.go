@@ -173,14 +173,14 @@ func TestSignIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		state, code := i.agree(t, address)
-		claims, err := client.Finish(t.Context(), i.described(), flow, state, code)
+		claims, _, err := client.Finish(t.Context(), i.described(), flow, state, code)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if claims.Text("sub") != "248" || !claims.Has("groups", "mods") || claims.Has("groups", "admins") || claims.Has("none", "") || !claims.Has("sub", "248") {
 			t.Errorf("%s: claims %s", algorithm, claims)
 		}
-		if _, err := client.Finish(t.Context(), i.described(), flow, state, code); err == nil {
+		if _, _, err := client.Finish(t.Context(), i.described(), flow, state, code); err == nil {
 			t.Errorf("%s: a code works twice", algorithm)
 		}
 	}
@@ -201,7 +201,7 @@ func TestUnverifiedEmail(t *testing.T) {
 			t.Fatal(err)
 		}
 		state, code := i.agree(t, address)
-		claims, err := client.Finish(t.Context(), i.described(), flow, state, code)
+		claims, _, err := client.Finish(t.Context(), i.described(), flow, state, code)
 		if got := claims.Text("email"); err != nil || got != want {
 			t.Errorf("verified %v: %q, %v", verified, got, err)
 		}
@@ -276,7 +276,7 @@ func TestAttacks(t *testing.T) {
 			if attack.state != "" {
 				state = strings.Trim(attack.state, "-")
 			}
-			if claims, err := client.Finish(t.Context(), i.described(), flow, state, code); err == nil {
+			if claims, _, err := client.Finish(t.Context(), i.described(), flow, state, code); err == nil {
 				t.Errorf("signed in with %v", maps.Collect(maps.All(claims)))
 			}
 		})
@@ -329,15 +329,15 @@ func TestErrorsOfIssuersAreShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	state, code := i.agree(t, address)
-	_, err = client.Finish(t.Context(), i.described(), flow, state, code)
+	_, _, err = client.Finish(t.Context(), i.described(), flow, state, code)
 	short("identity token", err)
 	i.failing.Store(true)
-	_, err = client.Finish(t.Context(), i.described(), flow, state, code)
+	_, _, err = client.Finish(t.Context(), i.described(), flow, state, code)
 	short("code", err)
 
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, err = client.Finish(ended, i.described(), flow, state, code); !errors.Is(err, context.Canceled) {
+	if _, _, err = client.Finish(ended, i.described(), flow, state, code); !errors.Is(err, context.Canceled) {
 		t.Errorf("a request that ended is refused with %v", err)
 	}
 }

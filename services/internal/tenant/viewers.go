@@ -2,6 +2,7 @@ package tenant
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/acclaim-dev/acclaim/api/contract"
 )
@@ -12,6 +13,32 @@ type ViewerIssuer struct {
 	// Audience names the client that its tokens are for.
 	Audience string   `json:"audience"`
 	Channels []string `json:"channels"`
+
+	// RedirectURL is the public address of GET /viewer/callback, empty where the page for viewers has no
+	// sign-in. The audience is then the client that asks the issuer.
+	RedirectURL string `json:"redirectURL"`
+	// ClientSecret is empty for a public client.
+	ClientSecret string `json:"clientSecret"`
+	// Name tells people which issuer it is.
+	Name string `json:"name"`
+}
+
+// SignInName returns the name of the issuer for people.
+func (v ViewerIssuer) SignInName() string {
+	if at, ok := parseAddress(v.Issuer); ok && v.Name == "" {
+		return at.Host
+	}
+	return v.Name
+}
+
+// SignInOfViewers returns the first issuer at which the viewers of a channel can sign in.
+func (e *Extension) SignInOfViewers(channel string) (issuer ViewerIssuer, ok bool) {
+	for _, v := range e.ViewerIssuers {
+		if v.RedirectURL != "" && slices.Contains(v.Channels, channel) {
+			return v, true
+		}
+	}
+	return issuer, false
 }
 
 // ViewerIssuerURLs returns the issuers of viewers of all extensions.
@@ -34,6 +61,12 @@ func checkViewerIssuers(issuers []ViewerIssuer, report reportFunc) {
 		report := report.at(fmt.Sprintf("viewerIssuers[%d]", i))
 		if _, ok := parseAddress(v.Issuer); !ok {
 			report("issuer", "is %q, should be an address", v.Issuer)
+		}
+		if _, ok := parseAddress(v.RedirectURL); v.RedirectURL != "" && !ok {
+			report("redirectURL", "is %q, should be an address", v.RedirectURL)
+		}
+		if v.RedirectURL == "" && v.ClientSecret != "" {
+			report("clientSecret", "needs redirectURL")
 		}
 		if v.Audience == "" {
 			report("audience", "is empty")

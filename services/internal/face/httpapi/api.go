@@ -233,6 +233,9 @@ func (a *API) admitCaller(x *httpExchange, in *apiRequest, route Route, origin s
 	if in.credential == "" {
 		in.credential = sessionOf(in.Request)
 	}
+	if route.ViewerCookie {
+		in.credential = completeViewer(in.Request, in.credential)
+	}
 	found, err := a.VerifyCredential(in.Context(), operation.Admission{
 		Credential: in.credential, Remote: NamesRemoteClient(in.Header), BeforeStore: turnOf(in.Context()),
 	})

@@ -144,7 +144,7 @@ func newAPI(t testing.TB, change ...func(*apiSettings)) *api {
 	box := production
 	box.Environment, box.Results = tenant.Sandbox, nil
 	box.Sandbox = sandbox.NewService(a.registry.Load, a.now)
-	production.Pairing.SignIn = a.people
+	production.Pairing.SignIn, production.Viewers = a.people, madeUp{time.Now().Add(time.Hour)}
 	for _, f := range change {
 		f(&production)
 	}

@@ -23,6 +23,8 @@ const signInRegistry = `
     staff:
     - {claim: groups, value: mods, channel: "77", role: moderator, scopes: [polls]}
     - {claim: owns, channelClaim: owns, role: broadcaster}
+  viewerIssuers:
+  - {issuer: https://id.example, audience: votes, channels: ["77"], redirectURL: https://votes.example/v1/viewer/callback, clientSecret: x}
 `
 
 // people signs in the person that a code names. Package signin checks what an issuer answers.
@@ -32,13 +34,13 @@ func (people) Begin(context.Context, signin.Issuer) (string, signin.Flow, error)
 	return "https://id.example/authorize?state=S", signin.Flow{State: "S", Nonce: "N", Verifier: "V"}, nil
 }
 
-func (p people) Finish(_ context.Context, _ signin.Issuer, flow signin.Flow, state, code string) (signin.Claims, error) {
+func (p people) Finish(_ context.Context, _ signin.Issuer, flow signin.Flow, state, code string) (claims signin.Claims, token string, err error) {
 	claims, ok := p[code]
 	if !ok || flow != (signin.Flow{State: "S", Nonce: "N", Verifier: "V"}) || state != "S" {
-		return nil, errors.New("refused")
+		return nil, "", errors.New("refused")
 	}
 	delete(p, code) // it works once
-	return claims, nil
+	return claims, "id." + code, nil
 }
 
 func newPeople() people {
@@ -57,7 +59,7 @@ const flowOfSigned = "__Host-acclaim-signin=signed:S:N:V"
 func cookieOf(t testing.TB, got answer, name string) string {
 	t.Helper()
 	sites := []http.SameSite{http.SameSiteStrictMode}
-	if name == "__Host-acclaim-signin" {
+	if strings.HasSuffix(name, "-signin") {
 		sites = append(sites, http.SameSiteLaxMode) // the issuer's page sends the browser back
 	}
 	for _, cookie := range (&http.Response{Header: got.header}).Cookies() {
