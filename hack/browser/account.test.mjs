@@ -12,7 +12,7 @@ import { test } from "node:test";
 import { lab, open } from "./pages.mjs";
 
 // startIssuer serves an issuer whose one person agrees at once.
-async function startIssuer(t) {
+async function startIssuer(t, lifetime = 60) {
   const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 }), asked = new Map();
   const server = createServer(async (request, response) => {
     const url = new URL(request.url, issuer), json = (value) => response.setHeader("Content-Type", "application/json").end(JSON.stringify(value));
@@ -27,7 +27,7 @@ async function startIssuer(t) {
     const form = new URLSearchParams(await text(request)), of = asked.get(form.get("code"));
     assert.equal(createHash("sha256").update(form.get("code_verifier")).digest("base64url"), of.get("code_challenge"));
     const now = Math.floor(Date.now() / 1000), encode = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
-    const claims = { iss: issuer, aud: "acclaim", sub: "77", preferred_username: "Ada", nonce: of.get("nonce"), iat: now, exp: now + 60 };
+    const claims = { iss: issuer, aud: "acclaim", sub: "77", preferred_username: "Ada", nonce: of.get("nonce"), iat: now, exp: now + lifetime };
     const content = `${encode({ alg: "RS256", kid: "k" })}.${encode(claims)}`;
     json({ access_token: "x", token_type: "Bearer", id_token: `${content}.${sign("sha256", content, privateKey).toString("base64url")}` });
   });
@@ -96,4 +96,41 @@ test("a session ends with its rule, also in an open page of a phone", async (t) 
   await page.locator("#connection").filter({ hasText: "Signed out." }).waitFor({ timeout: 60_000 }); // without a click
   await page.getByRole("button", { name: "Sign in with Example ID" }).press("Enter");
   await page.getByText("You are not staff of a channel.").waitFor();
+});
+
+test("a viewer signs in with an account, votes, reloads, signs out, and finds a token ended", async (t) => {
+  const issuer = await startIssuer(t, 3600), port = await freePort(), registry = path.join(lab.folder, "viewers.json");
+  await writeFile(registry, JSON.stringify({ extensions: [{
+    clientID: "sample-extension", secrets: [{ value: "c2FtcGxlLXNlY3JldC10aGF0LWV2ZXJ5b25lLWtub3dz" }],
+    signIn: { issuer, clientID: "acclaim", redirectURL: `http://127.0.0.1:${port}/v1/staff/callback`, staff: broadcasters },
+    viewerIssuers: [{ name: "Example ID", issuer, audience: "acclaim", channels: ["77"], redirectURL: `http://127.0.0.1:${port}/v1/viewer/callback` }],
+  }] }));
+  const { origin } = await lab.serve({ port, data: "viewers", args: ["--extensions", registry, "--sink-allow-private"] });
+  const desk = await open(t, `${origin}/live/staff.html`);
+  await desk.getByRole("button", { name: "Sign in with Example ID" }).or(desk.locator("#account button")).first().press("Enter");
+  await desk.locator("#work").waitFor();
+  await desk.evaluate(() => fetch("/v1/vote_config", { method: "POST", body: JSON.stringify({ id: "p", config: { prompt: "Which?", options: ["one", "two"] } }) }));
+
+  const page = await open(t, `${origin}/vote/sample-extension/77/p`, { viewport: { width: 360, height: 740 } });
+  await page.locator("#state").filter({ hasText: "Sign in to vote." }).waitFor();
+  await page.picture("vote-account", { fullPage: true });
+  await page.getByRole("button", { name: "Sign in with Example ID" }).press("Enter");
+  await page.getByLabel("two").check();
+  await page.getByRole("button", { name: "Vote" }).press("Enter");
+  await page.locator("#state").filter({ hasText: "You voted for two." }).waitFor();
+  assert.deepEqual(await page.evaluate(() => [document.cookie, localStorage.length, sessionStorage.length]), ["", 0, 0]);
+  await page.picture("vote-account-counted", { fullPage: true });
+  await page.reload();
+  await page.locator("#state").filter({ hasText: "You voted for two." }).waitFor();
+  await page.getByRole("button", { name: "Sign out" }).press("Enter");
+  await page.locator("#state").filter({ hasText: "Sign in to vote." }).waitFor();
+  assert.ok(await page.locator("#results").isHidden());
+
+  await page.getByRole("button", { name: "Sign in with Example ID" }).press("Enter");
+  await page.locator("#state").filter({ hasText: "You voted for two." }).waitFor();
+  await page.context().clearCookies(); // as the browser does when the token ends
+  await page.evaluate(() => dispatchEvent(new Event("online"))); // the page looks again
+  await page.locator("#state").filter({ hasText: "Your sign-in has ended." }).waitFor();
+  assert.ok(await page.locator("#results").isHidden());
+  assert.ok(await page.getByRole("button", { name: "Sign in with Example ID" }).isVisible());
 });

@@ -1,6 +1,6 @@
-// A page on which a device votes in one poll, without a credential of a viewer.
+// A page on which a viewer of an issuer votes in one poll after a sign-in, or a device without one.
 //
-// The credential stays in the memory of the page. A cookie that scripts cannot read makes the
+// The issuer's token is in a cookie that scripts cannot read. A device's credential stays in the memory of the page. A cookie that scripts cannot read makes the
 // browser the same device after a reload.
 
 import { Client, Refused } from "./client.js";
@@ -12,9 +12,10 @@ const often = 10_000, seldom = 60_000; // milliseconds between two looks, while 
 const id = (name) => document.getElementById(name);
 
 const environment = new URLSearchParams(location.search).get("env") === "sandbox" ? "/sandbox" : "";
-const place = environment + location.pathname; // under which the browser keeps votes
+const place = () => environment + location.pathname + (account === "in" ? "#viewer" : ""); // under which the browser keeps votes
 let name = null; // of the poll
-let client = null; // once the device has a credential
+let client = null; // once the device has a credential, or the viewer has signed in
+let account = "none"; // there is no sign-in, or the person is "out", "in", or "ended" without a sign-out
 let shown = null; // the poll
 let ballot = ""; // the options that the form has
 let cast = []; // the device's votes, as far as this browser knows
@@ -31,14 +32,17 @@ function problem(e) {
   if (!(e instanceof Refused)) return text(navigator.onLine ? "noServer" : "offline");
   if (e.message === "poll is closed") return text("notOpen");
   if (e.message === "unacceptable vote") return text("noVoteLeft");
-  if (e.status === 404) return text("noPoll");
+  if (account === "ended") return text("signInEnded");
+  if (e.status === 404) return text(account === "out" ? "signInToVote" : "noPoll");
   if (e.status === 429) return text("busy");
   if (e.status >= 500) return text("failing");
   return e.message;
 }
 
-// ask sends a request of the device, with a new credential where it has none or that has ended.
+// ask sends a request of the viewer, or of the device, with a new credential where it has none or that has
+// ended.
 async function ask(method, body, key) {
+  if (account === "in") return askAsViewer(method, body, key);
   const query = `/vote?id=${encodeURIComponent(name.poll)}`;
   for (let again = client !== null; ; again = false) {
     client ??= await signIn();
@@ -51,15 +55,79 @@ async function ask(method, body, key) {
   }
 }
 
+async function askAsViewer(method, body, key) {
+  const query = `?id=${encodeURIComponent(name.poll)}`;
+  try {
+    const [answer, poll] = await Promise.all([
+      client.request(method, `/vote${query}`, body, key && { "Idempotency-Key": key }),
+      method === "GET" ? client.request("GET", `/poll${query}`) : null,
+    ]);
+    return { ...answer, poll };
+  } catch (e) {
+    if (e instanceof Refused && e.status === 401) setAccount("ended");
+    throw e;
+  }
+}
+
+// setAccount shows what a person can do with an account. What was true of another one goes.
+function setAccount(now) {
+  account = now;
+  [client, cast, changed, failed] = [account === "in" ? viewer() : null, [], false, null];
+  id("sign-in").hidden = account === "none" || account === "in";
+  id("sign-out").hidden = account !== "in";
+  id("weak").hidden = account !== "none"; // until a device votes
+  hide();
+}
+
+// viewer returns a client whose header the server completes with the token in the cookie.
+const viewer = () => new Client("/v1", `OIDC ${name.client}/${name.channel}/`);
+
+// findAccount offers a sign-in where the channel has one, and finds out whether the person has signed in.
+async function findAccount() {
+  const query = new URLSearchParams({ extension: name.client, channel: name.channel });
+  const outcome = location.hash;
+  history.replaceState(null, "", location.pathname + location.search);
+  const { signIns } = environment ? { signIns: [] } : await new Client("/v1").request("GET", `/viewer/signins?${query}`).catch(() => ({ signIns: [] }));
+  if (signIns.length === 0) return;
+  id("sign-in").textContent = text("signInWith", { name: signIns[0].name });
+  id("sign-in").addEventListener("click", () => location.assign(`/v1/viewer/signin?${new URLSearchParams({ extension: name.client, channel: name.channel, poll: name.poll })}`));
+  id("sign-out").addEventListener("click", signOut);
+  if (outcome.startsWith("#sign-in-refused-")) id("message").textContent = text("signInFailed");
+  const known = await viewer().request("GET", `/vote?id=${encodeURIComponent(name.poll)}`).then(() => true, (e) => !(e instanceof Refused) || e.status !== 401);
+  setAccount(known ? "in" : "out");
+  if (outcome === "#signed-in") forget();
+}
+
+// forget drops the votes of the person who was signed in before.
+function forget() {
+  try {
+    localStorage.removeItem(`${location.pathname}#viewer`);
+  } catch { /* the browser keeps nothing for pages */ }
+}
+
+async function signOut() {
+  try {
+    await new Client("/v1").request("DELETE", "/viewer");
+  } catch (e) {
+    return void (id("message").textContent = problem(e));
+  }
+  forget();
+  setAccount("out");
+  id("title").focus();
+  await look();
+}
+
 async function signIn() {
   const base = `${environment}/v1`;
   const { credential } = await new Client(base).request("POST", "/devices", name);
+  id("weak").hidden = false;
   return new Client(base, credential);
 }
 
 // look shows the poll as it is now, and looks again later.
 const look = takeTurns(async () => {
   clearTimeout(timer);
+  if (account === "ended") return tell(text("signInEnded"));
   try {
     const answer = await ask("GET");
     wait = often;
@@ -70,7 +138,7 @@ const look = takeTurns(async () => {
     if (e instanceof Refused && e.status === 404) hide();
     else if (e instanceof Refused && e.status === 400) await showPublic();
   }
-  if (!document.hidden) timer = setTimeout(look, wait * (0.8 + 0.4 * Math.random()));
+  if (!document.hidden && account !== "ended") timer = setTimeout(look, wait * (0.8 + 0.4 * Math.random()));
 });
 
 // hide takes away what is no longer true, and keeps the focus on the page.
@@ -112,7 +180,7 @@ function recall(vote) {
   if (vote === undefined) return [];
   if (!several()) return [vote];
   try {
-    const kept = JSON.parse(localStorage.getItem(place)) ?? [];
+    const kept = JSON.parse(localStorage.getItem(place())) ?? [];
     return kept.includes(vote) ? kept : [...kept, vote];
   } catch {
     return cast.length > 0 ? cast : [vote]; // the browser keeps nothing for pages
@@ -122,7 +190,7 @@ function recall(vote) {
 function keep(value) {
   cast = several() ? [...cast, value] : [value];
   try {
-    if (several()) localStorage.setItem(place, JSON.stringify(cast));
+    if (several()) localStorage.setItem(place(), JSON.stringify(cast));
   } catch { /* the browser keeps nothing for pages */ }
 }
 
@@ -248,7 +316,7 @@ function start() {
   id("ballot").addEventListener("change", () => { if (several()) limit(); });
   for (const change of ["online", "offline"]) addEventListener(change, look);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) look(); });
-  look();
+  findAccount().then(look);
 }
 
 start();
