@@ -132,6 +132,9 @@ func TestExtensionResource(t *testing.T) {
 		}
 		compareSettings(t, where, of)
 	}
+	if got := spec.Properties["viewerIssuers"].MaxItems; got != contract.MaxViewerIssuers {
+		t.Errorf("an Extension has at most %d issuers of viewers, want %d", got, contract.MaxViewerIssuers)
+	}
 	for of, id := range map[string]limits{"clientID": spec.Properties["clientID"], "appIDs": *spec.Properties["appIDs"].Items} {
 		if id.MaxLength != contract.MaxRegistryID {
 			t.Errorf("%s has at most %d characters, want %d", of, id.MaxLength, contract.MaxRegistryID)

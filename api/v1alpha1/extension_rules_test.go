@@ -57,6 +57,7 @@ func extensionRules() []rule {
 		rule{"Extension", "moderator's scopes", moderator, staff("sub", "1", "1", "", "moderator"), "a moderator has scopes"},
 		rule{"Extension", "moderator's known scopes", moderator, staff("sub", "1", "1", "", "moderator", "keys"), "Unsupported value"},
 		rule{"Extension", "broadcaster's scopes", staff("sub", "1", "1", "", "broadcaster"), staff("sub", "1", "1", "", "broadcaster", "polls"), "a broadcaster has none"})
+	all = append(all, viewerRules()...)
 	platform := []any{spec{"name": "viewers", "pubsub": spec{}}}
 	all = append(all,
 		rule{"Extension", "pub/sub", spec{"ownerUserID": "1", "sinks": platform}, spec{"sinks": platform}, "needs ownerUserID"},
@@ -146,6 +147,26 @@ func environmentRules() []rule {
 			rule{"Extension", kind + " without digits", kept("1.5h"), kept(".h"), kind + " must be 0s or from 1h to 87600h, in hours"})
 	}
 	return all
+}
+
+func viewerRules() []rule {
+	issuers := func(n int, members spec) spec {
+		v := spec{"issuer": "https://id.example", "audience": "votes", "channels": texts(1, "1")}
+		maps.Copy(v, members)
+		return spec{"viewerIssuers": slices.Repeat([]any{v}, n)}
+	}
+	issuer := func(field string, value any) spec { return issuers(1, spec{field: value}) }
+	return []rule{
+		{"Extension", "issuers of viewers", issuers(8, nil), issuers(9, nil), "8"},
+		{"Extension", "viewers' issuer", issuer("issuer", "http://127.0.0.1:5556/dex"), issuer("issuer", "id.example"), "must be an http or https URL"},
+		{"Extension", "viewers' audience", issuer("audience", "v"), issuer("audience", ""), "audience"},
+		{"Extension", "viewers' audience length", issuer("audience", long(256)), issuer("audience", long(257)), "256"},
+		{"Extension", "viewers' channel", issuer("channels", texts(1, "a.B-9_")), issuer("channels", texts(1, "a/b")), "an id has only letters"},
+		{"Extension", "viewers' channel length", issuer("channels", texts(1, long(128))), issuer("channels", texts(1, long(129))), "128"},
+		{"Extension", "viewers of a channel", issuer("channels", texts(1, "#")), issuer("channels", texts(0, "#")), "channels"},
+		{"Extension", "viewers of a channel twice", issuer("channels", texts(2, "#")), issuer("channels", texts(2, "1")), "Duplicate"},
+		{"Extension", "viewers of channels", issuer("channels", texts(256, "#")), issuer("channels", texts(257, "#")), "256"},
+	}
 }
 
 // inSandbox returns the same rules for the sandbox.

@@ -78,6 +78,13 @@ type ExtensionSpec struct {
 	// +optional
 	SignIn *SignIn `json:"signIn,omitempty"`
 
+	// ViewerIssuers are OpenID Connect issuers whose tokens make people viewers of production, so that a
+	// page outside of the platform can vote.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	ViewerIssuers []ViewerIssuer `json:"viewerIssuers,omitempty"`
+
 	// GlobalPolls is the least of the roles that configure, modify and reset polls and
 	// questions whose ids begin with "global", which belong to all channels: admin (backends
 	// and validated admins), backend, or broadcaster, of any channel. By default it is admin.

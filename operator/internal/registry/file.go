@@ -15,15 +15,16 @@ import (
 
 // fileEntry is an extension in the file. Its top level is for production.
 type fileEntry struct {
-	ClientID            v1alpha1.ID   `json:"clientID"`
-	AppIDs              []v1alpha1.ID `json:"appIDs,omitempty"`
-	OwnerUserID         string        `json:"ownerUserID,omitempty"`
-	AdminUserIDs        []string      `json:"adminUserIDs,omitempty"`
-	ExternalRole        string        `json:"externalRole,omitempty"`
-	Moderators          string        `json:"moderators,omitempty"`
-	SignIn              *signInEntry  `json:"signIn,omitempty"`
-	GlobalPolls         string        `json:"globalPolls,omitempty"`
-	ViewersCreateGlobal *bool         `json:"viewersCreateGlobal,omitempty"`
+	ClientID            v1alpha1.ID             `json:"clientID"`
+	AppIDs              []v1alpha1.ID           `json:"appIDs,omitempty"`
+	OwnerUserID         string                  `json:"ownerUserID,omitempty"`
+	AdminUserIDs        []string                `json:"adminUserIDs,omitempty"`
+	ExternalRole        string                  `json:"externalRole,omitempty"`
+	Moderators          string                  `json:"moderators,omitempty"`
+	SignIn              *signInEntry            `json:"signIn,omitempty"`
+	ViewerIssuers       []v1alpha1.ViewerIssuer `json:"viewerIssuers,omitempty"`
+	GlobalPolls         string                  `json:"globalPolls,omitempty"`
+	ViewersCreateGlobal *bool                   `json:"viewersCreateGlobal,omitempty"`
 	environmentSettings `json:",inline"`
 	Sandbox             *environmentSettings `json:"sandbox,omitempty"`
 
@@ -118,7 +119,8 @@ func (c fileCandidate) fileEntry(environment Environment) fileEntry {
 		environmentSettings: c.newSettings(&c.Spec.Environment),
 	}
 	if environment == Production {
-		e.Secrets, e.Sinks, e.SignIn = encodeKeys(c.keys[environment]), c.sinks[environment], c.signIn
+		e.Secrets, e.Sinks = encodeKeys(c.keys[environment]), c.sinks[environment]
+		e.SignIn, e.ViewerIssuers = c.signIn, c.Spec.ViewerIssuers
 		return e
 	}
 	sandbox := c.newSettings(c.Spec.Sandbox)

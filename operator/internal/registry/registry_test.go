@@ -106,6 +106,10 @@ func everything() []v1alpha1.Extension {
 					{Claim: "sub", ChannelClaim: "sub", Role: "broadcaster"},
 				},
 			}
+			s.ViewerIssuers = []v1alpha1.ViewerIssuer{
+				{Issuer: "https://id.example", Audience: "votes", Channels: []v1alpha1.ID{"1e3", "2"}},
+				{Issuer: "https://school.example/realms/a", Audience: "true", Channels: []v1alpha1.ID{"2"}},
+			}
 			s.Keys = []v1alpha1.Key{key("old"), from(key("new"), time.Hour)}
 			s.AllowedOrigins = []v1alpha1.Origin{"*", "https://a.example:*", "http://[::1]:3000"}
 			s.Limits = &v1alpha1.Limits{

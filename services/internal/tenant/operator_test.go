@@ -50,6 +50,9 @@ func TestOperatorsFiles(t *testing.T) {
 		if signIn := whole.SignIn; (signIn != nil) != (environment == tenant.Production) || signIn != nil && (signIn.ClientSecret != "not base64" || len(signIn.Staff) != 2) {
 			t.Errorf("%s: sign-in %+v", environment, signIn)
 		}
+		if issuers := whole.ViewerIssuers; (len(issuers) == 2) != (environment == tenant.Production) || len(issuers) > 0 && fmt.Sprint(issuers[0].Channels) != "[1e3 2]" {
+			t.Errorf("%s: issuers of viewers %+v", environment, issuers)
+		}
 		sinks := map[tenant.Environment]string{tenant.Production: "[hook viewers]", tenant.Sandbox: "[viewers]"}
 		if got := fmt.Sprint(whole.Sinks(environment)); got != sinks[environment] {
 			t.Errorf("%s: sinks %s", environment, got)
