@@ -92,7 +92,8 @@ func (e *Entry) Append(buf []byte) ([]byte, error) {
 	case e.Kind == EntryModifier:
 		buf = binary.BigEndian.AppendUint64(buf, uint64(e.Add))
 	case e.Kind == EntryConfig:
-		text, err := e.Settings.Encode()
+		settings := e.Settings // so that of the entries only configurations are on the heap
+		text, err := settings.Encode()
 		if err != nil {
 			return nil, err
 		}

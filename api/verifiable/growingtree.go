@@ -1,6 +1,7 @@
 package verifiable
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -22,7 +23,16 @@ type GrowingTree struct {
 func (t *GrowingTree) Size() int64 { return t.size }
 
 // AppendLeaf appends a leaf with its data.
-func (t *GrowingTree) AppendLeaf(data []byte) { t.appendHash(tlog.RecordHash(data)) }
+func (t *GrowingTree) AppendLeaf(data []byte) { t.appendHash(leafHash(data)) }
+
+// leafHash is [tlog.RecordHash], in half the time for data as short as votes.
+func leafHash(data []byte) tlog.Hash {
+	var buf [64]byte
+	if len(data) >= len(buf) {
+		return tlog.RecordHash(data)
+	}
+	return sha256.Sum256(buf[:1+copy(buf[1:], data)])
+}
 
 func (t *GrowingTree) appendHash(h tlog.Hash) {
 	t.size++

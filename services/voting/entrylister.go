@@ -21,7 +21,7 @@ func (l *entryLister) list(e Entry, at int64, emit func(leaf []byte)) {
 	case *voteEntry:
 		l.listVote(e, emit)
 	case *listedModifier:
-		l.emit(verifiable.Entry{Kind: verifiable.EntryModifier, ByStaff: e.listed.byStaff, Voter: e.listed.voter, Config: l.config, Add: e.add}, emit)
+		l.emit(&verifiable.Entry{Kind: verifiable.EntryModifier, ByStaff: e.listed.byStaff, Voter: e.listed.voter, Config: l.config, Add: e.add}, emit)
 	case *listedConfig:
 		l.listConfig(e, at, emit)
 	case listedEvent:
@@ -43,26 +43,26 @@ func (l *entryLister) listVote(e *voteEntry, emit func(leaf []byte)) {
 	if e.listed.nonce != nil {
 		entry.HasNonce, entry.Nonce = true, *e.listed.nonce
 	}
-	l.emit(entry, emit)
+	l.emit(&entry, emit)
 }
 
 func (l *entryLister) listConfig(e *listedConfig, at int64, emit func(leaf []byte)) {
 	if e.ends {
 		l.key = nil
-		l.emit(verifiable.Entry{Kind: verifiable.EntryReset, At: at}, emit)
+		l.emit(&verifiable.Entry{Kind: verifiable.EntryReset, At: at}, emit)
 		return
 	}
 	if e.begin != nil {
 		l.key = nil
-		l.emit(verifiable.Entry{Kind: verifiable.EntryBegin, Tree: e.begin.tree, Poll: e.begin.poll, At: at}, emit)
+		l.emit(&verifiable.Entry{Kind: verifiable.EntryBegin, Tree: e.begin.tree, Poll: e.begin.poll, At: at}, emit)
 	}
 	l.config = l.next
-	l.emit(verifiable.Entry{Kind: verifiable.EntryConfig, Settings: e.config.public()}, emit)
+	l.emit(&verifiable.Entry{Kind: verifiable.EntryConfig, Settings: e.config.public()}, emit)
 	if e.opens {
-		l.emit(verifiable.Entry{Kind: verifiable.EntryOpen, At: at}, emit)
+		l.emit(&verifiable.Entry{Kind: verifiable.EntryOpen, At: at}, emit)
 	}
 	if e.hides != nil {
-		l.emit(verifiable.Entry{Kind: verifiable.EntryHide, Salt: e.hides.Commitment()}, emit)
+		l.emit(&verifiable.Entry{Kind: verifiable.EntryHide, Salt: e.hides.Commitment()}, emit)
 		l.key = e.hides
 	}
 	if e.reveals {
@@ -73,15 +73,15 @@ func (l *entryLister) listConfig(e *listedConfig, at int64, emit func(leaf []byt
 func (l *entryLister) listEvent(e listedEvent, at int64, emit func(leaf []byte)) {
 	switch e.kind {
 	case kindClosed:
-		l.emit(verifiable.Entry{Kind: verifiable.EntryClose, At: at}, emit)
+		l.emit(&verifiable.Entry{Kind: verifiable.EntryClose, At: at}, emit)
 		if e.reveals {
 			l.reveal(emit)
 		}
 	case kindErasing:
-		l.emit(verifiable.Entry{Kind: verifiable.EntryErasure, At: at}, emit)
+		l.emit(&verifiable.Entry{Kind: verifiable.EntryErasure, At: at}, emit)
 	case kindListedReset:
 		l.key = nil
-		l.emit(verifiable.Entry{Kind: verifiable.EntryReset, At: at}, emit)
+		l.emit(&verifiable.Entry{Kind: verifiable.EntryReset, At: at}, emit)
 	}
 }
 
@@ -91,10 +91,10 @@ func (l *entryLister) reveal(emit func(leaf []byte)) {
 		entry.Salt = *l.key
 	}
 	l.key = nil
-	l.emit(entry, emit)
+	l.emit(&entry, emit)
 }
 
-func (l *entryLister) emit(e verifiable.Entry, emit func(leaf []byte)) {
+func (l *entryLister) emit(e *verifiable.Entry, emit func(leaf []byte)) {
 	data, err := e.Append(l.buf[:0])
 	if err != nil {
 		panic(fmt.Errorf("voting: a configuration was stored that its list cannot have: %w", err))
