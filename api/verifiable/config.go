@@ -20,6 +20,7 @@ type Config struct {
 	ResultsVisibility      string   `json:"resultsVisibility"`
 	ShowCount              bool     `json:"showCount"`
 	StartsAt               int64    `json:"startsAt,string"`
+	TieBreak               *int64   `json:"tieBreak,omitzero,string"` // the option that staff chose after a tie
 	TotalVotesPerUser      int64    `json:"totalVotesPerUser,string"`
 	UserIDVoting           bool     `json:"userIDVoting"`
 	Version                int64    `json:"version,string"`

@@ -52,6 +52,7 @@ const (
 	FoundOverflow        FindingKind = "overflow"
 	FoundLateClose       FindingKind = "late-close"
 	FoundOrder           FindingKind = "order"
+	FoundTieBreak        FindingKind = "tie-break"
 )
 
 // Sentence tells a viewer what the kind means.
@@ -117,6 +118,7 @@ func pollSentences() map[FindingKind]string {
 		FoundOverflow:        "The sums are larger than any votes can make them.",
 		FoundLateClose:       "The poll was closed later than announced; votes in between cannot be distinguished from those in time.",
 		FoundOrder:           "The poll closes, opens, hides or reveals in an order that makes no sense.",
+		FoundTieBreak:        "The option that was chosen as the winner is not one of several that lead with equal votes.",
 	}
 }
 

@@ -88,6 +88,14 @@ func lies() map[string]lie {
 			s.poll.configure(c)
 			s.end()
 		}, found{verifiable.FoundQuestionChanged, verifiable.FoundQuestionChanged, ""}},
+		"chooses an option that does not lead in a tie": {func(s *story) {
+			s.poll.vote("dave", 1)
+			s.end()
+			c := lunch()
+			c.TieBreak, c.Version = new(int64), 2
+			s.poll.configure(c)
+			s.poll.sign()
+		}, found{verifiable.FoundTieBreak, verifiable.FoundTieBreak, ""}},
 		"shows two audiences two trees": {func(s *story) {
 			s.end()
 			other := s.begin("lunch", lunch())

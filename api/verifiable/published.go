@@ -190,10 +190,18 @@ func (p *published) compare(fold *Fold, found *findings) {
 	if p.leaf.Sums != nil && *p.leaf.Sums != sums {
 		found.add(FoundSums, "counted: %s votes with the sum %s; signed: %s votes with the sum %s", sums.Count, sums.Sum, p.leaf.Sums.Count, p.leaf.Sums.Sum)
 	}
+	compareTieBreak(fold, &sums, found)
 	if b := p.leaf.Ballots; b != nil && *b != (tlog.Tree{N: int64(len(ballots)), Hash: root}) {
 		found.add(FoundBallotRoot, "%d ballots", len(ballots))
 	}
 	p.compareStatus(fold, found)
+}
+
+// compareTieBreak compares the decision of a tie, if there is one, with the sums of a closed poll.
+func compareTieBreak(fold *Fold, sums *Sums, found *findings) {
+	if c := fold.Settings; fold.Closed && !fold.Reset && c != nil && c.TieBreak != nil && !sums.IsTied(*c.TieBreak, len(c.Options)) {
+		found.add(FoundTieBreak, "option %d", *c.TieBreak)
+	}
 }
 
 // compareStatus compares the status of the leaf with the entries. A tree ends in any status.

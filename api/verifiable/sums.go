@@ -43,6 +43,28 @@ func (s *Sums) plus(t *Sums) Sums {
 	return r
 }
 
+// IsTied reports whether the option with a value leads, and another one has as many votes. In a poll
+// with options only those count.
+func (s *Sums) IsTied(value int64, options int) bool {
+	slots := s.Slots[:]
+	if options > 0 {
+		slots = slots[:min(options, slotCount)]
+	}
+	if value < 0 || value >= int64(len(slots)) || slots[value] == (Int128{}) {
+		return false
+	}
+	equal := 0
+	for _, n := range slots {
+		if slots[value].less(n) {
+			return false
+		}
+		if n == slots[value] {
+			equal++
+		}
+	}
+	return equal > 1
+}
+
 // Check returns an error for sums that no ballots can have, or that could overflow.
 func (s *Sums) Check() error { return s.check() }
 

@@ -110,18 +110,21 @@ func eachEntry() map[string]verifiable.Entry {
 	key := verifiable.SaltKey{3}
 	c := lunch()
 	c.Prompt, c.EndsAt = "<\u2028\"ü\\\n\x01😀>", 1_800_000_000
+	decided := c
+	decided.TieBreak = new(int64)
 	return map[string]verifiable.Entry{
-		"add":      {Kind: verifiable.EntryAdd, Voter: 7, Value: -128, Times: 30, Config: 1, HasNonce: true, Nonce: hash},
-		"set":      {Kind: verifiable.EntrySet, Voter: 7, Value: 128, Times: 1, Config: 1, ByStaff: true},
-		"modifier": {Kind: verifiable.EntryModifier, Voter: 7, Config: 1, Add: -1, ByStaff: true},
-		"config":   {Kind: verifiable.EntryConfig, Settings: c},
-		"begin":    {Kind: verifiable.EntryBegin, Tree: verifiable.TreeID{4}, Poll: verifiable.PollKey{1}, At: 1_800_000_000_000},
-		"reset":    {Kind: verifiable.EntryReset, At: 1},
-		"close":    {Kind: verifiable.EntryClose, At: 2},
-		"open":     {Kind: verifiable.EntryOpen, At: 3},
-		"erasure":  {Kind: verifiable.EntryErasure, At: 4},
-		"hide":     {Kind: verifiable.EntryHide, Salt: key.Commitment()},
-		"reveal":   {Kind: verifiable.EntryReveal, Salt: key},
+		"config, decided": {Kind: verifiable.EntryConfig, Settings: decided},
+		"add":             {Kind: verifiable.EntryAdd, Voter: 7, Value: -128, Times: 30, Config: 1, HasNonce: true, Nonce: hash},
+		"set":             {Kind: verifiable.EntrySet, Voter: 7, Value: 128, Times: 1, Config: 1, ByStaff: true},
+		"modifier":        {Kind: verifiable.EntryModifier, Voter: 7, Config: 1, Add: -1, ByStaff: true},
+		"config":          {Kind: verifiable.EntryConfig, Settings: c},
+		"begin":           {Kind: verifiable.EntryBegin, Tree: verifiable.TreeID{4}, Poll: verifiable.PollKey{1}, At: 1_800_000_000_000},
+		"reset":           {Kind: verifiable.EntryReset, At: 1},
+		"close":           {Kind: verifiable.EntryClose, At: 2},
+		"open":            {Kind: verifiable.EntryOpen, At: 3},
+		"erasure":         {Kind: verifiable.EntryErasure, At: 4},
+		"hide":            {Kind: verifiable.EntryHide, Salt: key.Commitment()},
+		"reveal":          {Kind: verifiable.EntryReveal, Salt: key},
 	}
 }
 
@@ -261,6 +264,15 @@ func (v *vectors) addPolls(t *testing.T) {
 			q.close()
 			q.vote("alice", 1)
 			q.weigh("bob", 1)
+		}},
+		{"a tie that staff decided", func(q *poll) {
+			q.vote("alice", 1)
+			q.vote("bob", 2)
+			q.close()
+			decided := lunch()
+			decided.TieBreak, decided.Version = new(int64), 3
+			*decided.TieBreak = 2
+			q.configure(decided)
 		}},
 		{"unknown voter", func(q *poll) {
 			e := q.entry("alice", 1)

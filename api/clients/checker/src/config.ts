@@ -12,6 +12,7 @@ export interface Config {
   resultsVisibility: "always" | "afterVote" | "afterClose";
   showCount: boolean;
   startsAt: bigint;
+  tieBreak?: bigint; // the option that staff chose after a tie
   totalVotesPerUser: number;
   userIDVoting: boolean;
   version: bigint;
@@ -23,7 +24,7 @@ const maxText = 32 << 10;
 // The types of the members, in the order of RFC 8785.
 const members = {
   disabled: "boolean", distinctOptionsPerUser: "integer", endsAt: "integer", loggedInOnly: "boolean", options: "texts", prompt: "text",
-  resultsVisibility: "text", showCount: "boolean", startsAt: "integer", totalVotesPerUser: "integer", userIDVoting: "boolean",
+  resultsVisibility: "text", showCount: "boolean", startsAt: "integer", tieBreak: "integer", totalVotesPerUser: "integer", userIDVoting: "boolean",
   version: "integer", votesPerOption: "integer",
 } as const;
 
@@ -57,6 +58,7 @@ export function parseConfig(data: Uint8Array): Config {
   }
   if (typeof value !== "object" || value === null || data.length > maxText) throw new FormatError("configuration: the JSON is no object, or too long");
   for (const [name, type] of Object.entries(members)) {
+    if (name === "tieBreak" && value[name] === undefined) continue;
     if (!fits(value[name], type)) throw new FormatError(`configuration: ${name} is malformed`);
   }
   if (JSON.stringify(Object.fromEntries(Object.keys(members).map((name) => [name, value[name]]))) !== json) {
@@ -71,7 +73,8 @@ export function parseConfig(data: Uint8Array): Config {
     throw new FormatError("configuration: resultsVisibility is unknown");
   }
   return {
-    ...(value as unknown as Config),
+    ...(value as unknown as Omit<Config, "tieBreak">),
+    ...(value["tieBreak"] !== undefined && { tieBreak: integer("tieBreak") }),
     distinctOptionsPerUser: Number(value["distinctOptionsPerUser"]),
     totalVotesPerUser: Number(value["totalVotesPerUser"]),
     endsAt: integer("endsAt"),

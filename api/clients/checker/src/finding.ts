@@ -46,6 +46,7 @@ export const sentences = {
   "overflow": "The sums are larger than any votes can make them.",
   "late-close": "The poll was closed later than announced; votes in between cannot be distinguished from those in time.",
   "order": "The poll closes, opens, hides or reveals in an order that makes no sense.",
+  "tie-break": "The option that was chosen as the winner is not one of several that lead with equal votes.",
 } as const;
 
 export type FindingKind = keyof typeof sentences;

@@ -11,7 +11,7 @@ import type { Keys } from "./note.js";
 import { checkProof, parseProof } from "./proof.js";
 import { type Result, isOfSums, parseResult } from "./result.js";
 import { MissingFile, type Source, TreeFiles, isAbsent, readFile } from "./source.js";
-import { type Sums, equalSums } from "./sums.js";
+import { type Sums, equalSums, isTied } from "./sums.js";
 import { Frontier, type Tree, equalTrees } from "./tree.js";
 
 // lateLeaf is the age of the newest leaf of a moving poll, in milliseconds, from which on it is a finding.
@@ -142,6 +142,8 @@ export class Published {
     if (leaf.sums && !equalSums(leaf.sums, sums)) {
       found.add("sums-differ", `counted: ${sums.count} votes with the sum ${sums.sum}; signed: ${leaf.sums.count} votes with the sum ${leaf.sums.sum}`);
     }
+    const c = fold.settings;
+    if (fold.closed && !fold.reset && c?.tieBreak !== undefined && !isTied(sums, c.tieBreak, c.options.length)) found.add("tie-break", `option ${c.tieBreak}`);
     if (leaf.ballots && !equalTrees(leaf.ballots, treeOfBallots(fold, sums))) found.add("ballot-root-differs", `${fold.ballotCount} ballots`);
     this.#compareStatus(fold);
   }

@@ -45,6 +45,13 @@ export function checkSums(s: Sums): void {
   if (!fits || total > s.count || s.sum > most || s.sum < -most || s.squares > s.count << 14n) throw new FormatError("the sums are out of bounds");
 }
 
+// isTied reports whether the option with a value leads, and another one has as many votes. In a poll
+// with options only those count.
+export function isTied(s: Sums, value: bigint, options: number): boolean {
+  const slots = s.slots.slice(0, options || slotCount), votes = slots[Number(value)] ?? 0n;
+  return votes > 0n && slots.every((n) => n <= votes) && slots.filter((n) => n === votes).length > 1;
+}
+
 export const equalSums = (s: Sums, t: Sums): boolean =>
   s.count === t.count && s.sum === t.sum && s.squares === t.squares && s.slots.length === t.slots.length && s.slots.every((n, i) => n === t.slots[i]);
 
