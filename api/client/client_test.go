@@ -157,10 +157,32 @@ func TestMembers(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", want.ID, err, diff)
 		}
 	}
+	checkTieBreak(t, c)
+	set["TieBreak"] = true
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[contract.PollConfig]()) {
 		if !set[field.Name] {
 			t.Errorf("this test does not set %s", field.Name)
 		}
+	}
+}
+
+// checkTieBreak chooses the winner of a poll that has ended in a tie.
+func checkTieBreak(t *testing.T, c *client.Client) {
+	t.Helper()
+	config := contract.PollConfig{DistinctOptionsPerUser: 1, TotalVotesPerUser: 1, VotesPerOption: 1, Options: []string{"this", "that"}}
+	if err := c.ConfigurePoll(t.Context(), "tied", config); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := c.SubmitVotes(t.Context(), "tied", []client.Vote{{OpaqueUserID: "U1"}, {OpaqueUserID: "U2", Value: 1}}, ""); err != nil {
+		t.Fatal(err)
+	}
+	winner := int64(1)
+	config.EndsAt, config.TieBreak = 2, &winner
+	if err := c.ConfigurePoll(t.Context(), "tied", config); err != nil {
+		t.Fatal(err)
+	}
+	if poll, err := c.ReadPoll(t.Context(), "tied"); err != nil || poll.TieBreak == nil || *poll.TieBreak != winner {
+		t.Errorf("%+v, %v", poll, err)
 	}
 }
 

@@ -67,6 +67,9 @@ type PollConfig struct {
 	// QuestionChanged is the version that last changed the question, 0 if none did: votes
 	// from before it are for another one. It does not depend on votes, which may be hidden.
 	QuestionChanged int64 `json:"questionChanged,omitempty"`
+	// TieBreak is the value of the option that staff chose after a tie, nil for none. It is always
+	// one of those that lead: a configuration with which that is not so any more drops it.
+	TieBreak *int64 `json:"tieBreak,omitempty"`
 }
 
 // PollSettings are the settings that have one name and one type in a configuration, in the view of
@@ -157,4 +160,6 @@ type Poll struct {
 	// VotedVersion is the version under which the caller has voted, where it is known and another
 	// one. Lists and events, which many see, leave it out.
 	VotedVersion int64 `json:"votedVersion,omitempty"`
+	// TieBreak is the value of the option that staff chose after a tie, nil for none.
+	TieBreak *int64 `json:"tieBreak,omitempty"`
 }

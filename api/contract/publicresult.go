@@ -50,4 +50,6 @@ type PublicPoll struct {
 	StartsAt int64    `json:"startsAt"`
 	EndsAt   int64    `json:"endsAt"`
 	Version  int64    `json:"version"`
+	// TieBreak is the value of the option that staff chose after a tie, nil for none.
+	TieBreak *int64 `json:"tieBreak,omitempty"`
 }

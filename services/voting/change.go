@@ -101,11 +101,9 @@ func (changeCommand) answerFrom(*State) Answer { return Answer{} }
 // of a poll that has neither a configuration nor votes with fault.NotFound. It decides in the
 // order of the log, so that changes of different members never undo one another.
 func (s *Service) Change(ctx context.Context, p Poll, c Change, keys ...*once.Key) (version int64, known bool, err error) {
-	level := stream.LevelChanges
-	if c.asksForDevices() {
-		if level = stream.LevelDevices; !s.reads(level) {
-			return 0, false, errDevices
-		}
+	level, refusal := c.level()
+	if refusal != nil && !s.reads(level) {
+		return 0, false, refusal
 	}
 	if c.Seed = s.seedFor(p); c.Seed != nil {
 		level = max(level, stream.LevelVerifiable)
@@ -116,6 +114,27 @@ func (s *Service) Change(ctx context.Context, p Poll, c Change, keys ...*once.Ke
 		return 0, false, err
 	}
 	return *answer.version, true, nil
+}
+
+// level returns the level of the processes that may save the change, and the refusal while others
+// are alive, nil where any release may: an owner of an earlier one would leave out what it does not
+// know and say that it is saved.
+func (c *Change) level() (level stream.Level, refusal error) {
+	var asked struct {
+		DeviceVoting bool   `json:"deviceVoting"`
+		TieBreak     *int64 `json:"tieBreak"`
+	}
+	if asked.DeviceVoting, asked.TieBreak = c.Config.DeviceVoting, c.Config.TieBreak; c.Patch != nil {
+		asked.DeviceVoting, asked.TieBreak = false, nil
+		_ = json.Unmarshal(c.Patch, &asked) // what is malformed is refused later
+	}
+	switch {
+	case asked.DeviceVoting:
+		return stream.LevelDevices, errDevices
+	case asked.TieBreak != nil:
+		return stream.LevelTieBreaks, errTieOpen
+	}
+	return stream.LevelChanges, nil
 }
 
 // seedFor returns what a list of the poll would need, nil where the poll can have none.
@@ -142,6 +161,9 @@ func (s *Service) ClearVotes(ctx context.Context, p Poll, c Change, keys ...*onc
 	configure, err := c.configureFrom(p.ID, &now, true)
 	if err != nil {
 		return err
+	}
+	if now.TieBreak != nil && configure.config.TieBreak != nil && *now.TieBreak == *configure.config.TieBreak {
+		configure.config.TieBreak = nil // it goes with the votes
 	}
 	// Nothing is deleted where the configuration would be refused afterwards.
 	if _, err := configure.decideAt(&State{}, s.clock.Now().UnixMilli()); err != nil {

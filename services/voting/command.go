@@ -168,6 +168,9 @@ func (c configureCommand) decideAt(s *State, at int64) (pollDecision, error) {
 	if err := s.checkQuestion(&config, c.keepVotes); err != nil {
 		return pollDecision{}, err
 	}
+	if err := s.settleTieBreak(&config, at); err != nil {
+		return pollDecision{}, err
+	}
 	config.Version, config.QuestionChanged = at, 0
 	if s.config != nil {
 		config.Version, config.QuestionChanged = s.config.Version, s.config.QuestionChanged
@@ -197,7 +200,7 @@ func (c modifyCommand) decideAt(s *State, _ int64) (pollDecision, error) {
 	if c.user == "" || len(c.user) > contract.MaxVoter || !isWithin(total, -contract.MaxModifier, contract.MaxModifier) {
 		return pollDecision{}, errInvalidBody
 	}
-	if s.list.isClosed() {
+	if s.list.isClosed() || s.currentConfig().TieBreak != nil {
 		return pollDecision{}, errPollClosed
 	}
 	if !s.list.isRunning() {

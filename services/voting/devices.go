@@ -2,7 +2,6 @@ package voting
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
@@ -23,18 +22,6 @@ func (c *Config) checkDevices(id string) error {
 		return errDevices
 	}
 	return nil
-}
-
-// asksForDevices reports whether the change lets devices vote. Only processes that know them may
-// save it: an owner of an earlier release would leave it out and say that it is saved.
-func (c *Change) asksForDevices() bool {
-	if c.Patch == nil {
-		return c.Config.DeviceVoting
-	}
-	var patch struct {
-		DeviceVoting bool `json:"deviceVoting"`
-	}
-	return json.Unmarshal(c.Patch, &patch) == nil && patch.DeviceVoting
 }
 
 // countedDevices has the number of devices among the first voters of a table.

@@ -119,7 +119,7 @@ func (c *Config) public() verifiable.Config {
 	}
 	return verifiable.Config{
 		Disabled: c.Disabled, DistinctOptionsPerUser: c.DistinctOptionsPerUser, EndsAt: c.EndsAt, LoggedInOnly: c.LoggedInOnly,
-		Options: options, Prompt: c.Prompt, ResultsVisibility: visibility, ShowCount: c.ShowCount, StartsAt: c.StartsAt,
+		Options: options, Prompt: c.Prompt, ResultsVisibility: visibility, ShowCount: c.ShowCount, StartsAt: c.StartsAt, TieBreak: c.TieBreak,
 		TotalVotesPerUser: c.TotalVotesPerUser, UserIDVoting: c.UserIDVoting, Version: c.Version, VotesPerOption: c.VotesPerOption,
 	}
 }

@@ -21,9 +21,12 @@ type State struct {
 	statistics atomic.Pointer[Statistics]
 	// devices are those among the voters, counted when they are asked for.
 	devices atomic.Pointer[countedDevices]
+	// base is the state of which this one is a fork, nil of any other.
+	base *State
 }
 
-// fork returns a scratch state for deciding a batch. It has no sums: they decide nothing.
+// fork returns a scratch state for deciding a batch. It has no sums: only the decision of a tie
+// needs them, and computes them.
 func (s *State) fork() *State {
 	return &State{
 		config:    s.config,
@@ -32,6 +35,7 @@ func (s *State) fork() *State {
 		used:      s.used,
 		resets:    s.resets,
 		list:      s.list.fork(),
+		base:      s,
 	}
 }
 
@@ -89,9 +93,7 @@ func (s *State) countBallot(b ballot, weight int64) {
 	if s.voters.isFork() {
 		return
 	}
-	for _, o := range b.options {
-		s.tally.add(int64(o.value), int64(o.times), weight)
-	}
+	s.tally.addBallot(b, weight)
 }
 
 func (s *State) resetAll() {

@@ -26,6 +26,13 @@ func (s *voteSums) add(value, times, weight int64) {
 	}
 }
 
+// addBallot counts a ballot's options with the given weight.
+func (s *voteSums) addBallot(b ballot, weight int64) {
+	for _, o := range b.options {
+		s.add(int64(o.value), int64(o.times), weight)
+	}
+}
+
 // replace counts votes in place of those before, which are 0 times a value where there were none.
 func (s *voteSums) replace(before, after optionVotes, weight int64) {
 	if before.times > 0 {

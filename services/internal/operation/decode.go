@@ -185,6 +185,15 @@ func (o *Object) Integer(name string, missing int64) int64 {
 	return n
 }
 
+// OptionalInteger is Integer, nil when there is no member of that name.
+func (o *Object) OptionalInteger(name string) *int64 {
+	n := o.Integer(name, 0)
+	if !o.Has(name) {
+		return nil
+	}
+	return &n
+}
+
 // Fill reads the members that the fields of a struct are named after in JSON. Fields are booleans,
 // int64s and strings.
 func (o *Object) Fill(structure any) {

@@ -109,6 +109,7 @@ func DecodeConfig(in *Object) voting.Config {
 		ShowCount:              in.Boolean("showCount"),
 		LoggedInOnly:           in.Boolean("loggedInOnly"),
 		Strict:                 in.Boolean("strict"),
+		TieBreak:               in.OptionalInteger("tieBreak"),
 	}
 	in.Fill(&config.PollSettings)
 	return config

@@ -179,7 +179,7 @@ func equalVisibly(want, got contract.PollConfig) bool {
 		return false
 	}
 	for _, c := range []*contract.PollConfig{&want, &got} {
-		c.Prompt, c.UserData, c.Options, c.Version, c.QuestionChanged = "", nil, nil, 0, 0
+		c.Prompt, c.UserData, c.Options, c.Version, c.QuestionChanged, c.TieBreak = "", nil, nil, 0, 0, nil
 	}
 	return reflect.DeepEqual(want, got)
 }

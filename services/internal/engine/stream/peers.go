@@ -29,6 +29,8 @@ const (
 	LevelWritten = LevelVerifiable
 	// LevelDevices adds votes of devices, likewise.
 	LevelDevices = LevelVerifiable
+	// LevelTieBreaks adds decisions of ties, likewise.
+	LevelTieBreaks = LevelVerifiable
 	// CurrentLevel names the commands that this release reads.
 	CurrentLevel = LevelVerifiable
 )
