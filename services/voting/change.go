@@ -27,6 +27,10 @@ type Change struct {
 
 	// Seed is for a list of public entries, where the configuration begins or hides one.
 	Seed *listSeed `json:"seed,omitempty"`
+
+	// Above is the version of a configuration that is deleted with the votes, so that the new one
+	// has a later version; 0: none.
+	Above int64 `json:"above,omitempty"`
 }
 
 // Precondition holds while a configuration is saved that has one of the versions, or any.
@@ -51,7 +55,7 @@ func (c Change) configureFrom(id string, now *Config, used bool) (configureComma
 	if m := c.IfMatch; m != nil && (now == nil || !m.Any && !slices.Contains(m.Versions, now.Version)) {
 		return configureCommand{}, errOtherVersion
 	}
-	configure := configureCommand{id: id, config: c.Config, keepVotes: c.KeepVotes, seed: c.Seed}
+	configure := configureCommand{id: id, config: c.Config, keepVotes: c.KeepVotes, seed: c.Seed, above: c.Above}
 	if c.Patch == nil {
 		return configure, nil
 	}
@@ -173,7 +177,7 @@ func (s *Service) ClearVotes(ctx context.Context, p Poll, c Change, keys ...*onc
 	if len(keys) > 0 {
 		whole = keys[0]
 	}
-	commands := []Command{resetCommand{}, changeCommand{p.ID, Change{Config: configure.config, Seed: c.Seed}}}
+	commands := []Command{resetCommand{}, changeCommand{p.ID, Change{Config: configure.config, Seed: c.Seed, Above: now.Version}}}
 	batch, err := s.engine.DoAll(ctx, p.Stream(), commands, standingQuery{}, whole, nil)
 	s.moved(p)
 	if err != nil {

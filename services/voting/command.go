@@ -151,6 +151,7 @@ type configureCommand struct {
 	config    Config
 	keepVotes bool // also under another question
 	seed      *listSeed
+	above     int64 // every version until this one is taken; 0: none
 }
 
 func (c configureCommand) decideAt(s *State, at int64) (pollDecision, error) {
@@ -172,6 +173,9 @@ func (c configureCommand) decideAt(s *State, at int64) (pollDecision, error) {
 		return pollDecision{}, err
 	}
 	config.Version, config.QuestionChanged = at, 0
+	if c.above > 0 {
+		config.Version = max(at, c.above+1)
+	}
 	if s.config != nil {
 		config.Version, config.QuestionChanged = s.config.Version, s.config.QuestionChanged
 		if bytes.Equal(s.config.encodeJSON(), config.encodeJSON()) {
