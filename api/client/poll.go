@@ -39,6 +39,16 @@ type Vote struct {
 	OpaqueUserID string `json:"opaque_user_id,omitempty"`
 	Value        int64  `json:"value"`
 	Count        int64  `json:"count,omitempty"` // 0: one
+	// NonceHash is the digest of a secret by which the voter recognizes the vote, in a poll that
+	// lists its votes: HashNonce of package verifiable makes it.
+	NonceHash []byte `json:"nonceHash,omitempty"`
+}
+
+// Listed is the place of a vote in the list of a poll whose votes can be checked.
+type Listed struct {
+	Tree  string `json:"tree"`
+	Index int64  `json:"index"`
+	Voter int64  `json:"voter"` // index of the voter's first entry
 }
 
 // VoteResult reports whether one of several votes was accepted.
@@ -46,6 +56,8 @@ type VoteResult struct {
 	Accepted bool   `json:"accepted"`
 	Reason   string `json:"reason,omitempty"`
 	Replayed bool   `json:"replayed,omitempty"`
+	// Listed is nil in polls without a list, and for refused votes.
+	Listed *Listed `json:"listed,omitempty"`
 }
 
 func withID(id string) url.Values { return url.Values{"id": {id}} }

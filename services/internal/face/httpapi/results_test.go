@@ -4,14 +4,17 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/api/verifiable"
+	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
 // listedVote has the viewer vote in the default poll, which lists its votes and is signed. It returns
@@ -135,4 +138,26 @@ func TestVotesTogetherAreListed(t *testing.T) {
 	}
 	a.flush()
 	a.as(viewer(), "GET", "/receipt?id=lunch", "").is(200)
+}
+
+// A file that needs entries which the log has not got any more says from where on it has them.
+func TestPrunedEntries(t *testing.T) {
+	var votes *voting.Service
+	a := newAPI(t, func(c *apiSettings) { votes = c.Voting.Votes.(*voting.Service) })
+	a.as(owner(), "POST", "/vote_config", `{"config":{"verifiable":true}}`).is(200)
+	var listed struct{ Tree string }
+	if err := json.Unmarshal([]byte(a.as(viewer(), "POST", "/vote", `{"value":1}`).is(200).field("listed")), &listed); err != nil {
+		t.Fatal(err)
+	}
+	a.as(owner(), "DELETE", "/vote", "").is(200)
+	a.flush()
+	poll := voting.Poll{Environment: "production", Extension: "ext", Channel: "77", ID: "default"}
+	if _, err := votes.Truncate(t.Context(), poll.Stream(), time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	got := a.send("GET", "/log/t/"+listed.Tree+"/tile/0/000.p/4", "")
+	got.refused(404, "No such entries")
+	if got.header.Get("acclaim-minimum") != "4" || !strings.Contains(got.header.Get("Access-Control-Expose-Headers"), "acclaim-minimum") {
+		t.Errorf("the headers are %v", got.header)
+	}
 }
