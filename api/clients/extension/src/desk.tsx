@@ -224,7 +224,7 @@ class Desk implements Page {
             ))}
           </ul>
         </section>
-        <DeskQuestion question={asking.question} answers={asking.answers}
+        <DeskQuestion question={asking.question} answers={asking.answers} connected={this.#acclaim !== undefined}
           onAsk={(prompt) => void this.#attempt((acclaim) => asking.start(acclaim, prompt))}
           onStop={() => void this.#attempt((acclaim) => asking.stop(acclaim))}
           onShow={(shown) => void this.#attempt((acclaim) => asking.show(acclaim, shown))}

@@ -9,22 +9,24 @@ export type Answer = components["schemas"]["Rank"];
 interface Props {
   question: Question | undefined;
   answers: Answer[];
+  /** Whether the page has reached the backend, so that it can ask. */
+  connected: boolean;
   onAsk(prompt: string): void;
   onStop(): void;
   onShow(shown: boolean): void;
   onHide(answer: Answer): void;
 }
 
-export function DeskQuestion({ question, answers, onAsk, onStop, onShow, onHide }: Props) {
+export function DeskQuestion({ question, answers, connected, onAsk, onStop, onShow, onHide }: Props) {
   return (
     <section class="card" aria-labelledby="answers">
       <h2 id="answers">{say("answers")}</h2>
-      {question ? <Asked question={question} answers={answers} onStop={onStop} onShow={onShow} onHide={onHide} /> : <AskForm onAsk={onAsk} />}
+      {question ? <Asked question={question} answers={answers} onStop={onStop} onShow={onShow} onHide={onHide} /> : <AskForm connected={connected} onAsk={onAsk} />}
     </section>
   );
 }
 
-function AskForm({ onAsk }: Pick<Props, "onAsk">) {
+function AskForm({ connected, onAsk }: Pick<Props, "connected" | "onAsk">) {
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     onAsk(String(new FormData(event.target as HTMLFormElement).get("prompt")).trim());
@@ -32,12 +34,12 @@ function AskForm({ onAsk }: Pick<Props, "onAsk">) {
   return (
     <form onSubmit={submit}>
       <label>{say("question")} <input name="prompt" maxLength={128} required /></label>
-      <button type="submit">{say("ask")}</button>
+      <button type="submit" disabled={!connected}>{say("ask")}</button>
     </form>
   );
 }
 
-function Asked({ question, answers, onStop, onShow, onHide }: Omit<Props, "question" | "onAsk"> & { question: Question }) {
+function Asked({ question, answers, onStop, onShow, onHide }: Omit<Props, "question" | "connected" | "onAsk"> & { question: Question }) {
   return (
     <>
       <p dir="auto"><strong>{question.prompt}</strong></p>
