@@ -21,7 +21,7 @@ type State struct {
 	statistics atomic.Pointer[Statistics]
 	// devices are those among the voters, counted when they are asked for.
 	devices atomic.Pointer[countedDevices]
-	// base is the state of which this one is a fork, nil of any other.
+	// base is the state that this one was forked from; nil where this is no fork.
 	base *State
 }
 
