@@ -156,6 +156,7 @@ func viewerRules() []rule {
 		return spec{"viewerIssuers": slices.Repeat([]any{v}, n)}
 	}
 	issuer := func(field string, value any) spec { return issuers(1, spec{field: value}) }
+	ref := spec{"name": "a", "key": "b"}
 	return []rule{
 		{"Extension", "issuers of viewers", issuers(8, nil), issuers(9, nil), "8"},
 		{"Extension", "viewers' issuer", issuer("issuer", "http://127.0.0.1:5556/dex"), issuer("issuer", "id.example"), "must be an http or https URL"},
@@ -166,6 +167,9 @@ func viewerRules() []rule {
 		{"Extension", "viewers of a channel", issuer("channels", texts(1, "#")), issuer("channels", texts(0, "#")), "channels"},
 		{"Extension", "viewers of a channel twice", issuer("channels", texts(2, "#")), issuer("channels", texts(2, "1")), "Duplicate"},
 		{"Extension", "viewers of channels", issuer("channels", texts(256, "#")), issuer("channels", texts(257, "#")), "256"},
+		{"Extension", "viewers' redirect URL", issuer("redirectURL", "https://a.example/v1/viewer/callback"), issuer("redirectURL", "javascript:alert(1)"), "must be an http or https URL"},
+		{"Extension", "name of the viewers' issuer", issuer("name", long(64)), issuer("name", long(65)), "64"},
+		{"Extension", "secret of the viewers' client", issuers(1, spec{"redirectURL": "https://a.example", "clientSecretRef": ref}), issuer("clientSecretRef", ref), "clientSecretRef needs redirectURL"},
 	}
 }
 

@@ -15,16 +15,16 @@ import (
 
 // fileEntry is an extension in the file. Its top level is for production.
 type fileEntry struct {
-	ClientID            v1alpha1.ID             `json:"clientID"`
-	AppIDs              []v1alpha1.ID           `json:"appIDs,omitempty"`
-	OwnerUserID         string                  `json:"ownerUserID,omitempty"`
-	AdminUserIDs        []string                `json:"adminUserIDs,omitempty"`
-	ExternalRole        string                  `json:"externalRole,omitempty"`
-	Moderators          string                  `json:"moderators,omitempty"`
-	SignIn              *signInEntry            `json:"signIn,omitempty"`
-	ViewerIssuers       []v1alpha1.ViewerIssuer `json:"viewerIssuers,omitempty"`
-	GlobalPolls         string                  `json:"globalPolls,omitempty"`
-	ViewersCreateGlobal *bool                   `json:"viewersCreateGlobal,omitempty"`
+	ClientID            v1alpha1.ID         `json:"clientID"`
+	AppIDs              []v1alpha1.ID       `json:"appIDs,omitempty"`
+	OwnerUserID         string              `json:"ownerUserID,omitempty"`
+	AdminUserIDs        []string            `json:"adminUserIDs,omitempty"`
+	ExternalRole        string              `json:"externalRole,omitempty"`
+	Moderators          string              `json:"moderators,omitempty"`
+	SignIn              *signInEntry        `json:"signIn,omitempty"`
+	ViewerIssuers       []viewerIssuerEntry `json:"viewerIssuers,omitempty"`
+	GlobalPolls         string              `json:"globalPolls,omitempty"`
+	ViewersCreateGlobal *bool               `json:"viewersCreateGlobal,omitempty"`
 	environmentSettings `json:",inline"`
 	Sandbox             *environmentSettings `json:"sandbox,omitempty"`
 
@@ -50,6 +50,16 @@ type signInEntry struct {
 	RedirectURL  v1alpha1.SinkURL     `json:"redirectURL"`
 	Scopes       []string             `json:"scopes,omitempty"`
 	Staff        []v1alpha1.StaffRule `json:"staff,omitempty"`
+}
+
+// viewerIssuerEntry names an issuer of viewers of production.
+type viewerIssuerEntry struct {
+	Issuer       v1alpha1.SinkURL `json:"issuer"`
+	Audience     string           `json:"audience"`
+	Channels     []v1alpha1.ID    `json:"channels"`
+	Name         string           `json:"name,omitempty"`
+	RedirectURL  v1alpha1.SinkURL `json:"redirectURL,omitempty"`
+	ClientSecret string           `json:"clientSecret,omitempty"`
 }
 
 // sinkEntry is another system that receives events.
@@ -120,7 +130,7 @@ func (c fileCandidate) fileEntry(environment Environment) fileEntry {
 	}
 	if environment == Production {
 		e.Secrets, e.Sinks = encodeKeys(c.keys[environment]), c.sinks[environment]
-		e.SignIn, e.ViewerIssuers = c.signIn, c.Spec.ViewerIssuers
+		e.SignIn, e.ViewerIssuers = c.signIn, c.viewerIssuers
 		return e
 	}
 	sandbox := c.newSettings(c.Spec.Sandbox)

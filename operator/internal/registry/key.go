@@ -23,7 +23,7 @@ type usableKey struct {
 }
 
 // SecretNames returns the names of the Secrets that hold an Extension's keys,
-// those of its sinks and the secret of its sign-in, sorted.
+// those of its sinks and the secrets of its clients at issuers, sorted.
 func SecretNames(e *v1alpha1.Extension) []string {
 	keys := environmentKeys(&e.Spec.Environment)
 	if e.Spec.Sandbox != nil {
@@ -31,6 +31,11 @@ func SecretNames(e *v1alpha1.Extension) []string {
 	}
 	if s := e.Spec.SignIn; s != nil && s.ClientSecretRef != nil {
 		keys = slices.Concat(keys, []v1alpha1.Key{{SecretRef: *s.ClientSecretRef}})
+	}
+	for _, v := range e.Spec.ViewerIssuers {
+		if v.ClientSecretRef != nil {
+			keys = slices.Concat(keys, []v1alpha1.Key{{SecretRef: *v.ClientSecretRef}})
+		}
 	}
 	return secretNames(keys)
 }
@@ -141,20 +146,44 @@ func (c fileCandidate) decodeSignIn(s *v1alpha1.SignIn, secrets SecretContents) 
 		return nil
 	}
 	entry := &signInEntry{Name: s.Name, Issuer: s.Issuer, ClientID: s.ClientID, RedirectURL: s.RedirectURL, Scopes: s.Scopes, Staff: s.Staff}
-	if s.ClientSecretRef == nil {
-		return entry
-	}
-	text, wrong := findEntry(*s.ClientSecretRef, secrets)
-	entry.ClientSecret = strings.TrimSpace(string(text))
-	if wrong == nil && (entry.ClientSecret == "" || len(text) > contract.MaxKeyBytes || !utf8.Valid(text)) {
-		wrong = keyProblem(v1alpha1.ReasonInvalidKey, "the entry %q of Secret %q is not a text of 1 to %d bytes", s.ClientSecretRef.Key, s.ClientSecretRef.Name, contract.MaxKeyBytes)
-	}
-	if wrong != nil {
-		wrong.Message = "signIn.clientSecretRef: " + wrong.Message
-		c.finding.Keys = append(c.finding.Keys, *wrong)
+	var ok bool
+	if entry.ClientSecret, ok = c.decodeClientSecret("signIn", s.ClientSecretRef, secrets); !ok {
 		return nil
 	}
 	return entry
+}
+
+// decodeViewerIssuers returns the issuers of viewers. One without its secret has no sign-in; its tokens are
+// checked with the issuer's public keys.
+func (c fileCandidate) decodeViewerIssuers(declared []v1alpha1.ViewerIssuer, secrets SecretContents) []viewerIssuerEntry {
+	var entries []viewerIssuerEntry
+	for i, v := range declared {
+		entry := viewerIssuerEntry{Issuer: v.Issuer, Audience: v.Audience, Channels: v.Channels, Name: v.Name}
+		secret, ok := c.decodeClientSecret(fmt.Sprintf("viewerIssuers[%d]", i), v.ClientSecretRef, secrets)
+		if ok {
+			entry.RedirectURL, entry.ClientSecret = v.RedirectURL, secret
+		}
+		entries = append(entries, entry)
+	}
+	return entries
+}
+
+// decodeClientSecret returns the secret of a client at an issuer, empty without a reference, and notes what is
+// wrong with it. The field has the reference.
+func (c fileCandidate) decodeClientSecret(field string, ref *v1alpha1.SecretKeyReference, secrets SecretContents) (secret string, ok bool) {
+	if ref == nil {
+		return "", true
+	}
+	text, wrong := findEntry(*ref, secrets)
+	secret = strings.TrimSpace(string(text))
+	if wrong == nil && (secret == "" || len(text) > contract.MaxKeyBytes || !utf8.Valid(text)) {
+		wrong = keyProblem(v1alpha1.ReasonInvalidKey, "the entry %q of Secret %q is not a text of 1 to %d bytes", ref.Key, ref.Name, contract.MaxKeyBytes)
+	}
+	if wrong != nil {
+		wrong.Message = field + ".clientSecretRef: " + wrong.Message
+		c.finding.Keys = append(c.finding.Keys, *wrong)
+	}
+	return secret, wrong == nil
 }
 
 // findEntry returns the entry of a Secret.

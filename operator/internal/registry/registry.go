@@ -141,12 +141,13 @@ func Render(in Input) Rendering {
 // fileCandidate is an Extension that may get into the files.
 type fileCandidate struct {
 	*v1alpha1.Extension
-	keys    map[Environment][]usableKey
-	sinks   map[Environment][]sinkEntry
-	signIn  *signInEntry // of production
-	entries map[Environment][]byte
-	cap     *v1alpha1.Limits // of a guest, nil without one
-	finding *Finding
+	keys          map[Environment][]usableKey
+	sinks         map[Environment][]sinkEntry
+	signIn        *signInEntry        // of production
+	viewerIssuers []viewerIssuerEntry // of production
+	entries       map[Environment][]byte
+	cap           *v1alpha1.Limits // of a guest, nil without one
+	finding       *Finding
 }
 
 func (c fileCandidate) name() types.NamespacedName {
@@ -181,6 +182,7 @@ func readCandidates(in Input) []fileCandidate {
 		c.keys[Production] = c.decodeKeys("keys", c.Spec.Keys, secrets)
 		c.sinks[Production] = c.decodeSinks("sinks", c.Spec.Sinks, secrets)
 		c.signIn = c.decodeSignIn(c.Spec.SignIn, secrets)
+		c.viewerIssuers = c.decodeViewerIssuers(c.Spec.ViewerIssuers, secrets)
 		if c.Spec.Sandbox != nil {
 			c.keys[Sandbox] = c.decodeKeys("sandbox.keys", c.Spec.Sandbox.Keys, secrets)
 			c.sinks[Sandbox] = c.decodeSinks("sandbox.sinks", c.Spec.Sandbox.Sinks, secrets)

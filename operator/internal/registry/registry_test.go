@@ -107,7 +107,8 @@ func everything() []v1alpha1.Extension {
 				},
 			}
 			s.ViewerIssuers = []v1alpha1.ViewerIssuer{
-				{Issuer: "https://id.example", Audience: "votes", Channels: []v1alpha1.ID{"1e3", "2"}},
+				{Issuer: "https://id.example", Audience: "votes", Channels: []v1alpha1.ID{"1e3", "2"},
+					Name: "null", RedirectURL: "https://votes.example/v1/viewer/callback", ClientSecretRef: &v1alpha1.SecretKeyReference{Name: "keys", Key: "text"}},
 				{Issuer: "https://school.example/realms/a", Audience: "true", Channels: []v1alpha1.ID{"2"}},
 			}
 			s.Keys = []v1alpha1.Key{key("old"), from(key("new"), time.Hour)}
@@ -203,6 +204,31 @@ func TestSignInWithoutSecret(t *testing.T) {
 		extension.Spec.SignIn.ClientSecretRef.Name = "other"
 		if got := registry.SecretNames(&extension); !slices.Equal(got, []string{"keys", "other"}) {
 			t.Errorf("it hangs on %v", got)
+		}
+	}
+}
+
+// An issuer of viewers whose Secret does not have its secret has no sign-in; its tokens stay good.
+func TestViewerIssuerWithoutSecret(t *testing.T) {
+	for entry, reason := range map[string]string{"text": "", "missing": "KeyNotFound", "empty": "InvalidKey"} {
+		extension := named("one", 0, func(s *v1alpha1.ExtensionSpec) {
+			s.Keys = []v1alpha1.Key{key("old")}
+			s.ViewerIssuers = []v1alpha1.ViewerIssuer{{
+				Issuer: "https://id.example", Audience: "a", Channels: []v1alpha1.ID{"1"}, RedirectURL: "https://votes.example/v1/viewer/callback",
+				ClientSecretRef: &v1alpha1.SecretKeyReference{Name: "keys", Key: entry},
+			}}
+		})
+		if names := registry.SecretNames(&extension); len(names) != 1 {
+			t.Errorf("the operator reads the Secrets %q", names)
+		}
+		r := render([]v1alpha1.Extension{extension}, secrets())
+		issuers, _ := clients(t, r.Files[registry.Production])["one"]["viewerIssuers"].([]any)
+		if len(issuers) != 1 {
+			t.Fatalf("%s: issuers %v", entry, issuers)
+		}
+		issuer, _ := issuers[0].(map[string]any)
+		if (issuer["redirectURL"] != nil) != (reason == "") || (issuer["clientSecret"] != nil) != (reason == "") || reasons(r)["one"] != reason {
+			t.Errorf("%s: %v, reason %q", entry, issuer, reasons(r)["one"])
 		}
 	}
 }
