@@ -15,6 +15,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/api/client"
 	"github.com/acclaim-dev/acclaim/api/contract"
+	"github.com/acclaim-dev/acclaim/api/verifiable"
 	"github.com/acclaim-dev/acclaim/services/votingtest"
 )
 
@@ -218,6 +219,33 @@ func TestVotes(t *testing.T) {
 		if err != nil || got.Count != 1 || len(results) != 2 || results[0].Accepted != accepted.Accepted || results[1].Accepted {
 			t.Errorf("%v: %+v, %+v", err, got, results)
 		}
+	}
+}
+
+// A program that sends several votes learns where each is listed, for the receipts of its viewers.
+func TestListedVotes(t *testing.T) {
+	c := newClient(newService(t), decodedFirst)
+	config := contract.PollConfig{DistinctOptionsPerUser: 1, TotalVotesPerUser: 1, VotesPerOption: 1, Options: []string{"this", "that"}, PollSettings: contract.PollSettings{Verifiable: true}}
+	if err := c.ConfigurePoll(t.Context(), "listed", config); err != nil {
+		t.Fatal(err)
+	}
+	hash := verifiable.HashNonce(verifiable.PollKey{}, verifiable.Nonce{1})
+	_, results, err := c.SubmitVotes(t.Context(), "listed", []client.Vote{
+		{OpaqueUserID: "U1", NonceHash: hash[:]}, {OpaqueUserID: "U2", Value: 1}, {OpaqueUserID: "U1", Value: 1}, {OpaqueUserID: "U3", Value: 200},
+	}, "")
+	if err != nil || len(results) != 4 || results[0].Listed == nil || results[1].Listed == nil || results[2].Listed == nil {
+		t.Fatalf("%+v, %v", results, err)
+	}
+	tree := results[0].Listed.Tree
+	const head = 2 // after the entries of the opening and of the configuration
+	want := []*client.Listed{{Tree: tree, Index: head, Voter: head}, {Tree: tree, Index: head + 1, Voter: head + 1}, {Tree: tree, Index: head + 2, Voter: head}, nil}
+	for i := range want {
+		if diff := cmp.Diff(want[i], results[i].Listed); diff != "" || tree == "" {
+			t.Errorf("vote %d (-want +got):\n%s", i, diff)
+		}
+	}
+	if _, results, err = c.SubmitVotes(t.Context(), "listed", []client.Vote{{OpaqueUserID: "U4", NonceHash: hash[:15]}}, ""); err == nil && results[0].Accepted {
+		t.Error("a hash of 15 bytes is taken")
 	}
 }
 

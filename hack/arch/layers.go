@@ -96,7 +96,7 @@ operator/internal/controller/backend | v1alpha1 census desired holder job secret
 operator/internal/controller/extension | client v1alpha1 census desired holder registry secrets sharing status                            | testcluster backend poll votingtest contract
 operator/internal/controller/poll | contract v1alpha1 census desired holder client registry secrets sharing status | testcluster votingtest watchdog
 api/v1alpha1                | contract                                                                       | assets
-api/client                  | contract                                                                       | votingtest
+api/client                  | contract                                                                       | votingtest verifiable
 hack/arch                   |                                                                                | language
 hack/arch/language          |                                                                                |
 hack/words                  | language                                                                       |
