@@ -64,7 +64,7 @@ func answerAndMessageSentences() []sentence {
 		{contractPage, "the # best visible answers", []int64{contract.DefaultRanking}},
 
 		{openapiFile, "the # best visible answers", []int64{contract.DefaultRanking}},
-		{openapiFile, "Most entries in the answer. schema: {type: integer, minimum: 1, maximum: ##, default: #}", []int64{contract.MaxRanking, contract.DefaultRanking}},
+		{openapiFile, "Most entries in the response. schema: {type: integer, minimum: 1, maximum: ##, default: #}", []int64{contract.MaxRanking, contract.DefaultRanking}},
 		{openapiFile, "minLength: {description: Characters., type: integer, minimum: 1, maximum: #,", []int64{contract.MaxAnswer}},
 		{openapiFile, "An answer has at most # bytes, too.', type: integer, minimum: 1, maximum: #, default: #}", []int64{contract.MaxAnswer, contract.MaxAnswer, contract.MaxAnswer}},
 		{openapiFile, "May occur up to # times;", []int64{contract.MaxTopics}},
@@ -143,7 +143,7 @@ func voteSentences() []sentence {
 		{openapiFile, "opaque_user_id: {description: The opaque id of the viewer., type: string, maxLength: ##}", []int64{contract.MaxID}},
 		{openapiFile, "chosen for about # points. There are at most #.", []int64{contract.DefaultPoints, contract.MaxPoints}},
 		{openapiFile, "points: type: array maxItems: ##", []int64{contract.MaxPoints}},
-		{openapiFile, "Most polls in the answer. schema: {type: integer, minimum: 1, maximum: ##, default: ##}", []int64{contract.MaxPolls, contract.DefaultPolls}},
+		{openapiFile, "Most polls in the response. schema: {type: integer, minimum: 1, maximum: ##, default: ##}", []int64{contract.MaxPolls, contract.DefaultPolls}},
 		{openapiFile, "times after the year ##,", []int64{contract.LastStrictYear}},
 	}
 }

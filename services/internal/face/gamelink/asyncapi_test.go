@@ -23,17 +23,17 @@ func asyncAPI(t *testing.T, messages []described, pushes map[string]string, memb
 		name := camel(m.name())
 		request := decodeExample(t, m.request)
 		all[name] = object{"title": m.name(), "summary": m.does, "payload": requestSchema(request, members[m.name()]), "examples": []any{object{"payload": request}}}
-		all[name+"Answer"] = object{"title": "the answer to " + m.name(), "payload": object{"$ref": "#/components/schemas/answer"}, "examples": []any{object{"payload": decodeExample(t, m.answer)}}}
+		all[name+"Response"] = object{"title": "the response to " + m.name(), "payload": object{"$ref": "#/components/schemas/response"}, "examples": []any{object{"payload": decodeExample(t, m.answer)}}}
 		operations[name] = object{
 			"action": "receive", "summary": m.does, "channel": object{"$ref": "#/channels/game"}, "messages": []any{channel(name)},
-			"reply": object{"channel": object{"$ref": "#/channels/game"}, "messages": []any{channel(name + "Answer")}},
+			"reply": object{"channel": object{"$ref": "#/channels/game"}, "messages": []any{channel(name + "Response")}},
 		}
 	}
 	for target, text := range pushes {
 		name := camel("push " + target)
 		push := decodeExample(t, text)
 		all[name] = object{"title": "a push about " + target, "summary": pushDescriptions()[target], "payload": object{"allOf": []any{
-			object{"$ref": "#/components/schemas/answer"}, object{"properties": object{"data": schemaOf(push["data"])}},
+			object{"$ref": "#/components/schemas/response"}, object{"properties": object{"data": schemaOf(push["data"])}},
 		}}, "examples": []any{object{"payload": push}}}
 		operations[name] = object{"action": "send", "summary": pushDescriptions()[target], "channel": object{"$ref": "#/channels/game"}, "messages": []any{channel(name)}}
 	}
@@ -50,8 +50,8 @@ func asyncAPI(t *testing.T, messages []described, pushes map[string]string, memb
 		"components": object{"schemas": object{"params": object{"type": "object", "properties": object{
 			"request_id": object{"type": "integer", "minimum": 0, "maximum": 65535, "default": 65535},
 			"target":     object{"type": "string", "default": ""},
-			"strict":     object{"type": "boolean", "default": false, "description": "refuse members that the request has not"},
-		}}, "answer": object{
+			"strict":     object{"type": "boolean", "default": false, "description": "refuse members that the request does not have"},
+		}}, "response": object{
 			"type": "object", "required": []string{"meta"}, "properties": object{
 				"meta":   object{"type": "object", "properties": object{"request_id": integer, "action": text, "target": text, "timestamp": object{"type": "integer", "description": "Unix milliseconds"}}},
 				"data":   object{"type": "object"},

@@ -31,8 +31,8 @@ func (e example) name() string { return strings.TrimSpace(e.action + " " + e.tar
 func examples(pin string) []example {
 	var all []example
 	all = append(all,
-		example{"subscribe", "authentication", "Is answered before the connection has authenticated; nothing is pushed.", `{}`},
-		example{"authenticate", "", "Authenticates the connection by a PIN, and later by the `refresh` of the last answer, or by a `jwt`. The answer has a new `refresh`.", `{"client_id":"ext","pin":"` + pin + `","game_id":"Tower of Tea"}`},
+		example{"subscribe", "authentication", "Gets a response before the connection has authenticated. No push follows.", `{}`},
+		example{"authenticate", "", "Authenticates the connection by a PIN, and later by the `refresh` of the last response, or by a `jwt`. The response has a new `refresh`.", `{"client_id":"ext","pin":"` + pin + `","game_id":"Tower of Tea"}`},
 		example{"create", "poll", "Gives a poll this configuration, and keeps its votes: delete it first to begin with none.", `{"poll_id":"next-map","prompt":"Where to?","options":["Ice","Sand"],"config":{"endsIn":120,"totalVotesPerUser":1},"user_data":{"prize":true}}`},
 		example{"reconfigure", "poll", "Changes the named members of a poll's configuration. `endsAt: -1` ends it.", `{"poll_id":"next-map","config":{"endsAt":0}}`},
 		example{"get", "poll", "Reads a poll with its results.", `{"poll_id":"next-map"}`},
@@ -116,17 +116,17 @@ func matchExamples() []example {
 }
 
 func gatewayExamples() []example {
-	none := " There is nothing here that this is about."
+	none := "Changes nothing: Acclaim has no matchmaking."
 	return []example{
 		{"set", "gameMetadata", "Writes name, logo and theme of the game to `/game/metadata` of the channel's state. An empty text leaves a member as it is.", `{"name":"Tower of Tea","logo":"","theme":"dark"}`},
 		{"set", "gatewayActions", "Writes the actions that viewers may buy to `/game/actions` of the channel's state.", `{"actions":[{"id":"heal","category":"help","state":"available","impact":2,"name":"Heal","description":"","icon":"","count":5}]}`},
 		{"set", "gatewayActionState", "Changes one of `count`, `inventory`, `state` or, by `delta_inventory`, the inventory of an action.", `{"id":"heal","delta_inventory":{"change":-1}}`},
-		{"subscribe", "matchmaking", "Is answered, and nothing is pushed." + none, `{"operation":"invite"}`},
-		{"unsubscribe", "matchmaking", "Is answered." + none, `{"operation":"invite"}`},
-		{"clear", "matchmaking", "Is answered." + none, `{}`},
-		{"remove", "matchmaking", "Is answered." + none, `{"id":"5"}`},
-		{"get", "drops", "Lists drops: none." + none, `{"status":"*"}`},
-		{"validate", "drops", "Finds no drop." + none, `{"id":"unknown"}`},
+		{"subscribe", "matchmaking", none, `{"operation":"invite"}`},
+		{"unsubscribe", "matchmaking", none, `{"operation":"invite"}`},
+		{"clear", "matchmaking", none, `{}`},
+		{"remove", "matchmaking", none, `{"id":"5"}`},
+		{"get", "drops", "Returns no drop: Acclaim has none.", `{"status":"*"}`},
+		{"validate", "drops", "Refuses the drop: Acclaim has none.", `{"id":"unknown"}`},
 	}
 }
 
@@ -256,13 +256,13 @@ func messagePage(messages []described, pushes map[string]string) []byte {
 	var page strings.Builder
 	page.WriteString(`# The messages of GameLink
 
-A game sends requests over a WebSocket to ` + "`/0.0.2/CLIENT_ID`" + ` of the listener ` + "`--gamelink-listen`" + `, and gets one answer to
+A game sends requests over a WebSocket to ` + "`/0.0.2/CLIENT_ID`" + ` of the listener ` + "`--gamelink-listen`" + `, and gets one response to
 each. [The contract](contract.md#411-games) has the rules, [gamelink.yaml](gamelink.yaml) the same messages for machines,
 as AsyncAPI 3.
 
-- ` + "`request_id`" + ` is an integer from 0 to 65535, which the answer repeats.
-- An answer has ` + "`data` or `errors`" + `; ` + "`number` and `status`" + ` of an error are the status that the same request has over HTTP.
-- A member that a request has not is ignored, and the log names it. With ` + "`\"strict\":true`" + ` in ` + "`params`" + ` the request is
+- ` + "`request_id`" + ` is an integer from 0 to 65535, which the response repeats.
+- A response has ` + "`data` or `errors`" + `; ` + "`number` and `status`" + ` of an error are the status that the same request has over HTTP.
+- A member that a request does not have is ignored, and the log names it. With ` + "`\"strict\":true`" + ` in ` + "`params`" + ` the request is
   refused, and ` + "`detail`" + ` names the member: begin a new game with it.
 - A push has the ` + "`request_id`" + ` 65535 and the action ` + "`update`" + `.
 
