@@ -22,9 +22,10 @@ const (
 	MaxValue = 128
 	MaxCount = 30 // copies of a value in one request
 
-	MaxVotes    = 1000    // of one request that names their voters
-	MaxVoter    = 512     // bytes of an identity
-	MaxModifier = 1 << 53 // the sum of an identity's, the largest that a double holds exactly
+	MaxVotes      = 1000    // of one request that names their voters
+	MaxVoter      = 512     // bytes of an identity
+	MaxVoteWeight = 100     // of a token
+	MaxModifier   = 1 << 53 // the sum of an identity's, the largest that a double holds exactly
 
 	LastStrictYear = 2100
 	LastStrictTime = 4133980799 // its end, of the times of a strict poll
@@ -89,6 +90,10 @@ type PollSettings struct {
 	// DeviceVoting lets devices vote through a link, without a credential of a viewer: one vote
 	// for each device, which a person with several devices or browsers can have several times.
 	DeviceVoting bool `json:"deviceVoting,omitempty"`
+
+	// WeightedVotes lets the vote of a viewer count as often as vote_weight in the viewer's token
+	// says. The extension's own server signs such tokens, for subscribers for example.
+	WeightedVotes bool `json:"weightedVotes,omitempty"`
 }
 
 // DefaultPollConfig is in force while a poll has none of its own: one vote for each

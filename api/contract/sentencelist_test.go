@@ -57,6 +57,7 @@ func answerAndMessageSentences() []sentence {
 		{contractPage, "is any JSON of at most # KiB", []int64{dataKiB}},
 		{contractPage, "a JSON object of at most # KiB, otherwise 413, to the games", []int64{dataKiB}},
 		{contractPage, "| staff keys of a channel | # |", []int64{contract.MaxStaffKeys}},
+		{contractPage, "`vote_weight` is 1 to #, and 1 without", []int64{contract.MaxVoteWeight}},
 		{contractPage, "| `name` of a staff key | # bytes |", []int64{contract.MaxStaffName}},
 		{contractPage, "| time until a staff key ends | # days |", []int64{contract.MaxStaffDays}},
 		{contractPage, "| issuers of viewers of an extension | # |", []int64{contract.MaxViewerIssuers}},

@@ -22,6 +22,9 @@ type Submission struct {
 	Version int64
 	// ByStaff reports that staff or the extension's own server submits the vote.
 	ByStaff bool
+	// Weight is that of the voter's votes by the credential, 0 or 1 for none. It counts in polls with
+	// WeightedVotes, and not for one of several votes.
+	Weight int64
 }
 
 // Verdicts holds the outcome of each of several votes.

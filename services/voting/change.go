@@ -125,16 +125,20 @@ func (s *Service) Change(ctx context.Context, p Poll, c Change, keys ...*once.Ke
 // know and say that it is saved.
 func (c *Change) level() (level stream.Level, refusal error) {
 	var asked struct {
-		DeviceVoting bool   `json:"deviceVoting"`
-		TieBreak     *int64 `json:"tieBreak"`
+		DeviceVoting  bool   `json:"deviceVoting"`
+		WeightedVotes bool   `json:"weightedVotes"`
+		TieBreak      *int64 `json:"tieBreak"`
 	}
-	if asked.DeviceVoting, asked.TieBreak = c.Config.DeviceVoting, c.Config.TieBreak; c.Patch != nil {
-		asked.DeviceVoting, asked.TieBreak = false, nil
+	asked.DeviceVoting, asked.WeightedVotes, asked.TieBreak = c.Config.DeviceVoting, c.Config.WeightedVotes, c.Config.TieBreak
+	if c.Patch != nil {
+		asked.DeviceVoting, asked.WeightedVotes, asked.TieBreak = false, false, nil
 		_ = json.Unmarshal(c.Patch, &asked) // what is malformed is refused later
 	}
 	switch {
 	case asked.DeviceVoting:
 		return stream.LevelDevices, errDevices
+	case asked.WeightedVotes:
+		return stream.LevelWeights, errWeights
 	case asked.TieBreak != nil:
 		return stream.LevelTieBreaks, errTieOpen
 	}

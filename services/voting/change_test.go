@@ -40,6 +40,7 @@ func TestPatch(t *testing.T) {
 		"removed userData": {`{"userData":null}`, func(c *Config) { c.UserData = json.RawMessage("null") }},
 		"visible":          {`{"resultsVisibility":"always","showCount":false}`, func(c *Config) { c.ResultsVisibility, c.ShowCount = "", false }},
 		"not public":       {`{"publicResults":false}`, func(c *Config) { c.PublicResults = false }},
+		"weights":          {`{"weightedVotes":true}`, func(c *Config) { c.WeightedVotes = true }},
 		"devices":          {`{"loggedInOnly":false,"deviceVoting":true}`, func(c *Config) { c.LoggedInOnly, c.DeviceVoting = false, true }},
 		"an end now":       {`{"endsAt":-1}`, func(c *Config) { c.EndsAt = (start + 1000) / 1000 }},
 	}

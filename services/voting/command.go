@@ -200,20 +200,25 @@ type modifyCommand struct {
 }
 
 func (c modifyCommand) decideAt(s *State, _ int64) (pollDecision, error) {
-	total := s.modifiers.get(c.user) + c.add // if it wraps around, to far out of bounds
-	if c.user == "" || len(c.user) > contract.MaxVoter || !isWithin(total, -contract.MaxModifier, contract.MaxModifier) {
+	return s.decideModifier(modifierEntry(c), true)
+}
+
+// decideModifier adds to the modifiers of an identifier.
+func (s *State) decideModifier(m modifierEntry, byStaff bool) (pollDecision, error) {
+	total := s.modifiers.get(m.user) + m.add // if it wraps around, to far out of bounds
+	if m.user == "" || len(m.user) > contract.MaxVoter || !isWithin(total, -contract.MaxModifier, contract.MaxModifier) {
 		return pollDecision{}, errInvalidBody
 	}
 	if s.list.isClosed() || s.currentConfig().TieBreak != nil {
 		return pollDecision{}, errPollClosed
 	}
 	if !s.list.isRunning() {
-		return storeEntry(modifierEntry(c))
+		return storeEntry(m)
 	}
 	if s.list.next >= maxEntries {
 		return pollDecision{}, errListFull
 	}
-	return storeEntry(&listedModifier{modifierEntry(c), listedVote{place: s.list.place(), voter: s.nextNumberOf(c.user), byStaff: true}})
+	return storeEntry(&listedModifier{m, listedVote{place: s.list.place(), voter: s.nextNumberOf(m.user), byStaff: byStaff}})
 }
 
 func (modifyCommand) answerFrom(*State) Answer { return Answer{} }

@@ -40,6 +40,9 @@ func (c *Config) checkLimits(id string) error {
 	if err := c.checkDevices(id); err != nil {
 		return err
 	}
+	if c.WeightedVotes && c.DeviceVoting {
+		return errWeights
+	}
 	return c.checkStrict()
 }
 

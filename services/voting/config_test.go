@@ -140,7 +140,7 @@ func TestUnusedFieldsAreNotStored(t *testing.T) {
 	c := p.state.currentConfig()
 	c.Version = 0
 	encoded := string(c.encodeJSON())
-	for _, field := range []string{"resultsVisibility", "showCount", "loggedInOnly", "strict", "publicResults", "verifiable", "deviceVoting", "questionChanged", "version"} {
+	for _, field := range []string{"resultsVisibility", "showCount", "loggedInOnly", "strict", "publicResults", "verifiable", "deviceVoting", "weightedVotes", "questionChanged", "version"} {
 		if strings.Contains(encoded, field) {
 			t.Errorf("%s is in %s", field, encoded)
 		}

@@ -44,7 +44,13 @@ func (s *Service) Cast(ctx context.Context, p Poll, v Submission, existing bool,
 	if command.isListed() {
 		level = stream.LevelVerifiable
 	}
-	answer, err := s.engine.DoFrom(ctx, level, p.Stream(), &command, keys...)
+	var answer Answer
+	var err error
+	if s.isWeighted(&v) {
+		answer, err = s.castWeighted(ctx, p, v, &command, once.First(keys))
+	} else {
+		answer, err = s.engine.DoFrom(ctx, level, p.Stream(), &command, keys...)
+	}
 	if err == nil && answer.listed != nil {
 		s.moved(p)
 	}

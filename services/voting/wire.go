@@ -29,6 +29,7 @@ const (
 	commandErasing  // likewise
 	queryList       // likewise
 	queryDevices    // of stream.LevelDevices
+	commandWeigh    // of stream.LevelWeights
 )
 
 func (v Voter) appendTo(buf []byte) []byte {
@@ -144,6 +145,8 @@ func (pollRules) DecodeCommand(r *wire.Reader) Command {
 		return readChange(r)
 	case commandModify:
 		return modifyCommand{user: r.Text(), add: r.Varint()}
+	case commandWeigh:
+		return readWeigh(r)
 	case commandRemove:
 		return resetCommand{}
 	case commandConclude:

@@ -44,6 +44,8 @@ type Caller struct {
 	SigningKey string
 	// KeyID names the key that a credential of the role Overlay or StaffKey is.
 	KeyID string
+	// Weight is that of the caller's votes, in polls with such weights.
+	Weight int64
 	// Poll is the one that the credential of a device is for.
 	Poll string
 	// sampleKey reports that a key which this project has published signed the credential.

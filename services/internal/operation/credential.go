@@ -201,6 +201,7 @@ func (v *CredentialVerifier) parseHeader(header string) (credential, error) {
 		Family:      c.Family,
 		Game:        c.Game,
 		KeyID:       c.KeyID,
+		Weight:      c.Weight,
 	}
 	if c.Role == "moderator" && extension.ModeratorsAreStaff {
 		caller.Scopes = []string{contract.ScopePolls, contract.ScopeAnswers}
@@ -227,6 +228,8 @@ func (v *CredentialVerifier) checkClaims(c *tokenClaims, clientID string) error 
 		return flaw("the token of a game names no pairing")
 	case max(len(c.ChannelID), len(c.OpaqueUserID), len(c.UserID)) > contract.MaxID:
 		return flaw("an id in the token is too long")
+	case c.Weight < 1 || c.Weight > contract.MaxVoteWeight:
+		return flaw("vote_weight in the token is out of bounds")
 	}
 	return nil
 }

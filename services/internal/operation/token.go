@@ -80,6 +80,8 @@ type tokenClaims struct {
 	Family, Game string
 	// KeyID is the overlay key or the staff key that the token is.
 	KeyID string
+	// Weight is that of the holder's votes, 1 without the claim.
+	Weight int64
 	// Claims for which empty and missing differ.
 	ExtensionID, AllowedStage *string
 }
@@ -102,6 +104,7 @@ func parseClaims(payload []byte) (tokenClaims, error) {
 		Family:           o.Text("pin_family"),
 		Game:             o.Text("pin_game"),
 		KeyID:            o.Text("key_id"),
+		Weight:           o.Integer("vote_weight", 1),
 		ExtensionID:      o.optionalText("extension_id"),
 		AllowedStage:     o.optionalText("allowed_stage"),
 	}

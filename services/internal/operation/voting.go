@@ -46,7 +46,7 @@ func (s *Service) CastVote(ctx context.Context, c *Call, id string, vote voting.
 	if err != nil {
 		return tally, err
 	}
-	vote.Voter, vote.ByStaff = c.Caller.voter(), c.Caller.IsStaff()
+	vote.Voter, vote.Weight, vote.ByStaff = c.Caller.voter(), c.Caller.Weight, c.Caller.IsStaff()
 	err = s.addEntry(c, isGlobal(id), func(existing bool) (err error) {
 		tally, err = s.Config.Voting.Votes.Cast(ctx, c.Caller.poll(id), vote, existing, keys...)
 		return err

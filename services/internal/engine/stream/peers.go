@@ -31,6 +31,8 @@ const (
 	LevelDevices = LevelVerifiable
 	// LevelTieBreaks adds decisions of ties, likewise.
 	LevelTieBreaks = LevelVerifiable
+	// LevelWeights adds weights of credentials, likewise.
+	LevelWeights = LevelVerifiable
 	// CurrentLevel names the commands that this release reads.
 	CurrentLevel = LevelVerifiable
 )

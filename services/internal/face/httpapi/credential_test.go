@@ -105,6 +105,12 @@ func TestCredentials(t *testing.T) {
 		"user not shared":         {with("user_id", nil), 200},
 		"user is empty":           {with("user_id", ""), 200},
 		"user is a number":        {with("user_id", 5), 401},
+		"weight":                  {with("vote_weight", 100), 200},
+		"no weight at all":        {with("vote_weight", 0), 401},
+		"too much weight":         {with("vote_weight", 101), 401},
+		"half a weight":           {with("vote_weight", 1.5), 401},
+		"weight is text":          {with("vote_weight", "2"), 401},
+		"weight is null":          {with("vote_weight", json.RawMessage("null")), 401},
 		"more than we know":       {with("pubsub_perms", map[string]any{"listen": []string{"broadcast"}}), 200},
 		"names in other case":     {credential(t, productionKey, jwt.MapClaims{"role": nil, "Role": "admin"}), 401},
 		"no override by case":     {with("ROLE", "king"), 200},
@@ -112,6 +118,28 @@ func TestCredentials(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a.send("GET", "/v1/vote", "", "Authorization", test.header).is(test.status)
 		})
+	}
+}
+
+// A token with a weight counts as often in the polls that say so, in its holder's own vote alone.
+func TestWeightOfToken(t *testing.T) {
+	a := newAPI(t)
+	heavy := credential(t, productionKey, jwt.MapClaims{"vote_weight": 5})
+	a.as(owner(), "POST", "/vote_config", configOf("w", `{"weightedVotes":true}`)).is(200)
+	vote := func(id, credential, want string) {
+		t.Helper()
+		if got := a.send("POST", "/v1/vote?id="+id, `{"value":1}`, "Authorization", credential).is(200).body; !strings.Contains(got, `"count":`+want) {
+			t.Errorf("a vote in %s: %s, want %s", id, got, want)
+		}
+	}
+	vote("w", heavy, "5")
+	vote("w", heavy, "5")
+	vote("other", heavy, "1")
+	if got := a.as(stranger(), "POST", "/vote?id=w", `{"value":1}`).is(200).body; !strings.Contains(got, `"count":6`) {
+		t.Errorf("a vote beside it: %s", got)
+	}
+	if got := a.as(backend(), "POST", "/votes?id=w", `{"votes":[{"opaque_user_id":"U8","value":1,"vote_weight":9}]}`).is(200).body; !strings.Contains(got, `"count":7`) {
+		t.Errorf("one of several votes: %s", got)
 	}
 }
 

@@ -142,6 +142,7 @@ func probes() []probe {
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"resultsVisibility":"never"}`), status: 400, reason: "resultsVisibility must be always, afterVote, afterClose or staff"},
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"startsAt":2,"endsAt":1}`), status: 400, reason: "startsAt must not be after endsAt"},
 
+		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"deviceVoting":true,"weightedVotes":true}`), status: 400, reason: "weightedVotes needs a poll without deviceVoting, and all processes of one release"},
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"deviceVoting":true,"verifiable":true}`), status: 400, reason: "deviceVoting needs a poll of one channel without userIDVoting, loggedInOnly and verifiable, and all processes of one release"},
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"tieBreak":0}`), status: 400, reason: "tieBreak needs a poll that has ended, with results that viewers see, and all processes of one release"},
 		{on: "(POST|PATCH) /vote_config", prepare: votedIn("a", `{"endsAt":-1,"tieBreak":0}`), status: 400, reason: "tieBreak must be one of the options that lead with equal votes"},

@@ -104,6 +104,7 @@ func newPollCreate(remote *remoteFlags) *cobra.Command {
 	f.StringVar((*string)(&config.ResultsVisibility), "results", "", "who sees results: always, afterVote, afterClose or staff")
 	f.BoolVar(&config.ShowCount, "show-count", false, "show the number of votes while results are hidden")
 	f.BoolVar(&config.DeviceVoting, "device-voting", false, "let devices vote by a link: one vote each, and a person can have several")
+	f.BoolVar(&config.WeightedVotes, "weighted-votes", false, "let a vote count as often as vote_weight in the viewer's token says")
 	f.BoolVar(&config.PublicResults, "public-results", false, "show the results without a credential, too, for caches")
 	f.BoolVar(&config.Verifiable, "verifiable", false, "list the votes so that their voters can check them")
 	f.Int64Var(&config.TotalVotesPerUser, "votes-per-user", 1, "votes of a viewer")
