@@ -131,6 +131,7 @@ func TestPollCommands(t *testing.T) {
 		t.Error(got)
 	}
 	r.run("poll", "delete", "lunch")
+	r.refused("404", "poll", "decide", "lunch", "--option", "1")
 	if got := r.run("poll", "list"); strings.Contains(got, "lunch") {
 		t.Error(got)
 	}
@@ -140,6 +141,36 @@ func TestPollCommands(t *testing.T) {
 	if got := r.run("poll", "results", "lunch"); !strings.Contains(got, "votes: 1") {
 		t.Error(got)
 	}
+}
+
+// A tie is decided by the text or the number of an option, and the decision is taken back.
+func TestPollDecide(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t)
+	r.run("poll", "create", "lunch", "--option", "Soup", "--option", "Salad", "--option", "Cake")
+	r.vote("5", "0")
+	r.vote("6", "2")
+	r.refused("tieBreak needs a poll that has ended", "poll", "decide", "lunch", "--option", "Soup")
+	r.run("poll", "close", "lunch")
+	const tie = "lunch  expired  votes: 2\nSoup         1   50.0%\nSalad        0    0.0%\nCake         1   50.0%\ntie: Soup, Cake\n"
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"poll", "results", "lunch"}, tie},
+		{[]string{"poll", "decide", "lunch", "--option", "Cake"}, tie + "Cake wins by decision of the staff\n"},
+		{[]string{"poll", "decide", "lunch", "--option", "0"}, tie + "Soup wins by decision of the staff\n"},
+		{[]string{"poll", "results", "lunch"}, tie + "Soup wins by decision of the staff\n"},
+		{[]string{"poll", "decide", "lunch", "--undo"}, tie},
+	} {
+		if diff := cmp.Diff(test.want, r.run(test.args...)); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", test.args, diff)
+		}
+	}
+	r.refused("tieBreak must be one of the options that lead", "poll", "decide", "lunch", "--option", "Salad")
+	r.refused(`the poll "lunch" has no option "Pie"`, "poll", "decide", "lunch", "--option", "Pie")
+	r.refused("at least one of the flags", "poll", "decide", "lunch")
+	r.refused("none of the others can be", "poll", "decide", "lunch", "--option", "Soup", "--undo")
 }
 
 // A command line with a mistake fails, and says what the mistake is.

@@ -3,6 +3,7 @@ package terminal
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -17,8 +18,8 @@ type PollResult struct {
 	Statistics client.Statistics `json:"statistics"`
 }
 
-// Draw returns the results as a line for each option. With the width of a terminal they have
-// bars, and no line is longer.
+// Draw returns the results as a line for each option, and those of a tie at the end. With the width
+// of a terminal they have bars, and no line is longer.
 func (r *PollResult) Draw(width int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s  votes: %d\n", Plain(cmp.Or(r.Poll.Prompt, r.Poll.ID)), cmp.Or(r.Poll.Status, contract.Active), r.Statistics.Count)
@@ -43,7 +44,37 @@ func (r *PollResult) Draw(width int) string {
 		line := fmt.Sprintf("%s  %7d  %5.1f%%  %s", fit(label, longest), votes, 100*share, bar)
 		fmt.Fprintln(&b, strings.TrimRight(line, " "))
 	}
+	for _, line := range r.explainTie(labels) {
+		if width > 0 {
+			line = strings.TrimRight(fit(line, width), " ")
+		}
+		fmt.Fprintln(&b, line)
+	}
 	return b.String()
+}
+
+// explainTie returns lines that name the options of an ended poll that lead with equal votes, and the
+// one that staff has chosen.
+func (r *PollResult) explainTie(labels []string) (lines []string) {
+	if r.Poll.Status != contract.Expired || len(labels) == 0 {
+		return nil
+	}
+	votes := r.Statistics.Specific[:len(labels)]
+	most := max(slices.Max(votes), 1)
+	var first, chosen []string
+	for value, label := range labels {
+		if votes[value] != most {
+			continue
+		}
+		first = append(first, label)
+		if t := r.Poll.TieBreak; t != nil && *t == int64(value) {
+			chosen = append(chosen, label+" wins by decision of the staff")
+		}
+	}
+	if len(first) < 2 {
+		return nil
+	}
+	return append([]string{"tie: " + strings.Join(first, ", ")}, chosen...)
 }
 
 // labels returns the texts of the options or, of a poll without any, the values up to the

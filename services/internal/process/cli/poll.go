@@ -19,7 +19,7 @@ func newPoll() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "poll",
 		GroupID: remoteGroup,
-		Short:   "Create, list, watch, close and delete polls of a running service",
+		Short:   "Create, list, watch, close, decide and delete polls of a running service",
 		Long:    "Poll manages the polls of a channel.\n\n" + remoteHelp,
 		Args:    cobra.NoArgs,
 		RunE:    showHelp,
@@ -28,7 +28,7 @@ func newPoll() *cobra.Command {
   acclaim poll watch lunch`,
 	}
 	remote.registerAll(cmd)
-	cmd.AddCommand(newPollCreate(&remote), newPollList(&remote), newPollResults(&remote), newPollWatch(&remote), newPollClose(&remote), newPollDelete(&remote))
+	cmd.AddCommand(newPollCreate(&remote), newPollList(&remote), newPollResults(&remote), newPollWatch(&remote), newPollClose(&remote), newPollDecide(&remote), newPollDelete(&remote))
 	return cmd
 }
 

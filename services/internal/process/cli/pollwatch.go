@@ -17,15 +17,19 @@ import (
 
 func newPollResults(remote *remoteFlags) *cobra.Command {
 	return newPollCommand(remote, "results", "Print a poll's results", func(cmd *cobra.Command, c *client.Client, id string) error {
-		r, err := readResult(cmd, c, id)
-		if err != nil {
-			return err
-		}
-		if r.Poll.Status == "" && r.Statistics.Count == 0 {
-			return fmt.Errorf("there is no poll %q: it has neither a configuration nor votes", id)
-		}
-		return remote.writeValue(cmd.OutOrStdout(), r, func(b *strings.Builder) { b.WriteString(r.Draw(0)) })
+		return printResult(cmd, remote, c, id)
 	})
+}
+
+func printResult(cmd *cobra.Command, remote *remoteFlags, c *client.Client, id string) error {
+	r, err := readResult(cmd, c, id)
+	if err != nil {
+		return err
+	}
+	if r.Poll.Status == "" && r.Statistics.Count == 0 {
+		return fmt.Errorf("there is no poll %q: it has neither a configuration nor votes", id)
+	}
+	return remote.writeValue(cmd.OutOrStdout(), r, func(b *strings.Builder) { b.WriteString(r.Draw(0)) })
 }
 
 func readResult(cmd *cobra.Command, c *client.Client, id string) (r terminal.PollResult, err error) {
