@@ -5,7 +5,7 @@ import { Client, Refused } from "./client.js";
 import { followAnswers } from "./cloud.js";
 import { LivePoll } from "./live.js";
 import { followPublic, publicPath } from "./public.js";
-import { leaders, percentages } from "./tally.js";
+import { outcome, percentages } from "./tally.js";
 import { language, list, number, percent, text } from "./texts.js";
 
 const query = new URLSearchParams(location.search);
@@ -261,7 +261,7 @@ function render() {
   id("hint").hidden = present;
   if (!present) return hint();
   entitle();
-  const shown = counted(), first = leaders(shown);
+  const shown = counted(), { how, winners } = outcome(shown, config);
   const sum = shown.reduce((n, o) => n + o.votes, 0);
   arrange(shown);
   shown.forEach((o, i) => {
@@ -270,12 +270,12 @@ function render() {
     bars[i].label.textContent = o.label;
     bars[i].figure.textContent = stats.hidden ? "" : { percent: o.percent, votes }[show] ?? `${o.percent} · ${votes}`;
     bars[i].bar.style.transform = `scaleX(${share})`;
-    bars[i].item.dataset.leads = !stats.hidden && first.includes(o);
+    bars[i].item.dataset.leads = !stats.hidden && winners.includes(o);
   });
   id("total").textContent = summary();
-  const outcome = decided() && !stats.hidden && !hidden.has("winner") ? first.map((o) => o.label) : [];
-  document.documentElement.toggleAttribute("data-decided", outcome.length > 0);
-  id("outcome").textContent = outcome.length === 0 ? "" : text(outcome.length === 1 ? "winner" : "tie", { names: list.format(outcome) });
+  const names = decided() && !stats.hidden && !hidden.has("winner") ? winners.map((o) => o.label) : [];
+  document.documentElement.toggleAttribute("data-decided", names.length > 0);
+  id("outcome").textContent = names.length === 0 ? "" : text(how, { names: list.format(names) });
   if (!id("spoken").textContent) speak();
   tick();
 }
@@ -338,13 +338,13 @@ function tick() {
 // speak tells screen readers now and then how it stands, and only if that is new.
 function speak() {
   if (!stats) return;
-  const shown = counted(), first = leaders(shown);
+  const shown = counted(), { how, winners } = outcome(shown, config);
   const sum = shown.reduce((n, o) => n + o.votes, 0);
   let spoken = text(closed() ? "noVotes" : "noVotesYet");
   if (stats.hidden) spoken = summary();
   else if (sum > 0) {
-    const verb = closed() ? ["won", "tied"] : ["leads", "level"];
-    spoken = text(verb[first.length > 1 ? 1 : 0], { names: list.format(first.map((o) => o.label)), share: first[0].percent, total: text("votes", { n: sum }) });
+    const verbs = closed() ? { winner: "won", tie: "tied", chosen: "wonTie" } : { winner: "leads", tie: "level" };
+    spoken = text(verbs[how], { names: list.format(winners.map((o) => o.label)), share: winners[0].percent, total: text("votes", { n: sum }) });
   }
   if (id("spoken").textContent !== spoken) id("spoken").textContent = spoken;
 }

@@ -12,7 +12,7 @@ import { begin, correction, newPoll, show } from "./pollform.js";
 import { drawHistory, drawPicture, save, writeTable } from "./results.js";
 import { show as share } from "./share.js";
 import { endOf, findProblem, hasEnded, readStaff, rightsOf } from "./session.js";
-import { leaders, percentages } from "./tally.js";
+import { leaders, outcome, percentages } from "./tally.js";
 
 let polls = new Map(); // by id, as GET /polls has them
 let next = null; // cursor of the list
@@ -234,7 +234,7 @@ const readPoll = takeTurns(async () => {
 
 // tellChanges says what somebody else has changed.
 function tellChanges(before, now) {
-  const names = { prompt: "question", options: "options", endsAt: "end", disabled: "pause", resultsVisibility: "visibility" };
+  const names = { prompt: "question", options: "options", endsAt: "end", disabled: "pause", resultsVisibility: "visibility", tieBreak: "decision of the tie" };
   const different = Object.keys(names).filter((name) => JSON.stringify(before[name]) !== JSON.stringify(now[name]));
   if (different.length > 0) id("changed").textContent = `Changed elsewhere at ${clock(Date.now())}: ${list.format(different.map((name) => names[name]))}.`;
 }
@@ -252,14 +252,32 @@ function showPoll() {
   share(shown);
   id("poll-title").textContent = shown.prompt || shown.id;
   id("poll-state").textContent = `${shown.disabled ? "paused" : shown.status}, ${count(stats.count, "vote")}${shown.hidden ? ", results hidden from viewers" : ""}${shown.questionChanged ? `, question changed at ${clock(shown.questionChanged)}` : ""}`;
-  const expired = shown.status === "expired", found = options(), first = leaders(found), shares = percentages(found.map((o) => o.votes));
+  const expired = shown.status === "expired", found = options(), { winners } = outcome(found, shown), shares = percentages(found.map((o) => o.votes));
   id("end").disabled = expired;
   id("reopen").hidden = !expired;
   id("minute").hidden = expired || !(shown.endsAt > 0);
   id("reveal").textContent = shown.hidden ? "Reveal the results" : "Hide the results";
-  id("outcome").textContent = !expired || first.length === 0 ? "" : `${first.length === 1 ? "Winner" : "Tie"}: ${list.format(first.map((o) => o.label))}`;
-  id("figures").replaceChildren(...found.map((o, n) => element("tr", "", first.includes(o) ? { class: "leads" } : {},
+  showOutcome(shown, expired ? found : []);
+  id("figures").replaceChildren(...found.map((o, n) => element("tr", "", winners.includes(o) ? { class: "leads" } : {},
     element("th", o.label, { scope: "row", dir: "auto" }), element("td", number.format(o.votes)), element("td", `${shares[n]} %`))));
+}
+
+// showOutcome says who has won a poll that has ended. In a tie, staff chooses the winner once viewers see the results.
+function showOutcome(shown, found) {
+  const first = leaders(found, shown), { how, winners } = outcome(found, shown);
+  const names = (those) => list.format(those.map((o) => o.label));
+  const texts = { winner: `Winner: ${names(winners)}`, tie: `Tie: ${names(first)}`, chosen: `Tie: ${names(first)}. ${names(winners)} wins by decision of the staff.` };
+  id("outcome").textContent = first.length === 0 ? "" : texts[how];
+  id("tie").hidden = how === "winner";
+  id("covered").hidden = !shown.hidden;
+  id("undecide").hidden = how !== "chosen";
+  id("tied").hidden = shown.hidden;
+  keepFocus(id("tied"), first.map((o) => {
+    const choose = button("Choose", o.label, () => configure({ tieBreak: o.value }));
+    choose.dataset.key = o.value;
+    choose.setAttribute("aria-pressed", how === "chosen" && winners.includes(o));
+    return element("li", "", {}, element("bdi", o.label), choose);
+  }), "");
 }
 
 // speak tells screen readers of the votes, now and then.
@@ -348,6 +366,10 @@ on("template", "change", () => begin(id("new"), polls.get(id("template").value))
 id("new").closest("details").addEventListener("toggle", offerTemplates);
 on("end", "click", () => configure({ endsAt: -1 }));
 on("minute", "click", () => configure({ endsAt: polls.get(poll).endsAt + 60 }));
+on("undecide", "click", async () => {
+  await configure({ tieBreak: null });
+  id("poll-title").focus(); // the button is gone
+});
 on("reopen", "click", () => configure({ endsAt: 0 }));
 on("reveal", "click", () => {
   const { hidden, resultsVisibility } = polls.get(poll);

@@ -12,8 +12,17 @@ export function percentages(votes) {
   return whole;
 }
 
-// leaders returns the options with the most votes, none where there are no votes.
-export function leaders(options) {
-  const most = Math.max(1, ...options.map((o) => o.votes));
-  return options.filter((o) => o.votes === most);
+// leaders returns the options with the most votes, none where there are no votes. In a poll that names
+// options only those count.
+export function leaders(options, poll) {
+  const own = poll?.options?.length || Infinity, counted = options.filter((o) => o.value < own);
+  const most = Math.max(1, ...counted.map((o) => o.votes));
+  return counted.filter((o) => o.votes === most);
+}
+
+// outcome returns who leads, and how: "winner", "tie", or "chosen" where staff has decided a tie.
+export function outcome(options, poll) {
+  const first = leaders(options, poll), chosen = first.filter((o) => o.value === poll?.tieBreak);
+  if (first.length < 2) return { how: "winner", winners: first };
+  return chosen.length > 0 ? { how: "chosen", winners: chosen } : { how: "tie", winners: first };
 }

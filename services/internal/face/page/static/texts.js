@@ -16,6 +16,7 @@ export const languages = {
     replay: "Replay {time}",
     winner: "Winner: {names}",
     tie: "A tie: {names}",
+    chosen: "Winner: {names}, by decision of the staff after a tie",
     afterClose: "Results when the poll closes",
     notShown: "Results are not shown yet",
     noLive: "No poll is live. When one begins, it appears here.",
@@ -30,6 +31,7 @@ export const languages = {
     level: "{names} are level with {share} of {total}.",
     won: "{names} has won with {share} of {total}.",
     tied: "{names} have tied with {share} of {total}.",
+    wonTie: "{names} has won by decision of the staff, after a tie with {share} of {total}.",
 
     // The page for viewers.
     vote: "Vote",
@@ -76,6 +78,7 @@ export const languages = {
     replay: "Rückblick {time}",
     winner: "Gewonnen: {names}",
     tie: "Gleichstand: {names}",
+    chosen: "Gewonnen: {names}, nach Gleichstand vom Team bestimmt",
     afterClose: "Ergebnis nach dem Ende der Umfrage",
     notShown: "Das Ergebnis wird noch nicht gezeigt",
     noLive: "Gerade läuft keine Umfrage. Die nächste erscheint hier.",
@@ -90,6 +93,7 @@ export const languages = {
     level: "{names} liegen gleichauf mit je {share} von {total}.",
     won: "{names} hat gewonnen, mit {share} von {total}.",
     tied: "Gleichstand: {names} mit je {share} von {total}.",
+    wonTie: "{names} hat gewonnen: nach Gleichstand mit je {share} von {total} vom Team bestimmt.",
 
     vote: "Abstimmen",
     options: "Antworten",
@@ -135,6 +139,7 @@ export const languages = {
     replay: "Repetición {time}",
     winner: "Ganador: {names}",
     tie: "Empate: {names}",
+    chosen: "Ganador: {names}, elegido por el equipo tras un empate",
     afterClose: "Resultados al cerrar la encuesta",
     notShown: "Los resultados aún no se muestran",
     noLive: "No hay ninguna encuesta en directo. La próxima aparecerá aquí.",
@@ -149,6 +154,7 @@ export const languages = {
     level: "{names} van empatados con el {share} de {total}.",
     won: "{names} ha ganado con el {share} de {total}.",
     tied: "{names} han empatado con el {share} de {total}.",
+    wonTie: "{names} ha ganado por decisión del equipo, tras un empate con el {share} de {total}.",
 
     vote: "Votar",
     options: "Opciones",
@@ -194,6 +200,7 @@ export const languages = {
     replay: "リプレイ {time}",
     winner: "1位: {names}",
     tie: "同点: {names}",
+    chosen: "1位: {names}（同点のためスタッフが決定）",
     afterClose: "結果は終了後に表示されます",
     notShown: "結果はまだ公開されていません",
     noLive: "現在、受付中のアンケートはありません。次のアンケートはここに表示されます。",
@@ -208,6 +215,7 @@ export const languages = {
     level: "{total}のうち{share}ずつで、{names}が並んでいます。",
     won: "{total}のうち{share}で、{names}が1位になりました。",
     tied: "{total}のうち{share}ずつで、{names}が同点です。",
+    wonTie: "{total}のうち{share}ずつで同点となり、スタッフが{names}を1位に決めました。",
 
     vote: "投票する",
     options: "選択肢",

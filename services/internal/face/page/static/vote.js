@@ -5,7 +5,7 @@
 
 import { Client, Refused } from "./client.js";
 import { takeTurns } from "./dom.js";
-import { leaders, percentages } from "./tally.js";
+import { outcome, percentages } from "./tally.js";
 import { list, number, percent, text, translate } from "./texts.js";
 
 const often = 10_000, seldom = 60_000; // milliseconds between two looks, while all is well and at most
@@ -252,11 +252,12 @@ function limit() {
 function showResults(poll, votes) {
   id("results").hidden = Boolean(votes.hidden) || poll.options.length === 0;
   if (id("results").hidden) return;
-  const found = poll.options.map((label, value) => ({ label, votes: votes.specific[value] }));
-  const first = poll.status === "expired" ? leaders(found) : [], shares = percentages(found.map((o) => o.votes));
+  const found = poll.options.map((label, value) => ({ value, label, votes: votes.specific[value] })), shares = percentages(found.map((o) => o.votes));
+  const { how, winners } = poll.status === "expired" ? outcome(found, poll) : { winners: [] };
+  id("outcome").textContent = winners.length === 0 ? "" : text(how, { names: list.format(winners.map((o) => o.label)) });
   id("figures").replaceChildren(...found.map((o, n) => {
     const item = document.createElement("li"), label = document.createElement("bdi"), share = document.createElement("span"), bar = document.createElement("meter");
-    label.textContent = first.includes(o) ? `${o.label} ★` : o.label;
+    label.textContent = winners.includes(o) ? `${o.label} ★` : o.label;
     share.textContent = percent.format(shares[n] / 100);
     Object.assign(bar, { max: 100, value: shares[n] });
     bar.setAttribute("aria-hidden", "true");
