@@ -83,6 +83,24 @@ test("staff decides a tie, and overlay and viewers see who decided", async (t) =
   assert.equal(await page.evaluate(() => document.activeElement.id), "poll-title", "the focus is lost");
 });
 
+test("the overlay of the live poll comes back when staff decides a tie", async (t) => {
+  const s = await tied("tie-live"), page = await open(t, `${s.overlay({ poll: "*", linger: 2 })}#access_token=${encodeURIComponent(s.broadcaster)}`);
+  await wanted(page, "#total", "7 votes");
+  await send(s.origin, await token(s.origin, { role: "viewer", user_id: "7100" }), "POST", "/vote?id=game", { value: 1 });
+  await s.change({ endsAt: -1 });
+  await wanted(page, "#outcome", "A tie: Zelda and Mario");
+  await page.locator(".poll").waitFor({ state: "hidden" });
+  await send(s.origin, s.broadcaster, "POST", "/vote_config", { id: "next", config: { ...show, prompt: "And then?" } });
+  await wanted(page, "#title", "And then?");
+  await s.change({ tieBreak: 0 });
+  await wanted(page, "#title", "And then?"); // what takes votes goes first
+  await send(s.origin, s.broadcaster, "DELETE", "/vote?id=next");
+  await page.locator(".poll").waitFor({ state: "hidden" });
+  await s.change({ tieBreak: 1 });
+  await wanted(page, "#outcome", "Winner: Mario, by decision of the staff");
+  await page.locator(".poll").waitFor({ state: "hidden" });
+});
+
 test("staff chooses once viewers see the results, and sees why a choice is refused", async (t) => {
   const s = await tied("tie-refused"), page = await signedIn(t, s);
   await send(s.origin, await token(s.origin, { role: "viewer", user_id: "7100" }), "POST", "/vote?id=game", { value: 1 });

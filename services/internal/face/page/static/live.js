@@ -1,5 +1,6 @@
 // Which poll of a channel is live: the one that became active last. A poll that has ended stays
-// for some seconds, unless another one begins. The same for questions.
+// for some seconds, unless another one begins, and comes back for as long when staff decides its tie.
+// The same for questions, which have no ties.
 
 // LivePoll follows the polls of a channel. Polls of all channels are not among them: they may
 // be active for months.
@@ -31,6 +32,7 @@ export class LivePoll {
   // update takes a poll over as an event has it.
   update(poll) {
     this.updates++;
+    if (this.shown === null && poll.tieBreak !== undefined) this.shown = poll.id;
     this.keep(poll);
     return this.pick();
   }
@@ -41,7 +43,8 @@ export class LivePoll {
     const ended = poll.status === "expired" && poll.id === this.shown;
     if (poll.global || !(active || ended)) return void this.polls.delete(poll.id);
     const order = active && !goesOn ? ++this.begun : before?.order ?? 0;
-    this.polls.set(poll.id, { poll, order, ended: active ? null : before?.ended ?? Date.now() });
+    const since = before?.poll.tieBreak === poll.tieBreak ? before?.ended : null;
+    this.polls.set(poll.id, { poll, order, ended: active ? null : since ?? Date.now() });
   }
 
   // pick chooses the poll to show, and returns it, or null.
