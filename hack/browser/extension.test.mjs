@@ -93,6 +93,32 @@ test("several choices, and results that viewers do not see yet", async (t) => {
   await wanted(panel, ".outcome", "A tie: Yes and No");
 });
 
+test("the broadcaster decides a tie, and viewers see who decided", async (t) => {
+  const { program: { origin }, page, frame } = await show(t, "tie", { prepare: (page) => page.clock.install() });
+  const desk = frame("live_config, broadcaster"), choose = (name) => desk.getByRole("button", { name: `Choose ${name}` });
+  await configure(origin, "tea", { prompt: "Tea?", options: ["Yes", "No", "Perhaps"] });
+  for (const [n, value] of [0, 1, 1, 2, 2].entries()) await vote(origin, "tea", n, value);
+  await wanted(desk, "#state", "open, 5 votes");
+  for (const name of viewers) await wanted(frame(name), "h1", "Tea?"); // before the end, so that they show it
+  assert.equal(await choose("No").isVisible(), false, "a choice in an open poll");
+  await desk.getByRole("button", { name: "End the poll" }).click();
+  for (const scope of [desk, ...viewers.map(frame)]) await wanted(scope, ".outcome", /^A tie: No and Perhaps$/);
+  assert.equal(await choose("Yes").count(), 0, "a choice behind the leaders");
+  await page.clock.fastForward(16_000);
+  await frame("video_overlay, viewer").locator(".card").waitFor({ state: "detached" });
+  await choose("Perhaps").press("Enter"); // which brings the result back over the video
+  for (const scope of [desk, ...viewers.map(frame)]) await wanted(scope, ".outcome", /^Winner: Perhaps, by decision of the staff after a tie$/);
+  assert.equal(await choose("Perhaps").getAttribute("aria-pressed"), "true");
+  assert.deepEqual(await frame("panel, viewer").locator("[data-leads=true] .label").allTextContents(), ["Perhaps"]);
+  for (const view of page.frames().slice(1)) assert.deepEqual(await violations(view), [], view.url());
+  await picture(page, "extension-tie", {});
+
+  await desk.getByRole("button", { name: "Take back" }).click();
+  await wanted(frame("panel, viewer"), ".outcome", /^A tie: No and Perhaps$/);
+  await desk.getByRole("button", { name: "Hide the results" }).click();
+  await choose("No").waitFor({ state: "detached" }); // viewers see the results of what is decided
+});
+
 test("a poll for viewers who share their identity", async (t) => {
   const { program: { origin }, view, frame } = await show(t, "shared");
   const panel = frame("panel, viewer");

@@ -1,7 +1,7 @@
 // Builds the extension: the folder dist, and extension.zip for the platform. Both have the pages at the
 // top, and scripts and styles in files beside them: the platform runs none that are inside a page.
 
-import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { deflateRawSync } from "node:zlib";
 
@@ -12,11 +12,10 @@ const folder = (name) => path.join(import.meta.dirname, name);
 
 await rm(folder("dist"), { recursive: true, force: true });
 await build({
-  entryPoints: { viewer: folder("src/viewer.tsx"), desk: folder("src/desk.tsx"), config: folder("src/config.tsx") },
+  entryPoints: { viewer: folder("src/viewer.tsx"), desk: folder("src/desk.tsx"), config: folder("src/config.tsx"), style: folder("src/style.css") },
   outdir: folder("dist"), bundle: true, splitting: true, format: "esm", minify: true, target: "es2022", legalComments: "none", charset: "utf8",
   jsx: "automatic", jsxImportSource: "preact",
 });
-await cp(folder("src/style.css"), folder("dist/style.css"));
 const page = await readFile(folder("src/page.html"), "utf8");
 for (const [view, title, script] of [
   ["panel", "Poll", "viewer"], ["video_overlay", "Poll", "viewer"], ["mobile", "Poll", "viewer"],

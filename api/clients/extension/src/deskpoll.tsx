@@ -4,7 +4,7 @@ import type { Poll } from "acclaim-client";
 import { readClock } from "./clock.js";
 import { Correction, type PollConfig } from "./forms.js";
 import { nameOutcome } from "./poll.js";
-import { countOptions, findLeaders, type Statistics } from "./tally.js";
+import { countOptions, findLeaders, findOutcome, type Option, type Statistics } from "./tally.js";
 import { number, percent, say } from "./texts.js";
 
 interface Props {
@@ -21,19 +21,20 @@ interface Props {
 }
 
 export function DeskPoll({ poll, stats, now, waiting, onChange, onReveal, onClear, onDelete }: Props) {
-  const expired = poll.status === "expired", options = countOptions(poll, stats), leaders = findLeaders(options);
+  const expired = poll.status === "expired", options = countOptions(poll, stats), { winners } = findOutcome(poll, options);
   const change = (changes: PollConfig) => () => void onChange(changes);
   return (
     <section class="card" aria-labelledby="poll">
       <h2 id="poll" tabIndex={-1} dir="auto">{poll.prompt || poll.id}</h2>
       <p role="status" id="state">{nameState(poll, stats)}</p>
       <p class="clock">{expired ? "" : readClock(poll, now)}</p>
-      {expired && stats && <p class="outcome">{nameOutcome(leaders)}</p>}
+      {expired && stats && <p class="outcome">{nameOutcome(poll, options)}</p>}
+      {expired && !poll.hidden && <TieBreak poll={poll} leaders={findLeaders(options)} onChange={onChange} />}
       <table>
         <thead><tr><th scope="col">{say("option")}</th><th scope="col">{say("votesColumn")}</th><th scope="col">{say("shareColumn")}</th></tr></thead>
         <tbody>
           {options.map((option) => (
-            <tr key={option.value} data-leads={leaders.includes(option)}>
+            <tr key={option.value} data-leads={winners.includes(option)}>
               <th scope="row" dir="auto">{option.label}</th><td>{number.format(option.votes)}</td><td>{percent.format(option.percent / 100)}</td>
             </tr>
           ))}
@@ -54,6 +55,17 @@ export function DeskPoll({ poll, stats, now, waiting, onChange, onReveal, onClea
         <button type="button" class="quiet" disabled={waiting} onClick={onDelete}>{say("remove")}</button>
       </div>
     </section>
+  );
+}
+
+/** After a tie, the broadcaster chooses the winner. */
+function TieBreak({ poll, leaders, onChange }: Pick<Props, "poll" | "onChange"> & { leaders: Option[] }) {
+  const choose = (tieBreak: number | null) => () => void onChange({ tieBreak } as PollConfig);
+  return leaders.length > 1 && (
+    <div class="buttons">
+      {leaders.map(({ value, label }) => <button key={value} type="button" class="quiet" aria-pressed={value === poll.tieBreak} onClick={choose(value)}>{say("choose", { name: label })}</button>)}
+      {poll.tieBreak !== undefined && <button type="button" class="quiet" onClick={choose(null)}>{say("takeBack")}</button>}
+    </div>
   );
 }
 

@@ -14,7 +14,7 @@ export class LivePoll {
   #opened = 0;
   #shown = "";
 
-  /** A closed poll stays for some time, unless another one opens. */
+  /** A closed poll stays for some time, unless another one opens, and comes back for as long when staff decides its tie. */
   constructor(readonly staysFor: number) {}
 
   /** Takes over which polls are open, and what became of the shown one. */
@@ -27,10 +27,12 @@ export class LivePoll {
   /** Takes a poll over as an event has it. */
   update(poll: Poll): void {
     const before = this.#known.get(poll.id), open = poll.status === "active";
+    if (this.#shown === "" && poll.tieBreak !== undefined) this.#shown = poll.id;
     if (poll.global || !(open || (poll.status === "expired" && poll.id === this.#shown))) return void this.#known.delete(poll.id);
     const goesOn = before !== undefined && before.closed === undefined;
     const order = open && !goesOn ? ++this.#opened : before?.order ?? 0;
-    this.#known.set(poll.id, open ? { poll, order } : { poll, order, closed: before?.closed ?? Date.now() });
+    const since = before?.poll.tieBreak === poll.tieBreak ? before?.closed : undefined;
+    this.#known.set(poll.id, open ? { poll, order } : { poll, order, closed: since ?? Date.now() });
   }
 
   remove(id: string): void {

@@ -2,7 +2,7 @@
 import type { Poll } from "acclaim-client";
 
 import { isOpen, readClock } from "./clock.js";
-import { countOptions, findLeaders, type Option, type Statistics } from "./tally.js";
+import { countOptions, findOutcome, type Option, type Statistics } from "./tally.js";
 import { list, percent, say } from "./texts.js";
 import { type CheckProps, VoteCheck } from "./votecheck.js";
 
@@ -26,7 +26,7 @@ interface Props {
 
 export function PollCard({ poll, stats, chosen, now, message, needsIdentity, check, onVote, onShare }: Props) {
   const options = countOptions(poll, stats), visible = stats !== undefined && !stats.hidden;
-  const open = isOpen(poll, now), leaders = visible ? findLeaders(options) : [];
+  const open = isOpen(poll, now), winners = visible ? findOutcome(poll, options).winners : [];
   return (
     <section class="card" aria-labelledby="prompt">
       <header>
@@ -38,7 +38,7 @@ export function PollCard({ poll, stats, chosen, now, message, needsIdentity, che
       <ul class="options">
         {options.map((option) => (
           <li key={option.value}>
-            <button type="button" class="option" aria-pressed={chosen.has(option.value)} aria-disabled={!open} data-leads={leaders.includes(option)}
+            <button type="button" class="option" aria-pressed={chosen.has(option.value)} aria-disabled={!open} data-leads={winners.includes(option)}
               onClick={() => { if (open) onVote(option.value); }}>
               {visible && <span class="bar" style={{ transform: `scaleX(${option.percent / 100})` }} />}
               <span class="label" dir="auto">{option.label}</span>
@@ -48,7 +48,7 @@ export function PollCard({ poll, stats, chosen, now, message, needsIdentity, che
         ))}
       </ul>
       <p class="message" role="status">{message}</p>
-      {poll.status === "expired" && visible && <p class="outcome">{nameOutcome(leaders)}</p>}
+      {poll.status === "expired" && visible && <p class="outcome">{nameOutcome(poll, options)}</p>}
       <p class="hint">{explainResults(poll, stats)}</p>
       {check && <VoteCheck {...check} />}
     </section>
@@ -59,10 +59,10 @@ function Figure({ votes, percent: share }: Option) {
   return <span class="figure">{percent.format(share / 100)} · {say("votes", { n: votes })}</span>;
 }
 
-/** Returns the winner or the tie. */
-export function nameOutcome(leaders: Option[]): string {
-  if (leaders.length === 0) return say("noVotes");
-  return say(leaders.length === 1 ? "winner" : "tie", { name: list.format(leaders.map((option) => option.label)) });
+/** Returns the winner, the tie, or the option that staff has chosen after it. */
+export function nameOutcome(poll: Poll, options: Option[]): string {
+  const { how, winners } = findOutcome(poll, options);
+  return winners.length === 0 ? say("noVotes") : say(how, { name: list.format(winners.map((option) => option.label)) });
 }
 
 /** Returns the number of votes, and when there are results to see where there are none yet. */
@@ -77,6 +77,6 @@ function explainResults(poll: Poll, stats: Statistics | undefined): string {
 export function describe(poll: Poll, stats: Statistics): string {
   if (stats.hidden) return explainResults(poll, stats);
   const options = countOptions(poll, stats);
-  if (poll.status === "expired") return nameOutcome(findLeaders(options));
+  if (poll.status === "expired") return nameOutcome(poll, options);
   return [...options.map((option) => `${option.label}: ${percent.format(option.percent / 100)}`), say("votes", { n: stats.count })].join(", ");
 }

@@ -27,6 +27,13 @@ export function findLeaders(options: Option[]): Option[] {
   return options.filter((option) => option.votes === most);
 }
 
+/** Returns which options win: those that lead, or after a tie the one that staff has chosen. `how` names the text for it. */
+export function findOutcome(poll: Poll, options: Option[]): { how: "winner" | "tie" | "chosen"; winners: Option[] } {
+  const leaders = findLeaders(options), chosen = leaders.filter((option) => option.value === poll.tieBreak);
+  if (leaders.length < 2) return { how: "winner", winners: leaders };
+  return chosen.length > 0 ? { how: "chosen", winners: chosen } : { how: "tie", winners: leaders };
+}
+
 /** Returns whole percentages that add up to 100: the largest remainders are rounded up. */
 export function percentages(votes: number[]): number[] {
   const sum = votes.reduce((total, count) => total + count, 0);

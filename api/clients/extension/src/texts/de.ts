@@ -15,6 +15,7 @@ export default {
   timeLeft: "noch {time}",
   winner: "Gewonnen: {name}",
   tie: "Gleichstand: {name}",
+  chosen: "Gewonnen: {name}, nach Gleichstand vom Team bestimmt",
   noVotes: "Es gibt keine Stimmen.",
 
   noPoll: "Gerade läuft keine Umfrage. Die nächste erscheint hier.",
@@ -85,6 +86,7 @@ export default {
   end: "Umfrage beenden",
   addMinute: "Eine Minute mehr",
   reopen: "Wieder öffnen",
+  choose: "{name} wählen",
   hideResults: "Ergebnis verbergen",
   reveal: "Ergebnis zeigen",
   correct: "Umfrage korrigieren",

@@ -15,6 +15,7 @@ export default {
   timeLeft: "{time} left",
   winner: "Winner: {name}",
   tie: "A tie: {name}",
+  chosen: "Winner: {name}, by decision of the staff after a tie",
   noVotes: "There are no votes.",
 
   // Viewers.
@@ -87,6 +88,7 @@ export default {
   end: "End the poll",
   addMinute: "One minute more",
   reopen: "Reopen",
+  choose: "Choose {name}",
   hideResults: "Hide the results",
   reveal: "Reveal the results",
   correct: "Correct the poll",

@@ -15,6 +15,7 @@ export default {
   timeLeft: "quedan {time}",
   winner: "Ganador: {name}",
   tie: "Empate: {name}",
+  chosen: "Ganador: {name}, elegido por el equipo tras un empate",
   noVotes: "No hay votos.",
 
   noPoll: "No hay ninguna encuesta abierta. La próxima aparecerá aquí.",
@@ -85,6 +86,7 @@ export default {
   end: "Cerrar la encuesta",
   addMinute: "Un minuto más",
   reopen: "Reabrir",
+  choose: "Elegir {name}",
   hideResults: "Ocultar los resultados",
   reveal: "Mostrar los resultados",
   correct: "Corregir la encuesta",

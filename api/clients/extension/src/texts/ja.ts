@@ -15,6 +15,7 @@ export default {
   timeLeft: "残り {time}",
   winner: "1位: {name}",
   tie: "同点: {name}",
+  chosen: "1位: {name}（同点のためスタッフが決定）",
   noVotes: "投票はありませんでした。",
 
   noPoll: "現在、受付中のアンケートはありません。次のアンケートはここに表示されます。",
@@ -85,6 +86,7 @@ export default {
   end: "アンケートを終了",
   addMinute: "1分延長",
   reopen: "再開",
+  choose: "{name}を選ぶ",
   hideResults: "結果を隠す",
   reveal: "結果を表示",
   correct: "アンケートを修正",
