@@ -1,8 +1,9 @@
 // Package signin signs people in with an OpenID Connect issuer: the code flow with PKCE, a state and a
-// nonce. It asks the issuer, checks what it answers, and tells who the person is there.
+// nonce, or the device flow for terminals. It asks the issuer, checks what it answers, and tells who the
+// person is there.
 //
 // The package keeps nothing between the beginning of a sign-in and its end: the browser brings the
-// [Flow] back. [Viewers] holds public keys of issuers and nothing else. The package knows no rights, no
+// [Flow] back, the terminal its device code. [Viewers] holds public keys of issuers and nothing else. The package knows no rights, no
 // server and no store, and has no clock of its own.
 package signin
 
@@ -132,19 +133,29 @@ func (c *Client) Finish(ctx context.Context, i Issuer, flow Flow, state, code st
 	if err != nil {
 		return nil, "", err
 	}
-	ctx = oidc.ClientContext(ctx, c.http)
-	tokens, err := config.Exchange(ctx, code, oauth2.VerifierOption(flow.Verifier))
+	tokens, err := config.Exchange(oidc.ClientContext(ctx, c.http), code, oauth2.VerifierOption(flow.Verifier))
 	if err != nil {
 		return nil, "", issuerError{err}
 	}
+	claims, raw, err = c.identify(ctx, i, provider, tokens)
+	if err != nil {
+		return nil, "", err
+	}
+	if flow.Nonce == "" || subtle.ConstantTimeCompare([]byte(claims.Text("nonce")), []byte(flow.Nonce)) != 1 {
+		return nil, "", errors.New("the nonce is not that of the browser")
+	}
+	return claims, raw, nil
+}
+
+// identify returns the claims of the person in an answer of the issuer, and the identity token that has
+// them.
+func (c *Client) identify(ctx context.Context, i Issuer, provider *oidc.Provider, tokens *oauth2.Token) (claims Claims, raw string, err error) {
 	raw, _ = tokens.Extra("id_token").(string)
+	ctx = oidc.ClientContext(ctx, c.http)
 	verifier := provider.VerifierContext(ctx, &oidc.Config{ClientID: i.ClientID, SupportedSigningAlgs: algorithms(), Now: c.now})
 	token, err := verifier.Verify(ctx, raw)
 	if err != nil {
 		return nil, "", issuerError{err}
-	}
-	if flow.Nonce == "" || subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(flow.Nonce)) != 1 {
-		return nil, "", errors.New("the nonce is not that of the browser")
 	}
 	if err := token.Claims(&claims); err != nil {
 		return nil, "", err

@@ -37,6 +37,7 @@ type issuer struct {
 
 	mu     sync.Mutex
 	codes  map[string]url.Values // what the browser has asked with
+	device deviceEndpoint
 	change func(claims jwt.MapClaims)
 	sign   func(claims jwt.MapClaims) string
 
@@ -60,11 +61,15 @@ func newIssuer(t *testing.T) *issuer {
 	i.Server = httptest.NewServer(mux)
 	t.Cleanup(i.Close)
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, map[string]any{
+		description := map[string]any{
 			"issuer": i.URL, "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token", "jwks_uri": i.URL + "/keys",
 			"id_token_signing_alg_values_supported": []string{"RS256", "EdDSA", "HS256", "none"},
-		})
+			"device_authorization_endpoint":         i.URL + "/device",
+		}
+		maps.Copy(description, i.device.described)
+		answer(w, description)
 	})
+	mux.HandleFunc("/device", i.authorizeDevice)
 	i.serveKeys(i.answerKeys)
 	mux.HandleFunc("/keys", func(w http.ResponseWriter, r *http.Request) {
 		i.asked.Add(1)
@@ -137,6 +142,10 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(strings.Repeat("page", 1000))) // to a client that reads it
 		return
 	}
+	if r.FormValue("grant_type") == "urn:ietf:params:oauth:grant-type:device_code" {
+		i.answerDevice(w, r)
+		return
+	}
 	asked, known := i.codes[r.FormValue("code")]
 	delete(i.codes, r.FormValue("code"))
 	challenge := sha256.Sum256([]byte(r.FormValue("code_verifier")))
@@ -146,10 +155,15 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 		answer(w, map[string]string{"error": "invalid_grant"})
 		return
 	}
-	claims := jwt.MapClaims{
-		"iss": i.URL, "aud": "acclaim", "sub": "248", "nonce": asked.Get("nonce"), "groups": []string{"mods", "friends"},
+	i.identify(w, jwt.MapClaims{"nonce": asked.Get("nonce")})
+}
+
+// identify answers with the identity token of the person.
+func (i *issuer) identify(w http.ResponseWriter, claims jwt.MapClaims) {
+	maps.Copy(claims, jwt.MapClaims{
+		"iss": i.URL, "aud": "acclaim", "sub": "248", "groups": []string{"mods", "friends"},
 		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Minute).Unix(),
-	}
+	})
 	i.change(claims)
 	answer(w, map[string]any{"access_token": "x", "token_type": "Bearer", "id_token": i.sign(claims)})
 }
