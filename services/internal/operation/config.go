@@ -196,6 +196,8 @@ type StaffKeeper interface {
 type SignIn interface {
 	Begin(ctx context.Context, i signin.Issuer) (address string, flow signin.Flow, err error)
 	Finish(ctx context.Context, i signin.Issuer, flow signin.Flow, state, code string) (claims signin.Claims, token string, err error)
+	BeginDevice(ctx context.Context, i signin.Issuer) (signin.DeviceFlow, error)
+	FinishDevice(ctx context.Context, i signin.Issuer, deviceCode string) (signin.Claims, error)
 }
 
 // ViewerVerifier is the part of package signin that verifies tokens of viewers of issuers.

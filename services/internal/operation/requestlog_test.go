@@ -43,7 +43,7 @@ func TestWritesOfStaff(t *testing.T) {
 	want := []string{
 		"vote.cast", "vote.castall", "device.create", "buffer.append", "question.answer", "state.viewer.replace", "state.viewer.change",
 		"state.extensionviewer.replace", "state.extensionviewer.change", "message.whisper", "datastream.send",
-		"pin.open", "viewer.signout", "bits.record", "coins.spend", "code.redeem", "trivia.answer", "trivia.team.join", "sandbox.token",
+		"pin.open", "staff.device.begin", "staff.device.finish", "viewer.signout", "bits.record", "coins.spend", "code.redeem", "trivia.answer", "trivia.team.join", "sandbox.token",
 	}
 	if diff := cmp.Diff(want, others); diff != "" {
 		t.Errorf("the other writes (-want +got):\n%s", diff)

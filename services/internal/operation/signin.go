@@ -61,6 +61,11 @@ func (s *Service) FinishSignIn(ctx context.Context, c *Call, clientID string, fl
 	if err != nil {
 		return "", errSignInFailed(err)
 	}
+	return s.beginSession(ctx, extension, issuer, claims)
+}
+
+// beginSession begins a session of a person with the claims of an issuer, and returns its credential.
+func (s *Service) beginSession(ctx context.Context, extension *tenant.Extension, issuer signin.Issuer, claims signin.Claims) (credential string, err error) {
 	channel, key, ok := staffOf(claims, extension.SignIn.Staff)
 	if !ok {
 		return "", fault.New(fault.Forbidden, "This person is not staff of a channel")

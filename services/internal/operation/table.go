@@ -254,6 +254,8 @@ func pairingOperations() []Definition {
 		define("staff.signins", "GET /staff/signins", accessRule{}).withoutCredential(),
 		define("staff.signin", "GET /staff/signin", accessRule{}).withoutCredential(),
 		define("staff.callback", "GET /staff/callback", accessRule{}).withoutCredential(),
+		define("staff.device.begin", "POST /staff/device_signin", accessRule{}).withoutCredential(),
+		define("staff.device.finish", "POST /staff/device_session", accessRule{}).withoutCredential(),
 		define("viewer.signins", "GET /viewer/signins", accessRule{}).withoutCredential(),
 		define("viewer.signin", "GET /viewer/signin", accessRule{}).withoutCredential(),
 		define("viewer.callback", "GET /viewer/callback", accessRule{}).withoutCredential(),

@@ -84,7 +84,7 @@ type api struct {
 // what production is made of.
 func newAPI(t testing.TB, change ...func(*apiSettings)) *api {
 	a := &api{t: t, log: &bytes.Buffer{}, people: newPeople()}
-	a.reload(registryFile + signInRegistry)
+	a.reload(registryFile + signInRegistry + browsersRegistry)
 	store, clock := storetest.NewMemory(), stream.SystemClock()
 	notifier := &event.Notifier{}
 	options := stream.Options{Exclusive: true, Applied: notifier.Notify}

@@ -130,10 +130,14 @@ func channelHandlers() map[string]routeHandler {
 		"staff.signins":     (*API).getStaffSignIns,
 		"staff.signin":      showRefusals((*API).getStaffSignIn),
 		"staff.callback":    showRefusals((*API).getStaffCallback),
-		"viewer.signins":    (*API).getViewerSignIns,
-		"viewer.signin":     showViewerRefusals((*API).getViewerSignIn),
-		"viewer.callback":   showViewerRefusals((*API).getViewerCallback),
-		"viewer.signout":    (*API).deleteViewer,
+
+		"staff.device.begin":  (*API).postDeviceSignIn,
+		"staff.device.finish": (*API).postDeviceSession,
+
+		"viewer.signins":  (*API).getViewerSignIns,
+		"viewer.signin":   showViewerRefusals((*API).getViewerSignIn),
+		"viewer.callback": showViewerRefusals((*API).getViewerCallback),
+		"viewer.signout":  (*API).deleteViewer,
 
 		"bits.record": (*API).postBits,
 		"coins.spend": (*API).postCoins,

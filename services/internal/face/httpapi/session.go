@@ -130,3 +130,29 @@ func (a *API) deleteStaff(w http.ResponseWriter, r *apiRequest) error {
 	clearCookie(w, sessionCookie)
 	return writeDone(w, a.EndSession(r.Context(), &r.Call))
 }
+
+func (a *API) postDeviceSignIn(w http.ResponseWriter, r *apiRequest) error {
+	body := operation.DecodeObject(r.Sent)
+	extension := body.Text("extension")
+	if body.Err != nil {
+		return body.Err
+	}
+	begun, err := a.BeginDeviceSignIn(r.Context(), &r.Call, extension)
+	if err != nil {
+		return err
+	}
+	return writeValue(w, begun)
+}
+
+func (a *API) postDeviceSession(w http.ResponseWriter, r *apiRequest) error {
+	body := operation.DecodeObject(r.Sent)
+	extension, deviceCode := body.Text("extension"), body.Text("deviceCode")
+	if body.Err != nil {
+		return body.Err
+	}
+	credential, err := a.FinishDeviceSignIn(r.Context(), &r.Call, extension, deviceCode)
+	if err != nil {
+		return err
+	}
+	return writeValue(w, map[string]string{"credential": credential})
+}
