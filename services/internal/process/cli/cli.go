@@ -72,7 +72,7 @@ To get another token: acclaim token --extension sample-extension --role viewer -
 	root.AddGroup(&cobra.Group{ID: serveGroup, Title: "To serve:"}, &cobra.Group{ID: storeGroup, Title: "To maintain a store:"},
 		&cobra.Group{ID: remoteGroup, Title: "To use a running service:"},
 		&cobra.Group{ID: voteGroup, Title: "To check votes by public files:"})
-	root.AddCommand(newServe(), newRig(), newInit(), newVerify(), newExport(), newImport(), newBackup(), newRestore(), newErase(), newPurge(), newToken(), newProbe(), newVersion(), newPoll(), newOverlayKey(), newGame(), newVerifyReceipt(), newAudit(), newMonitor())
+	root.AddCommand(newServe(), newRig(), newInit(), newVerify(), newExport(), newImport(), newBackup(), newRestore(), newErase(), newPurge(), newToken(), newProbe(), newVersion(), newLogin(), newLogout(), newPoll(), newOverlayKey(), newGame(), newVerifyReceipt(), newAudit(), newMonitor())
 	for _, service := range app.Services() {
 		cmd := newService(service)
 		if service.Name == "state" {

@@ -89,7 +89,7 @@ func (r *remoteFlags) changeDocument(cmd *cobra.Command, name string, change fun
 	if err != nil {
 		return err
 	}
-	c, err := r.open()
+	c, err := r.open(cmd.Context())
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func newGameList(remote *remoteFlags) *cobra.Command {
 		Short: "List the games",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := remote.open()
+			c, err := remote.open(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -56,7 +56,7 @@ func newGameEnd(remote *remoteFlags) *cobra.Command {
 		Short: "End a game, its tokens and its connections",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := remote.open()
+			c, err := remote.open(cmd.Context())
 			if err != nil {
 				return err
 			}

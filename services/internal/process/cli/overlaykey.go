@@ -40,7 +40,7 @@ func newOverlayKeyCreate(remote *remoteFlags) *cobra.Command {
 		Short: "Create a key and print its credential, which no other command prints",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := remote.open()
+			c, err := remote.open(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -68,7 +68,7 @@ func newOverlayKeyList(remote *remoteFlags) *cobra.Command {
 		Short: "List the keys in force",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := remote.open()
+			c, err := remote.open(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -96,7 +96,7 @@ func newOverlayKeyRevoke(remote *remoteFlags) *cobra.Command {
 		Short: "End a key and its streams of events",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := remote.open()
+			c, err := remote.open(cmd.Context())
 			if err != nil {
 				return err
 			}

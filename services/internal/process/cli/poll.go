@@ -39,14 +39,14 @@ func newPollCommand(remote *remoteFlags, use, short string, run func(cmd *cobra.
 		Short: short,
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := remote.open()
+			c, err := remote.open(cmd.Context())
 			if err != nil {
 				return err
 			}
 			return run(cmd, c, args[0])
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, start string) (ids []string, _ cobra.ShellCompDirective) {
-			c, err := remote.open()
+			c, err := remote.open(cmd.Context())
 			if err != nil || len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
@@ -136,7 +136,7 @@ func newPollList(remote *remoteFlags) *cobra.Command {
 		Short: "List the configured polls",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := remote.open()
+			c, err := remote.open(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -26,7 +27,8 @@ const (
 
 const remoteHelp = `The command calls a service that runs at --server, with a credential: the value of an
 Authorization header in --token-file or $` + tokenVariable + `, as ` + "`acclaim token`" + ` prints it, or
-tokens that it signs itself with a secret of the extension in --key-file.`
+tokens that it signs itself with a secret of the extension in --key-file. Without any, it uses the
+session of ` + "`acclaim login`" + ` at the server.`
 
 // remoteFlags name a service, a credential for it and the form of the output.
 type remoteFlags struct {
@@ -38,7 +40,7 @@ type remoteFlags struct {
 // registerAll adds the flags to a command and to those below it.
 func (r *remoteFlags) registerAll(cmd *cobra.Command) {
 	f := cmd.PersistentFlags()
-	f.StringVar(&r.server, "server", "", "base address of the API (default $"+serverVariable+" or http://127.0.0.1:8080/v1)")
+	registerServer(cmd, &r.server)
 	f.StringVar(&r.token, "token", "", "value of the Authorization header; other users of this machine can see it (default $"+tokenVariable+")")
 	f.StringVar(&r.tokenFile, "token-file", "", "file that holds it")
 	f.StringVar(&r.keyFile, "key-file", "", "file with a secret of the extension, in base64 as in the registry, with which tokens are signed")
@@ -55,20 +57,33 @@ func (r *remoteFlags) registerAll(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("token", "token-file", "key-file")
 }
 
-// open returns a client for the service.
-func (r *remoteFlags) open() (*client.Client, error) {
+// open returns a client for the service. Where no credential is named, it has the session of "acclaim login".
+func (r *remoteFlags) open(ctx context.Context) (*client.Client, error) {
 	if r.form != tableForm && r.form != jsonForm && r.form != yamlForm {
 		return nil, fmt.Errorf("--output must be table, json or yaml, not %q", r.form)
+	}
+	server, err := findServer(r.server)
+	if err != nil {
+		return nil, err
 	}
 	credentials, err := r.credentials()
 	if err != nil {
 		return nil, err
 	}
-	server := cmp.Or(r.server, os.Getenv(serverVariable), "http://127.0.0.1:8080/v1")
-	if err := checkServer(server); err != nil {
-		return nil, err
+	if credentials == nil {
+		return openSession(ctx, server)
 	}
 	return client.New(server, credentials, client.Options{}), nil
+}
+
+func registerServer(cmd *cobra.Command, server *string) {
+	cmd.PersistentFlags().StringVar(server, "server", "", "base address of the API (default $"+serverVariable+" or http://127.0.0.1:8080/v1)")
+}
+
+// findServer returns the base address of the API that a flag names, or the default one.
+func findServer(named string) (string, error) {
+	server := cmp.Or(named, os.Getenv(serverVariable), "http://127.0.0.1:8080/v1")
+	return server, checkServer(server)
 }
 
 // checkServer returns what is wrong with the base address of an API.
@@ -86,6 +101,7 @@ func checkServer(server string) error {
 // showHelp runs a command that has only others below it.
 func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
+// credentials returns those that flags or the environment name, nil if neither does.
 func (r *remoteFlags) credentials() (client.Credentials, error) {
 	if r.keyFile != "" {
 		text, err := os.ReadFile(r.keyFile)
@@ -108,10 +124,12 @@ func (r *remoteFlags) credentials() (client.Credentials, error) {
 		if err != nil {
 			return nil, err
 		}
-		token = string(text)
+		if token = string(text); strings.TrimSpace(token) == "" {
+			return nil, fmt.Errorf("--token-file: %s is empty", r.tokenFile)
+		}
 	}
 	if token = strings.TrimSpace(token); token == "" {
-		return nil, errors.New("--token-file, --key-file or $" + tokenVariable + " is needed")
+		return nil, nil //nolint:nilnil // the session of "acclaim login" is left
 	}
 	return client.UseToken(token), nil
 }
