@@ -33,17 +33,22 @@ type Store interface {
 // it.
 type backend interface {
 	Store
-	// adaptOptions returns options for the engine of a kind of streams over this store.
-	adaptOptions(kind string, options stream.Options) stream.Options
+	members
 	changes() changeSources
-	// servePeers begins to answer what other processes forward to the engines.
-	servePeers(ctx context.Context, engines map[string]peer.ServeFunc) error
-	// processes returns the number of live processes over this store, this one included.
-	processes() int
 	checkHealth() error
 	checkReady(ctx context.Context) error
-	leaveMembers(ctx context.Context) error
 	close(ctx context.Context) error
+}
+
+// members are the live processes over a store, this one included.
+type members interface {
+	// processes returns their number.
+	processes() int
+	// adaptOptions returns options for the engine of a kind of streams that they share.
+	adaptOptions(kind string, options stream.Options) stream.Options
+	// servePeers begins to answer what the others forward to the engines.
+	servePeers(ctx context.Context, engines map[string]peer.ServeFunc) error
+	leaveMembers(ctx context.Context) error
 }
 
 // spaceGauge is a store that knows how much room its disk has left.
