@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"sort"
 
 	"golang.org/x/mod/sumdb/tlog"
 )
@@ -146,19 +147,25 @@ func (t BallotTree) path(position int, nodes []sumNode) ([]sumNode, error) {
 // Prove returns the proof that a voter has this one ballot: its path, and the paths of the ballots
 // beside it, whose voter numbers show that no other has the same one.
 func (t BallotTree) Prove(voter int64) ([]byte, error) {
-	own, found := slices.BinarySearchFunc(t, voter, func(b Ballot, v int64) int { return cmp.Compare(b.Voter, v) })
-	if !found {
+	return proveBallot(voter, len(t), func(i int) Ballot { return t[i] }, func(position int) ([]sumNode, error) { return t.path(position, nil) })
+}
+
+// proveBallot returns the proof of a voter's ballot among n.
+func proveBallot(voter int64, n int, ballot func(i int) Ballot, path func(position int) ([]sumNode, error)) ([]byte, error) {
+	own := sort.Search(n, func(i int) bool { return ballot(i).Voter >= voter })
+	if own == n || ballot(own).Voter != voter {
 		return nil, fmt.Errorf("voter %d has no ballot", voter)
 	}
 	var buf []byte
-	for _, position := range neighbors(int64(own), int64(len(t))) {
-		nodes, err := t.path(int(position), nil)
+	for _, position := range neighbors(int64(own), int64(n)) {
+		nodes, err := path(int(position))
 		if err != nil {
 			return nil, err
 		}
+		shown := ballot(int(position))
 		buf = binary.BigEndian.AppendUint64(buf, uint64(position))
-		buf = binary.BigEndian.AppendUint64(buf, uint64(len(t)))
-		buf = appendBlock(buf, t[position].Append(nil))
+		buf = binary.BigEndian.AppendUint64(buf, uint64(n))
+		buf = appendBlock(buf, shown.Append(nil))
 		for _, n := range nodes {
 			buf = append(buf, n.hash[:]...)
 			buf = appendBlock(buf, n.sums.Append(nil))

@@ -2,7 +2,9 @@ package voting
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/api/verifiable"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/cputime"
@@ -63,4 +65,62 @@ func batchOfListed(b *testing.B, p *poll, from, size int) (bytes int) {
 		p.Apply(p.state, p.at, e)
 	}
 	return len(payload)
+}
+
+// BenchmarkBallots reports the time in which the ballot tree of a poll of 10,000,000 voters grows, the
+// longest of its steps, in which the poll takes no entry, the memory for each voter, and the time of a proof.
+func BenchmarkBallots(b *testing.B) {
+	const voters, size = 10_000_000, 1000
+	p := newPoll()
+	run := func(c Command) {
+		d, err := p.Decide(p.state, p.at, c)
+		if err != nil {
+			b.Fatal(err)
+		}
+		p.Apply(p.state, p.at, d.Entry)
+	}
+	config := DefaultConfig()
+	config.Verifiable = true
+	run(configureCommand{id: "p", config: config, seed: &listSeed{}})
+	for from := 0; from < voters; from += size {
+		batchOfListed(b, p, from, size)
+	}
+	config.EndsAt = p.at/1000 - 1
+	run(configureCommand{id: "p", config: config, seed: &listSeed{}})
+	run(concludeCommand{})
+	list := p.state.list
+	var longest, proving time.Duration
+	var memory uint64
+	var spent int64
+	for b.Loop() {
+		list.ballots.Store(nil)
+		before, atFirst := allocated(), cputime.Spent(b)
+		for growing := true; growing; {
+			began := time.Now()
+			_, growing = list.ballotRoot(p.state, true)
+			longest = max(longest, time.Since(began))
+		}
+		spent += cputime.Spent(b) - atFirst
+		memory = allocated() - before
+	}
+	began := time.Now()
+	const proofs = 100
+	for i := range int64(proofs) {
+		if list.proveBallot(p.state, 2+i*99_991) == nil {
+			b.Fatal("no proof")
+		}
+	}
+	proving = time.Since(began) / proofs
+	b.ReportMetric(float64(spent)/float64(b.N)/1e9, "cpu-s/tree")
+	b.ReportMetric(float64(longest.Milliseconds()), "ms/longest-step")
+	b.ReportMetric(float64(memory)/voters, "B/voter")
+	b.ReportMetric(float64(proving.Microseconds()), "us/proof")
+}
+
+// allocated returns the bytes that live on the heap.
+func allocated() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }

@@ -2,6 +2,7 @@ package voting
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -62,8 +63,31 @@ func (s *Service) ListTile(ctx context.Context, l *List, level int, n int64, wid
 	return answer.list.Tile, nil
 }
 
-// ListBallot returns the proof of the ballot of a voter in a final result.
+// maxGrowths bounds the queries by which one request lets a ballot tree grow: it waits a second or so.
+const maxGrowths = 16
+
+// ReadResult returns the list of a poll, nil of one that has none, with the ballot tree of its final
+// result. A large tree is Growing: the next request goes on.
+func (s *Service) ReadResult(ctx context.Context, p Poll) (l *List, err error) {
+	for range maxGrowths {
+		if l, err = s.readList(ctx, p, listQuery{Ballots: true}); err != nil || l == nil || !l.Growing {
+			break
+		}
+	}
+	return l, err
+}
+
+// ListBallot returns the proof of the ballot of a voter in a final result. While its tree grows, the
+// error is of kind fault.Unavailable.
 func (s *Service) ListBallot(ctx context.Context, p Poll, voter int64) ([]byte, error) {
+	switch l, err := s.ReadResult(ctx, p); {
+	case err != nil:
+		return nil, err
+	case l == nil:
+		return nil, errNoEntries
+	case l.Growing:
+		return nil, fault.Wrap(fault.Unavailable, errors.New("the ballot tree grows"), "voting")
+	}
 	answer, _, err := s.engine.ViewFrom(ctx, stream.LevelVerifiable, p.Stream(), listQuery{Ballot: &voter})
 	if err == nil && (answer.list == nil || answer.list.Ballot == nil) {
 		err = errNoEntries

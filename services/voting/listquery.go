@@ -16,7 +16,9 @@ type listQuery struct {
 	Voter  *Voter             `json:"voter,omitempty"`
 	Tile   *tileRequest       `json:"tile,omitempty"`
 	Ballot *int64             `json:"ballot,omitempty"`
-	visit  bool               // keeps no poll in memory
+	// Ballots has the ballot tree of a final result grow.
+	Ballots bool `json:"ballots,omitempty"`
+	visit   bool // keeps no poll in memory
 }
 
 // tileRequest names a tile of hashes.
@@ -43,9 +45,9 @@ func (q listQuery) answerFrom(s *State) Answer {
 	if l == nil {
 		return Answer{list: &listAnswer{}}
 	}
-	a := &listAnswer{Head: l.head(s), Phases: l.phases, Config: s.config}
+	a := &listAnswer{Head: l.head(s, q.Ballots || q.Ballot != nil), Phases: l.phases, Config: s.config}
 	if s.ended != nil && l != s.ended {
-		a.Head.Ended = s.ended.head(s)
+		a.Head.Ended = s.ended.head(s, false)
 	}
 	if q.Voter != nil {
 		a.Listed = s.findListed(*q.Voter)
@@ -54,7 +56,7 @@ func (q listQuery) answerFrom(s *State) Answer {
 		a.Tile, _ = l.entries.Tile(q.Tile.Level, q.Tile.N, q.Tile.Width)
 	}
 	if q.Ballot != nil && a.Head.Ballots != nil {
-		a.Ballot, _ = l.ballotTree(s).ballots.Prove(*q.Ballot)
+		a.Ballot = l.proveBallot(s, *q.Ballot)
 	}
 	return Answer{list: a}
 }

@@ -71,7 +71,7 @@ func (w *listWorld) vote(id string, value int64) (*Listed, error) {
 // and with a recount by the checker.
 func (w *listWorld) check() (*List, *verifiable.Fold) {
 	w.t.Helper()
-	l, err := w.polls.ReadList(w.t.Context(), listedPoll, Voter{})
+	l, err := w.polls.ReadResult(w.t.Context(), listedPoll)
 	w.must(err)
 	if l.Tree != w.tree {
 		w.leaves, w.tree = nil, l.Tree

@@ -1,9 +1,6 @@
 package voting
 
 import (
-	"cmp"
-	"slices"
-
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/acclaim-dev/acclaim/api/verifiable"
@@ -22,8 +19,10 @@ type TreeHead struct {
 	At       int64     `json:"at"` // of the newest entry, Unix milliseconds
 	// Sums is nil while results are hidden, and after a reset.
 	Sums *verifiable.Sums `json:"sums,omitempty"`
-	// Ballots is the ballot tree of a final result, nil where it is too large.
+	// Ballots is the ballot tree of a final result, nil until a query has asked for it, while Growing, and
+	// where no checker would accept its sums.
 	Ballots *tlog.Tree `json:"ballots,omitempty"`
+	Growing bool       `json:"growing,omitempty"`
 	// Voters is the number of ballots and of voters with modifiers alone.
 	Voters int `json:"voters,omitempty"`
 	// EndsAt is the end of the poll while it is open, in Unix seconds, 0 for none.
@@ -34,8 +33,8 @@ type TreeHead struct {
 	Ended *TreeHead `json:"ended,omitempty"`
 }
 
-// head returns the tree head of the list of a state.
-func (l *publicList) head(s *State) *TreeHead {
+// head returns the tree head of the list of a state, and goes on with its ballot tree if grow is set.
+func (l *publicList) head(s *State, grow bool) *TreeHead {
 	h := &TreeHead{
 		Tree: l.tree, Poll: l.poll, Ordinal: l.ordinal, Status: l.status, Entries: l.entries.Root(), Erasures: l.erasures, At: l.at,
 		Final: l.status == verifiable.TreeClosed && l.key == nil, Hidden: l.key != nil,
@@ -49,9 +48,7 @@ func (l *publicList) head(s *State) *TreeHead {
 		h.Sums = &sums
 	}
 	if h.Final {
-		if b := l.ballotTree(s); b != nil {
-			h.Ballots = &tlog.Tree{N: int64(len(b.ballots)), Hash: b.root}
-		}
+		h.Ballots, h.Growing = l.ballotRoot(s, grow)
 	}
 	return h
 }
@@ -66,45 +63,6 @@ func (s *voteSums) public() (sums verifiable.Sums) {
 }
 
 func (w wideInt) public() verifiable.Int128 { return verifiable.MakeInt128(w.hi, w.lo) }
-
-// maxBallots bounds the ballots of a tree: making it takes some 2 µs for each, while the poll waits.
-const maxBallots = 1 << 17
-
-// ballotTree is the ballot tree of a final result.
-type ballotTree struct {
-	ballots verifiable.BallotTree
-	root    tlog.Hash
-}
-
-// ballotTree returns the ballot tree, made once, or nil where it has too many ballots.
-func (l *publicList) ballotTree(s *State) *ballotTree {
-	if known := l.ballots.Load(); known != nil || len(l.numbers.first) > maxBallots {
-		return known
-	}
-	made := &ballotTree{ballots: s.listBallots()}
-	root, _, err := made.ballots.Root()
-	if err != nil {
-		return nil // sums that no checker accepts
-	}
-	made.root = root
-	l.ballots.Store(made)
-	return made
-}
-
-// listBallots returns the ballots of all voters by their numbers.
-func (s *State) listBallots() verifiable.BallotTree {
-	ballots := make(verifiable.BallotTree, 0, len(s.list.numbers.first))
-	for i, number := range s.list.numbers.first {
-		b := verifiable.Ballot{Voter: int64(number), Weight: uint64(s.voteWeight(s.voters.table.identityAt(i)))}
-		for _, o := range s.voters.table.ballotAt(i).options {
-			b.Choices = append(b.Choices, verifiable.Choice{Value: o.value, Times: o.times})
-		}
-		slices.SortFunc(b.Choices, func(a, b verifiable.Choice) int { return cmp.Compare(a.Value, b.Value) })
-		ballots = append(ballots, b)
-	}
-	slices.SortFunc(ballots, func(a, b verifiable.Ballot) int { return cmp.Compare(a.Voter, b.Voter) })
-	return ballots
-}
 
 // Listed is the place of a vote in the poll's list.
 type Listed struct {

@@ -116,6 +116,10 @@ func (p *Publisher) newReport(ctx context.Context, poll voting.Poll) (*voting.Li
 	if err != nil || list == nil {
 		return nil, nil, err
 	}
+	if list.Growing {
+		p.queue.add(poll) // for the next round, so that other polls do not wait for millions of ballots
+		return list, nil, nil
+	}
 	r := &resultlog.Report{Stream: poll.Stream(), Leaf: *newLeaf(&list.TreeHead)}
 	if list.Ended != nil {
 		r.Ended = newLeaf(list.Ended)
@@ -138,14 +142,14 @@ func (p *Publisher) newReport(ctx context.Context, poll voting.Poll) (*voting.Li
 
 // readClosed returns the list of a poll, which it closes first if its end has passed.
 func (p *Publisher) readClosed(ctx context.Context, poll voting.Poll) (*voting.List, error) {
-	list, err := p.Polls.ReadList(ctx, poll, voting.Voter{})
+	list, err := p.Polls.ReadResult(ctx, poll)
 	if err != nil || list == nil || list.Status != verifiable.TreeOpen || list.EndsAt == 0 || p.Clock.Now().Before(time.Unix(list.EndsAt, 0)) {
 		return list, err
 	}
 	if err := p.Polls.CloseList(ctx, poll); err != nil {
 		return nil, err
 	}
-	return p.Polls.ReadList(ctx, poll, voting.Voter{})
+	return p.Polls.ReadResult(ctx, poll)
 }
 
 // newLeaf returns the leaf that a tree head is to have.
