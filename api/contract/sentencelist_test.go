@@ -159,6 +159,7 @@ func gameSentences() []sentence {
 		{contractPage, "broadcaster of the channel, for # days.", []int64{days}},
 		{contractPage, "An address creates # PIN a second at an extension, # at once, and has # open ones;", []int64{contract.PINsPerSecond, contract.PINsAtOnce, contract.MaxShownFrom}},
 		{contractPage, "share their rate: of one address at an extension # at once, # a second.", []int64{contract.PINsAtOnce, contract.PINsPerSecond}},
+		{contractPage, "answer 429 to an address above # a second, # at once.", []int64{contract.PINsPerSecond, contract.PINsAtOnce}},
 		{contractPage, "An extension has # open ones:", []int64{contract.MaxShown}},
 		{contractPage, "If a refresh token is used more than # s after", []int64{int64(contract.RefreshOverlap / time.Second)}},
 		{contractPage, "A channel has at most # games with a refresh token;", []int64{contract.MaxPairedGames}},

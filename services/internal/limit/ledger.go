@@ -50,7 +50,8 @@ const (
 	PublicNames // that are not known to be of public results
 	Devices     // that get a credential to vote
 	Guesses     // of credentials, of a connection to this process
-	SignIns     // that browsers begin and end
+	SignIns     // of staff, that browsers and terminals begin and end
+	ViewerSignIns
 )
 
 // Kinds returns the names of all kinds, in their order.
@@ -58,11 +59,17 @@ func Kinds() []string {
 	return []string{
 		"streams", "bytes", "whispers", "documents", "datastream",
 		"request_rate", "message_rate", "topic_rate", "token_rate", "pin_rate", "public_name_rate", "device_rate", "guess_rate", "sign_in_rate",
+		"viewer_sign_in_rate",
 	}
 }
 
 // isLocal reports that each process gives all of a rate: what it bounds is in the process.
 func (k Kind) isLocal() bool { return k == Topics || k == Guesses }
+
+// IsSharedByAddresses reports that clients share a rate of all as parties do, so that many addresses
+// leave a share for one that takes little. Sign-ins of viewers are not: in a crowd the viewers that begin
+// would take what the viewers that come back from the issuer need.
+func (k Kind) IsSharedByAddresses() bool { return k == PINs || k == Devices || k == SignIns }
 
 // needsWhole reports that a claim is granted only where all of its amount is there.
 func (k Kind) needsWhole() bool { return k == Tokens }

@@ -259,6 +259,9 @@ func (s *Service) admitAddress(r *Call, who limit.Caller, kind limit.Kind, own, 
 	if !r.Client.IsValid() {
 		return s.takeRate(who, inAll)
 	}
+	if kind.IsSharedByAddresses() {
+		inAll.Party = r.Client.String()
+	}
 	holder += "\x00" + r.Client.String()
 	return s.takeRate(who, limit.Claim{Kind: kind, Holder: holder, Scope: limit.Address, Rate: own, Amount: amount}, inAll)
 }

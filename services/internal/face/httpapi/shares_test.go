@@ -1,0 +1,44 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+// Many addresses without a credential leave another one its share of what an extension gives to all, and
+// staff signs in beside any number of viewers.
+func TestSharesOfAddresses(t *testing.T) {
+	const signIn = "GET /v1/staff/signin?extension=signed"
+	for name, test := range map[string]struct {
+		many, other, body string
+		status            int
+	}{
+		"devices":               {"POST /v1/devices", "POST /v1/devices", `{"client":"ext","channel":"77","poll":"lunch"}`, http.StatusOK},
+		"PINs":                  {"POST /v1/pin", "POST /v1/pin", `{"identifier":"ext"}`, http.StatusOK},
+		"sign-ins":              {signIn, signIn, "", http.StatusSeeOther},
+		"staff, beside viewers": {"GET /v1/viewer/signin?extension=signed&channel=77&poll=p", signIn, "", http.StatusSeeOther},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newPublicWorld(t)
+			w.configureDevices("lunch", "")
+			refused := 0
+			from := func(n int, request string) answer {
+				method, path, _ := strings.Cut(request, " ")
+				return w.send(method, path, test.body, "X-Forwarded-For", netip.AddrFrom4([4]byte{203, 0, 113, byte(n)}).String())
+			}
+			for range 25 {
+				for n := range 240 {
+					if from(n, test.many).status == http.StatusTooManyRequests {
+						refused++
+					}
+				}
+			}
+			if refused == 0 {
+				t.Error("many addresses get what they ask for")
+			}
+			from(250, test.other).is(test.status)
+		})
+	}
+}
