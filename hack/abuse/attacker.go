@@ -30,6 +30,7 @@ type attacker struct {
 	Address  string // host:port of the API
 	Games    string // base address of GameLink
 	Peers    string // host:port of the listener for members; empty without
+	Issuer   string // base address of the issuer at which people sign in; empty without
 	Registry string // path of the file that declares the extensions
 	Source   string // the attacker's own address
 	Data     string // folder on the program's small disk; empty without
@@ -92,11 +93,14 @@ const breachMark = "BREACH: "
 func (a *attacker) breach(what string) { a.count(breachMark + what) }
 
 // breachIf records a breach where the attacker has counted an outcome that no honest client may get.
-func (a *attacker) breachIf(outcome, what string) {
+func (a *attacker) breachIf(outcome, what string) { a.breachAbove(0, outcome, what) }
+
+// breachAbove records a breach where the attacker has counted an outcome more often than it may.
+func (a *attacker) breachAbove(most int, outcome, what string) {
 	a.mu.Lock()
 	counted := a.outcomes[outcome]
 	a.mu.Unlock()
-	if counted > 0 {
+	if counted > most {
 		a.breach(what)
 	}
 }
@@ -104,7 +108,7 @@ func (a *attacker) breachIf(outcome, what string) {
 // from returns an attacker at the n-th address of the attacker's network, from 1 to 254. It
 // counts for itself.
 func (a *attacker) from(n int64) *attacker {
-	return &attacker{Address: a.Address, Games: a.Games, Source: strings.TrimSuffix(a.Source, "1") + strconv.FormatInt(n, 10), outcomes: map[string]int{}}
+	return &attacker{Address: a.Address, Games: a.Games, Issuer: a.Issuer, Source: strings.TrimSuffix(a.Source, "1") + strconv.FormatInt(n, 10), outcomes: map[string]int{}}
 }
 
 // flood repeats do with workers in parallel until the context is done, and counts

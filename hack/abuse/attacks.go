@@ -13,6 +13,8 @@ type attackCase struct {
 	// sinks gives the victims' extension a webhook and the platform's pub/sub, and
 	// another extension webhooks that hang.
 	sinks bool
+	// issuer lets people sign in to the victims' extension at an issuer of this machine.
+	issuer bool
 	// buildUp is the time from the beginning of the attack until the victims begin.
 	buildUp time.Duration
 	// growth limits by how many bytes the live heap may have grown ten seconds after an
@@ -38,7 +40,7 @@ type attackCase struct {
 // attackCases are all attacks, by what they exhaust or try to get. The names in brackets are
 // the findings of the security reviews (S, F) that each repeats.
 func attackCases() []attackCase {
-	return []attackCase{
+	return append(signInCases(), []attackCase{
 		{name: "idle-connections", what: "hold 5,000 connections and send nothing", run: holdIdle},
 		{name: "crowd", what: "5,000 connections from 50 addresses, which send nothing", run: holdFromMany, mayTurnAway: true},
 		{name: "dropped-connections", what: "open 10,000 connections and drop them", run: dropConnections},
@@ -89,5 +91,5 @@ func attackCases() []attackCase {
 		{name: "prefix-subscriptions", what: "20 games subscribe for 128 prefixes of one id that gets 20 votes a second (F18)", run: watchPrefixes,
 			signs: attackSigns{outcome: "POST: 200", times: 40, metrics: []metricBound{{name: "acclaim_gamelink_poll_reads_total", least: 4, mostEach: 2}}}},
 		{name: "full-disk", what: "the disk is full", run: fillDisk, smallDisk: true, mayRefuse: true},
-	}
+	}...)
 }

@@ -39,7 +39,9 @@ const (
 	gameRights     = "services/internal/face/gamelink/authenticate.go"
 )
 
-func defenceCases() []defenceCase { return slices.Concat(apiDefences(), gameDefences()) }
+func defenceCases() []defenceCase {
+	return slices.Concat(apiDefences(), gameDefences(), signInDefences())
+}
 
 // gameDefences are those of GameLink, and of what anyone with a channel may do.
 func gameDefences() []defenceCase {
@@ -92,6 +94,38 @@ func gameDefences() []defenceCase {
 		{"certificates of members", []sourceEdit{{"services/internal/cluster/peer/identity.go", "|| !accept(digestOf(state.PeerCertificates[0].Raw)) {", "{"}},
 			"crowded-peers", "of no member is answered", 0},
 		{"published keys through a proxy", []sourceEdit{{credentials, "if c.sampleKey && remote {", "if false {"}}, "sample-key", "published key", 0},
+	}
+}
+
+// signInDefences are those of sign-ins, and of what they and links give.
+func signInDefences() []defenceCase {
+	const (
+		viewerFile  = "services/internal/operation/viewer.go"
+		accessFile  = "services/internal/operation/access.go"
+		pairingFile = "services/internal/operation/pairing.go"
+		flowFile    = "services/internal/signin/signin.go"
+	)
+	shares := sourceEdit{"services/internal/operation/quota.go", "if kind.IsSharedByAddresses() {", "if false {"}
+	return []defenceCase{
+		{"sign-ins of an address", []sourceEdit{{contractGames, "PINsPerSecond  = 1 ", "PINsPerSecond  = 1 << 20 "}, {contractGames, "PINsAtOnce     = 20", "PINsAtOnce     = 1 << 20"},
+			{pairingFile, "PerSecond: 50, Burst: 500", "PerSecond: 1e9, Burst: 1 << 30"}}, "sign-ins", "ask the issuer", 0},
+		{"a share of each address, of sign-ins", []sourceEdit{shares}, "sign-ins", "beside many addresses", 0},
+		{"a share of each address, of devices", []sourceEdit{shares}, "devices", "a new device of another channel", 0},
+		{"sessions are for the server's own pages", []sourceEdit{{"services/internal/face/httpapi/session.go", `if r.Header.Get("Sec-Fetch-Site") != "same-origin" {`, "if false {"}},
+			"forged-sessions", "from cross-site", 0},
+		{"the state and the nonce of a sign-in", []sourceEdit{
+			{flowFile, `if flow.State == "" || subtle.ConstantTimeCompare([]byte(state), []byte(flow.State)) != 1 {`, "if false {"},
+			{flowFile, `if flow.Nonce == "" || subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(flow.Nonce)) != 1 {`, "if false {"}}, "forged-sessions", "follows another's link", 0},
+		{"the viewers' cookie is for the server's own pages", []sourceEdit{{"services/internal/face/httpapi/viewersession.go", ` || r.Header.Get("Sec-Fetch-Site") != "same-origin" {`, " {"}},
+			"forged-viewers", "with the cookie of another site", 0},
+		{"the audience of an issuer's token", []sourceEdit{{"services/internal/signin/viewers.go", "ClientID: audience, ", "SkipClientIDCheck: true, "}}, "forged-viewers", "the client of staff", 0},
+		{"the channels of an issuer", []sourceEdit{{viewerFile, "if !slices.Contains(trusted.Channels, channel) {", `if slices.Contains(trusted.Channels, "") {`}}, "forged-viewers", "another channel", 0},
+		{"a revoked key is not in force", []sourceEdit{{"services/pairing/staff.go", `return revokeKey[StaffKey](ctx, s, c.staff(), id, "No such staff key")`, "return nil"}}, "staff-keys", "a revoked key", 0},
+		{"the scopes of a staff key", []sourceEdit{{accessFile, "slices.ContainsFunc(a.scopes, c.hasScope)", "len(a.scopes) > 0 && len(c.Scopes) > 0"}}, "staff-keys", "a key for polls", 0},
+		{"the poll of a device", []sourceEdit{{accessFile, "return c.Poll == poll", "return true"}}, "devices", "a device: GET /v1/vote", 0},
+		{"the polls of an overlay key", []sourceEdit{{accessFile, "return c.Key.Shows(poll)\n", "return true\n"}}, "links", "an overlay: GET /v1/vote", 0},
+		{"PINs that a channel tries", []sourceEdit{{pairingFile, "if err := s.takeRate(c.Caller.who(), guesses); err != nil {", "_ = guesses\n\tif err := s.takeRate(c.Caller.who()); err != nil {"}},
+			"links", "guesses more than 40 PINs", 0},
 	}
 }
 

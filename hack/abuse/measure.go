@@ -111,13 +111,14 @@ func (o *runOptions) checkAbilities(ctx context.Context) error {
 	return nil
 }
 
-// world is a program, its victims, the systems that its sinks lead to and the processes that
-// share its database.
+// world is a program, its victims, the systems that its sinks lead to, the issuer at which people
+// sign in, and the processes that share its database.
 type world struct {
 	program  *program
 	settings programSettings
 	victims  *victims
 	sinks    *sinkReceiver
+	issuer   *issuer
 	cluster  *cluster
 }
 
@@ -184,6 +185,12 @@ func (b *attackBench) newWorld(ctx context.Context, a attackCase, source string)
 			err = errors.Join(err, w.close())
 		}
 	}()
+	if a.issuer {
+		if w.issuer, err = startIssuer(ctx); err != nil {
+			return nil, err
+		}
+		a.settings += w.issuer.settings()
+	}
 	w.settings.registry = "extensions:\n" + extensionEntry(extension, a.settings, nil, "") + extensionEntry(otherExtension, "", nil, "") +
 		extensionEntry(leakyExtension, "", nil, "") + sampleEntry
 	if a.sinks {
@@ -240,6 +247,9 @@ func (w *world) close() error {
 	}
 	if w.sinks != nil {
 		errs = append(errs, w.sinks.server.Close())
+	}
+	if w.issuer != nil {
+		errs = append(errs, w.issuer.server.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -319,6 +329,9 @@ func (w *world) measureAttack(ctx context.Context, a attackCase, source string, 
 	from, err := newAttacker(a, w.program, source)
 	if err != nil {
 		return err
+	}
+	if w.issuer != nil {
+		from.Issuer = w.issuer.address
 	}
 	var under errgroup.Group
 	if w.cluster != nil {
