@@ -130,7 +130,7 @@ func (w *rightsTries) openStreams(ctx context.Context, environment string) map[s
 	w.Helper()
 	feeds := map[string]*rightsFeed{}
 	rows := w.table.rows("events")
-	for _, caller := range w.table.Callers {
+	for _, caller := range w.table.callersIn(environment) {
 		feed, header := newRightsFeed(), w.current[environment].headers[caller.Name]
 		feeds[caller.Name] = feed
 		if strings.HasPrefix(rows[0].cells[caller.Name], "4") {
@@ -157,7 +157,7 @@ func (w *rightsTries) openGames(environment string) map[string]*rightsFeed {
 	w.plantMatch(environment)
 	feeds := map[string]*rightsFeed{}
 	rows := w.table.rows("pushes")
-	for _, caller := range w.table.Callers {
+	for _, caller := range w.table.callersIn(environment) {
 		feed := newRightsFeed()
 		feeds[caller.Name] = feed
 		if strings.HasPrefix(rows[0].cells[caller.Name], "4") {
@@ -238,7 +238,7 @@ func (w *rightsTries) checkReceived(environment, face string, feeds map[string]*
 	rows := w.table.rows(face)
 	for _, row := range rows {
 		for caller, cell := range row.cells {
-			if w.cells.Add(1); cell == "ok" {
+			if w.cells.Add(1); cell == "ok" && feeds[caller] != nil {
 				feeds[caller].await(w.rightsWorld, environment+" "+row.title()+" as "+caller, row.received())
 			}
 		}

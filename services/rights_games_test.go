@@ -35,7 +35,7 @@ func (w *rightsTries) checkGames() {
 	for _, environment := range w.environments {
 		w.plant(environment)
 		f := &rightsGames{w: w, environment: environment, games: map[string]*gameOfCaller{}}
-		for _, caller := range w.table.Callers {
+		for _, caller := range w.table.callersIn(environment) {
 			f.games[caller.Name] = f.open(mainSide(environment).extension, w.current[environment], caller.Name)
 		}
 		for _, again := range w.table.Again {

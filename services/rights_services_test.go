@@ -40,7 +40,7 @@ func deployServices(w *rightsWorld, alone map[string]*process) rightsDeployment 
 	d := rightsDeployment{environments: []string{"production"}}
 	uri, leads := databases["server"](w.T), map[string]*url.URL{}
 	for _, service := range append(httpServices(), app.GameLinkService) {
-		args := []string{"--extensions", w.registry, "--mongodb-uri", uri, "--games"}
+		args := []string{"--extensions", w.registry, "--mongodb-uri", uri, "--games", "--sink-allow-private"}
 		if service == operation.VotingService {
 			args = append(args, "--result-log-key", newResultLogKey(w.T), "--result-log-origin", "votes.example/acclaim")
 		}

@@ -25,7 +25,11 @@ type rightsTable struct {
 	Areas    []rightsArea
 }
 
-type namedCaller struct{ Name, Is string }
+type namedCaller struct {
+	Name, Is string
+	// Production reports that the sandbox has no such caller.
+	Production bool
+}
 
 // rightsAgain is a way in which a credential is not in force.
 type rightsAgain struct {
@@ -124,6 +128,11 @@ func (r *rightsTable) callersOf(area *rightsArea) []namedCaller {
 		return area.Callers
 	}
 	return r.Callers
+}
+
+// callersIn returns the callers that an environment has.
+func (r *rightsTable) callersIn(environment string) []namedCaller {
+	return slices.DeleteFunc(slices.Clone(r.Callers), func(c namedCaller) bool { return c.Production && environment != "production" })
 }
 
 func (r *rightsTable) apply(cells, part map[string]string) error {

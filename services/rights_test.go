@@ -159,7 +159,7 @@ func (w *rightsTries) check(environment string, face rightsFace, rows []*rightsR
 func (w *rightsTries) tryCells(environment string, face rightsFace, row *rightsRow, ok bool) {
 	w.Helper()
 	tried := map[string]bool{}
-	for _, caller := range w.table.Callers {
+	for _, caller := range w.table.callersIn(environment) {
 		cell := row.cells[caller.Name]
 		if (cell == "ok") != ok || row.Once && caller.Name != "none" || w.brief && tried[cell] {
 			continue

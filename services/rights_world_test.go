@@ -39,6 +39,7 @@ type rightsWorld struct {
 	rightsDeployment
 	table    *rightsTable
 	registry string
+	issuer   *rightsIssuer
 	clients  atomic.Int64
 	http     *http.Client
 
@@ -62,7 +63,7 @@ type rightsDeployment struct {
 // deployProgram starts one program that serves everything.
 func deployProgram(w *rightsWorld) rightsDeployment {
 	w.Helper()
-	p := newProgram(w.T, w.TempDir(), "serve", "--extensions", w.registry, "--gamelink-listen", "127.0.0.1:0", "--sandbox")
+	p := newProgram(w.T, w.TempDir(), "serve", "--extensions", w.registry, "--gamelink-listen", "127.0.0.1:0", "--sandbox", "--sink-allow-private")
 	p.launch(w.T)
 	game := p.awaitReady(w.T)["gamelink"]
 	return rightsDeployment{strings.TrimSuffix(p.base, "/v1"), game, p.admin, []string{"production", "sandbox"}}
@@ -79,8 +80,9 @@ func (s rightsSide) secretOf() []byte {
 	return []byte(strings.Join([]string{"rights", s.extension, s.environment, s.key, "32-bytes"}, "-"))
 }
 
-// registryOf returns the text of a registry with the extensions, each with the given keys.
-func registryOf(extensions map[string][]string) string {
+// registryOf returns the text of a registry with the extensions, each with the given keys. They trust an
+// issuer for the viewers of channel 1.
+func registryOf(extensions map[string][]string, issuer string) string {
 	var text strings.Builder
 	text.WriteString("extensions:\n")
 	for _, id := range []string{"main", "gone", "other"} {
@@ -97,8 +99,8 @@ func registryOf(extensions map[string][]string) string {
 			return list
 		}
 		limits := "    messageRate: {perSecond: 1000, burst: 10000}\n"
-		fmt.Fprintf(&text, "- clientID: %s\n  appIDs: [app-%s]\n  ownerUserID: \"1000\"\n  limits:\n%s  secrets:\n%s  sandbox:\n    limits:\n  %s    secrets:\n%s",
-			id, id, limits, secrets("production", "  "), limits, secrets("sandbox", "    "))
+		fmt.Fprintf(&text, "- clientID: %s\n  appIDs: [app-%s]\n  ownerUserID: \"1000\"\n  viewerIssuers: [{issuer: %q, audience: votes, channels: [\"1\"]}]\n  limits:\n%s  secrets:\n%s  sandbox:\n    limits:\n  %s    secrets:\n%s",
+			id, id, issuer, limits, secrets("production", "  "), limits, secrets("sandbox", "    "))
 	}
 	return text.String()
 }
@@ -107,7 +109,7 @@ func registryOf(extensions map[string][]string) string {
 func newRightsWorld(t *testing.T, deploy func(*rightsWorld) rightsDeployment) *rightsWorld {
 	t.Helper()
 	w := &rightsWorld{
-		T: t, table: loadRights(t), registry: filepath.Join(t.TempDir(), "extensions.yaml"), http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
+		T: t, table: loadRights(t), issuer: newRightsIssuer(t), registry: filepath.Join(t.TempDir(), "extensions.yaml"), http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 		current: map[string]*rightsCredentials{}, again: map[string]map[string]*rightsCredentials{}, planted: map[string]map[string]string{}, foreign: map[string]map[string]string{},
 	}
 	w.declare(map[string][]string{"main": {"old"}, "gone": {"new"}, "other": {"new"}})
@@ -130,6 +132,7 @@ func newRightsWorld(t *testing.T, deploy func(*rightsWorld) rightsDeployment) *r
 	})
 	for _, environment := range w.environments {
 		w.current[environment] = w.prepare(mainSide(environment))
+		w.again[environment]["otherChannel"] = &rightsCredentials{headers: map[string]string{"issuerViewer": w.issuer.header("2")}}
 		w.again[environment]["sampleKey"] = &rightsCredentials{headers: rightsSide{"main", environment, "sample"}.tokens()}
 		for name, c := range w.again[environment] {
 			if name == "otherExtension" { // as if it were this one's
@@ -140,6 +143,8 @@ func newRightsWorld(t *testing.T, deploy func(*rightsWorld) rightsDeployment) *r
 			}
 		}
 	}
+	w.current["production"].headers["issuerViewer"] = w.issuer.header("1")
+	w.awaitIssuer()
 	for environment, other := range map[string]string{"production": "sandbox", "sandbox": "production"} {
 		if w.current[environment] != nil {
 			w.again[environment]["otherEnvironment"] = cmp.Or(w.current[other], &rightsCredentials{headers: mainSide(other).tokens()})
@@ -150,7 +155,7 @@ func newRightsWorld(t *testing.T, deploy func(*rightsWorld) rightsDeployment) *r
 
 func (w *rightsWorld) declare(extensions map[string][]string) {
 	w.Helper()
-	if err := os.WriteFile(w.registry, []byte(registryOf(extensions)), 0o600); err != nil {
+	if err := os.WriteFile(w.registry, []byte(registryOf(extensions, w.issuer.URL)), 0o600); err != nil {
 		w.Fatal(err)
 	}
 }

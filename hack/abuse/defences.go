@@ -114,8 +114,7 @@ func signInDefences() []defenceCase {
 		{"sessions are for the server's own pages", []sourceEdit{{"services/internal/face/httpapi/session.go", `if r.Header.Get("Sec-Fetch-Site") != "same-origin" {`, "if false {"}},
 			"forged-sessions", "from cross-site", 0},
 		{"the state and the nonce of a sign-in", []sourceEdit{
-			{flowFile, `if flow.State == "" || subtle.ConstantTimeCompare([]byte(state), []byte(flow.State)) != 1 {`, "if false {"},
-			{flowFile, `if flow.Nonce == "" || subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(flow.Nonce)) != 1 {`, "if false {"}}, "forged-sessions", "follows another's link", 0},
+			{flowFile, "[]byte(flow.State)) != 1 {", "[]byte(flow.State)) == 2 {"}, {flowFile, "[]byte(flow.Nonce)) != 1 {", "[]byte(flow.Nonce)) == 2 {"}}, "forged-sessions", "follows another's link", 0},
 		{"the viewers' cookie is for the server's own pages", []sourceEdit{{"services/internal/face/httpapi/viewersession.go", ` || r.Header.Get("Sec-Fetch-Site") != "same-origin" {`, " {"}},
 			"forged-viewers", "with the cookie of another site", 0},
 		{"the audience of an issuer's token", []sourceEdit{{"services/internal/signin/viewers.go", "ClientID: audience, ", "SkipClientIDCheck: true, "}}, "forged-viewers", "the client of staff", 0},
