@@ -4,7 +4,8 @@ package v1alpha1
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.clientSecretRef) || has(self.redirectURL)",message="clientSecretRef needs redirectURL"
 type ViewerIssuer struct {
-	// Issuer is the URL with /.well-known/openid-configuration below it.
+	// Issuer is the URL with /.well-known/openid-configuration below it. It signs the tokens with RS256
+	// or EdDSA.
 	Issuer SinkURL `json:"issuer"`
 	// Audience is the id of the client at the issuer that its tokens are for.
 	// +kubebuilder:validation:MinLength=1
