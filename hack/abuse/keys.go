@@ -87,11 +87,10 @@ func exceedKeys(ctx context.Context, a *attacker) {
 // floodDevices asks for credentials of devices from one address, then from many, while viewers vote. The
 // credentials are good for a vote in their poll.
 func floodDevices(ctx context.Context, a *attacker) {
-	const poll = "devices"
-	staff := mustCredential("broadcaster", channel, "U-broadcaster")
-	far := mustCredential("broadcaster", "77", "U77")
-	for _, credential := range []string{staff, far} {
-		if a.status(ctx, credential, http.MethodPost, "/v1/vote_config", `{"id":"`+poll+`","config":{"deviceVoting":true}}`) != http.StatusOK {
+	const poll, other = "devices", "others"
+	staff, far := mustCredential("broadcaster", channel, "U-broadcaster"), mustCredential("broadcaster", "77", "U77")
+	for _, made := range [][2]string{{staff, poll}, {staff, other}, {far, poll}} {
+		if a.status(ctx, made[0], http.MethodPost, "/v1/vote_config", `{"id":"`+made[1]+`","config":{"deviceVoting":true}}`) != http.StatusOK {
 			a.breach("staff cannot let devices vote")
 		}
 	}
@@ -107,7 +106,7 @@ func floodDevices(ctx context.Context, a *attacker) {
 	})
 	alive.Go(func() {
 		all := forgery{what: "a device", credential: device, body: `{"id":"devices","config":{},"value":1,"event":"x","data":{}}`}.
-			of("GET /v1/vote?id="+mainPoll, "POST /v1/vote?id="+mainPoll, "POST /v1/vote_config", "DELETE /v1/vote?id=devices", "GET /v1/poll?id=devices", "GET /v1/polls", "GET /v1/events",
+			of("GET /v1/vote?id="+other, "POST /v1/vote?id="+other, "GET /v1/vote?id="+mainPoll, "POST /v1/vote_config", "DELETE /v1/vote?id=devices", "GET /v1/poll?id=devices", "GET /v1/polls", "GET /v1/events",
 				"POST /v1/accumulate?id=x", "POST /v1/rank?id=x", "POST /v1/whisper_self", "POST /v1/datastream", "GET /v1/viewer_state", "POST /v1/viewer_state", "GET /v1/user_info", "GET /v1/staff", "POST /v1/gamelink/token")
 		a.forge(ctx, append(all, forgery{what: "a device as a viewer", credential: strings.Replace(device, " device.", " ", 1)}.of("GET /v1/vote?id=devices")...))
 	})

@@ -127,7 +127,7 @@ func (a *attacker) beginSignIns(ctx context.Context, addresses int64) {
 	forgeries := []forgery{
 		{path: staffSignIn},
 		{path: viewerSignIn},
-		{path: "/v1/staff/callback?state=" + made + "&code=x", headers: []string{"Cookie", staffFlow + "=" + extension + ":" + made + ":N:V"}},
+		{path: "/v1/staff/callback?state=" + made + "&code=x", headers: []string{"Cookie", staffFlow + "=extension=" + extension + "&state=" + made + "&nonce=N&verifier=V"}},
 		{path: "/v1/viewer/callback?state=" + made + "&code=x", headers: []string{"Cookie", viewerFlow + "=extension=" + extension + "&channel=1&poll=" + mainPoll + "&state=" + made + "&nonce=N&verifier=V"}},
 	}
 	clients := make([]*http.Client, addresses)

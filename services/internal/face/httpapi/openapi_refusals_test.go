@@ -271,7 +271,7 @@ func probes() []probe {
 		{on: "GET /staff/signin", query: "?extension=ext", status: 400, reason: "The extension has no sign-in here"},
 		{on: "GET /staff/callback", query: "?state=S&code=ada", cookie: flowOfSigned, status: 303},
 		{on: "GET /staff/callback", query: "?state=S&code=ada", status: 400, reason: "No sign-in is under way in this browser"},
-		{on: "GET /staff/callback", cookie: "__Host-acclaim-signin=ext:S:N:V", status: 400, reason: "The extension has no sign-in here"},
+		{on: "GET /staff/callback", cookie: strings.Replace(flowOfSigned, "extension=signed", "extension=ext", 1), status: 400, reason: "The extension has no sign-in here"},
 		{on: "GET /staff/callback", query: "?state=S&code=eve", cookie: flowOfSigned, status: 401, reason: "The sign-in has failed; begin it again"},
 		{on: "GET /staff/callback", query: "?state=S&code=mary", cookie: flowOfSigned, status: 403, reason: "This person is not staff of a channel"},
 		{on: "POST /staff/device_(signin|session)", body: "[]", status: 400, reason: "Invalid body"},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
 	"github.com/acclaim-dev/acclaim/services/internal/signin"
@@ -72,7 +73,8 @@ func showRefusals(handle routeHandler) routeHandler {
 		r.x.Err = err // for the log
 		extension, named := r.queryParameter("extension")
 		if !named {
-			extension, _, _ = flowOf(r.Request)
+			name, _, _ := flowOf(r.Request, flowCookie)
+			extension = name.Client
 		}
 		redirect(w, staffPage(extension, "sign-in-refused-"+strconv.Itoa(operation.OutcomeOf(err).Status)))
 		return nil
@@ -90,39 +92,47 @@ func (a *API) getStaffSignIn(w http.ResponseWriter, r *apiRequest) error {
 	if err != nil {
 		return err
 	}
-	// The issuer's page sends the browser back, so that the cookie has to come along from there.
-	setCookie(w, flowCookie, strings.Join([]string{extension, flow.State, flow.Nonce, flow.Verifier}, ":"), flowLifetime, http.SameSiteLaxMode)
+	keepFlow(w, flowCookie, contract.PublicName{Client: extension}, flow)
 	redirect(w, address)
 	return nil
 }
 
-// flowOf returns the sign-in that is under way in a browser, and its extension.
-func flowOf(r *http.Request) (extension string, flow signin.Flow, ok bool) {
-	cookie, err := r.Cookie(flowCookie)
+// keepFlow has a browser keep a sign-in that is under way, and what it is for. The issuer's page sends the
+// browser back, so that the cookie has to come along from there.
+func keepFlow(w http.ResponseWriter, cookie string, name contract.PublicName, flow signin.Flow) {
+	kept := url.Values{
+		"extension": {name.Client}, "channel": {name.Channel}, "poll": {name.Poll},
+		"state": {flow.State}, "nonce": {flow.Nonce}, "verifier": {flow.Verifier},
+	}
+	setCookie(w, cookie, kept.Encode(), flowLifetime, http.SameSiteLaxMode)
+}
+
+// flowOf returns the sign-in that is under way in a browser, and what it is for.
+func flowOf(r *http.Request, cookie string) (name contract.PublicName, flow signin.Flow, ok bool) {
+	found, err := r.Cookie(cookie)
 	if err != nil {
-		return "", flow, false
+		return name, flow, false
 	}
-	kept := strings.Split(cookie.Value, ":")
-	if len(kept) != 4 {
-		return "", flow, false
-	}
-	return kept[0], signin.Flow{State: kept[1], Nonce: kept[2], Verifier: kept[3]}, true
+	kept, err := url.ParseQuery(found.Value)
+	name = contract.PublicName{Client: kept.Get("extension"), Channel: kept.Get("channel"), Poll: kept.Get("poll")}
+	flow = signin.Flow{State: kept.Get("state"), Nonce: kept.Get("nonce"), Verifier: kept.Get("verifier")}
+	return name, flow, err == nil && name.Client != ""
 }
 
 func (a *API) getStaffCallback(w http.ResponseWriter, r *apiRequest) error {
-	extension, flow, ok := flowOf(r.Request)
+	name, flow, ok := flowOf(r.Request, flowCookie)
 	if !ok {
 		return fault.New(fault.Invalid, "No sign-in is under way in this browser")
 	}
 	clearCookie(w, flowCookie)
 	state, _ := r.queryParameter("state")
 	code, _ := r.queryParameter("code")
-	credential, err := a.FinishSignIn(r.Context(), &r.Call, extension, flow, state, code)
+	credential, err := a.FinishSignIn(r.Context(), &r.Call, name.Client, flow, state, code)
 	if err != nil {
 		return err
 	}
 	setCookie(w, sessionCookie, strings.Replace(credential, " ", ":", 1), pairing.SessionLifetime, http.SameSiteStrictMode)
-	redirect(w, staffPage(extension, "signed-in"))
+	redirect(w, staffPage(name.Client, "signed-in"))
 	return nil
 }
 

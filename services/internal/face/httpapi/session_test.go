@@ -53,7 +53,7 @@ func newPeople() people {
 }
 
 // flowOfSigned is the cookie of a sign-in under way.
-const flowOfSigned = "__Host-acclaim-signin=signed:S:N:V"
+const flowOfSigned = "__Host-acclaim-signin=channel=&extension=signed&nonce=N&poll=&state=S&verifier=V"
 
 // cookieOf returns a cookie that an answer sets, which only a browser's requests to this host have.
 func cookieOf(t testing.TB, got answer, name string) string {
@@ -211,7 +211,7 @@ func TestAttacksOnSessions(t *testing.T) {
 		return a.send("GET", "/v1/staff/callback?"+query, "", "Cookie", cookie)
 	}
 	callback("state=S&code=ada", "").refused(400, "No sign-in is under way in this browser")
-	callback("state=S&code=ada", "__Host-acclaim-signin=signed").refused(400, "No sign-in is under way in this browser")
+	callback("state=S&code=ada", "__Host-acclaim-signin=nonce=N").refused(400, "No sign-in is under way in this browser")
 	callback("state=X&code=ada", flowOfSigned).refused(401, "The sign-in has failed; begin it again")
 	callback("state=S&code=grace", flowOfSigned).refused(401, "The sign-in has failed; begin it again") // used above
 	callback("error=access_denied&state=S", flowOfSigned).refused(401, "The sign-in has failed; begin it again")
@@ -222,7 +222,7 @@ func TestAttacksOnSessions(t *testing.T) {
 	}
 	a.people["ada"] = newPeople()["ada"]
 	callback("state=S&code=mary", flowOfSigned).refused(403, "This person is not staff of a channel")
-	callback("state=S&code=ada", "__Host-acclaim-signin=ext:S:N:V").refused(400, "The extension has no sign-in here")
+	callback("state=S&code=ada", strings.Replace(flowOfSigned, "extension=signed", "extension=ext", 1)).refused(400, "The extension has no sign-in here")
 	a.send("GET", "/v1/staff/signin?extension=ext", "").refused(400, "The extension has no sign-in here")
 	a.send("GET", "/sandbox/v1/staff/signin?extension=signed", "").refused(400, "The extension has no sign-in here")
 

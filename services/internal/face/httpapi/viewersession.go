@@ -8,7 +8,6 @@ import (
 	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
-	"github.com/acclaim-dev/acclaim/services/internal/signin"
 )
 
 // The cookies of a viewer's sign-in under way, and of the issuer's token afterwards, which no script reads.
@@ -44,7 +43,7 @@ func showViewerRefusals(handle routeHandler) routeHandler {
 		err := handle(a, w, r)
 		name, known := nameOf(r)
 		if !known {
-			name, _, known = viewerFlowOf(r.Request)
+			name, _, known = flowOf(r.Request, viewerFlowCookie)
 		}
 		if err == nil || !known || r.Header.Get("Sec-Fetch-Mode") != "navigate" {
 			return err
@@ -75,29 +74,13 @@ func (a *API) getViewerSignIn(w http.ResponseWriter, r *apiRequest) error {
 	if err != nil {
 		return err
 	}
-	kept := url.Values{
-		"extension": {name.Client}, "channel": {name.Channel}, "poll": {name.Poll},
-		"state": {flow.State}, "nonce": {flow.Nonce}, "verifier": {flow.Verifier},
-	}
-	setCookie(w, viewerFlowCookie, kept.Encode(), flowLifetime, http.SameSiteLaxMode) // as of staff
+	keepFlow(w, viewerFlowCookie, name, flow)
 	redirect(w, address)
 	return nil
 }
 
-// viewerFlowOf returns the sign-in of a viewer that is under way in a browser, and its poll.
-func viewerFlowOf(r *http.Request) (name contract.PublicName, flow signin.Flow, ok bool) {
-	cookie, err := r.Cookie(viewerFlowCookie)
-	if err != nil {
-		return name, flow, false
-	}
-	kept, err := url.ParseQuery(cookie.Value)
-	name = contract.PublicName{Client: kept.Get("extension"), Channel: kept.Get("channel"), Poll: kept.Get("poll")}
-	flow = signin.Flow{State: kept.Get("state"), Nonce: kept.Get("nonce"), Verifier: kept.Get("verifier")}
-	return name, flow, err == nil && name.Client != "" && name.Channel != "" && name.Poll != ""
-}
-
 func (a *API) getViewerCallback(w http.ResponseWriter, r *apiRequest) error {
-	name, flow, ok := viewerFlowOf(r.Request)
+	name, flow, ok := flowOf(r.Request, viewerFlowCookie)
 	if !ok {
 		return fault.New(fault.Invalid, "No sign-in is under way in this browser")
 	}
