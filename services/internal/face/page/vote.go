@@ -59,9 +59,11 @@ func serveCode(w http.ResponseWriter, r *http.Request) {
 	}
 	var modules strings.Builder
 	for y := range code.Size {
-		for x := range code.Size {
-			if code.Black(x, y) {
-				fmt.Fprintf(&modules, "M%d %dh1v1h-1z", x+quiet, y+quiet)
+		for x, end := 0, 0; x < code.Size; x = end + 1 { // a run of black modules each
+			for end = x; end < code.Size && code.Black(end, y); end++ {
+			}
+			if end > x {
+				fmt.Fprintf(&modules, "M%d %dh%dv1h%dz", x+quiet, y+quiet, end-x, x-end)
 			}
 		}
 	}

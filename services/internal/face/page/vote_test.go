@@ -4,8 +4,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"rsc.io/qr"
 
 	"github.com/acclaim-dev/acclaim/services/internal/face/page"
 )
@@ -47,4 +51,41 @@ func TestCodes(t *testing.T) {
 			t.Errorf("%q: %s", link, res.Body)
 		}
 	}
+}
+
+// A code has each black module once, within its margin.
+func TestModulesOfCode(t *testing.T) {
+	const link = "https://example.com/vote/ext/1/lunch"
+	res := httptest.NewRecorder()
+	page.Vote().ServeHTTP(res, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/vote/qr.svg?link="+url.QueryEscape(link), nil))
+	code, err := qr.Encode(link, qr.M)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn := map[[2]int]int{}
+	for _, run := range regexp.MustCompile(`M(\d+) (\d+)h(\d+)v1h-(\d+)z`).FindAllStringSubmatch(res.Body.String(), -1) {
+		x, y, width := atoi(t, run[1]), atoi(t, run[2]), atoi(t, run[3])
+		if run[3] != run[4] {
+			t.Errorf("a run is not closed: %s", run[0])
+		}
+		for i := range width {
+			drawn[[2]int{x + i - 4, y - 4}]++
+		}
+	}
+	for y := range code.Size {
+		for x := range code.Size {
+			if got, black := drawn[[2]int{x, y}], code.Black(x, y); black && got != 1 || !black && got != 0 {
+				t.Errorf("module %d, %d is drawn %d times", x, y, got)
+			}
+		}
+	}
+}
+
+func atoi(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
