@@ -56,6 +56,7 @@ func (w *rightsWorld) plant(environment string) {
 		{"POST", "/config/extension", owner, `{"is":"extension-one"}`},
 		{"POST", "/bits/transactions", victim, `{"transactionReceipt":"` + s.receipt(w.address(), "77", 4321) + `"}`},
 		{"POST", "/coins/purchase", victim, `{"sku":"life","price":10}`},
+		{"POST", "/pictures", broadcaster, `{"data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAADklEQVR4nGL6DwgAAP//AQUBAlrdOc0AAAAASUVORK5CYII="}`},
 		{"GET", "/user_info", victim, ""},
 	} {
 		w.must(s, request.method, request.target, request.header, request.body)

@@ -258,7 +258,7 @@ func (p *rightsHTTP) try(row *rightsRow, caller string) (problem string) {
 func (p *rightsHTTP) send(row *rightsRow, header string, ok bool) (status int, answer string) {
 	p.w.Helper()
 	p.w.cells.Add(1)
-	path := strings.NewReplacer("{client}", "main", "{channel}", "1", "{poll}", "shown", "{file}", "checkpoint").Replace(row.path())
+	path := strings.NewReplacer("{client}", "main", "{channel}", "1", "{poll}", "shown", "{picture}", "ECJFpxVllbUoK26I0buVRQ", "{file}", "checkpoint").Replace(row.path())
 	address, query := p.base+p.name+path, p.w.fill(p.environment, row.Query, ok)
 	if strings.Contains(query, "{credential}") {
 		query, header = strings.ReplaceAll(query, "{credential}", url.QueryEscape(header)), ""

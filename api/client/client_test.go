@@ -133,7 +133,7 @@ func TestMembers(t *testing.T) {
 		ID: "global 1", Prompt: "Which?", Options: []string{"this", "that"}, UserData: []byte(`{"a":1}`), StartsAt: 1, EndsAt: 2,
 		ResultsVisibility: contract.VisibleAfterClose, ShowCount: true, LoggedInOnly: true, Strict: true, PollSettings: contract.PollSettings{PublicResults: true, Verifiable: true, WeightedVotes: true},
 	}, {
-		ID: "devices", DistinctOptionsPerUser: 1, TotalVotesPerUser: 1, VotesPerOption: 1, Options: []string{}, UserData: []byte("null"), EndsAt: 2,
+		ID: "devices", DistinctOptionsPerUser: 1, TotalVotesPerUser: 1, VotesPerOption: 1, Options: []string{"a"}, Pictures: []string{"ECJFpxVllbUoK26I0buVRQ"}, UserData: []byte("null"), EndsAt: 2,
 		ResultsVisibility: contract.VisibleAlways, PollSettings: contract.PollSettings{DeviceVoting: true},
 	}} {
 		encoded, err := json.Marshal(want)

@@ -71,6 +71,9 @@ type PollConfig struct {
 	// TieBreak is the value of the option that staff chose after a tie, nil for none. It is always
 	// one of those that lead: a configuration with which that is not so any more drops it.
 	TieBreak *int64 `json:"tieBreak,omitempty"`
+	// Pictures are the ids of the pictures of the options, in their order; empty for an option
+	// without one.
+	Pictures []string `json:"pictures,omitempty"`
 }
 
 // PollSettings are the settings that have one name and one type in a configuration, in the view of
@@ -167,4 +170,6 @@ type Poll struct {
 	VotedVersion int64 `json:"votedVersion,omitempty"`
 	// TieBreak is the value of the option that staff chose after a tie, nil for none.
 	TieBreak *int64 `json:"tieBreak,omitempty"`
+	// Pictures are the ids of the pictures of the options, as in PollConfig.
+	Pictures []string `json:"pictures,omitempty"`
 }

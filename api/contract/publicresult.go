@@ -52,4 +52,6 @@ type PublicPoll struct {
 	Version  int64    `json:"version"`
 	// TieBreak is the value of the option that staff chose after a tie, nil for none.
 	TieBreak *int64 `json:"tieBreak,omitempty"`
+	// Pictures are the ids of the pictures of the options; empty for an option without one.
+	Pictures []string `json:"pictures,omitempty"`
 }

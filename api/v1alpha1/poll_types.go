@@ -102,6 +102,16 @@ type PollSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.all(option, !option.contains('\u0000'))`,message="options must not contain NUL"
 	Options []string `json:"options,omitempty"`
 
+	// Pictures are the ids of the pictures of the options, in their order: those that POST
+	// /pictures answered with for the Poll's channel, or "" for an option without one. A Poll for
+	// all channels has none.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:Pattern=`^([A-Za-z0-9_-]{22})?$`
+	// +kubebuilder:validation:items:MaxLength=22
+	Pictures []string `json:"pictures,omitempty"`
+
 	// DistinctOptionsPerUser is the number of different values one voter may vote for.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1

@@ -925,6 +925,11 @@ func (in *PollSpec) DeepCopyInto(out *PollSpec) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Pictures != nil {
+		in, out := &in.Pictures, &out.Pictures
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.StartsAt != nil {
 		in, out := &in.StartsAt, &out.StartsAt
 		*out = (*in).DeepCopy()

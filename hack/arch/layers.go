@@ -5,7 +5,7 @@
 package arch
 
 // domains are the services' rules; the tables call them by this word.
-const domains = "voting accumulation ranking state message roster pairing purchase match sandbox"
+const domains = "voting accumulation ranking state message roster pairing purchase match picture sandbox"
 
 // layers lists every package of the module and the others that it may import, by
 // the last element of their path, which is therefore unique. The last column lists
@@ -48,6 +48,7 @@ services/roster             | contract key rewrite stream wire                  
 services/pairing            | contract fault key document                                                             | storetest
 services/purchase           | contract fault key once document                                                           | storetest stream mongostore mongotest faultproxy
 services/match              | contract fault key document                                                             | storetest
+services/picture            | contract fault key document                                                             | storetest
 services/sandbox            | contract fault tenant                                                                   |
 services/internal/tenant    | contract filewatch fault limit                                                                          |
 services/internal/upkeep/transfer  | exactjson fault key once stream document voting accumulation ranking roster             | storetest contract
@@ -140,6 +141,7 @@ github.com/cockroachdb/pebble/v2 | pebblestore
 go.mongodb.org/mongo-driver/v2   | mongostore mongotest bench
 go.opentelemetry.io              | tracing batchtrace operation httpapi stream app
 os/exec                          | mongotest harness bench abuse defects scale assets cluster
+golang.org/x/image                | picture
 database/sql                     |
 os | ceilingserver tenant backup pebblestore mongotest mongoset simnet services cli harness bench abuse processor overlay defects scale arch language words envtest assets testcluster operator cluster pause chart kill clock terminal kubectl-acclaim
 testing                          | storetest mongotest mongoset sinktest cputime

@@ -125,13 +125,14 @@ func (s *Service) Change(ctx context.Context, p Poll, c Change, keys ...*once.Ke
 // know and say that it is saved.
 func (c *Change) level() (level stream.Level, refusal error) {
 	var asked struct {
-		DeviceVoting  bool   `json:"deviceVoting"`
-		WeightedVotes bool   `json:"weightedVotes"`
-		TieBreak      *int64 `json:"tieBreak"`
+		DeviceVoting  bool     `json:"deviceVoting"`
+		WeightedVotes bool     `json:"weightedVotes"`
+		TieBreak      *int64   `json:"tieBreak"`
+		Pictures      []string `json:"pictures"`
 	}
-	asked.DeviceVoting, asked.WeightedVotes, asked.TieBreak = c.Config.DeviceVoting, c.Config.WeightedVotes, c.Config.TieBreak
+	asked.DeviceVoting, asked.WeightedVotes, asked.TieBreak, asked.Pictures = c.Config.DeviceVoting, c.Config.WeightedVotes, c.Config.TieBreak, c.Config.Pictures
 	if c.Patch != nil {
-		asked.DeviceVoting, asked.WeightedVotes, asked.TieBreak = false, false, nil
+		asked.DeviceVoting, asked.WeightedVotes, asked.TieBreak, asked.Pictures = false, false, nil, nil
 		_ = json.Unmarshal(c.Patch, &asked) // what is malformed is refused later
 	}
 	switch {
@@ -141,6 +142,8 @@ func (c *Change) level() (level stream.Level, refusal error) {
 		return stream.LevelWeights, errWeights
 	case asked.TieBreak != nil:
 		return stream.LevelTieBreaks, errTieOpen
+	case len(asked.Pictures) > 0:
+		return stream.LevelPictures, errPictures
 	}
 	return stream.LevelChanges, nil
 }

@@ -2,6 +2,7 @@ package voting
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -37,13 +38,10 @@ func (c *Config) checkLimits(id string) error {
 			return fault.New(fault.Invalid, reason)
 		}
 	}
-	if err := c.checkDevices(id); err != nil {
-		return err
-	}
 	if c.WeightedVotes && c.DeviceVoting {
 		return errWeights
 	}
-	return c.checkStrict()
+	return cmp.Or(c.checkDevices(id), c.checkPictures(id), c.checkStrict())
 }
 
 func reasonIf(broken bool, reason string) string {
@@ -59,6 +57,7 @@ func isWithin(n, low, high int64) bool { return low <= n && n <= high }
 // its size, and copies what the caller may change.
 func (c *Config) compactUserData() error {
 	c.Options = append([]string(nil), c.Options...) // nil when there are none
+	c.Pictures = append([]string(nil), c.Pictures...)
 	if len(c.UserData) == 0 {
 		c.UserData = nil
 		return nil

@@ -18,7 +18,7 @@ func (c *Config) View(id string, status contract.Status) PollView {
 		DistinctOptionsPerUser: c.DistinctOptionsPerUser, TotalVotesPerUser: c.TotalVotesPerUser, VotesPerOption: c.VotesPerOption,
 		Global: isGlobal(id), Strict: c.Strict, PollSettings: c.PollSettings,
 		ResultsVisibility: c.ResultsVisibility, ShowCount: c.ShowCount, Hidden: c.HidesResults(status),
-		Version: c.Version, QuestionChanged: c.QuestionChanged, TieBreak: c.TieBreak,
+		Version: c.Version, QuestionChanged: c.QuestionChanged, TieBreak: c.TieBreak, Pictures: c.Pictures,
 	}
 	if v.Options == nil {
 		v.Options = []string{}

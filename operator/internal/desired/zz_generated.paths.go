@@ -7,7 +7,7 @@ package desired
 // service, and all that no service has, go to the fallback service.
 func servicePaths(service string) []string {
 	return map[string][]string{
-		Voting:       {"/vote", "/vote_logs", "/vote_modifier", "/vote_config", "/vote_history", "/votes", "/devices", "/poll", "/polls", "/receipt"},
+		Voting:       {"/vote", "/vote_logs", "/vote_modifier", "/vote_config", "/vote_history", "/votes", "/devices", "/poll", "/polls", "/receipt", "/pictures"},
 		Accumulation: {"/accumulate"},
 		Ranking:      {"/rank", "/rank_config", "/rank_moderation"},
 		Sandbox:      {"/authtoken"},

@@ -44,6 +44,7 @@ const (
 	Datastream
 	Requests
 	Messages
+	Pictures    // that staff uploads
 	Topics      // that subscribers follow in this process
 	Tokens      // of the sandbox
 	PINs        // that games show, and that staff tries
@@ -58,7 +59,7 @@ const (
 func Kinds() []string {
 	return []string{
 		"streams", "bytes", "whispers", "documents", "datastream",
-		"request_rate", "message_rate", "topic_rate", "token_rate", "pin_rate", "public_name_rate", "device_rate", "guess_rate", "sign_in_rate",
+		"request_rate", "message_rate", "picture_rate", "topic_rate", "token_rate", "pin_rate", "public_name_rate", "device_rate", "guess_rate", "sign_in_rate",
 		"viewer_sign_in_rate",
 	}
 }

@@ -19,7 +19,7 @@ type Budgets struct {
 	Bodies *limit.Pool[limit.Holder]
 	// Pages counts the answers of any length that are being sent.
 	Pages *limit.Pool[limit.Holder]
-	// PublicReads counts the reads of public results.
+	// PublicReads counts the reads of public results and of pictures.
 	PublicReads *limit.Pool[limit.Holder]
 	// Histories counts the logs that are being folded for answers about the past.
 	Histories *limit.Pool[limit.Holder]
@@ -27,6 +27,8 @@ type Budgets struct {
 	HistoryBytes *limit.Pool[limit.Holder]
 	// Exports counts the exports being sent.
 	Exports *limit.Pool[limit.Holder]
+	// Pictures counts the pictures that are being decoded and encoded again.
+	Pictures *limit.Pool[limit.Holder]
 }
 
 // BudgetLimits are the limits of budgets.
@@ -49,6 +51,13 @@ const (
 const (
 	maxPublicReads = 64
 	unknownNames   = 4
+	pictureReads   = 16
+)
+
+// Limits of the pictures being encoded; each takes a core and up to 16 MB.
+const (
+	maxPictures       = 4
+	extensionPictures = 2
 )
 
 // Limits of the logs being folded; each takes a core. Viewers leave one to the staff of their
@@ -81,6 +90,7 @@ func NewBudgets(limits BudgetLimits) *Budgets {
 		Histories:    pool("histories", maxHistories),
 		HistoryBytes: pool("history_bytes", limits.HistoryBytes),
 		Exports:      pool("exports", maxExports),
+		Pictures:     pool("pictures", maxPictures),
 	}
 }
 
@@ -193,6 +203,18 @@ func (b *Budgets) takePublicRead(p voting.Poll, known bool) (*limit.Lease[limit.
 	return lease, limit.Fault(lease.Take(1), "Too many public results at once; nothing was stored")
 }
 
+// takePictureRead returns a lease of one read of a picture.
+func (b *Budgets) takePictureRead(who limit.Caller) (*limit.Lease[limit.Holder], error) {
+	lease := b.PublicReads.Lease(who, limit.Share[limit.Holder]{Holder: limit.Holder{Identity: pictures}, Scope: limit.Public, Limit: pictureReads})
+	return lease, limit.Fault(lease.Take(1), "Too many pictures at once; nothing was stored")
+}
+
+// takePicture returns a lease of one picture that is decoded and encoded again.
+func (b *Budgets) takePicture(c *Caller) (*limit.Lease[limit.Holder], error) {
+	lease := b.Pictures.Lease(c.who(), limit.Share[limit.Holder]{Holder: c.extensionHolder(), Scope: limit.Extension, Limit: extensionPictures})
+	return lease, limit.Fault(lease.Take(1), "Too many pictures at once; nothing was stored")
+}
+
 // takeHistory returns a lease of one log that is being folded.
 func (b *Budgets) takeHistory(c *Caller) (*limit.Lease[limit.Holder], error) {
 	shares := c.sharesOf(extensionHistories, identityHistories)
@@ -207,9 +229,10 @@ func (b *Budgets) takeHistory(c *Caller) (*limit.Lease[limit.Holder], error) {
 	return lease, limit.Fault(lease.Take(1), tooManyHistories)
 }
 
-// The reasons of refusals, and the holder that stands for all viewers.
+// The reasons of refusals, and the holders that stand for all viewers and for all pictures.
 const (
 	viewers          = "\x00viewers" // no identity has the byte 0
+	pictures         = "\x00pictures"
 	TooManyBytes     = "Too many bytes of request bodies at once; nothing was stored"
 	tooManyHistories = "Too many questions about the past at once; nothing was stored"
 )

@@ -17,6 +17,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/pairing"
+	"github.com/acclaim-dev/acclaim/services/picture"
 	"github.com/acclaim-dev/acclaim/services/purchase"
 	"github.com/acclaim-dev/acclaim/services/ranking"
 	"github.com/acclaim-dev/acclaim/services/roster"
@@ -218,6 +219,14 @@ type Purchases interface {
 	Balance(ctx context.Context, c purchase.Channel, userID string) (int64, error)
 }
 
+// Pictures is the part of package picture that its routes use.
+type Pictures interface {
+	Add(ctx context.Context, c picture.Channel, i *picture.Image, now time.Time) (contract.Picture, error)
+	List(ctx context.Context, c picture.Channel) ([]contract.Picture, error)
+	Remove(ctx context.Context, c picture.Channel, id string) error
+	Read(ctx context.Context, c picture.Channel, id string) ([]byte, error)
+}
+
 // PollLister yields the names of the streams that begin with a prefix and come after a
 // name, ascending: at least those that had a chunk before the call.
 type PollLister func(ctx context.Context, prefix, after string) iter.Seq2[string, error]
@@ -240,6 +249,7 @@ type Config struct {
 	Voting       Voting
 	PollLister   PollLister // the routes that show polls need it and Voting
 	Results      ResultPublisher
+	Pictures     Pictures // its routes need Voting, too
 	Accumulation Accumulation
 	Ranking      Ranking
 	State        State

@@ -110,6 +110,7 @@ func DecodeConfig(in *Object) voting.Config {
 		LoggedInOnly:           in.Boolean("loggedInOnly"),
 		Strict:                 in.Boolean("strict"),
 		TieBreak:               in.OptionalInteger("tieBreak"),
+		Pictures:               in.Texts("pictures"),
 	}
 	in.Fill(&config.PollSettings)
 	return config

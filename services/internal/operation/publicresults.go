@@ -166,7 +166,7 @@ func newPublicResult(poll voting.Poll, overview voting.Overview, status contract
 		shown.Now = &contract.PublicNow{
 			Poll: contract.PublicPoll{
 				Prompt: view.Prompt, Options: view.Options, Status: view.Status, Disabled: view.Disabled,
-				StartsAt: view.StartsAt, EndsAt: view.EndsAt, Version: view.Version, TieBreak: view.TieBreak,
+				StartsAt: view.StartsAt, EndsAt: view.EndsAt, Version: view.Version, TieBreak: view.TieBreak, Pictures: view.Pictures,
 			},
 			Votes: overview.AppendJSON(nil, nil),
 		}

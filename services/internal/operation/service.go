@@ -36,6 +36,7 @@ type Service struct {
 	// refusedPairings holds until when a pairing that was refused is so without another look.
 	refusedPairings *lru.Cache[pairingName, time.Time]
 	public          *publicResults
+	pictures        *servedPictures
 }
 
 // NewService returns the operations of one environment. It starts nothing.
@@ -68,6 +69,7 @@ func NewService(config Config) *Service {
 
 		refusedPairings: newRefusedPairings(),
 		public:          newPublicResults(),
+		pictures:        newServedPictures(),
 	}
 }
 

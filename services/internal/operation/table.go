@@ -70,6 +70,7 @@ func Table() []Definition {
 		inService(VotingService, func(c *Config) bool { return c.Voting.Votes != nil }, votingOperations()),
 		inService(VotingService, func(c *Config) bool { return c.Voting.Votes != nil && c.PollLister != nil }, pollOperations()),
 		inService(VotingService, func(c *Config) bool { return c.Voting.Votes != nil && c.Results != nil }, resultOperations()),
+		inService(VotingService, func(c *Config) bool { return c.Voting.Votes != nil && c.Pictures != nil }, pictureOperations()),
 		inService(AccumulationService, func(c *Config) bool { return c.Accumulation != nil }, accumulationOperations()),
 		inService(RankingService, func(c *Config) bool { return c.Ranking.Answers != nil }, rankingOperations()),
 		inService(StateService, func(c *Config) bool { return c.State.Scopes != nil }, stateOperations()),
@@ -128,6 +129,18 @@ func resultOperations() []Definition {
 	return []Definition{
 		define("vote.receipt", "GET /receipt", anyone()),
 		define("log.file", "GET /log/{file}", accessRule{}).forEveryone(),
+	}
+}
+
+// pictureOperations returns those of section 4.24.
+func pictureOperations() []Definition {
+	staff := staff().orPolls()
+	limit := func(*Caller) int { return contract.MaxPictureBody }
+	return []Definition{
+		define("picture.add", "POST /pictures", staff).withBodyBytes(limit),
+		define("picture.list", "GET /pictures", staff),
+		define("picture.remove", "DELETE /pictures", staff),
+		define("picture.read", "GET /public/{client}/{channel}/{picture}/picture.png", accessRule{}).forEveryone(),
 	}
 }
 

@@ -121,6 +121,7 @@ func declaredConfig(p *v1alpha1.Poll) (contract.PollConfig, error) {
 		ShowCount:              p.Spec.ShowCount,
 		LoggedInOnly:           p.Spec.LoggedInOnly,
 		Strict:                 p.IsStrict(),
+		Pictures:               p.Spec.Pictures,
 		PollSettings:           p.Spec.PollSettings,
 	}
 	if p.Spec.UserData == nil {
@@ -175,11 +176,11 @@ func hashConfig(t pollTarget, c contract.PollConfig) string {
 // equalVisibly compares the fields that the service returns of a configuration. No
 // options and an empty list of them are the same.
 func equalVisibly(want, got contract.PollConfig) bool {
-	if !slices.Equal(want.Options, got.Options) {
+	if !slices.Equal(want.Options, got.Options) || !slices.Equal(want.Pictures, got.Pictures) {
 		return false
 	}
 	for _, c := range []*contract.PollConfig{&want, &got} {
-		c.Prompt, c.UserData, c.Options, c.Version, c.QuestionChanged, c.TieBreak = "", nil, nil, 0, 0, nil
+		c.Prompt, c.UserData, c.Options, c.Pictures, c.Version, c.QuestionChanged, c.TieBreak = "", nil, nil, nil, 0, 0, nil
 	}
 	return reflect.DeepEqual(want, got)
 }

@@ -72,6 +72,8 @@ const (
 	CoinBalance          Scope = "purchase/coins"   // of one viewer in one channel
 	Matches              Scope = "match/index"      // the ids of those of an extension
 	Match                Scope = "match/channels"   // the channels and polls of one
+	Pictures             Scope = "picture/list"     // those of a channel
+	Picture              Scope = "picture/image"    // one of them
 )
 
 // The scopes of a sink's documents.
@@ -140,9 +142,9 @@ func documentLayout(scope Scope) (fields, bool) {
 	switch scope {
 	case ExtensionState, ExtensionHiddenState, ExtensionConfig, Visualization, OpenPairings, Matches:
 		return 0, true
-	case ChannelState, ChannelConfig, NamedStoreCount, ChannelPairing, OverlayKeys, StaffKeys, OpenPurchases:
+	case ChannelState, ChannelConfig, NamedStoreCount, ChannelPairing, OverlayKeys, StaffKeys, OpenPurchases, Pictures:
 		return withChannel, true
-	case ViewerState, NamedStore, OpenPurchase, CoinBalance:
+	case ViewerState, NamedStore, OpenPurchase, CoinBalance, Picture:
 		return withChannel | withID, true
 	case ExtensionViewerState, GamePairing, PinIndex, PurchaseReceipt, Match:
 		return withID, true

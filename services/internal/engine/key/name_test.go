@@ -45,6 +45,8 @@ var stored = map[string]key.Name{
 	"document/production/ext/purchase/receipt/t": {Kind: key.Document, Environment: "production", Extension: "ext", Scope: key.PurchaseReceipt, ID: "t"},
 	"document/production/ext/match/index":        {Kind: key.Document, Environment: "production", Extension: "ext", Scope: key.Matches},
 	"document/production/ext/match/channels/X":   {Kind: key.Document, Environment: "production", Extension: "ext", Scope: key.Match, ID: "X"},
+	"document/production/ext/picture/list/1":     {Kind: key.Document, Environment: "production", Extension: "ext", Scope: key.Pictures, Channel: "1"},
+	"document/production/ext/picture/image/1/X":  {Kind: key.Document, Environment: "production", Extension: "ext", Scope: key.Picture, Channel: "1", ID: "X"},
 	"document/production/ext/visualization":      {Kind: key.Document, Environment: "production", Extension: "ext", Scope: key.Visualization},
 	"erased/sandbox/ext/ABC":                     {Kind: key.Erased, Environment: "sandbox", Extension: "ext", ID: "ABC"},
 	"erasure/production/ext/ABC":                 {Kind: key.Erasure, Environment: "production", Extension: "ext", ID: "ABC"},

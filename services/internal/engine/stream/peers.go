@@ -33,6 +33,8 @@ const (
 	LevelTieBreaks = LevelVerifiable
 	// LevelWeights adds weights of credentials, likewise.
 	LevelWeights = LevelVerifiable
+	// LevelPictures adds pictures of options, likewise.
+	LevelPictures = LevelVerifiable
 	// CurrentLevel names the commands that this release reads.
 	CurrentLevel = LevelVerifiable
 )

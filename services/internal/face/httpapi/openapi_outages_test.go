@@ -24,6 +24,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/pairing"
+	"github.com/acclaim-dev/acclaim/services/picture"
 	"github.com/acclaim-dev/acclaim/services/purchase"
 	"github.com/acclaim-dev/acclaim/services/ranking"
 	"github.com/acclaim-dev/acclaim/services/resultlog"
@@ -153,6 +154,7 @@ func withHangingStore(t *testing.T) *api {
 		a.as(owner().in(""), http.MethodPost, op+"?id=lunch", `{"key":"a"}`).is(http.StatusOK)
 	}
 	a.as(owner().in(""), http.MethodPost, "/json_store?id=prices", "{}").is(http.StatusOK)
+	a.as(owner().in(""), http.MethodPost, "/pictures", uploadOf(encodedPicture(t, 2, 2, 1))).is(http.StatusOK)
 	serve := a.handler
 	a.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var ctx context.Context
@@ -194,6 +196,7 @@ func over(t *testing.T, store memory) (change func(*apiSettings), drain func()) 
 		c.Voting, c.Accumulation, c.Ranking, c.State = operation.NewVoting(votes), buffers, operation.NewRanking(questions), operation.NewState(states)
 		c.Live, c.Messages, c.Roster, c.Results = hub, messages, viewers, publisher
 		c.Pairing, c.Purchases = operation.NewPairing(pairing.NewService(documents, nil)), purchase.NewService(documents, nil)
+		c.Pictures = picture.NewService(documents, nil)
 		c.PollLister = func(_ context.Context, prefix, _ string) iter.Seq2[string, error] {
 			return func(yield func(string, error) bool) { yield(prefix+"lunch", nil) }
 		}
@@ -245,6 +248,9 @@ func (s *hangingStore) Append(ctx context.Context, chunk stream.Chunk) error {
 }
 
 func (s *hangingStore) Put(ctx context.Context, writes ...document.Write) error {
+	if s.giveUp != nil && len(writes) > 1 { // whose callers do not give up
+		return errors.Join(document.ErrIncomplete, document.ErrPartial)
+	}
 	s.hang()
 	return s.Memory.Put(ctx, writes...)
 }

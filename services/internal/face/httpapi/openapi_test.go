@@ -48,6 +48,7 @@ func loadContract(t *testing.T) *contract {
 	if err != nil {
 		t.Fatal(err)
 	}
+	openapi3filter.RegisterBodyDecoder("image/png", openapi3filter.FileBodyDecoder)
 	return &contract{doc: doc, seen: map[outcome]bool{}}
 }
 

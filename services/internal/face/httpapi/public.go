@@ -36,7 +36,7 @@ func (a *API) getPublicResult(w http.ResponseWriter, r *apiRequest) error {
 	return nil
 }
 
-// publicNameIn returns the name that the address of a result ends with. Ids may hold any
+// publicNameIn returns the name that the address of a result, or of a picture, ends with. Ids may hold any
 // character, a slash too, so the elements of the path are unescaped one by one.
 func publicNameIn(address *url.URL) (name contract.PublicName, err error) {
 	elements := strings.Split(address.EscapedPath(), "/")

@@ -63,6 +63,10 @@ func pollHandlers() map[string]routeHandler {
 		"vote.receipt":        (*API).getReceipt,
 		"log.file":            (*API).getLogFile,
 		"device.create":       (*API).postDevice,
+		"picture.add":         (*API).postPicture,
+		"picture.list":        (*API).getPictures,
+		"picture.remove":      (*API).deletePicture,
+		"picture.read":        (*API).getPicture,
 
 		"buffer.append": (*API).postAccumulate,
 		"buffer.read":   (*API).getAccumulate,

@@ -44,7 +44,7 @@ func TestRoutesOfServices(t *testing.T) {
 
 // Proxies tell the services apart by path alone.
 func TestPathsOfServices(t *testing.T) {
-	if diff := cmp.Diff([]string{"/vote", "/vote_logs", "/vote_modifier", "/vote_config", "/vote_history", "/votes", "/devices", "/poll", "/polls", "/receipt"}, operation.Paths(operation.VotingService)); diff != "" {
+	if diff := cmp.Diff([]string{"/vote", "/vote_logs", "/vote_modifier", "/vote_config", "/vote_history", "/votes", "/devices", "/poll", "/polls", "/receipt", "/pictures"}, operation.Paths(operation.VotingService)); diff != "" {
 		t.Errorf("paths of voting (-want +got):\n%s", diff)
 	}
 	services := map[string]string{}

@@ -27,6 +27,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/match"
 	"github.com/acclaim-dev/acclaim/services/message"
 	"github.com/acclaim-dev/acclaim/services/pairing"
+	"github.com/acclaim-dev/acclaim/services/picture"
 	"github.com/acclaim-dev/acclaim/services/purchase"
 	"github.com/acclaim-dev/acclaim/services/resultlog"
 	"github.com/acclaim-dev/acclaim/services/voting"
@@ -103,6 +104,7 @@ func openServices(ctx context.Context, config Config, limits resourceLimits, wat
 		service.start(s)
 	}
 	s.verifyGames()
+	s.servePictures()
 	if s.store != nil {
 		if err := s.store.servePeers(ctx, s.engines()); err != nil {
 			return nil, errors.Join(err, s.close(ctx))
@@ -116,8 +118,18 @@ func (s *serviceSet) verifyGames() {
 	if s.store == nil || s.documents != nil {
 		return
 	}
-	pairings := pairing.NewService(s.openDocuments(), nil)
+	s.documents = s.openDocuments()
+	pairings := pairing.NewService(s.documents, nil)
 	s.addAPI(func(c *operation.Config) { c.Pairing = operation.NewPairing(pairings) })
+}
+
+// servePictures lets a process that serves polls serve the pictures of their options.
+func (s *serviceSet) servePictures() {
+	if s.store == nil {
+		return
+	}
+	pictures := picture.NewService(s.documents, s.allRead(stream.LevelPictures))
+	s.addAPI(func(c *operation.Config) { c.Pictures = pictures })
 }
 
 // openDocuments returns a service over the documents of the store.
