@@ -4,6 +4,7 @@
 import { Client, Refused } from "./client.js";
 import { followAnswers } from "./cloud.js";
 import { LivePoll } from "./live.js";
+import { pictureAddress, showPicture } from "./pictures.js";
 import { followPublic, publicPath } from "./public.js";
 import { outcome, percentages } from "./tally.js";
 import { language, list, number, percent, text } from "./texts.js";
@@ -24,6 +25,8 @@ const base = own ?? (query.get("env") === "sandbox" ? "/sandbox/v1" : "/v1");
 const credential = secret.get("access_token");
 const owner = query.get("public"); // of a public result, which needs no credential
 const id = (name) => document.getElementById(name);
+
+const place = owner === null ? placeOf(credential) : [owner.split("/")[0], owner.split("/").slice(1).join("/")]; // client id and channel
 
 // What is known of the poll.
 let poll = live ? null : wanted; // its id; null: none is live
@@ -196,14 +199,19 @@ async function read() {
 
 // isOverlayKey reports whether the credential is an overlay key, which reads what it shows and
 // nothing else.
-function isOverlayKey() {
+const isOverlayKey = () => claimsOf(credential).role === "overlay";
+
+// claimsOf returns what a token says, and nothing of what is no token: the server says why.
+function claimsOf(text) {
   try {
-    const claims = credential.split(".").at(-2).replaceAll("-", "+").replaceAll("_", "/");
-    return JSON.parse(atob(claims)).role === "overlay";
+    return JSON.parse(atob(text.split(".").at(-2).replaceAll("-", "+").replaceAll("_", "/")));
   } catch {
-    return false; // the server says why
+    return {};
   }
 }
+
+// placeOf returns the client id and the channel of a credential.
+function placeOf(text) { return [text?.split(" ")[0] ?? "", claimsOf(text).channel_id ?? ""]; }
 
 // readConfig returns the configuration, null when none is saved.
 async function readConfig(named) {
@@ -268,6 +276,7 @@ function render() {
     const share = sum > 0 ? o.votes / sum : 0;
     const votes = number.format(o.votes);
     bars[i].label.textContent = o.label;
+    showPicture(bars[i].picture, pictureAddress(base, ...place, config?.pictures?.[o.value]));
     bars[i].figure.textContent = stats.hidden ? "" : { percent: o.percent, votes }[show] ?? `${o.percent} · ${votes}`;
     bars[i].bar.style.transform = `scaleX(${share})`;
     bars[i].item.dataset.leads = !stats.hidden && winners.includes(o);
@@ -300,7 +309,10 @@ function arrange(shown) {
       return span;
     };
     item.className = "option";
-    bars.push({ item, bar: part("bar"), label: part("label"), figure: part("figure") });
+    const bar = part("bar"), picture = document.createElement("img");
+    picture.className = "picture";
+    item.append(picture);
+    bars.push({ item, bar, picture, label: part("label"), figure: part("figure") });
     id("options").append(item);
   }
 }

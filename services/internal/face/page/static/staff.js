@@ -8,6 +8,7 @@ import { attempt, button, clock, count, desk, id, list, named, number, on, say }
 import { element, fill, keepFocus, later, takeTurns } from "./dom.js";
 import { listGames, listKeys } from "./keys.js";
 import { listModerators } from "./moderators.js";
+import { showPictures } from "./pictureform.js";
 import { begin, correction, newPoll, show } from "./pollform.js";
 import { drawHistory, drawPicture, save, writeTable } from "./results.js";
 import { show as share } from "./share.js";
@@ -258,6 +259,7 @@ function showPoll() {
   id("minute").hidden = expired || !(shown.endsAt > 0);
   id("reveal").textContent = shown.hidden ? "Reveal the results" : "Hide the results";
   showOutcome(shown, expired ? found : []);
+  showPictures(shown, (pictures) => configure({ pictures }));
   id("figures").replaceChildren(...found.map((o, n) => element("tr", "", winners.includes(o) ? { class: "leads" } : {},
     element("th", o.label, { scope: "row", dir: "auto" }), element("td", number.format(o.votes)), element("td", `${shares[n]} %`))));
 }

@@ -5,6 +5,7 @@
 
 import { Client, Refused } from "./client.js";
 import { takeTurns } from "./dom.js";
+import { pictureAddress, showPicture } from "./pictures.js";
 import { outcome, percentages } from "./tally.js";
 import { list, number, percent, text, translate } from "./texts.js";
 
@@ -221,14 +222,15 @@ function invite() {
 // showBallot keeps what a person has chosen, unless the options are others.
 function showBallot() {
   id("ballot").hidden = shown.options.length === 0;
-  const now = JSON.stringify([shown.options, several()]);
+  const now = JSON.stringify([shown.options, shown.pictures, several()]);
   if (now !== ballot) {
     ballot = now;
     id("options").replaceChildren(id("options").firstElementChild, ...shown.options.map((option, value) => {
-      const label = document.createElement("label"), input = document.createElement("input"), named = document.createElement("bdi");
+      const label = document.createElement("label"), input = document.createElement("input"), named = document.createElement("bdi"), picture = document.createElement("img");
+      showPicture(picture, pictureAddress(`${environment}/v1`, name.client, name.channel, shown.pictures?.[value]));
       Object.assign(input, { type: several() ? "checkbox" : "radio", name: "value", value, required: !several(), checked: cast.includes(value) });
       named.textContent = option;
-      label.append(input, named);
+      label.append(input, picture, named);
       return label;
     }));
   }
