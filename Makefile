@@ -53,7 +53,7 @@ MODULES := hack/image
 # The commit of the version before this one. A release sets it to that of the last.
 PREVIOUS ?= 71a309da8473ba6a903968bf6bb83dd253350945
 
-.PHONY: help build plugin image dist npm-package manifest push-chart check-dist check-release check-deb check-install check-version publish check-image check-argocd check-chart check-peers run test test-mongodb mixed has-previous simulate generate check-generate site checker browser extension clients lint vulncheck fuzz abuse defects soak bench bench-peers bench-audience bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
+.PHONY: help build plugin image dist npm-package manifest push-chart check-dist check-release check-deb check-install check-version publish check-image check-argocd check-chart check-dex check-peers run test test-mongodb mixed has-previous simulate generate check-generate site checker browser extension clients lint vulncheck fuzz abuse defects soak bench bench-peers bench-audience bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -196,6 +196,10 @@ check-generate: generate ## Fail when what is generated is not what is committed
 check-argocd: ## Run config/argocd/health.lua as Argo CD does and hold the samples for Argo CD and Flux to their schemas; the first run builds its interpreter
 	go -C hack/argocd vet ./...
 	go -C hack/argocd test -count=1 ./...
+
+check-dex: ## Sign people in at dex, an OpenID Connect issuer of others, in every way that the program knows; the first run builds dex
+	cd hack/dex && $(LINT) run ./...
+	go -C hack/dex test -count=1 ./...
 
 check-peers: ## Lint and test the stores that bench-peers compares with; needs PostgreSQL and Redis from Debian where ACCLAIM_PEERS is set
 	cd hack/bench/peers && $(LINT) run ./...

@@ -74,7 +74,8 @@ func (c *Client) BeginDevice(ctx context.Context, i Issuer) (flow DeviceFlow, er
 }
 
 // authorizeDevice asks the issuer for the codes, as the client. The library authenticates the client at the
-// token endpoint alone.
+// token endpoint alone. The secret is in the header where that is possible: dex writes one in the body into the
+// address of its next page.
 func (c *Client) authorizeDevice(ctx context.Context, i Issuer, config *oauth2.Config) (*oauth2.DeviceAuthResponse, error) {
 	client, parameters := *c.http, []oauth2.AuthCodeOption(nil)
 	switch {
