@@ -69,6 +69,12 @@ test("staff decides a tie, and overlay and viewers see who decided", async (t) =
   await page.getByRole("button", { name: "Choose: Mario" }).press("Enter");
   await seen(/^Tie: Zelda and Mario. Mario wins by decision of the staff.$/, /^Winner: Mario, by decision of the staff after a tie$/, /^Gewonnen: Mario, nach Gleichstand vom Team bestimmt$/);
   assert.equal(await page.evaluate(() => document.activeElement.ariaLabel), "Choose: Mario", "the focus is lost");
+  for (const narrow of [overlay, followed]) {
+    for (const size of [{ width: 360, height: 240 }, { width: 240, height: 135 }]) {
+      await narrow.setViewportSize(size);
+      assert.ok(await narrow.locator("#outcome").evaluate((e) => e.scrollWidth <= e.clientWidth && e.scrollHeight <= e.clientHeight && e.getBoundingClientRect().bottom <= innerHeight), `the outcome is cut at ${size.width} px`);
+    }
+  }
   assert.deepEqual(await page.locator("#figures .leads th").allTextContents(), ["Mario"]);
   assert.deepEqual(await viewer.locator("#figures bdi").allTextContents(), ["Zelda", "Mario ★", "Tetris"]);
   assert.deepEqual(await overlay.locator("[data-leads=true] .label").allTextContents(), ["Mario"]);
