@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { picture, wanted } from "./pages.mjs";
+import { cornerOf, picture, wanted } from "./pages.mjs";
 import { kill, sign } from "./program.mjs";
 import { ask, configure, option, show, vote } from "./reference.mjs";
 import { violations } from "./rig.mjs";
@@ -11,9 +11,12 @@ import { violations } from "./rig.mjs";
 const viewers = ["panel, viewer", "video_overlay, viewer", "mobile, viewer"];
 
 test("viewers vote in the panel, over the video and on a phone, and see the result", async (t) => {
-  const { program: { origin }, page, frame } = await show(t, "reference");
+  const { program: { origin }, page, view, frame } = await show(t, "reference");
   await wanted(frame("panel, viewer"), ".card", "No poll is open.");
   assert.equal(await frame("video_overlay, viewer").locator(".card").count(), 0, "over the video there is nothing to see");
+  await page.emulateMedia({ colorScheme: "dark" });
+  assert.notDeepEqual(await cornerOf(page, view("video_overlay, viewer").locator(".player")), [255, 255, 255], "the overlay hides the video");
+  await page.emulateMedia({ colorScheme: "light" });
   await configure(origin, "tea", { prompt: "Tea or coffee?", options: ["Tea", "Coffee"], endsAt: Math.floor(Date.now() / 1000) + 600 });
   await option(frame("panel, viewer"), "Tea").click();
   await wanted(frame("panel, viewer"), ".message", "Your vote is counted.");

@@ -45,6 +45,16 @@ export async function open(t, address, options = {}) {
 
 export const picture = (page, name, how) => page.screenshot({ path: path.join(screenshots, name + ".png"), animations: "disabled", ...how });
 
+// cornerOf returns the colour, as [r, g, b], of an element near its top left, as it is on the screen.
+export async function cornerOf(page, element) {
+  const shot = (await element.screenshot()).toString("base64");
+  return page.evaluate(async (shot) => {
+    const canvas = document.createElement("canvas").getContext("2d");
+    canvas.drawImage(await createImageBitmap(new Blob([Uint8Array.from(atob(shot), (c) => c.charCodeAt(0))])), 0, 0);
+    return [...canvas.getImageData(2, 2, 1, 1).data].slice(0, 3);
+  }, shot);
+}
+
 // keep keeps a picture that a page has made.
 export const keep = (name, content) => writeFile(path.join(screenshots, name + ".png"), content);
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { browser, colours, faintTexts, lab, open, picture, pollTexts, readable, wanted } from "./pages.mjs";
+import { browser, colours, cornerOf, faintTexts, lab, open, picture, pollTexts, readable, wanted } from "./pages.mjs";
 import { kill, send, token } from "./program.mjs";
 
 function overlay(origin, credential, query = {}) {
@@ -240,6 +240,7 @@ test("a console fits in a small window", async (t) => {
     for (const colorScheme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme });
       assert.deepEqual(await page.evaluate(faintTexts), [], colorScheme);
+      assert.notDeepEqual(await cornerOf(page, page.frameLocator("#overlay").locator("body")), [255, 255, 255], `${colorScheme}: the overlay hides the scene`);
     }
   }
 });
