@@ -173,7 +173,6 @@ test("staff makes one address for a whole show", async (t) => {
   const { origin } = await lab.serve({ data: "address" });
   const { page } = await signedIn(t, origin);
   await page.locator("#key").getByLabel("Name").fill("stream PC");
-  await page.getByLabel("It shows").selectOption("live");
   assert.equal(await page.getByLabel("Poll or question").isVisible(), false);
   await page.getByRole("button", { name: "Make a key" }).click();
   await page.locator("#made").waitFor();

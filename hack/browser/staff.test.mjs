@@ -154,6 +154,7 @@ test("staff of production makes a key, watches with it and revokes it", async (t
   await page.getByRole("button", { name: "Sign in" }).press("Enter");
   await row(page, "keys", "There are none.").waitFor();
   await page.locator("#key").getByLabel("Name").fill("stream PC");
+  await page.getByLabel("It shows").selectOption("poll");
   await page.locator("#key").getByLabel("Poll or question").fill("lunch");
   await page.keyboard.press("Enter");
   await row(page, "keys", "stream PC").filter({ hasText: "lunch" }).waitFor();
