@@ -65,6 +65,7 @@ test("staff makes a poll, corrects it while viewers vote, and closes it", async 
   await page.getByRole("button", { name: "Start the poll" }).click();
   await page.locator("#poll-state").filter({ hasText: "active, 0 votes" }).waitFor();
   assert.equal(await page.locator("#polls li").first().locator("[aria-pressed=true]").count(), 1, "the newest active poll is first");
+  await page.locator("#poll-state").filter({ hasText: /, ends at \w+ \d+, \d+, \d+:\d+/ }).waitFor();
   const before = (await send(origin, broadcaster, "GET", "/polls?status=active")).polls[0];
   await page.getByRole("button", { name: "One minute more" }).click();
   await page.locator("#done").filter({ hasText: "Saved" }).waitFor();
@@ -106,7 +107,7 @@ test("staff clears votes and deletes a poll, and can take both back", async (t) 
   await page.getByRole("button", { name: "Delete the poll" }).click();
   await page.clock.runFor(8_500);
   await page.clock.resume();
-  await page.getByText("There are no such polls.").waitFor();
+  await page.getByText("There are no polls yet.").waitFor();
 });
 
 test("a change by other staff leaves what is not saved yet", async (t) => {
@@ -145,7 +146,7 @@ test("the staff page says when what it shows is old, and signs out with the reas
   await page.route(/\/v1\//, (route) => route.fulfill({ status: 401, json: { reason: "The credential is missing, malformed, expired or not valid here" } }));
   await kill(lab.running.at(-1)); // each later request and stream is refused
   await lab.serve({ data: "stale", port: new URL(server.origin).port });
-  await page.locator("#connection").filter({ hasText: "Signed out. The credential is missing" }).waitFor();
+  await page.locator("#connection").filter({ hasText: /^Signed out\. The credential is missing.* here\. What you see/ }).waitFor();
   await page.locator("#signin").waitFor();
   assert.equal(await page.evaluate(() => document.getElementById("work").inert), true);
   await page.unroute(/\/v1\//);

@@ -81,7 +81,7 @@ test("staff misses nothing before it listens, and sees no older answer last", as
   });
   const first = held(/\/events\?/);
   await page.goto(consoleAddress(origin, broadcaster));
-  await page.getByText("There are no such polls.").waitFor();
+  await page.getByText("There are no polls yet.").waitFor();
   await send(origin, broadcaster, "POST", "/vote_config", { id: "early", config: {} });
   await (await first).continue();
   await row(page, "polls", "early").waitFor();
@@ -112,7 +112,7 @@ test("staff misses nothing before it listens, and sees no older answer last", as
 test("staff lists polls, hides and shows results, and reads the history", async (t) => {
   const { origin } = await lab.serve({ data: "polls" });
   const { page, broadcaster } = await signedIn(t, origin);
-  await page.getByText("There are no such polls.").waitFor();
+  await page.getByText("There are no polls yet.").waitFor();
   for (const [name, prompt] of [["lunch", "Lunch?"], ["tea", "Tea or coffee?"]]) {
     await send(origin, broadcaster, "POST", "/vote_config", { id: name, config: { prompt, options: ["Tea", "<b>Coffee</b>"] } });
   }

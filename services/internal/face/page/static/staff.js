@@ -87,7 +87,7 @@ function signOut(reason) {
   stop?.();
   [stop, desk.signedIn] = [null, false];
   ending.forEach(clearTimeout);
-  mark(`Signed out. ${reason}`);
+  mark(`Signed out. ${reason.replace(/\.?$/, ".")}`);
   id("work").inert = true;
   id("signin").hidden = false;
   showAccounts();
@@ -197,7 +197,7 @@ function showPolls() {
     open.dataset.key = p.id;
     open.setAttribute("aria-pressed", p.id === poll);
     return element("li", "", {}, open, element("span", [p.disabled ? "paused" : p.status, p.hidden ? "results hidden" : ""].filter(Boolean).join(", ")));
-  }), "There are no such polls.");
+  }), id("status").value ? "There are no such polls." : "There are no polls yet.");
   id("more").hidden = next === null;
 }
 
@@ -252,7 +252,7 @@ function showPoll() {
   id("poll").hidden = false;
   share(shown);
   id("poll-title").textContent = shown.prompt || shown.id;
-  id("poll-state").textContent = `${shown.disabled ? "paused" : shown.status}, ${count(stats.count, "vote")}${shown.hidden ? ", results hidden from viewers" : ""}${shown.questionChanged ? `, question changed at ${clock(shown.questionChanged)}` : ""}`;
+  id("poll-state").textContent = `${shown.disabled ? "paused" : shown.status}, ${count(stats.count, "vote")}${shown.status === "active" && shown.endsAt > 0 ? `, ends at ${new Date(shown.endsAt * 1000).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" })}` : ""}${shown.hidden ? ", results hidden from viewers" : ""}${shown.questionChanged ? `, question changed at ${clock(shown.questionChanged)}` : ""}`;
   const expired = shown.status === "expired", found = options(), { winners } = outcome(found, shown), shares = percentages(found.map((o) => o.votes));
   id("end").disabled = expired;
   id("reopen").hidden = !expired;
