@@ -32,7 +32,7 @@ func TestWeights(t *testing.T) {
 		"a poll without weights":         {[]Command{with(func(*Config) {}), cast(ann, 1), weigh(ann, 3)}, "1"},
 		"a poll without a configuration": {[]Command{cast(ann, 1), weigh(ann, 3)}, "1"},
 		"a closed poll":                  {[]Command{with(weighted), cast(ann, 1), with(func(c *Config) { c.WeightedVotes, c.Disabled = true, true }), weigh(ann, 3)}, "1"},
-		"a voter whom staff excluded":    {[]Command{with(weighted), modifyCommand{"Uann", -1}, cast(ann, 1), weigh(ann, 3)}, "0"},
+		"a voter excluded by staff":      {[]Command{with(weighted), modifyCommand{"Uann", -1}, cast(ann, 1), weigh(ann, 3)}, "0"},
 		"staff's change":                 {[]Command{with(weighted), cast(ann, 1), weigh(ann, 3), modifyCommand{"Uann", 1}, cast(ann, 1), weigh(ann, 3)}, "4"},
 		"another identity":               {[]Command{with(func(c *Config) { c.WeightedVotes, c.UserIDVoting = true, true }), cast(ann, 1), weigh(ann, 3), cast(Voter{OpaqueID: "U9", UserID: "1"}, 1)}, "3"},
 		"several votes":                  {[]Command{with(func(c *Config) { c.WeightedVotes, c.TotalVotesPerUser, c.VotesPerOption = true, 4, 4 }), times(ann, 1, 2), weigh(ann, 3), times(ann, 1, 1)}, "9"},

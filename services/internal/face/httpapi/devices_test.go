@@ -221,7 +221,7 @@ func TestDevicesOfOneChannel(t *testing.T) {
 	}
 	for n := range 20_000 {
 		if n%3600 == 0 && n > 0 {
-			w.pass(8 * time.Second) // the extension has a rate, too, of which addresses leave each other a share
+			w.pass(8 * time.Second) // the extension has a rate, too, and addresses leave each other a share of it
 		}
 		from(n % 250).is(200)
 	}

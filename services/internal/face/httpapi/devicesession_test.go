@@ -98,8 +98,8 @@ func TestRefusedTerminals(t *testing.T) {
 	finish("expired_token").refused(401, "The code has expired; begin the sign-in again")
 	finish("temporarily_unavailable").is(503)
 	finish("mary").refused(403, "This person is not staff of a channel")
-	finish("code-that-nobody-has").refused(401, "The sign-in has failed; begin it again")
-	if strings.Contains(a.log.String(), "code-that-nobody-has") {
+	finish("code-of-no-terminal").refused(401, "The sign-in has failed; begin it again")
+	if strings.Contains(a.log.String(), "code-of-no-terminal") {
 		t.Errorf("the log has the code:\n%s", a.log)
 	}
 	begin := func(prefix, extension string) answer {
