@@ -192,7 +192,7 @@ func (s *Service) Exists(ctx context.Context, c Channel, now time.Time) (bool, e
 
 // Revoke ends the PINs, the refresh tokens and the tokens of a channel.
 func (s *Service) Revoke(ctx context.Context, c Channel) error {
-	return edit(ctx, s, c.document(), func(r *channelRecord) error {
+	return s.editPINs(ctx, c, func(r *channelRecord) error {
 		*r = channelRecord{Epoch: r.Epoch + 1}
 		return nil
 	})
@@ -227,9 +227,8 @@ func (r *channelRecord) hasEnded(game string) bool {
 	return slices.ContainsFunc(r.Ended, func(e endedRecord) bool { return e.ID == game })
 }
 
-// expire drops what is over.
+// expire drops what is over, but for PINs: what drops them forgets their index.
 func (r *channelRecord) expire(now int64) {
-	r.PINs = unexpired(r.PINs, now)
 	r.Shown = slices.DeleteFunc(r.Shown, func(s shownRecord) bool { return s.Expires <= now })
 	r.Ended = slices.DeleteFunc(r.Ended, func(e endedRecord) bool { return e.Expires <= now })
 	var games []gameRecord

@@ -1,6 +1,7 @@
 package pairing
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"slices"
@@ -34,40 +35,60 @@ type confirmedGame struct {
 func (s *Service) CreatePIN(ctx context.Context, c Channel, by Request, now time.Time) (pin string, err error) {
 	for {
 		pin = newPIN()
-		err = edit(ctx, s, c.name(key.PinIndex, "", c.hash(pin)), func(index *pinIndex) error {
-			if index.Channel != "" {
-				return fault.New(fault.Mismatch, "The PIN is another channel's")
-			}
-			index.Channel = c.ID
-			return nil
-		})
-		if fault.KindOf(err) != fault.Mismatch {
-			break
+		record := pinRecord{Hash: c.hash(pin), Role: by.role(), Server: by.Server, Key: by.Key, Expires: now.Add(contract.PINLifetime).UnixMilli()}
+		if err = s.addPIN(ctx, c, record, now); fault.KindOf(err) != fault.Mismatch {
+			return pin, err
 		}
 	}
-	if err != nil {
-		return "", err
-	}
-	var gone []pinRecord
-	err = edit(ctx, s, c.document(), func(r *channelRecord) error {
-		before := r.PINs
-		r.PINs = unexpired(r.PINs, now.UnixMilli())
-		r.PINs = r.PINs[max(len(r.PINs)-contract.MaxPINs+1, 0):]
-		gone = slices.DeleteFunc(slices.Clone(before), func(p pinRecord) bool { return slices.Contains(r.PINs, p) })
-		r.PINs = append(r.PINs, pinRecord{Hash: c.hash(pin), Role: by.role(), Server: by.Server, Key: by.Key, Expires: now.Add(contract.PINLifetime).UnixMilli()})
-		return nil
-	})
-	if err == nil {
-		s.forgetPINs(ctx, c.Owner, gone)
-	}
-	return pin, err
 }
 
-// forgetPINs deletes the index of PINs that are over. Without success it only takes space.
-func (s *Service) forgetPINs(ctx context.Context, o Owner, pins []pinRecord) {
-	for _, p := range pins {
-		_ = s.documents.Delete(ctx, o.name(key.PinIndex, "", p.Hash))
+// addPIN stores a PIN. The error is fault.Mismatch if the PIN is taken. The channel's document comes first:
+// what an end between the two writes leaves there leads nowhere, and goes as any PIN does. An index alone
+// would stay for good.
+func (s *Service) addPIN(ctx context.Context, c Channel, pin pinRecord, now time.Time) error {
+	name := c.name(key.PinIndex, "", pin.Hash)
+	claim := func(index *pinIndex) error {
+		if index.Channel != "" {
+			return fault.New(fault.Mismatch, "The PIN is taken")
+		}
+		index.Channel = c.ID
+		return nil
 	}
+	index, err := document.ReadRecord[pinIndex](ctx, s.documents, name)
+	if err := cmp.Or(err, claim(&index)); err != nil {
+		return err
+	}
+	err = s.editPINs(ctx, c, func(r *channelRecord) error {
+		r.PINs = unexpired(r.PINs, now.UnixMilli())
+		r.PINs = append(r.PINs[max(len(r.PINs)-contract.MaxPINs+1, 0):], pin)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return edit(ctx, s, name, claim)
+}
+
+// editPINs changes the document of a channel, and forgets the PINs that it then lacks. Without success their
+// index only takes space.
+func (s *Service) editPINs(ctx context.Context, c Channel, change func(*channelRecord) error) error {
+	var gone []pinRecord
+	err := edit(ctx, s, c.document(), func(r *channelRecord) error {
+		before := slices.Clone(r.PINs)
+		err := change(r)
+		gone = slices.DeleteFunc(before, func(p pinRecord) bool { return slices.Contains(r.PINs, p) })
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, p := range gone {
+		name := c.name(key.PinIndex, "", p.Hash)
+		if index, err := document.ReadRecord[pinIndex](ctx, s.documents, name); err == nil && index.Channel == c.ID {
+			_ = s.documents.Delete(ctx, name)
+		}
+	}
+	return nil
 }
 
 // broadcaster is the role whose rights a game has.
@@ -95,8 +116,9 @@ func (s *Service) UsePIN(ctx context.Context, o Owner, pin string, keys []string
 	}
 	c := Channel{o, index.Channel}
 	game, secret := newSecret(), newSecret()
-	err = edit(ctx, s, c.document(), func(r *channelRecord) error {
+	err = s.editPINs(ctx, c, func(r *channelRecord) error {
 		r.expire(now.UnixMilli())
+		r.PINs = unexpired(r.PINs, now.UnixMilli())
 		at := slices.IndexFunc(r.PINs, func(p pinRecord) bool { return p.Hash == hash })
 		if at < 0 {
 			return errPIN()
@@ -109,9 +131,6 @@ func (s *Service) UsePIN(ctx context.Context, o Owner, pin string, keys []string
 		r.PINs = slices.Delete(r.PINs, at, at+1)
 		return nil
 	})
-	if err == nil {
-		s.forgetPINs(ctx, o, []pinRecord{{Hash: hash}})
-	}
 	return g, err
 }
 
