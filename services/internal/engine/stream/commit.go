@@ -140,11 +140,13 @@ func (l *streamLog[S, C, E, R]) commitChunk(ctx context.Context, chunk Chunk, la
 		case err == nil:
 			l.applyChunk(&chunk, l.header, nil, l.entries)
 			l.trace.EndStep(stepApply, nil)
+			l.countCommit(&chunk)
 			return true, nil
 		case errors.Is(err, ErrConflict):
 			stored, err = l.catchUp(ctx, chunk.ID, last)
 			l.trace.EndStep(stepRead, err)
 			if stored {
+				l.countCommit(&chunk)
 				return true, nil // an earlier attempt succeeded, and its answer was lost
 			}
 			if err == nil && l.head.Seq >= chunk.Seq {
@@ -165,6 +167,13 @@ func (l *streamLog[S, C, E, R]) commitChunk(ctx context.Context, chunk Chunk, la
 	}
 	l.engine.stats.unsettled.Add(1)
 	return false, fault.Wrap(fault.Uncertain, err, "the outcome of an append is unknown")
+}
+
+// countCommit counts a chunk that this process has stored, once: not when it is read again, and not
+// one of another process.
+func (l *streamLog[S, C, E, R]) countCommit(chunk *Chunk) {
+	l.engine.stats.commits.Add(1)
+	l.engine.stats.entries.Add(uint64(chunk.Count))
 }
 
 // settlePatience limits how long calls wait behind a chunk whose outcome is unknown: one lost
@@ -246,8 +255,6 @@ func (l *streamLog[S, C, E, R]) applyChunk(chunk *Chunk, header chunkHeader, rec
 	l.window.addGroups(chunk.Seq, header.groups, l.engine.tuning.GroupMemory)
 	l.measureSize()
 	l.tail.Add(int64(len(chunk.Payload)) + chunkOverhead)
-	l.engine.stats.commits.Add(1)
-	l.engine.stats.entries.Add(uint64(chunk.Count))
 	l.engine.options.Applied(l.name, chunk.Seq)
 }
 

@@ -311,6 +311,9 @@ func TestSnapshotShortensTheLoad(t *testing.T) {
 		}
 	}
 	mustClose(t, engine)
+	if got := engine.Stats(); got.Commits != 20 || got.Entries != 20 {
+		t.Errorf("%d commits of %d entries, want 20", got.Commits, got.Entries)
+	}
 
 	store.read = 0
 	engine = newEngine(store, stream.Options{Exclusive: true})
@@ -320,8 +323,8 @@ func TestSnapshotShortensTheLoad(t *testing.T) {
 	if store.read != 2 {
 		t.Errorf("read %d chunks, want only the first and the one the snapshot names", store.read)
 	}
-	if got := engine.Stats().Loads; got != 1 {
-		t.Errorf("%d loads, want 1", got)
+	if got := engine.Stats(); got.Loads != 1 || got.Commits != 0 || got.Entries != 0 {
+		t.Errorf("%d loads, want 1, and %d commits of %d entries, want none: what was read is not stored again", got.Loads, got.Commits, got.Entries)
 	}
 	mustClose(t, engine)
 }

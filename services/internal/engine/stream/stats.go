@@ -7,11 +7,11 @@ import (
 
 // Stats are totals since the engine was made, but for the first three.
 type Stats struct {
-	Streams         int   // resident streams
-	ResidentBytes   int64 // their states, as Rules.Size has it
-	Queued          int64 // commands in waiting
-	Commits         uint64
-	Entries         uint64
+	Streams         int    // resident streams
+	ResidentBytes   int64  // their states, as Rules.Size has it
+	Queued          int64  // commands in waiting
+	Commits         uint64 // chunks that this process has stored
+	Entries         uint64 // in these chunks
 	Conflicts       uint64 // appends that lost the race for their sequence number
 	UnknownOutcomes uint64 // appends whose outcome stayed unknown
 	Evictions       uint64
