@@ -134,24 +134,13 @@ func isPage(address string) bool {
 	return err == nil && (at.Scheme == "https" || at.Scheme == "http") && at.Host != ""
 }
 
-// discoverDevices is discover for the device flow. The way in which the client authenticates is fixed: the
-// library would try both ways in turn while a sign-in is pending, and the issuer would count each.
+// discoverDevices is discover for the device flow.
 func (c *Client) discoverDevices(ctx context.Context, i Issuer) (*oauth2.Config, *oidc.Provider, error) {
 	config, provider, err := c.discover(ctx, i)
-	var described struct {
-		Methods []string `json:"token_endpoint_auth_methods_supported"`
-	}
-	if err == nil {
-		err = provider.Claims(&described)
-	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", Unreached, err)
 	}
 	config.RedirectURL = "" // no browser comes back
-	config.Endpoint.AuthStyle = oauth2.AuthStyleInHeader
-	if i.ClientSecret == "" || described.Methods != nil && !slices.Contains(described.Methods, "client_secret_basic") {
-		config.Endpoint.AuthStyle = oauth2.AuthStyleInParams
-	}
 	return config, provider, nil
 }
 

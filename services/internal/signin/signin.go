@@ -180,8 +180,28 @@ func (c *Client) discover(ctx context.Context, i Issuer) (*oauth2.Config, *oidc.
 	if err != nil {
 		return nil, nil, issuerError{err}
 	}
+	endpoint := provider.Endpoint()
+	if endpoint.AuthStyle, err = authStyle(i, provider); err != nil {
+		return nil, nil, issuerError{err}
+	}
 	return &oauth2.Config{
-		ClientID: i.ClientID, ClientSecret: i.ClientSecret, Endpoint: provider.Endpoint(), RedirectURL: i.RedirectURL,
+		ClientID: i.ClientID, ClientSecret: i.ClientSecret, Endpoint: endpoint, RedirectURL: i.RedirectURL,
 		Scopes: append([]string{oidc.ScopeOpenID}, i.Scopes...),
 	}, provider, nil
+}
+
+// authStyle returns the way in which the client authenticates. The library, if it had to find out, would try
+// both ways in turn after each refusal: the issuer would get a refused code twice, and count each attempt
+// of a device whose sign-in is pending.
+func authStyle(i Issuer, provider *oidc.Provider) (oauth2.AuthStyle, error) {
+	var described struct {
+		Methods []string `json:"token_endpoint_auth_methods_supported"`
+	}
+	if err := provider.Claims(&described); err != nil {
+		return 0, err
+	}
+	if i.ClientSecret == "" || described.Methods != nil && !slices.Contains(described.Methods, "client_secret_basic") {
+		return oauth2.AuthStyleInParams, nil
+	}
+	return oauth2.AuthStyleInHeader, nil
 }

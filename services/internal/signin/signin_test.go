@@ -37,6 +37,7 @@ type issuer struct {
 
 	mu     sync.Mutex
 	codes  map[string]url.Values // what the browser has asked with
+	shown  int                   // how often a code was shown
 	device deviceEndpoint
 	change func(claims jwt.MapClaims)
 	sign   func(claims jwt.MapClaims) string
@@ -146,6 +147,7 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 		i.answerDevice(w, r)
 		return
 	}
+	i.shown++
 	asked, known := i.codes[r.FormValue("code")]
 	delete(i.codes, r.FormValue("code"))
 	challenge := sha256.Sum256([]byte(r.FormValue("code_verifier")))
@@ -196,6 +198,9 @@ func TestSignIn(t *testing.T) {
 		}
 		if _, _, err := client.Finish(t.Context(), i.described(), flow, state, code); err == nil {
 			t.Errorf("%s: a code works twice", algorithm)
+		}
+		if i.shown != 2 {
+			t.Errorf("%s: the issuer got %d requests for two attempts", algorithm, i.shown)
 		}
 	}
 }
