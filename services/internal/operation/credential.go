@@ -101,10 +101,13 @@ func isWellFormed(header string) bool {
 }
 
 // VerifyHeader returns the caller that an Authorization header speaks for, or a fault
-// of kind fault.Unauthenticated. It caches nothing.
+// of kind fault.Unauthenticated, fault.Unavailable while it cannot tell. It caches nothing.
 func (v *CredentialVerifier) VerifyHeader(header string) (verifiedCredential, error) {
 	found, err := v.findCaller(header)
-	if err != nil {
+	switch {
+	case fault.KindOf(err) == fault.Unavailable:
+		return verifiedCredential{}, err
+	case err != nil:
 		return verifiedCredential{}, unauthenticated(err)
 	}
 	switch left := found.expires.Sub(v.now()); {

@@ -1,11 +1,15 @@
 package operation
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"slices"
 	"strings"
 
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/signin"
 	"github.com/acclaim-dev/acclaim/services/internal/tenant"
 )
 
@@ -34,11 +38,15 @@ func (v *CredentialVerifier) parseViewer(header string) (credential, error) {
 	case v.viewers == nil || v.environment != tenant.Production:
 		return credential{}, flaw("no viewers of issuers are known here")
 	}
+	var later error // not nil: an issuer whose keys are not known yet may have signed the token
 	for _, trusted := range extension.ViewerIssuers {
 		if !slices.Contains(trusted.Channels, channel) {
 			continue
 		}
 		subject, expires, err := v.viewers.Verify(trusted.Issuer, trusted.Audience, token)
+		if errors.Is(err, signin.ErrNoKeys) {
+			later = fault.Wrap(fault.Unavailable, err, "an issuer of viewers")
+		}
 		if err != nil {
 			continue // it may be of another one
 		}
@@ -48,7 +56,7 @@ func (v *CredentialVerifier) parseViewer(header string) (credential, error) {
 		caller.nameQuotaHolders()
 		return credential{caller, expires}, nil
 	}
-	return credential{}, flaw("no issuer of the channel has signed the token")
+	return credential{}, cmp.Or(later, flaw("no issuer of the channel has signed the token"))
 }
 
 // viewerID returns the opaque id of an issuer's viewer, which is the same in all channels. It begins as no

@@ -46,7 +46,10 @@ func (s *Service) FinishViewerSignIn(ctx context.Context, c *Call, name contract
 		return "", 0, errSignInFailed(err)
 	}
 	found, err := s.Verifier.VerifyHeader(viewerScheme + name.Client + "/" + name.Channel + "/" + token)
-	if err != nil {
+	switch {
+	case fault.KindOf(err) == fault.Unavailable:
+		return "", 0, err
+	case err != nil:
 		return "", 0, errSignInFailed(err)
 	}
 	return token, found.expires.Sub(s.Config.Now()), nil

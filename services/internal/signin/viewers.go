@@ -49,18 +49,24 @@ type issuerKeys struct {
 	due     time.Time // of the next attempt
 }
 
+// ErrNoKeys says that the keys of an issuer have not been fetched yet: a token may be good.
+var ErrNoKeys = errors.New("the issuer's keys have not been fetched yet")
+
 // NewViewers returns a verifier that knows no keys before its first [Viewers.Refresh].
 func NewViewers(client *Client, logger *slog.Logger) *Viewers {
 	return &Viewers{client: client, logger: logger, issuers: map[string]issuerKeys{}}
 }
 
 // Verify returns the subject of an issuer's token for an audience, and when the token ends. It makes no
-// requests.
+// requests. Before the first keys of an issuer the error is ErrNoKeys.
 func (v *Viewers) Verify(issuer, audience, token string) (subject string, expires time.Time, err error) {
 	v.mu.RLock()
 	keys := v.issuers[issuer]
 	v.mu.RUnlock()
-	if keys.set == nil || v.client.now().Sub(keys.fetched) > keyLife {
+	if keys.set == nil {
+		return "", expires, ErrNoKeys
+	}
+	if v.client.now().Sub(keys.fetched) > keyLife {
 		return "", expires, errors.New("the issuer's keys are not known")
 	}
 	verifier := oidc.NewVerifier(issuer, keys.set, &oidc.Config{

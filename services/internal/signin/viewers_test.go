@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/big"
@@ -77,7 +78,13 @@ func (w *viewersWorld) refuses(name, token string) {
 
 func TestViewers(t *testing.T) {
 	w := newViewersWorld(t)
-	w.refuses("a token before the keys are known", w.signed())
+	w.failing.Store(true)
+	w.refresh()
+	if _, err := w.verify(w.signed()); !errors.Is(err, signin.ErrNoKeys) {
+		t.Errorf("a token before the keys are known: %v", err)
+	}
+	w.failing.Store(false)
+	w.pass(time.Minute)
 	w.refresh()
 	if _, expires, err := w.viewers.Verify(w.URL, "votes", w.signed()); err != nil || expires.Unix() != w.now().Add(time.Minute).Unix() {
 		t.Errorf("a good token ends at %v, %v", expires, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
+	"github.com/acclaim-dev/acclaim/services/internal/signin"
 )
 
 const viewersRegistry = `
@@ -32,6 +33,27 @@ func (v madeUp) Verify(issuer, audience, token string) (string, time.Time, error
 		return "", time.Time{}, errors.New("refused")
 	}
 	return subject, v.end, nil
+}
+
+// unread are issuers whose keys have not been fetched, but for one.
+type unread struct{ madeUp }
+
+func (v unread) Verify(issuer, audience, token string) (string, time.Time, error) {
+	if issuer == "https://school.example" {
+		return "", time.Time{}, signin.ErrNoKeys
+	}
+	return v.madeUp.Verify(issuer, audience, token)
+}
+
+// While the keys of an issuer are not known, a credential may be good, and its holder asks again.
+func TestViewersOfAnIssuerThatIsNotRead(t *testing.T) {
+	a := newAPI(t, func(s *apiSettings) { s.Viewers = unread{madeUp{time.Now().Add(time.Hour)}} })
+	a.reload(registryFile + viewersRegistry)
+	for credential, status := range map[string]int{"OIDC/77/id.ada": 200, "OIDC/77/school.ada": 503, "OIDC/88/school.ada": 503, "OIDC/99/school.ada": 401} {
+		if got := a.ofIssuer(credential)("GET", "/vote", ""); got.status != status || (got.header.Get("Retry-After") != "") != (status == 503) {
+			t.Errorf("%s: %d, Retry-After %q", credential, got.status, got.header.Get("Retry-After"))
+		}
+	}
 }
 
 func newViewersAPI(t *testing.T) *api {
