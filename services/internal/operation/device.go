@@ -141,8 +141,12 @@ func (s *Service) signDevice(extension *tenant.Extension, poll voting.Poll, devi
 	return extension.ClientID + " " + deviceMark + token, nil
 }
 
-// ReadDeviceVote returns the poll of the caller, which is a device, and what it may see of the tally.
-func (s *Service) ReadDeviceVote(ctx context.Context, c *Call, id string) (view voting.PollView, tally voting.Tally, err error) {
+// ReadDeviceVote returns the poll of the caller, which is a device, and what it may see of the tally. A
+// device that names a time is refused: anyone is a device, and a time costs the folding of a log.
+func (s *Service) ReadDeviceVote(ctx context.Context, c *Call, id string, at int64) (view voting.PollView, tally voting.Tally, err error) {
+	if at != 0 {
+		return view, tally, errRole()
+	}
 	if err := c.Caller.CheckReads(id); err != nil {
 		return view, tally, err
 	}

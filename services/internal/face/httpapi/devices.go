@@ -49,8 +49,8 @@ func deviceOf(r *http.Request) (device string, known bool) {
 
 // getDeviceVote answers a device with its poll beside the statistics, as it may ask for nothing
 // else.
-func (a *API) getDeviceVote(w http.ResponseWriter, r *apiRequest, id string) error {
-	view, tally, err := a.ReadDeviceVote(r.Context(), &r.Call, id)
+func (a *API) getDeviceVote(w http.ResponseWriter, r *apiRequest, id string, at int64) error {
+	view, tally, err := a.ReadDeviceVote(r.Context(), &r.Call, id, at)
 	if err != nil {
 		return err
 	}

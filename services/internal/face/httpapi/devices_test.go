@@ -91,7 +91,7 @@ func TestDeviceCredentials(t *testing.T) {
 	as := func(header, method, path, body string) answer {
 		return a.send(method, path, body, "Authorization", header)
 	}
-	for _, path := range []string{"/vote?id=other", "/vote", "/poll?id=lunch", "/vote_history?id=lunch", "/vote_config?id=lunch", "/polls", "/events", "/user_info", "/rank", "/viewer_state"} {
+	for _, path := range []string{"/vote?id=other", "/vote?id=lunch&at=1", "/vote", "/poll?id=lunch", "/vote_history?id=lunch", "/vote_config?id=lunch", "/polls", "/events", "/user_info", "/rank", "/viewer_state"} {
 		as(credential, "GET", "/v1"+path, "").refused(403, refusedRole)
 	}
 	for _, path := range []string{"/vote?id=other", "/accumulate", "/rank", "/whisper_self", "/votes", "/vote_config", "/overlay_keys"} {

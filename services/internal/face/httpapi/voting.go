@@ -64,12 +64,12 @@ func (a *API) getVote(w http.ResponseWriter, r *apiRequest) error {
 	if err != nil {
 		return err
 	}
-	if r.Caller.Role == operation.Device {
-		return a.getDeviceVote(w, r, id)
-	}
 	at, err := r.secondsParameter("at")
 	if err != nil {
 		return err
+	}
+	if r.Caller.Role == operation.Device {
+		return a.getDeviceVote(w, r, id, at)
 	}
 	tally, err := a.ReadTally(r.Context(), &r.Call, id, at)
 	if err != nil {
