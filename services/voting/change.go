@@ -28,9 +28,8 @@ type Change struct {
 	// Seed is for a list of public entries, where the configuration begins or hides one.
 	Seed *listSeed `json:"seed,omitempty"`
 
-	// Above is the version of a configuration that is deleted with the votes, so that the new one
-	// has a later version; 0: none.
-	Above int64 `json:"above,omitempty"`
+	// Cleared is set for the change after a clearCommand, of the configuration that this deletes.
+	Cleared bool `json:"cleared,omitempty"`
 }
 
 // Precondition holds while a configuration is saved that has one of the versions, or any.
@@ -55,7 +54,7 @@ func (c Change) configureFrom(id string, now *Config, used bool) (configureComma
 	if m := c.IfMatch; m != nil && (now == nil || !m.Any && !slices.Contains(m.Versions, now.Version)) {
 		return configureCommand{}, errOtherVersion
 	}
-	configure := configureCommand{id: id, config: c.Config, keepVotes: c.KeepVotes, seed: c.Seed, above: c.Above}
+	configure := configureCommand{id: id, config: c.Config, keepVotes: c.KeepVotes, seed: c.Seed}
 	if c.Patch == nil {
 		return configure, nil
 	}
@@ -83,6 +82,12 @@ type changeCommand struct {
 
 func (c changeCommand) decideAt(s *State, at int64) (pollDecision, error) {
 	configure, err := c.change.configureFrom(c.id, s.config, s.used)
+	if c.change.Cleared {
+		if s.config != nil || s.cleared == nil {
+			return pollDecision{}, errNothingToClear // as the clearCommand was refused
+		}
+		configure, err = c.change.configureCleared(c.id, s.cleared)
+	}
 	if err != nil {
 		return pollDecision{}, err
 	}
@@ -156,36 +161,51 @@ func (s *Service) seedFor(p Poll) *listSeed {
 	return newSeed(p)
 }
 
+// clearCommand deletes the votes and the configuration of a poll for the change that follows in the
+// same call, with Cleared, and saves the configuration again. Where that would be refused it deletes
+// nothing.
+type clearCommand changeCommand
+
+func (c clearCommand) decideAt(s *State, at int64) (pollDecision, error) {
+	if s.config == nil {
+		return pollDecision{}, errNothingToClear
+	}
+	configure, err := c.change.configureCleared(c.id, s.config)
+	if err != nil {
+		return pollDecision{}, err
+	}
+	if _, err := configure.decideAt(&State{}, at); err != nil {
+		return pollDecision{}, err
+	}
+	return s.decideReset(s.config)
+}
+
+func (clearCommand) answerFrom(*State) Answer { return Answer{} }
+
+// configureCleared is configureFrom for a configuration that loses its votes, and with them the decision of
+// their tie.
+func (c Change) configureCleared(id string, now *Config) (configureCommand, error) {
+	configure, err := c.configureFrom(id, now, true)
+	if tie := configure.config.TieBreak; tie != nil && now.TieBreak != nil && *tie == *now.TieBreak {
+		configure.config.TieBreak = nil
+	}
+	return configure, err
+}
+
 // ClearVotes deletes the poll's votes and modifiers and changes its configuration as Change does,
-// both in one append: the poll is never without its configuration. The change is to the
-// configuration that was read just before, and may undo another one of that moment. A poll without
-// a configuration is refused with fault.NotFound.
+// both in one append: the poll is never without its configuration, and no other change is undone. A
+// poll without a configuration is refused with fault.NotFound.
 func (s *Service) ClearVotes(ctx context.Context, p Poll, c Change, keys ...*once.Key) error {
-	now, _, saved, err := s.Config(ctx, p)
-	if err != nil {
-		return err
+	if level, refusal := c.level(); refusal != nil && !s.reads(level) {
+		return refusal
 	}
-	if !saved {
-		return errNothingToClear
-	}
-	c.Seed = s.seedFor(p)
-	configure, err := c.configureFrom(p.ID, &now, true)
-	if err != nil {
-		return err
-	}
-	if now.TieBreak != nil && configure.config.TieBreak != nil && *now.TieBreak == *configure.config.TieBreak {
-		configure.config.TieBreak = nil // it goes with the votes
-	}
-	// Nothing is deleted where the configuration would be refused afterwards.
-	if _, err := configure.decideAt(&State{}, s.clock.Now().UnixMilli()); err != nil {
-		return err
-	}
+	c.Seed, c.Cleared = s.seedFor(p), true
 	var whole *once.Key
 	if len(keys) > 0 {
 		whole = keys[0]
 	}
-	commands := []Command{resetCommand{}, changeCommand{p.ID, Change{Config: configure.config, Seed: c.Seed, Above: now.Version}}}
-	batch, err := s.engine.DoAll(ctx, p.Stream(), commands, standingQuery{}, whole, nil)
+	commands := []Command{clearCommand{p.ID, c}, changeCommand{p.ID, c}}
+	batch, err := s.engine.DoAllFrom(ctx, stream.LevelClears, p.Stream(), commands, standingQuery{}, whole)
 	s.moved(p)
 	if err != nil {
 		return err

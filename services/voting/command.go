@@ -151,7 +151,6 @@ type configureCommand struct {
 	config    Config
 	keepVotes bool // also under another question
 	seed      *listSeed
-	above     int64 // every version until this one is taken; 0: none
 }
 
 func (c configureCommand) decideAt(s *State, at int64) (pollDecision, error) {
@@ -172,10 +171,7 @@ func (c configureCommand) decideAt(s *State, at int64) (pollDecision, error) {
 	if err := s.settleTieBreak(&config, at); err != nil {
 		return pollDecision{}, err
 	}
-	config.Version, config.QuestionChanged = at, 0
-	if c.above > 0 {
-		config.Version = max(at, c.above+1)
-	}
+	config.Version, config.QuestionChanged = max(at, s.deleted+1), 0
 	if s.config != nil {
 		config.Version, config.QuestionChanged = s.config.Version, s.config.QuestionChanged
 		if bytes.Equal(s.config.encodeJSON(), config.encodeJSON()) {
@@ -227,14 +223,17 @@ func (modifyCommand) answerFrom(*State) Answer { return Answer{} }
 // /vote). Where there is nothing it does nothing.
 type resetCommand struct{}
 
-func (resetCommand) decideAt(s *State, _ int64) (pollDecision, error) {
+func (resetCommand) decideAt(s *State, _ int64) (pollDecision, error) { return s.decideReset(nil) }
+
+// decideReset deletes the votes and the configuration. cleared is the one that is saved again.
+func (s *State) decideReset(cleared *Config) (pollDecision, error) {
 	if !s.used {
 		return pollDecision{}, nil
 	}
 	if s.list.isRunning() {
-		return storeEntry(listedEvent{kind: kindListedReset, place: s.list.place()})
+		return storeEntry(listedEvent{kind: kindListedReset, place: s.list.place(), cleared: cleared})
 	}
-	return storeEntry(resetEntry{})
+	return storeEntry(resetEntry{cleared})
 }
 
 func (resetCommand) answerFrom(*State) Answer { return Answer{} }

@@ -157,10 +157,12 @@ func (e modifierEntry) appendTo(buf []byte) []byte {
 }
 
 // resetEntry ends everything but the log.
-type resetEntry struct{}
+type resetEntry struct {
+	cleared *Config // the configuration that the next command of the call saves again; it is not stored
+}
 
-func (resetEntry) applyTo(s *State, _ int64)  { s.resetAll() }
-func (resetEntry) appendTo(buf []byte) []byte { return append(buf, kindReset) }
+func (e resetEntry) applyTo(s *State, _ int64) { s.resetAll(e.cleared) }
+func (resetEntry) appendTo(buf []byte) []byte  { return append(buf, kindReset) }
 
 // DecodeEntry implements [stream.EntryEncoding].
 func (pollRules) DecodeEntry(r *wire.Reader) Entry {

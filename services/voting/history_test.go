@@ -45,7 +45,7 @@ func runHistory(t *testing.T, history []byte) {
 		p.at += in.pause()
 		runBatch(t, p, m, in)
 		if in.below(4) == 0 {
-			p.state = restored(t, p, p.state)
+			p.state, m.deleted = restored(t, p, p.state), 0
 		}
 		v := in.voter()
 		m.check(t, p.answer(t, v), v)

@@ -211,14 +211,15 @@ func (e *listedModifier) appendTo(buf []byte) []byte {
 type listedEvent struct {
 	kind    byte
 	place   *listPlace
-	reveals bool // of a close
+	reveals bool    // of a close
+	cleared *Config // as of resetEntry
 }
 
 func (e listedEvent) applyTo(s *State, at int64) {
 	l := s.list
 	if !l.isRunning() {
 		if e.kind == kindListedReset {
-			s.resetAll()
+			s.resetAll(e.cleared)
 		}
 		return
 	}
@@ -232,7 +233,7 @@ func (e listedEvent) applyTo(s *State, at int64) {
 	}
 	l.appendEntry(e, at)
 	if e.kind == kindListedReset {
-		s.resetAll()
+		s.resetAll(e.cleared)
 		l.numbers, l.base, l.drafted = voterNumbers{}, nil, nil
 	}
 }

@@ -19,6 +19,7 @@ type model struct {
 	modifiers map[string]int64
 	touched   bool
 	logged    []LogRecord // but for At
+	deleted   int64       // the latest version that was deleted since the state was last restored
 }
 
 type modelVote struct {
@@ -67,7 +68,7 @@ func (m *model) do(at int64, command Command) string {
 		if c.config.EndsAt < 0 {
 			c.config.EndsAt = at / 1000
 		}
-		c.config.Version = at
+		c.config.Version = max(at, m.deleted+1)
 		if m.config != nil {
 			c.config.Version = max(at, m.config.Version+1)
 			c.config.QuestionChanged = m.config.QuestionChanged
@@ -77,7 +78,8 @@ func (m *model) do(at int64, command Command) string {
 		}
 		m.config, m.touched = &c.config, true
 	case resetCommand:
-		*m = model{last: map[string]int64{}, cast: map[string]int64{}, modifiers: map[string]int64{}, logged: m.logged}
+		m.deleted = max(m.deleted, m.rules().Version)
+		*m = model{last: map[string]int64{}, cast: map[string]int64{}, modifiers: map[string]int64{}, logged: m.logged, deleted: m.deleted}
 	}
 	return ""
 }

@@ -110,7 +110,7 @@ func (pollRules) Redact(e Entry, rename func(string) string, _ bool) Entry {
 }
 
 func (pollRules) Rename(s *State, rename func(string) string) *State {
-	renamed := &State{config: s.config, tally: s.tally, decay: s.decay, used: s.used, resets: s.resets}
+	renamed := &State{config: s.config, tally: s.tally, decay: s.decay, used: s.used, resets: s.resets, deleted: s.deleted}
 	renamed.cast.known = slices.Clip(s.cast.known)
 	for i := range s.voters.table.records {
 		id := s.voters.table.identityAt(i)

@@ -15,6 +15,12 @@ type State struct {
 	used bool
 	// resets counts how often everything but the log was deleted.
 	resets uint64
+	// deleted is the version of the configuration that the last reset has deleted, 0 if there was none or
+	// the process has started since. No version is given to two configurations: either commands of one
+	// millisecond follow one another here, or the clock has passed the version.
+	deleted int64
+	// cleared is the configuration that the change after a clearCommand changes; only of a fork.
+	cleared *Config
 	// list is nil unless the votes can be checked, or could. ended is the one before.
 	list, ended *publicList
 	// statistics are those of the present state, computed on the first read.
@@ -34,6 +40,7 @@ func (s *State) fork() *State {
 		modifiers: s.modifiers.fork(),
 		used:      s.used,
 		resets:    s.resets,
+		deleted:   s.deleted,
 		list:      s.list.fork(),
 		base:      s,
 	}
@@ -96,7 +103,12 @@ func (s *State) countBallot(b ballot, weight int64) {
 	s.tally.addBallot(b, weight)
 }
 
-func (s *State) resetAll() {
+// resetAll deletes everything but the log. cleared is the configuration that is saved again, nil for none.
+func (s *State) resetAll(cleared *Config) {
+	s.deleted = max(s.deleted, s.currentVersion())
+	if s.base != nil {
+		s.cleared = cleared
+	}
 	s.config, s.tally, s.decay, s.used = nil, voteSums{}, decayedSum{}, false
 	s.resets++
 	s.cast = castVersions{}

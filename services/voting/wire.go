@@ -30,6 +30,7 @@ const (
 	queryList       // likewise
 	queryDevices    // of stream.LevelDevices
 	commandWeigh    // of stream.LevelWeights
+	commandClear    // of stream.LevelClears
 )
 
 func (v Voter) appendTo(buf []byte) []byte {
@@ -99,12 +100,18 @@ func (c configureCommand) appendTo(buf []byte) []byte {
 	return wire.AppendBytes(wire.AppendBytes(append(buf, commandConfigure), c.id), c.config.encodeJSON())
 }
 
-func (c changeCommand) appendTo(buf []byte) []byte {
+func (c changeCommand) appendTo(buf []byte) []byte { return c.appendAs(buf, commandChange) }
+
+func (c clearCommand) appendTo(buf []byte) []byte {
+	return changeCommand(c).appendAs(buf, commandClear)
+}
+
+func (c changeCommand) appendAs(buf []byte, kind byte) []byte {
 	encoded, err := exactjson.Marshal(c.change)
 	if err != nil {
 		panic(err) // configurations, and JSON that Service.Change has accepted
 	}
-	return wire.AppendBytes(wire.AppendBytes(append(buf, commandChange), c.id), encoded)
+	return wire.AppendBytes(wire.AppendBytes(append(buf, kind), c.id), encoded)
 }
 
 func readChange(r *wire.Reader) changeCommand {
@@ -145,6 +152,8 @@ func (pollRules) DecodeCommand(r *wire.Reader) Command {
 		return readChange(r)
 	case commandModify:
 		return modifyCommand{user: r.Text(), add: r.Varint()}
+	case commandClear:
+		return clearCommand(readChange(r))
 	case commandWeigh:
 		return readWeigh(r)
 	case commandRemove:

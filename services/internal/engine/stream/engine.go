@@ -126,17 +126,27 @@ func (e *Engine[S, C, E, R]) DoAtFrom(ctx context.Context, level Level, name str
 // request had the key of all, the error is of kind fault.Reused, and of kind fault.Unavailable
 // where there is no room for it.
 func (e *Engine[S, C, E, R]) DoAll(ctx context.Context, name string, commands []C, query C, whole *once.Key, each []*once.Key) (b Batch[R], err error) {
+	return e.runAll(ctx, name, newBatch[C, R](commands, query), whole, each)
+}
+
+// DoAllFrom is DoAll for commands that releases read since a level, as DoFrom is Do.
+func (e *Engine[S, C, E, R]) DoAllFrom(ctx context.Context, level Level, name string, commands []C, query C, whole *once.Key) (Batch[R], error) {
 	c := newBatch[C, R](commands, query)
+	c.here = !e.options.AllRead(level)
+	return e.runAll(ctx, name, c, whole, nil)
+}
+
+func (e *Engine[S, C, E, R]) runAll(ctx context.Context, name string, c *submittedCall[C, R], whole *once.Key, each []*once.Key) (b Batch[R], err error) {
 	c.setKeys(whole, each)
 	if err := e.dispatchCall(ctx, name, c); err != nil {
 		return b, err
 	}
-	b.outcomes = c.outcomes[:len(commands)]
+	b.outcomes = c.outcomes[:len(c.commands)]
 	c.markReplayed()
 	if first := b.outcomes[0].err; whole != nil && isRefusedKey(first) {
 		return b, first
 	}
-	b.Answer = c.outcomes[len(commands)].result
+	b.Answer = c.outcomes[len(c.commands)].result
 	return b, nil
 }
 

@@ -35,6 +35,8 @@ const (
 	LevelWeights = LevelVerifiable
 	// LevelPictures adds pictures of options, likewise.
 	LevelPictures = LevelVerifiable
+	// LevelClears adds the command that deletes the votes of a poll for a change, likewise.
+	LevelClears = LevelVerifiable
 	// CurrentLevel names the commands that this release reads.
 	CurrentLevel = LevelVerifiable
 )
