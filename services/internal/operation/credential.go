@@ -3,6 +3,8 @@ package operation
 import (
 	"cmp"
 	"crypto/sha256"
+	"net/http"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -243,6 +245,19 @@ func (c *tokenClaims) checkDevice(isDevice bool) error {
 		return flaw("the voter id is a device's and the token is not, or the other way round")
 	}
 	return nil
+}
+
+// NamesRemoteClient reports whether a request says that it comes from another machine, whether
+// or not its peer is trusted to say so.
+func NamesRemoteClient(header http.Header) bool {
+	for _, line := range header.Values("X-Forwarded-For") {
+		for name := range strings.SplitSeq(line, ",") {
+			if address, err := netip.ParseAddr(strings.TrimSpace(name)); err != nil || !address.Unmap().IsLoopback() {
+				return true
+			}
+		}
+	}
+	return len(header.Values("Forwarded")) > 0
 }
 
 // checkSampleKey refuses a credential that everyone can sign for a request that comes from

@@ -13,7 +13,6 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/pairing"
 	"github.com/acclaim-dev/acclaim/services/sandbox"
@@ -41,7 +40,7 @@ type authentication struct {
 
 // identifyCaller returns the caller of an Authorization header.
 func (c *connection) identifyCaller(header string) (*operation.Caller, error) {
-	return c.server.options.Operations.Identify(c.ctx, header, httpapi.NamesRemoteClient(c.request.Header))
+	return c.server.options.Operations.Identify(c.ctx, header, operation.NamesRemoteClient(c.request.Header))
 }
 
 func (c *connection) owner() pairing.Owner {

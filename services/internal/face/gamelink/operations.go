@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
-	"github.com/acclaim-dev/acclaim/services/internal/face/httpapi"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
 )
 
@@ -20,7 +19,7 @@ func (c *connection) ask(ctx context.Context, what string, body []byte, do func(
 	}
 	err = c.server.options.Operations.Run(ctx, operation.Request{
 		Operation: what, Face: "gamelink", Credential: credential, Client: c.client,
-		Remote: httpapi.NamesRemoteClient(c.request.Header), Body: body,
+		Remote: operation.NamesRemoteClient(c.request.Header), Body: body,
 	}, do)
 	if err == nil {
 		return nil

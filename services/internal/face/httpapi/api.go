@@ -237,7 +237,7 @@ func (a *API) admitCaller(x *httpExchange, in *apiRequest, route Route, origin s
 		in.credential = completeViewer(in.Request, in.credential)
 	}
 	found, err := a.VerifyCredential(in.Context(), operation.Admission{
-		Credential: in.credential, Remote: NamesRemoteClient(in.Header), BeforeStore: turnOf(in.Context()),
+		Credential: in.credential, Remote: operation.NamesRemoteClient(in.Header), BeforeStore: turnOf(in.Context()),
 	})
 	if err != nil {
 		return err

@@ -84,16 +84,3 @@ func (a *API) noteUnnamed(r *apiRequest) {
 		a.proxyWatch.noteUnnamed(r.Request)
 	}
 }
-
-// NamesRemoteClient reports whether a request says that it comes from another machine, whether
-// or not its peer is trusted to say so.
-func NamesRemoteClient(header http.Header) bool {
-	for _, line := range header.Values("X-Forwarded-For") {
-		for name := range strings.SplitSeq(line, ",") {
-			if address, err := netip.ParseAddr(strings.TrimSpace(name)); err != nil || !address.Unmap().IsLoopback() {
-				return true
-			}
-		}
-	}
-	return len(header.Values("Forwarded")) > 0
-}

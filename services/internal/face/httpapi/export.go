@@ -42,7 +42,7 @@ func NewExportHandler(registry func() *tenant.Registry, now func() time.Time, ex
 }
 
 func exportFor(w *exportWriter, r *http.Request, verifier *operation.CredentialVerifier, budgets *operation.Budgets, export ExportFunc) error {
-	caller, err := verifier.VerifyOperator(r.Header.Get("Authorization"), NamesRemoteClient(r.Header), operation.AllowRoles(operation.Backend))
+	caller, err := verifier.VerifyOperator(r.Header.Get("Authorization"), operation.NamesRemoteClient(r.Header), operation.AllowRoles(operation.Backend))
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ func newMaintenanceRoute(registry func() *tenant.Registry, now func() time.Time,
 }
 
 func maintainFor(w http.ResponseWriter, r *http.Request, verifier *operation.CredentialVerifier, budgets *operation.Budgets, maintain maintainFunc) (report any, err error) {
-	caller, err := verifier.VerifyOperator(r.Header.Get("Authorization"), NamesRemoteClient(r.Header), operation.AdminOrBackend())
+	caller, err := verifier.VerifyOperator(r.Header.Get("Authorization"), operation.NamesRemoteClient(r.Header), operation.AdminOrBackend())
 	if err != nil {
 		return nil, err
 	}
