@@ -1,7 +1,6 @@
 package match_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,16 +12,10 @@ import (
 	"github.com/acclaim-dev/acclaim/services/match"
 )
 
-type clock struct{}
-
-func (clock) Now() time.Time { return time.UnixMilli(0) }
-
-func (clock) Sleep(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-
 // A match ends an hour after the last request that names it, or the end of its last poll. One
 // of the same name is empty then.
 func TestLapse(t *testing.T) {
-	documents := document.NewService(storetest.NewMemory(), clock{}, document.Options{})
+	documents := document.NewService(storetest.NewMemory(), storetest.Hasty{}, document.Options{})
 	s, n, start := match.NewService(documents), match.Name{Environment: "production", Extension: "ext", ID: "m"}, time.Unix(1_000_000, 0)
 	at := func(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
 	check := func(minutes, channels int, want fault.Kind) {
@@ -58,7 +51,7 @@ func TestLapse(t *testing.T) {
 
 // A poll that has ended makes room for another.
 func TestPollLimit(t *testing.T) {
-	documents := document.NewService(storetest.NewMemory(), clock{}, document.Options{})
+	documents := document.NewService(storetest.NewMemory(), storetest.Hasty{}, document.Options{})
 	s, n, now := match.NewService(documents), match.Name{Environment: "production", Extension: "ext", ID: "m"}, time.Unix(1_000_000, 0)
 	if err := s.Create(t.Context(), n, now); err != nil {
 		t.Fatal(err)
@@ -88,7 +81,7 @@ func TestPollLimit(t *testing.T) {
 
 // Clients compare the reasons to the letter.
 func TestLimitReasons(t *testing.T) {
-	documents := document.NewService(storetest.NewMemory(), clock{}, document.Options{})
+	documents := document.NewService(storetest.NewMemory(), storetest.Hasty{}, document.Options{})
 	s, n, now := match.NewService(documents), match.Name{Environment: "production", Extension: "ext", ID: "m"}, time.Unix(1_000_000, 0)
 	if err := s.Create(t.Context(), n, now); err != nil {
 		t.Fatal(err)

@@ -19,11 +19,6 @@ import (
 	"github.com/acclaim-dev/acclaim/services/pairing"
 )
 
-// hasty is a clock that never waits.
-type hasty struct{}
-
-func (hasty) Sleep(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-
 var (
 	owner   = pairing.Owner{Environment: "production", Extension: "ext"}
 	channel = pairing.Channel{Owner: owner, ID: "77"}
@@ -40,7 +35,7 @@ type desk struct {
 }
 
 func newDesk(t testing.TB) *desk {
-	return &desk{t, pairing.NewService(document.NewService(storetest.NewMemory(), hasty{}, document.Options{}), nil), noon}
+	return &desk{t, pairing.NewService(document.NewService(storetest.NewMemory(), storetest.Hasty{}, document.Options{}), nil), noon}
 }
 
 func (d *desk) must(err error) {
@@ -168,7 +163,7 @@ func (s *failingStore) Put(ctx context.Context, writes ...document.Write) error 
 func TestRefusedConfirmationKeepsThePIN(t *testing.T) {
 	for fails := range 4 {
 		store := &failingStore{Memory: storetest.NewMemory(), left: 1 + fails}
-		d := &desk{t, pairing.NewService(document.NewService(store, hasty{}, document.Options{}), nil), noon}
+		d := &desk{t, pairing.NewService(document.NewService(store, storetest.Hasty{}, document.Options{}), nil), noon}
 		pin, family, err := d.OpenGame(t.Context(), owner, "", d.now)
 		d.must(err)
 		if _, err = d.ConfirmPIN(t.Context(), channel, pin, "new", d.now); fault.KindOf(err) == fault.Unavailable {

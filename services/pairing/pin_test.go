@@ -42,7 +42,7 @@ func (s *endingStore) Delete(ctx context.Context, key string) error {
 // newEndingDesk returns a desk over a store that goes on until it is set to end.
 func newEndingDesk(t *testing.T) (*desk, *endingStore) {
 	store := &endingStore{storetest.NewMemory(), -1, map[string]bool{}}
-	return &desk{t, pairing.NewService(document.NewService(store, hasty{}, document.Options{}), nil), noon}, store
+	return &desk{t, pairing.NewService(document.NewService(store, storetest.Hasty{}, document.Options{}), nil), noon}, store
 }
 
 // What a process leaves that ends between the two writes of a PIN takes no space once PINs are over.

@@ -13,7 +13,7 @@ import (
 // A channel has no staff key while a process runs that could not read it.
 func TestStaffKeysWait(t *testing.T) {
 	upgraded := false
-	documents := document.NewService(storetest.NewMemory(), hasty{}, document.Options{})
+	documents := document.NewService(storetest.NewMemory(), storetest.Hasty{}, document.Options{})
 	d := &desk{t, pairing.NewService(documents, func() bool { return upgraded }), noon}
 	key := pairing.StaffKey{ID: pairing.NewKeyID(), Name: "Ada", Scopes: []string{"polls"}, Expires: noon.Add(time.Hour).Unix()}
 	d.refused(d.AddStaffKey(t.Context(), channel, key, noon), fault.Unavailable, "Staff keys wait for processes of an earlier version")

@@ -1,7 +1,6 @@
 package picture_test
 
 import (
-	"context"
 	"errors"
 	"image/color"
 	"sync"
@@ -15,18 +14,13 @@ import (
 	"github.com/acclaim-dev/acclaim/services/picture"
 )
 
-// hasty is a clock that does not wait.
-type hasty struct{}
-
-func (hasty) Sleep(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-
 var (
 	channel = picture.Channel{Environment: "production", Extension: "ext", ID: "77"}
 	noon    = time.Unix(1_800_000_000, 0)
 )
 
 func newService(allRead func() bool) *picture.Service {
-	return picture.NewService(document.NewService(storetest.NewMemory(), hasty{}, document.Options{}), allRead)
+	return picture.NewService(document.NewService(storetest.NewMemory(), storetest.Hasty{}, document.Options{}), allRead)
 }
 
 // shade returns a picture that differs from those of other numbers.

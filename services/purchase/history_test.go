@@ -324,9 +324,9 @@ func TestHistories(t *testing.T) {
 			t.Run(fmt.Sprint(name, "/", seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					store := &faultyStore{Memory: storetest.NewMemory(), transactions: transactions, rng: rand.New(rand.NewPCG(seed, 2))}
-					m := newMarket(t, seed, document.NewService(store.Memory, hasty{}, document.Options{}), func(int) (*document.Service, func()) {
+					m := newMarket(t, seed, document.NewService(store.Memory, storetest.Hasty{}, document.Options{}), func(int) (*document.Service, func()) {
 						p := &storeProcess{store: store}
-						return document.NewService(p, hasty{}, document.Options{}), p.kill
+						return document.NewService(p, storetest.Hasty{}, document.Options{}), p.kill
 					})
 					if seed%2 == 0 {
 						m.stock()

@@ -22,7 +22,7 @@ const (
 
 // newStoredShop returns a shop and its documents.
 func newStoredShop(t *testing.T) (shop, *document.Service) {
-	documents := document.NewService(storetest.NewMemory(), hasty{}, document.Options{})
+	documents := document.NewService(storetest.NewMemory(), storetest.Hasty{}, document.Options{})
 	return shop{t, purchase.NewService(documents, nil)}, documents
 }
 

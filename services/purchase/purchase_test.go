@@ -21,11 +21,6 @@ import (
 	"github.com/acclaim-dev/acclaim/services/purchase"
 )
 
-// hasty is a clock that never waits.
-type hasty struct{}
-
-func (hasty) Sleep(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-
 var (
 	channel = purchase.Channel{Environment: "production", Extension: "ext", ID: "77"}
 	noon    = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
@@ -38,7 +33,7 @@ type shop struct {
 }
 
 func newShop(t *testing.T) shop {
-	return shop{t, purchase.NewService(document.NewService(storetest.NewMemory(), hasty{}, document.Options{}), nil)}
+	return shop{t, purchase.NewService(document.NewService(storetest.NewMemory(), storetest.Hasty{}, document.Options{}), nil)}
 }
 
 func bits(id string, cost int32) purchase.Transaction {
@@ -243,7 +238,7 @@ func (u unreliable) Put(ctx context.Context, writes ...document.Write) error {
 func TestBlindRepeaters(t *testing.T) {
 	const orders, processes = 9, 3
 	memory := storetest.NewMemory()
-	reliable := shop{t, purchase.NewService(document.NewService(memory, hasty{}, document.Options{}), nil)}
+	reliable := shop{t, purchase.NewService(document.NewService(memory, storetest.Hasty{}, document.Options{}), nil)}
 	if _, _, err := reliable.Record(t.Context(), channel, bits("tx", 10*orders+5)); err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +248,7 @@ func TestBlindRepeaters(t *testing.T) {
 	var all sync.WaitGroup
 	var fresh atomic.Int32
 	for range processes {
-		s := purchase.NewService(document.NewService(unreliable{memory}, hasty{}, document.Options{}), nil)
+		s := purchase.NewService(document.NewService(unreliable{memory}, storetest.Hasty{}, document.Options{}), nil)
 		for n := range orders {
 			all.Go(func() {
 				for range 3 { // however often it is answered

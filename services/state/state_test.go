@@ -1,12 +1,10 @@
 package state_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,13 +15,8 @@ import (
 	"github.com/acclaim-dev/acclaim/services/state"
 )
 
-// hasty is a clock that never waits.
-type hasty struct{}
-
-func (hasty) Sleep(ctx context.Context, _ time.Duration) error { return ctx.Err() }
-
 func newService() *state.Service {
-	return state.NewService(document.NewService(storetest.NewMemory(), hasty{}, document.Options{}))
+	return state.NewService(document.NewService(storetest.NewMemory(), storetest.Hasty{}, document.Options{}))
 }
 
 // someone is a caller who has everything.
