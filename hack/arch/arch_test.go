@@ -3,6 +3,7 @@ package arch
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ func TestLayers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, violation := range check(r, packages) {
+	for _, violation := range slices.Concat(check(r, packages), checkUse(r, packages)) {
 		t.Error(violation)
 	}
 }
@@ -90,6 +91,17 @@ func TestCheck(t *testing.T) {
 				t.Errorf("violations (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestCheckUse(t *testing.T) {
+	r, err := readRules(testLayers, testOwners, "rules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"app/rules may import double, and does not"}
+	if diff := cmp.Diff(want, checkUse(r, []pkg{sound()["store"], sound()["rules"]})); diff != "" {
+		t.Errorf("unused imports (-want +got):\n%s", diff)
 	}
 }
 

@@ -38,6 +38,19 @@ func check(r rules, packages []pkg) []string {
 	return violations
 }
 
+// checkUse returns every import that the rules allow and that no package has, so that the table says what
+// the house is like.
+func checkUse(r rules, packages []pkg) (unused []string) {
+	for _, p := range packages {
+		for _, name := range r.layers[p.path].imports {
+			if !slices.Contains(p.imports, name) {
+				unused = append(unused, fmt.Sprintf("%s may import %s, and does not", p.path, name))
+			}
+		}
+	}
+	return unused
+}
+
 func checkLayer(l layer, support map[string]bool, p pkg) []string {
 	var violations []string
 	for _, name := range p.imports {

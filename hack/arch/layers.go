@@ -42,7 +42,7 @@ services/voting             | contract exactjson fault key once rewrite stream v
 services/accumulation       | contract fault key once rewrite stream wire                                                          | storetest
 services/ranking            | contract exactjson fault key once rewrite stream wire | storetest
 services/state              | contract fault key once document                                                             | storetest
-services/resultlog          | fault key once rewrite stream verifiable wire | storetest
+services/resultlog          | fault key rewrite stream verifiable wire | storetest
 services/message            | contract fault key once rewrite stream wire                                                          | storetest
 services/roster             | contract key rewrite stream wire                                                                | storetest fault
 services/pairing            | contract fault key document                                                             | storetest
@@ -50,26 +50,26 @@ services/purchase           | contract fault key once document                  
 services/match              | contract fault key document                                                             | storetest
 services/picture            | contract fault key document                                                             | storetest
 services/sandbox            | contract fault tenant                                                                   |
-services/internal/tenant    | contract filewatch fault limit                                                                          |
+services/internal/tenant    | contract filewatch limit |
 services/internal/upkeep/transfer  | exactjson fault key once stream document voting accumulation ranking roster             | storetest contract
 services/internal/upkeep/backup    | document key transfer                                                          | storetest stream voting
-services/internal/telemetry | stream live sink                                                               |
+services/internal/telemetry |  |
 services/internal/feed/event     | contract exactjson key stream document voting accumulation ranking message | storetest live sink tenant
 services/internal/feed/live      | contract limit event fault                                                                    | storetest stream document voting accumulation ranking state message
 services/internal/feed/cosign    | verifiable |
-services/internal/feed/publish   | contract fault cosign resultlog stream verifiable voting | storetest
+services/internal/feed/publish   | fault cosign resultlog stream verifiable voting | storetest contract
 services/internal/feed/sink      | tracing event key stream document tenant                                               | storetest sinktest voting accumulation ranking state message
 services/internal/testing/sinktest  |                                                                                |
 services/internal/face/page      | api                                                                            |
 services/internal/face/rig       | contract sandbox                                                               |
 services/internal/signin | |
-services/internal/operation | contract tracing exactjson limit fault once domains document tenant event live publish signin | telemetry
-services/internal/face/httpapi   | contract verifiable operation signin tracing exactjson limit fault once domains rewrite stream document tenant telemetry event live publish | storetest ceiling cputime resultlog
+services/internal/operation | contract tracing exactjson limit fault once voting accumulation ranking state message roster pairing purchase picture sandbox document tenant event live publish signin | telemetry
+services/internal/face/httpapi   | contract verifiable operation signin exactjson limit fault once voting ranking state message pairing sandbox rewrite document tenant event live publish | storetest ceiling cputime resultlog accumulation picture purchase roster stream telemetry tracing
 services/internal/upkeep/admin     | exactjson fault key rewrite stream document tenant state purchase sink                         | domains storetest transfer pebblestore
-services/internal/face/gamelink  | contract operation limit exactjson fault event live tenant httpapi voting state document pairing purchase match sandbox | domains storetest stream once
+services/internal/face/gamelink  | contract operation limit exactjson fault event live tenant voting state document pairing purchase match sandbox | domains storetest stream once httpapi
 services/internal/process/app | contract operation signin tracing batchtrace gamelink limit filewatch fault key once domains rewrite stream document tenant telemetry event live cosign publish verifiable resultlog sink page httpapi pebblestore mongostore peer admin transfer | mongotest simnet sinktest
 services/internal/process/cli | contract tracing client verifiable key stream tenant sandbox telemetry sink transfer backup admin app rig terminal | storetest document voting
-services/internal/testing/ceiling   | contract operation fault domains once stream document tenant telemetry httpapi |
+services/internal/testing/ceiling   | contract operation voting accumulation ranking state once stream document |
 services/internal/testing/ceilingserver | ceiling cli app |
 services                    | cli                                                                            | domains stream document tenant admin operation httpapi gamelink transfer pebblestore mongostore storetest mongotest faultproxy sinktest overlay harness app key contract verifiable
 services/votingtest         | operation voting stream tenant telemetry httpapi pebblestore                               |
