@@ -1,4 +1,4 @@
-// Helpers for pages that staff works with.
+// Helpers for pages.
 
 // element returns a new element with text, and what else it has.
 export function element(name, text = "", attributes = {}, ...children) {
@@ -75,4 +75,12 @@ export function later(place, what, action) {
     place.replaceChildren(text, back);
     back.focus();
   });
+}
+
+// save has the browser save a file. The name of a poll may have characters that a file's may not.
+export function save(name, content) {
+  const address = URL.createObjectURL(content), link = document.createElement("a");
+  [link.href, link.download] = [address, name.replace(/[\\/:*?"<>|\p{C}]/gu, "_")];
+  link.click();
+  URL.revokeObjectURL(address);
 }

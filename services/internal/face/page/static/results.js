@@ -52,14 +52,6 @@ function shorten(context, text, room) {
   return letters.join("") + "…";
 }
 
-// save has the browser save a file. The name of a poll may have characters that a file's may not.
-export function save(name, content) {
-  const address = URL.createObjectURL(content), link = document.createElement("a");
-  [link.href, link.download] = [address, name.replace(/[\\/:*?"<>|\p{C}]/gu, "_")];
-  link.click();
-  URL.revokeObjectURL(address);
-}
-
 const lines = 6; // of the options with the most votes
 
 // drawHistory draws the votes of each option over time into the page.
