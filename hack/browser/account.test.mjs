@@ -73,9 +73,7 @@ test("a broadcaster signs in with an account, makes a poll, ends it and signs ou
   await page.locator("#work").waitFor();
   assert.ok(await page.locator("#account").isHidden());
 
-  await page.getByText("New poll").click();
-  await page.locator("#new").getByLabel("Question").fill("By account?");
-  await page.locator("#new").getByLabel("Options, one a line").fill("yes\nno");
+  await page.locator("#new").getByLabel("Question").fill("By account?\nyes\nno");
   await page.locator("#new").getByRole("button").press("Enter");
   await page.locator("#poll-title").filter({ hasText: "By account?" }).waitFor();
   await page.getByRole("button", { name: "End the poll now" }).press("Enter");

@@ -20,10 +20,7 @@ async function signedIn(t, origin, width) {
 
 // start starts a poll from the form.
 async function start(page, prompt, options) {
-  const form = page.locator("#new");
-  if (!(await form.isVisible())) await page.getByText("New poll").click();
-  await form.getByLabel("Question").fill(prompt);
-  await form.getByLabel("Options, one a line").fill(options.join("\n"));
+  await page.locator("#new").getByLabel("Question").fill([prompt, ...options].join("\n"));
   await page.getByRole("button", { name: "Start the poll" }).click();
   await page.getByRole("heading", { name: prompt }).waitFor();
 }
@@ -58,9 +55,9 @@ test("staff makes a poll, corrects it while viewers vote, and closes it", async 
   await page.getByRole("button", { name: "End the poll now" }).click();
   await page.locator("#outcome").filter({ hasText: "Tie: Zelda and Mario" }).waitFor();
 
-  await page.getByText("New poll").click(); // the last one again
+  await page.getByText("Settings of the poll").click(); // the last one again
   await page.getByLabel("Begin with").selectOption({ label: "What should we play?" });
-  assert.equal(await page.locator("#new").getByLabel("Options, one a line").inputValue(), "Zelda\nMario\nTetris");
+  assert.equal(await page.locator("#new").getByLabel("Question").inputValue(), "What should we play?\nZelda\nMario\nTetris");
   await page.locator("#new").getByLabel("Minutes").fill("2");
   await page.getByRole("button", { name: "Start the poll" }).click();
   await page.locator("#poll-state").filter({ hasText: "active, 0 votes" }).waitFor();
@@ -228,7 +225,7 @@ test("staff starts a poll whose votes viewers can check", async (t) => {
   const broadcaster = await productionToken(lab, "broadcaster");
   const page = await open(t, address(origin, broadcaster, "production"), desk());
   await page.locator("#work").waitFor();
-  await page.getByText("New poll").click();
+  await page.getByText("Settings of the poll").click();
   await page.getByLabel("Viewers can check their votes").check();
   await page.locator("#new").getByLabel("Results for viewers").selectOption("once the poll has closed");
   await start(page, "Tea?", ["Yes", "No"]);

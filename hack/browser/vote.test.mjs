@@ -202,10 +202,9 @@ test("staff shares the link of a poll that lets devices vote, and its code", asy
   const broadcaster = await token(origin, { role: "broadcaster" });
   const page = await open(t, `${origin}/live/staff.html?env=sandbox#access_token=${encodeURIComponent(broadcaster)}`, { viewport: { width: 1280, height: 1000 } });
   await page.locator("#work").waitFor();
-  await page.getByText("New poll").click();
+  await page.getByText("Settings of the poll").click();
   const form = page.locator("#new");
-  await form.getByLabel("Question").fill("Tea or cake?");
-  await form.getByLabel("Options, one a line").fill("Tea\nCake");
+  await form.getByLabel("Question").fill("Tea or cake?\nTea\nCake");
   await form.getByLabel("Anyone may vote by a link").check();
   await form.getByRole("button", { name: "Start the poll" }).click();
   await wanted(page, "#devices", "0 devices voted.");

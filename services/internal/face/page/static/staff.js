@@ -8,8 +8,9 @@ import { attempt, button, clock, count, desk, id, list, named, number, on, say }
 import { element, fill, keepFocus, later, save, takeTurns } from "./dom.js";
 import { listGames, listKeys } from "./keys.js";
 import { listModerators } from "./moderators.js";
+import { offerForm } from "./newpoll.js";
 import { showPictures } from "./pictureform.js";
-import { begin, correction, newPoll, show } from "./pollform.js";
+import { correction, show } from "./pollform.js";
 import { drawHistory, drawPicture, writeTable } from "./results.js";
 import { show as share } from "./share.js";
 import { endOf, findProblem, hasEnded, readStaff, rightsOf } from "./session.js";
@@ -201,13 +202,13 @@ function showPolls() {
   id("more").hidden = next === null;
 }
 
-async function choosePoll(chosen) {
+async function choosePoll(chosen, focused = id("poll-title")) {
   [poll, stats, past] = [chosen, null, undefined];
   id("changed").textContent = id("done").textContent = "";
   follow();
   await readPoll();
   await readHistory();
-  id("poll-title").focus();
+  focused.focus();
 }
 
 const readPoll = takeTurns(async () => {
@@ -301,22 +302,6 @@ async function configure(changes) {
   }
 }
 
-// startPoll saves a new poll and chooses it.
-async function startPoll() {
-  const wanted = newPoll(id("new"));
-  if (polls.has(wanted.id)) return say(`There is a poll ${wanted.id} already: choose it to correct it, or take another id.`);
-  await desk.client.request("POST", "/vote_config", wanted);
-  id("new").reset();
-  id("new").closest("details").open = false;
-  await choosePoll(wanted.id);
-}
-
-// offerTemplates lists the polls that a new one can begin with.
-function offerTemplates() {
-  const made = newestFirst().map((p) => element("option", p.prompt || p.id, { value: p.id }));
-  id("template").replaceChildren(element("option", "an empty form", { value: "" }), ...made);
-}
-
 // remove deletes the chosen poll, or its votes alone, after a wait. It does so for the sign-in that
 // asked for it, and not for a later one.
 async function remove(what, keepConfig) {
@@ -355,6 +340,7 @@ function extendHistory() {
 }
 
 Object.assign(desk, { follow, signOut, recheck });
+offerForm({ list: newestFirst, choose: choosePoll });
 on("signin", "submit", signIn);
 on("status", "change", listPolls);
 on("more", "click", () => listPage(next));
@@ -363,9 +349,6 @@ on("edit", "submit", () => {
   const changes = correction(id("edit"));
   return changes ? configure(changes) : say("Nothing is changed.");
 });
-on("new", "submit", startPoll);
-on("template", "change", () => begin(id("new"), polls.get(id("template").value)));
-id("new").closest("details").addEventListener("toggle", offerTemplates);
 on("end", "click", () => configure({ endsAt: -1 }));
 on("minute", "click", () => configure({ endsAt: polls.get(poll).endsAt + 60 }));
 on("undecide", "click", async () => {
