@@ -146,6 +146,8 @@ test("the staff page says when what it shows is old, and signs out with the reas
   await page.locator("#connection").filter({ hasText: /^Signed out\. The credential is missing.* here\. What you see/ }).waitFor();
   await page.locator("#signin").waitFor();
   assert.equal(await page.evaluate(() => document.getElementById("work").inert), true);
+  assert.equal(await page.getByRole("button", { name: "Sign out", includeHidden: true }).isVisible(), false, "a person who is out can sign out");
+  await page.picture("staff-out", { fullPage: true });
   await page.unroute(/\/v1\//);
   await page.getByLabel("Environment").selectOption("sandbox");
   await page.getByLabel("Client id and token of a broadcaster").fill(await token(server.origin, { role: "broadcaster" }));

@@ -248,6 +248,14 @@ test("an overlay shows answers as a cloud of words, and no others, whatever they
     await page.locator("#total").filter({ hasText: "0 answers" }).waitFor();
     pages.push([name, page]);
   }
+  await pages[1][1].picture("cloud-none");
+  assert.ok((await pages[1][1].locator("main.poll").boundingBox()).height < 200, "a plate without answers is as tall as one with them");
+  const untitled = new URL(address);
+  untitled.searchParams.delete("title");
+  const empty = await open(t, String(untitled));
+  await empty.mouse.move(10, 10); // a person looks
+  await wanted(empty, "#hint", "No answers yet.");
+  assert.equal(await empty.locator("main.poll").isVisible(), false, "an empty plate");
   const requests = [];
   pages[0][1].on("request", (r) => requests.push(r.url()));
   const words = ["Zelda", "Zelda", "zelda", "Mario", "mario", "Tetris", "rude", ...hostile];
@@ -260,6 +268,8 @@ test("an overlay shows answers as a cloud of words, and no others, whatever they
     assert.equal(await page.locator("#cloud li").filter({ hasText: "rude" }).count(), 0);
     assert.deepEqual(await page.evaluate(outside), [], name);
   }
+  await wanted(empty, "#cloud li", "Zelda");
+  assert.equal(await empty.locator("#hint").isVisible(), false);
   assert.deepEqual(requests, [], "requests while it shows answers");
   for (const { theme, accent } of colours) {
     const themed = new URL(address);

@@ -167,7 +167,8 @@ test("a page of a poll says when it is offline, has ended or is none", async (t)
   await late.goto(link(origin, "public"));
   await wanted(late, "#state", "This poll has ended.");
   await late.goto(link(origin, "none"));
-  await wanted(late, "#state", "There is no such poll");
+  await wanted(late, "#state", "No poll is open at this link.");
+  assert.equal(await late.locator("#weak").isVisible(), false, "it speaks of devices without a poll");
   await shot(late, "vote-none");
 });
 
@@ -227,5 +228,5 @@ test("staff shares the link of a poll that lets devices vote, and its code", asy
   await page.getByRole("button", { name: "Save the correction" }).click();
   await page.locator("#share").waitFor({ state: "hidden" });
   await viewer.evaluate(() => dispatchEvent(new Event("online")));
-  await wanted(viewer, "#state", "it takes no votes by a link");
+  await wanted(viewer, "#state", "No poll is open at this link.");
 });

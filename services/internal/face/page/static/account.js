@@ -21,8 +21,11 @@ export async function offerAccounts() {
   return offered.length > 0;
 }
 
-// showAccounts shows the buttons to a person who is not signed in.
-export function showAccounts() { id("account").hidden = desk.signedIn || id("accounts").childElementCount === 0; }
+// showAccounts shows the buttons to a person who is not signed in, and to others that which signs out.
+export function showAccounts() {
+  id("account").hidden = desk.signedIn || id("accounts").childElementCount === 0;
+  id("signout").hidden = !desk.signedIn;
+}
 
 // returned reports whether the issuer has sent the browser back.
 export function returned() {

@@ -11,7 +11,7 @@ let answers = []; // as GET /rank has them, the best first
 let sizes = []; // of the words, between 0 and 1
 
 // followAnswers shows the answers to a question until the page is closed: those to the live one
-// of several, none between two. entitle is called with the question that is shown, or null;
+// of several, none between two. entitle is called with the question that is shown, or null, and whether it has answers;
 // say tells the reader why nothing changes for now, check whether trying again is of use.
 export function followAnswers(client, questions, linger, { entitle, say, check }) {
   const live = questions.length > 1 ? new LiveQuestion(linger) : null;
@@ -19,9 +19,10 @@ export function followAnswers(client, questions, linger, { entitle, say, check }
   let heard = 0, shown;
   const pick = () => live ? live.pick((Date.now() + client.skew) / 1000) : questions[0];
   const render = () => {
-    const picked = pick();
-    if (picked !== shown) entitle(shown = picked);
-    show(boards.get(shown)?.data ?? []);
+    shown = pick();
+    const found = boards.get(shown)?.data ?? [];
+    entitle(shown, found.length > 0);
+    show(found);
   };
   const keep = (question, board) => {
     boards.set(question, { data: board.data.slice(0, most) });

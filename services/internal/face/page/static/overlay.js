@@ -127,10 +127,11 @@ function showQuestion() {
   document.documentElement.toggleAttribute("data-cloud", true);
   id("options").hidden = true;
   id("cloud").hidden = false;
-  followAnswers(client, questions, linger, { say, check, entitle: (shown) => {
-    document.querySelector(".poll").hidden = shown === null;
-    id("hint").hidden = shown !== null;
+  followAnswers(client, questions, linger, { say, check, entitle: (shown, answered) => {
     entitle(query.get("title") ?? (questions.length > 1 ? shown : ""));
+    const present = shown !== null && (answered || !id("title").hidden);
+    document.querySelector(".poll").hidden = !present;
+    id("hint").hidden = present;
     hint();
   } });
 }
@@ -176,7 +177,7 @@ function say(text) {
 
 // hint says why nothing is shown.
 function hint() {
-  const missing = questions.length > 0 ? text("noLiveQuestion") : live ? text("noLive") : text(owner === null ? "noSuchPoll" : "noSuchPublicPoll", { name: poll });
+  const missing = questions.length > 0 ? text(questions.length > 1 ? "noLiveQuestion" : "noAnswersYet") : live ? text("noLive") : text(owner === null ? "noSuchPoll" : "noSuchPublicPoll", { name: poll });
   id("hint").textContent = id("state").textContent || missing;
 }
 

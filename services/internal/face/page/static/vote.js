@@ -76,7 +76,7 @@ function setAccount(now) {
   [client, cast, changed, failed] = [account === "in" ? viewer() : null, [], false, null];
   id("sign-in").hidden = account === "none" || account === "in";
   id("sign-out").hidden = account !== "in";
-  id("weak").hidden = account !== "none"; // until a device votes
+  id("weak").hidden = true; // until a device votes
   hide();
 }
 
