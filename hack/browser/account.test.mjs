@@ -1,6 +1,7 @@
 // Sign-in of staff with an account at an OpenID Connect issuer, in a real browser.
 
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { createHash, generateKeyPairSync, randomUUID, sign } from "node:crypto";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
@@ -8,8 +9,10 @@ import { createServer } from "node:http";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
+import { promisify } from "node:util";
 
-import { lab, open } from "./pages.mjs";
+import { faintTexts, lab, open, wanted } from "./pages.mjs";
+import { violations } from "./rig.mjs";
 
 // startIssuer serves an issuer whose one person agrees at once.
 async function startIssuer(t, lifetime = 60) {
@@ -96,20 +99,25 @@ test("a session ends with its rule, also in an open page of a phone", async (t) 
   await page.getByText("You are not staff of a channel.").waitFor();
 });
 
-test("a viewer signs in with an account, votes, reloads, signs out, and finds a token ended", async (t) => {
-  const issuer = await startIssuer(t, 3600), port = await freePort(), registry = path.join(lab.folder, "viewers.json");
+// withViewers serves an extension whose viewers sign in, with a poll "p" and the desk of its broadcaster.
+async function withViewers(t, data, config) {
+  const issuer = await startIssuer(t, 3600), port = await freePort(), registry = path.join(lab.folder, `${data}.json`);
   await writeFile(registry, JSON.stringify({ extensions: [{
     clientID: "sample-extension", secrets: [{ value: "c2FtcGxlLXNlY3JldC10aGF0LWV2ZXJ5b25lLWtub3dz" }],
     signIn: { issuer, clientID: "acclaim", redirectURL: `http://127.0.0.1:${port}/v1/staff/callback`, staff: broadcasters },
     viewerIssuers: [{ name: "Example ID", issuer, audience: "acclaim", channels: ["77"], redirectURL: `http://127.0.0.1:${port}/v1/viewer/callback` }],
   }] }));
-  const { origin } = await lab.serve({ port, data: "viewers", args: ["--extensions", registry, "--sink-allow-private"] });
+  const { origin } = await lab.serve({ port, data, args: ["--extensions", registry, "--sink-allow-private"] });
   const desk = await open(t, `${origin}/live/staff.html`);
   await desk.getByRole("button", { name: "Sign in with Example ID" }).or(desk.locator("#account button")).first().press("Enter");
   await desk.locator("#work").waitFor();
-  await desk.evaluate(() => fetch("/v1/vote_config", { method: "POST", body: JSON.stringify({ id: "p", config: { prompt: "Which?", options: ["one", "two"] } }) }));
+  const configure = (method, config) => desk.evaluate(([method, config]) => fetch("/v1/vote_config", { method, body: JSON.stringify({ id: "p", config }) }), [method, config]);
+  await configure("POST", { prompt: "Which?", options: ["one", "two"], ...config });
+  return { origin, configure, page: await open(t, `${origin}/vote/sample-extension/77/p`, { viewport: { width: 360, height: 740 } }) };
+}
 
-  const page = await open(t, `${origin}/vote/sample-extension/77/p`, { viewport: { width: 360, height: 740 } });
+test("a viewer signs in with an account, votes, reloads, signs out, and finds a token ended", async (t) => {
+  const { page } = await withViewers(t, "viewers", {});
   await page.locator("#state").filter({ hasText: "Sign in to vote." }).waitFor();
   await page.picture("vote-account", { fullPage: true });
   await page.getByRole("button", { name: "Sign in with Example ID" }).press("Enter");
@@ -131,4 +139,65 @@ test("a viewer signs in with an account, votes, reloads, signs out, and finds a 
   await page.locator("#state").filter({ hasText: "Your sign-in has ended." }).waitFor();
   assert.ok(await page.locator("#results").isHidden());
   assert.ok(await page.getByRole("button", { name: "Sign in with Example ID" }).isVisible());
+});
+
+test("a viewer of a poll whose votes can be checked saves the receipt, which the command checks", async (t) => {
+  const { origin, page, configure } = await withViewers(t, "receipts", { verifiable: true });
+  const signIn = () => page.getByRole("button", { name: "Sign in with Example ID" }).press("Enter");
+  const vote = async (option) => {
+    await page.getByLabel(option).check();
+    await page.getByRole("button", { name: "Vote" }).press("Enter");
+    await wanted(page, "#state", `You voted for ${option}.`);
+  };
+  await signIn();
+  await page.getByLabel("one").waitFor();
+  assert.equal(await page.locator("#check").isVisible(), false, "there is no vote to check");
+  await vote("one");
+  await wanted(page, "#check-state", "Your receipt is ready.");
+  await page.locator("#save-receipt").focus();
+  await page.evaluate(() => dispatchEvent(new Event("online"))); // looks at once
+  await vote("two");
+  await wanted(page, "#check-state", "Your receipt is ready.");
+  await page.picture("vote-receipt", { fullPage: true });
+  assert.deepEqual(await violations(page), []);
+  assert.deepEqual(await page.evaluate(faintTexts), []);
+  await page.reload(); // the browser keeps the secret
+  await wanted(page, "#check-state", "Your receipt is ready.");
+
+  await configure("PATCH", { prompt: "Which, really?" }); // the votes stay, and the page does not know yet
+  await page.getByLabel("one").check();
+  await page.getByRole("button", { name: "Vote" }).press("Enter");
+  await wanted(page, "#message", "The question has changed. Read it, and vote again.");
+  await wanted(page, "h1", "Which, really?");
+  await vote("one");
+  await wanted(page, "#check-state", "Your receipt is ready.");
+  await configure("PATCH", { endsAt: -1 });
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save the receipt" }).click()]);
+  assert.equal(download.suggestedFilename(), "p.acclaim-receipt");
+  const key = (await (await fetch(`${origin}/log/vkeys`)).text()).trim(), file = await download.path();
+  for (const until = Date.now() + 60_000; ;) { // closing and signing take some seconds
+    const { stdout } = await promisify(execFile)(lab.binary, ["verify-receipt", file, "--key", key, "--site", origin]).catch((error) => error);
+    if (/Your vote is in the final result, once/.test(stdout)) break;
+    assert.ok(Date.now() < until, stdout);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
+  await page.getByRole("button", { name: "Sign out" }).press("Enter");
+  await wanted(page, "#state", "Sign in to vote.");
+  assert.equal(await page.locator("#check").isVisible(), false);
+  assert.equal(await page.evaluate(() => localStorage.length), 0, "the browser keeps a secret of a person who is gone");
+});
+
+test("a page says when a vote is not signed, and when another page of the account has voted", async (t) => {
+  const { page } = await withViewers(t, "unsigned", { verifiable: true });
+  await page.route("**/receipt?*", (route) => route.fulfill({ status: 404, json: { reason: "The vote is not in the signed list yet" } }));
+  await page.getByRole("button", { name: "Sign in with Example ID" }).press("Enter");
+  await page.getByLabel("one").check();
+  await page.getByRole("button", { name: "Vote" }).press("Enter");
+  await wanted(page, "#check-state", "The server is signing your vote.");
+  await wanted(page, "#check-state", "The server has not signed your vote yet.");
+  await page.unroute("**/receipt?*");
+  await page.evaluate(() => fetch("/v1/vote?id=p", { method: "POST", headers: { Authorization: "OIDC sample-extension/77/" }, body: JSON.stringify({ value: 1 }) }));
+  await wanted(page, "#check-state", "Your account has voted again on another page.");
+  assert.equal(await page.locator("#save-receipt").isVisible(), false);
+  await page.picture("vote-receipt-elsewhere", { fullPage: true });
 });

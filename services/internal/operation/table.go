@@ -127,7 +127,7 @@ func votingOperations() []Definition {
 // resultOperations returns those of section 4.16.
 func resultOperations() []Definition {
 	return []Definition{
-		define("vote.receipt", "GET /receipt", anyone()),
+		define("vote.receipt", "GET /receipt", anyone()).withViewerCookie(),
 		define("log.file", "GET /log/{file}", accessRule{}).forEveryone(),
 	}
 }

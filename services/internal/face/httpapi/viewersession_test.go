@@ -49,6 +49,7 @@ func TestViewersSignIn(t *testing.T) {
 		t.Errorf("the viewer of the cookie is not that of the header: %s", got)
 	}
 	ada("GET", "/poll?id=p", "").is(404) // which has no configuration
+	ada("GET", "/receipt?id=p", "").is(404)
 
 	left := a.send("DELETE", "/v1/viewer", "", "Cookie", cookie, "Sec-Fetch-Site", "same-origin").is(200)
 	if got := cookieOf(t, left, "__Host-acclaim-viewer"); got != "__Host-acclaim-viewer=" {

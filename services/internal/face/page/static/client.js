@@ -25,7 +25,7 @@ export class Client {
     });
     const date = Date.parse(answer.headers.get("Date")); // in whole seconds
     if (date) this.skew = date + 500 - Date.now();
-    const value = await answer.json();
+    const value = (answer.headers.get("Content-Type") ?? "").includes("json") ? await answer.json() : await answer.text();
     if (!answer.ok) throw new Refused(answer.status, value.reason ?? answer.statusText);
     return value;
   }

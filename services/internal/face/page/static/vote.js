@@ -8,11 +8,13 @@ import { takeTurns } from "./dom.js";
 import { pictureAddress, showPicture } from "./pictures.js";
 import { outcome, percentages } from "./tally.js";
 import { list, number, percent, text, translate } from "./texts.js";
+import { drawSecret, hideCheck, keepIndex, keepSecret, showCheck } from "./votecheck.js";
 
-const often = 10_000, seldom = 60_000; // milliseconds between two looks, while all is well and at most
+const often = 10_000, seldom = 60_000, soon = 4_000; // milliseconds between two looks: while all is well, at most, and until a receipt
 const id = (name) => document.getElementById(name);
 
 const environment = new URLSearchParams(location.search).get("env") === "sandbox" ? "/sandbox" : "";
+const receipts = () => `${location.pathname}#receipts`; // under which it keeps what checks a viewer's votes need
 const place = () => environment + location.pathname + (account === "in" ? "#viewer" : ""); // under which the browser keeps votes
 let name = null; // of the poll
 let client = null; // once the device has a credential, or the viewer has signed in
@@ -32,6 +34,7 @@ function tell(text) { if (id("state").textContent !== text) id("state").textCont
 function problem(e) {
   if (!(e instanceof Refused)) return text(navigator.onLine ? "noServer" : "offline");
   if (e.message === "poll is closed") return text("notOpen");
+  if (e.status === 412) return text("questionChanged");
   if (e.message === "unacceptable vote") return text("noVoteLeft");
   if (account === "ended") return text("signInEnded");
   if (e.status === 404) return text(account === "out" ? "signInToVote" : "noPoll");
@@ -77,6 +80,7 @@ function setAccount(now) {
   id("sign-in").hidden = account === "none" || account === "in";
   id("sign-out").hidden = account !== "in";
   id("weak").hidden = true; // until a device votes
+  hideCheck();
   hide();
 }
 
@@ -102,7 +106,7 @@ async function findAccount() {
 // forget drops the votes of the person who was signed in before.
 function forget() {
   try {
-    localStorage.removeItem(`${location.pathname}#viewer`);
+    for (const item of [`${location.pathname}#viewer`, receipts()]) localStorage.removeItem(item);
   } catch { /* the browser keeps nothing for pages */ }
 }
 
@@ -127,20 +131,33 @@ async function signIn() {
 
 // look shows the poll as it is now, and looks again later.
 const look = takeTurns(async () => {
+  let awaited = false; // a receipt
   clearTimeout(timer);
   if (account === "ended") return tell(text("signInEnded"));
   try {
     const answer = await ask("GET");
     wait = often;
     show(answer.poll, answer);
+    if (account === "in" && answer.poll.verifiable) awaited = await showCheck(receipts(), name.poll, readReceipt);
+    if (account !== "in") hideCheck(); // the person has signed out meanwhile
   } catch (e) {
     wait = Math.min(2 * wait, seldom);
     tell(problem(e));
     if (e instanceof Refused && e.status === 404) hide();
     else if (e instanceof Refused && e.status === 400) await showPublic();
   }
-  if (!document.hidden && account !== "ended") timer = setTimeout(look, wait * (0.8 + 0.4 * Math.random()));
+  if (!document.hidden && account !== "ended") timer = setTimeout(look, (awaited ? soon : wait) * (0.8 + 0.4 * Math.random()));
 });
+
+// readReceipt returns the receipt of the viewer's latest vote that is signed, "" for none.
+async function readReceipt() {
+  try {
+    return await client.request("GET", `/receipt?id=${encodeURIComponent(name.poll)}`);
+  } catch (e) {
+    if (e instanceof Refused) return ""; // what is wrong with the sign-in, a look says
+    throw e;
+  }
+}
 
 // hide takes away what is no longer true, and keeps the focus on the page.
 function hide() {
@@ -292,11 +309,15 @@ async function vote(event) {
 // castVote casts one vote. Where a vote adds to others, a key keeps it from counting twice when a
 // person tries again without knowing what became of it.
 async function castVote(value) {
-  if (several() && !keys.has(value)) keys.set(value, [...crypto.getRandomValues(new Uint32Array(4))].join("-"));
+  const again = keys.get(value), secret = again?.secret ?? (account === "in" && shown.verifiable ? await drawSecret(name) : null);
+  const sent = again ?? { key: several() ? [...crypto.getRandomValues(new Uint32Array(4))].join("-") : undefined, secret, version: shown.version };
+  if (several()) keys.set(value, sent);
+  if (secret && !again) keepSecret(receipts(), secret);
   try {
-    await ask("POST", { value }, keys.get(value));
+    const { listed } = await ask("POST", { value, ...(secret && { version: sent.version, nonceHash: secret.nonceHash }) }, sent.key);
+    if (secret && listed) keepIndex(receipts(), secret, listed.index);
   } catch (e) {
-    if (e instanceof Refused && e.status === 400) keys.delete(value);
+    if (e instanceof Refused && [400, 412].includes(e.status)) keys.delete(value);
     throw e;
   }
   keys.delete(value);
