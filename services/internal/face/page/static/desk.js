@@ -23,11 +23,12 @@ export function say(text) { id("message").textContent = text; }
 export async function attempt(action, control) {
   if (control?.ariaDisabled === "true") return;
   if (control) control.ariaDisabled = "true";
+  const signedIn = desk.signedIn;
   try {
     say("");
     await action();
   } catch (e) {
-    if (e instanceof Refused && e.status === 401 && desk.signedIn) return desk.signOut(e.message);
+    if (e instanceof Refused && e.status === 401 && signedIn) return desk.signedIn && desk.signOut(e.message); // it is said once
     say(e instanceof Refused ? e.message : "The server cannot be reached.");
   } finally {
     if (control) control.ariaDisabled = null;

@@ -1,6 +1,6 @@
 // The results of a poll: a chart of their history, a table for spreadsheets, and a picture for posts.
 
-import { clock, id, number } from "./desk.js";
+import { clock, count, id, number } from "./desk.js";
 import { element } from "./dom.js";
 import { percentages } from "./tally.js";
 
@@ -62,7 +62,7 @@ export function drawHistory(points, options) {
     return made;
   };
   const shown = options.sort((a, b) => b.votes - a.votes).slice(0, lines);
-  const top = Math.max(1, ...points.flatMap((p) => shown.map((o) => p.specific[o.value])));
+  const most = Math.max(0, ...points.flatMap((p) => shown.map((o) => p.specific[o.value]))), top = Math.max(1, most);
   const first = points[0]?.at ?? 0, span = Math.max(1, (points.at(-1)?.at ?? 0) - first);
   const x = (at) => 10 + (580 * (at - first)) / span, y = (votes) => 225 - (210 * votes) / top;
   id("chart").replaceChildren(svg("line", { class: "axis", x1: 10, y1: 225, x2: 590, y2: 225 }), ...shown.map((o, n) =>
@@ -70,6 +70,6 @@ export function drawHistory(points, options) {
   const time = (at) => clock(at * 1000);
   id("chart").setAttribute("aria-label", points.length === 0 ? "No votes yet" :
     `Votes from ${time(first)} to ${time(first + span)}: ${shown.map((o) => `${o.label} ${points.at(-1).specific[o.value]}`).join(", ")}`);
-  id("range").textContent = points.length === 0 ? "No votes yet." : `From ${time(first)} to ${time(first + span)}, up to ${number.format(top)} votes for an option.`;
+  id("range").textContent = points.length === 0 ? "No votes yet." : `From ${time(first)} to ${time(first + span)}, up to ${count(most, "vote")} for an option.`;
   id("legend").replaceChildren(...shown.map((o, n) => element("li", "", {}, element("span", "", { class: `key line-${n}` }), element("bdi", o.label))));
 }

@@ -92,6 +92,7 @@ function signOut(reason) {
   id("work").inert = true;
   id("signin").hidden = false;
   showAccounts();
+  id("signin").elements.env.value = desk.environment;
   id("signin").elements.credential.focus();
 }
 
