@@ -381,6 +381,6 @@ if (brought) {
   form.env.value = new URLSearchParams(location.search).get("env") ?? "production";
   form.credential.value = brought;
   history.replaceState(null, "", location.pathname + location.search);
-  attempt(() => signIn(new FormData(id("signin"))));
+  attempt(() => signIn(new FormData(id("signin"))), id("signin").querySelector("button")); // which is dim meanwhile
   offerAccounts();
 } else attempt(resume);
