@@ -53,6 +53,7 @@ const (
 	Guesses     // of credentials, of a connection to this process
 	SignIns     // of staff, that browsers and terminals begin and end
 	ViewerSignIns
+	ViewerReturns // of viewers from the issuer
 )
 
 // Kinds returns the names of all kinds, in their order.
@@ -60,7 +61,7 @@ func Kinds() []string {
 	return []string{
 		"streams", "bytes", "whispers", "documents", "datastream",
 		"request_rate", "message_rate", "picture_rate", "topic_rate", "token_rate", "pin_rate", "public_name_rate", "device_rate", "guess_rate", "sign_in_rate",
-		"viewer_sign_in_rate",
+		"viewer_sign_in_rate", "viewer_return_rate",
 	}
 }
 
@@ -68,9 +69,19 @@ func Kinds() []string {
 func (k Kind) isLocal() bool { return k == Topics || k == Guesses }
 
 // IsSharedByAddresses reports that clients share a rate of all as parties do, so that many addresses
-// leave a share for one that takes little. Sign-ins of viewers are not: in a crowd the viewers that begin
-// would take what the viewers that come back from the issuer need.
-func (k Kind) IsSharedByAddresses() bool { return k == PINs || k == Devices || k == SignIns }
+// leave a share for one that takes little. Viewers return by a rate of their own: in a crowd, who has begun
+// a sign-in would otherwise have had the share.
+func (k Kind) IsSharedByAddresses() bool {
+	return k == PINs || k == Devices || k == SignIns || k == ViewerSignIns || k == ViewerReturns
+}
+
+// OfAddress returns the kind of an address's own rate: viewers begin and end a sign-in by the same.
+func (k Kind) OfAddress() Kind {
+	if k == ViewerReturns {
+		return ViewerSignIns
+	}
+	return k
+}
 
 // needsWhole reports that a claim is granted only where all of its amount is there.
 func (k Kind) needsWhole() bool { return k == Tokens }

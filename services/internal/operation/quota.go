@@ -263,5 +263,5 @@ func (s *Service) admitAddress(r *Call, who limit.Caller, kind limit.Kind, own, 
 		inAll.Party = r.Client.String()
 	}
 	holder += "\x00" + r.Client.String()
-	return s.takeRate(who, limit.Claim{Kind: kind, Holder: holder, Scope: limit.Address, Rate: own, Amount: amount}, inAll)
+	return s.takeRate(who, limit.Claim{Kind: kind.OfAddress(), Holder: holder, Scope: limit.Address, Rate: own, Amount: amount}, inAll)
 }

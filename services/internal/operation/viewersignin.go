@@ -23,7 +23,7 @@ func (s *Service) ListViewerSignIns(clientID, channel string) []OfferedSignIn {
 // BeginViewerSignIn returns the address at an issuer to which a browser goes to sign in as a viewer of
 // the channel of a poll, and what it keeps meanwhile.
 func (s *Service) BeginViewerSignIn(ctx context.Context, c *Call, name contract.PublicName) (address string, flow signin.Flow, err error) {
-	issuer, err := s.issuerOfViewers(c, name)
+	issuer, err := s.issuerOfViewers(c, name, limit.ViewerSignIns)
 	if err != nil {
 		return "", flow, err
 	}
@@ -37,7 +37,7 @@ func (s *Service) BeginViewerSignIn(ctx context.Context, c *Call, name contract.
 // FinishViewerSignIn returns the issuer's token of a viewer who comes back from the issuer, and how long it
 // is valid. The token is one that a header with the channel may have.
 func (s *Service) FinishViewerSignIn(ctx context.Context, c *Call, name contract.PublicName, flow signin.Flow, state, code string) (token string, left time.Duration, err error) {
-	issuer, err := s.issuerOfViewers(c, name)
+	issuer, err := s.issuerOfViewers(c, name, limit.ViewerReturns)
 	if err != nil {
 		return "", 0, err
 	}
@@ -61,14 +61,14 @@ func errSignInFailed(err error) error {
 }
 
 // issuerOfViewers returns where the viewers of the channel of a poll sign in, within the rates of
-// sign-ins.
-func (s *Service) issuerOfViewers(c *Call, name contract.PublicName) (issuer signin.Issuer, err error) {
+// a kind.
+func (s *Service) issuerOfViewers(c *Call, name contract.PublicName, kind limit.Kind) (issuer signin.Issuer, err error) {
 	extension, at, ok := s.signInOfViewers(name.Client, name.Channel)
 	if !ok || name.Poll == "" || contract.PollIDBound("", name.Poll).IsBroken() {
 		return issuer, fault.New(fault.Invalid, "The channel has no sign-in for viewers here")
 	}
 	who := limit.Caller{Environment: string(s.Config.Environment), Extension: extension.ClientID}
-	if err := s.admitAddress(c, who, limit.ViewerSignIns, pinsOfAddress(), pinsInAll(), 1); err != nil {
+	if err := s.admitAddress(c, who, kind, pinsOfAddress(), pinsInAll(), 1); err != nil {
 		return issuer, err
 	}
 	return signin.Issuer{URL: at.Issuer, ClientID: at.Audience, ClientSecret: at.ClientSecret, RedirectURL: at.RedirectURL}, nil

@@ -10,7 +10,11 @@ import (
 // Many addresses without a credential leave another one its share of what an extension gives to all, and
 // staff signs in beside any number of viewers.
 func TestSharesOfAddresses(t *testing.T) {
-	const signIn = "GET /v1/staff/signin?extension=signed"
+	const (
+		signIn  = "GET /v1/staff/signin?extension=signed"
+		viewer  = "GET /v1/viewer/signin?" + pollName
+		returns = "GET /v1/viewer/callback?state=S&code=ada"
+	)
 	for name, test := range map[string]struct {
 		many, other, body string
 		status            int
@@ -18,7 +22,9 @@ func TestSharesOfAddresses(t *testing.T) {
 		"devices":               {"POST /v1/devices", "POST /v1/devices", `{"client":"ext","channel":"77","poll":"lunch"}`, http.StatusOK},
 		"PINs":                  {"POST /v1/pin", "POST /v1/pin", `{"identifier":"ext"}`, http.StatusOK},
 		"sign-ins":              {signIn, signIn, "", http.StatusSeeOther},
-		"staff, beside viewers": {"GET /v1/viewer/signin?extension=signed&channel=77&poll=p", signIn, "", http.StatusSeeOther},
+		"staff, beside viewers": {viewer, signIn, "", http.StatusSeeOther},
+		"viewers":               {viewer, viewer, "", http.StatusSeeOther},
+		"returns of viewers":    {returns, returns, "", http.StatusUnauthorized},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newPublicWorld(t)
@@ -26,7 +32,7 @@ func TestSharesOfAddresses(t *testing.T) {
 			refused := 0
 			from := func(n int, request string) answer {
 				method, path, _ := strings.Cut(request, " ")
-				return w.send(method, path, test.body, "X-Forwarded-For", netip.AddrFrom4([4]byte{203, 0, 113, byte(n)}).String())
+				return w.send(method, path, test.body, "X-Forwarded-For", netip.AddrFrom4([4]byte{203, 0, 113, byte(n)}).String(), "Cookie", flowOfViewer)
 			}
 			for range 25 {
 				for n := range 240 {
@@ -40,5 +46,25 @@ func TestSharesOfAddresses(t *testing.T) {
 			}
 			from(250, test.other).is(test.status)
 		})
+	}
+}
+
+// A crowd of viewers, each from an address of its own, begins sign-ins, and all who have begun return.
+func TestCrowdOfViewers(t *testing.T) {
+	w := newPublicWorld(t)
+	visit := func(n int, path string) int {
+		return w.send("GET", "/v1/viewer/"+path, "", "X-Forwarded-For", netip.AddrFrom4([4]byte{203, 0, byte(n >> 8), byte(n)}).String(), "Cookie", flowOfViewer).status
+	}
+	begun := 0
+	for visit(begun, "signin?"+pollName) == http.StatusSeeOther {
+		begun++
+	}
+	if begun < 450 {
+		t.Errorf("%d viewers begin at once", begun)
+	}
+	for n := range begun {
+		if status := visit(n, "callback?state=S&code=ada"); status == http.StatusTooManyRequests {
+			t.Fatalf("viewer %d of %d cannot return", n, begun)
+		}
 	}
 }
