@@ -2,6 +2,7 @@ package rig
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,8 +14,12 @@ import (
 	"time"
 )
 
-// maxFile limits the size of a file of an extension.
-const maxFile = 64 << 20
+// maxFile limits the size of a file of an extension, and maxPage that of a page, which the rig holds
+// in memory while it serves it.
+const (
+	maxFile = 64 << 20
+	maxPage = 1 << 20
+)
 
 // helperPath is the path of the helper at the extension's origin.
 const helperPath = "/acclaim-rig/helper.js"
@@ -78,42 +83,56 @@ func (r *rig) fileHandler() http.Handler {
 			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
 			return
 		}
-		content, name := helper, "helper.js"
+		var content io.ReadSeeker = bytes.NewReader(helper)
 		if q.URL.Path != helperPath {
-			name = strings.TrimPrefix(q.URL.Path, "/")
-			if content, err = readFile(r.Files, name); err != nil {
+			file, err := openFile(r.Files, strings.TrimPrefix(q.URL.Path, "/"))
+			if err != nil {
 				http.Error(w, err.Error(), http.StatusNotFound)
 				return
 			}
+			defer file.Close() //nolint:errcheck // it is only read
+			content = file
 		}
 		w.Header().Set("Content-Security-Policy", policy)
 		w.Header().Set("Cache-Control", "no-store") // a change of a file is there after a reload
-		http.ServeContent(w, q, name, time.Time{}, bytes.NewReader(content))
+		http.ServeContent(w, q, path.Base(q.URL.Path), time.Time{}, content)
 	})
 }
 
-// readFile returns a file of the extension, with the rig's helper in place of the platform's.
-func readFile(files fs.FS, name string) ([]byte, error) {
+// openFile opens a file of the extension. A page has the rig's helper in place of the platform's. Other
+// files are not held in memory: any page of the browser can ask for them.
+func openFile(files fs.FS, name string) (io.ReadSeekCloser, error) {
 	if !fs.ValidPath(name) || !isFile(files, name) {
 		return nil, fmt.Errorf("the extension has no file %q", name)
 	}
-	file, err := files.Open(name)
+	file, err := openSeekable(files, name)
 	if err != nil {
 		return nil, err
+	}
+	most := int64(maxFile)
+	ext := path.Ext(name)
+	isPage := ext == ".html" || ext == ".htm"
+	if isPage {
+		most = maxPage
+	}
+	if file.size > most {
+		return nil, errors.Join(fmt.Errorf("%s has more than %d MiB", name, most>>20), file.Close())
+	}
+	if !isPage {
+		return file, nil
 	}
 	defer file.Close() //nolint:errcheck // it is only read
-	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	content, err := io.ReadAll(io.LimitReader(file, most))
 	if err != nil {
 		return nil, err
 	}
-	if len(content) > maxFile {
-		return nil, fmt.Errorf("%s has more than %d MiB", name, maxFile>>20)
-	}
-	if ext := path.Ext(name); ext == ".html" || ext == ".htm" {
-		content = helperAddress().ReplaceAllLiteral(content, []byte(helperPath))
-	}
-	return content, nil
+	return page{bytes.NewReader(helperAddress().ReplaceAllLiteral(content, []byte(helperPath)))}, nil
 }
+
+// page is a page in memory.
+type page struct{ *bytes.Reader }
+
+func (page) Close() error { return nil }
 
 // helperAddress matches the address of the platform's helper, of any version.
 func helperAddress() *regexp.Regexp {

@@ -1,7 +1,10 @@
 package rig_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"errors"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -190,6 +193,47 @@ func TestViews(t *testing.T) {
 		}
 		if (err != nil || test.err != "") && (err == nil || !strings.Contains(err.Error(), test.err)) {
 			t.Errorf("%s: error %v, want %q", name, err, test.err)
+		}
+	}
+}
+
+// A browser reads parts of a film, in a folder and in an archive. The rig refuses a page that it would have to
+// hold in memory.
+func TestLargeFiles(t *testing.T) {
+	var packed bytes.Buffer
+	w := zip.NewWriter(&packed)
+	for name, content := range map[string][]byte{"film.webm": []byte("0123456789"), "panel.html": []byte("<p>"), "large.html": make([]byte, 1<<20+1), "bomb.js": make([]byte, 64<<20+1)} {
+		file, err := w.Create(name)
+		if err == nil {
+			_, err = file.Write(content)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	archive, err := zip.NewReader(bytes.NewReader(packed.Bytes()), int64(packed.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := fstest.MapFS{"film.webm": {Data: []byte("0123456789")}, "large.html": {Data: make([]byte, 1<<20+1)}, "bomb.js": {Data: make([]byte, 64<<20+1)}}
+	for name, files := range map[string]fs.FS{"archive": archive, "folder": folder} {
+		h := handler(t, rig.Config{Files: files})
+		for _, test := range []struct {
+			path, part, want string
+			status           int
+		}{
+			{"/film.webm", "", "0123456789", 200},
+			{"/film.webm", "bytes=3-5", "345", 206},
+			{"/film.webm", "bytes=-2", "89", 206},
+			{"/large.html", "", "large.html has more than 1 MiB\n", 404},
+			{"/bomb.js", "", "bomb.js has more than 64 MiB\n", 404},
+		} {
+			if got := ask(t, h, "GET", extension+test.path, "", "Range", test.part); got.Code != test.status || got.Body.String() != test.want {
+				t.Errorf("%s: GET %s %s: %d %.40q", name, test.path, test.part, got.Code, got.Body)
+			}
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/net/netutil"
 
 	"github.com/acclaim-dev/acclaim/services/internal/face/rig"
 	"github.com/acclaim-dev/acclaim/services/internal/process/app"
@@ -125,18 +126,22 @@ func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
+// maxRigConnections limits the connections to the rig, which share the files of the process with those of
+// the program. A browser opens no more of them in all; others wait.
+const maxRigConnections = 256
+
 // serveRig serves the page until the context is done.
 func serveRig(ctx context.Context, out io.Writer, listener net.Listener, config rig.Config) error {
 	handler, err := rig.Handler(config, listener.Addr().(*net.TCPAddr))
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // it has nothing to lose
 	if _, err := fmt.Fprintf(out, "rig http://%s/\n", listener.Addr()); err != nil {
 		return fmt.Errorf("print the rig's address: %w", err)
 	}
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(netutil.LimitListener(listener, maxRigConnections)); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("the rig: %w", err)
 	}
 	return nil
