@@ -31,6 +31,7 @@ type attacker struct {
 	Games    string // base address of GameLink
 	Peers    string // host:port of the listener for members; empty without
 	Issuer   string // base address of the issuer at which people sign in; empty without
+	Rig      string // host:port of the rig; empty without
 	Registry string // path of the file that declares the extensions
 	Source   string // the attacker's own address
 	Data     string // folder on the program's small disk; empty without
@@ -46,7 +47,7 @@ type attacker struct {
 const crowdSize = 64
 
 func newAttacker(attack attackCase, p *program, source string) (*attacker, error) {
-	a := &attacker{Attack: attack.name, Duration: attack.buildUp + attackLength, Address: p.address, Games: p.games, Registry: p.registry, Source: source}
+	a := &attacker{Attack: attack.name, Duration: attack.buildUp + attackLength, Address: p.address, Games: p.games, Rig: p.rig, Registry: p.registry, Source: source}
 	if attack.smallDisk {
 		a.Data = p.data
 	}

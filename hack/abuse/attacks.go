@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -34,13 +35,16 @@ type attackCase struct {
 	// members has the program share a database with another process, through which victims
 	// vote, too. One more starts during the attack.
 	members bool
-	signs   attackSigns
+	// rig writes an extension into a folder and returns its path. The program then runs as
+	// acclaim rig, which shows it.
+	rig   func(folder string) (path string, err error)
+	signs attackSigns
 }
 
 // attackCases are all attacks, by what they exhaust or try to get. The names in brackets are
 // the findings of the security reviews (S, F) that each repeats.
 func attackCases() []attackCase {
-	return append(signInCases(), []attackCase{
+	return slices.Concat(signInCases(), terminalCases(), rigCases(), []attackCase{
 		{name: "idle-connections", what: "hold 5,000 connections and send nothing", run: holdIdle},
 		{name: "crowd", what: "5,000 connections from 50 addresses, which send nothing", run: holdFromMany, mayTurnAway: true},
 		{name: "dropped-connections", what: "open 10,000 connections and drop them", run: dropConnections},
@@ -91,5 +95,5 @@ func attackCases() []attackCase {
 		{name: "prefix-subscriptions", what: "20 games subscribe for 128 prefixes of one id that gets 20 votes a second (F18)", run: watchPrefixes,
 			signs: attackSigns{outcome: "POST: 200", times: 40, metrics: []metricBound{{name: "acclaim_gamelink_poll_reads_total", least: 4, mostEach: 2}}}},
 		{name: "full-disk", what: "the disk is full", run: fillDisk, smallDisk: true, mayRefuse: true},
-	}...)
+	})
 }

@@ -40,7 +40,7 @@ const (
 )
 
 func defenceCases() []defenceCase {
-	return slices.Concat(apiDefences(), gameDefences(), signInDefences())
+	return slices.Concat(apiDefences(), gameDefences(), signInDefences(), rigDefences())
 }
 
 // gameDefences are those of GameLink, and of what anyone with a channel may do.
@@ -106,10 +106,15 @@ func signInDefences() []defenceCase {
 		flowFile    = "services/internal/signin/signin.go"
 	)
 	shares := sourceEdit{"services/internal/operation/quota.go", "if kind.IsSharedByAddresses() {", "if false {"}
+	ofAddress := []sourceEdit{{contractGames, "PINsPerSecond  = 1 ", "PINsPerSecond  = 1 << 20 "}, {contractGames, "PINsAtOnce     = 20", "PINsAtOnce     = 1 << 20"},
+		{pairingFile, "PerSecond: 50, Burst: 500", "PerSecond: 1e9, Burst: 1 << 30"}}
 	return []defenceCase{
-		{"sign-ins of an address", []sourceEdit{{contractGames, "PINsPerSecond  = 1 ", "PINsPerSecond  = 1 << 20 "}, {contractGames, "PINsAtOnce     = 20", "PINsAtOnce     = 1 << 20"},
-			{pairingFile, "PerSecond: 50, Burst: 500", "PerSecond: 1e9, Burst: 1 << 30"}}, "sign-ins", "ask the issuer", 0},
+		{"sign-ins of an address", ofAddress, "sign-ins", "ask the issuer", 0},
 		{"a share of each address, of sign-ins", []sourceEdit{shares}, "sign-ins", "beside many addresses", 0},
+		{"a share of each address, of viewers' sign-ins", []sourceEdit{{"services/internal/limit/ledger.go", " || k == ViewerSignIns || k == ViewerReturns", ""}}, "sign-ins", "viewers cannot sign in", 0},
+		{"a share of each address, of terminals", []sourceEdit{shares}, "terminals", "staff cannot sign in at a terminal", 0},
+		{"sign-ins of an address, at terminals", ofAddress, "terminals", "ask the issuer", 0},
+		{"the rules of who is staff, at terminals", []sourceEdit{{"services/internal/operation/signin.go", `if rule.Value != "" && !claims.Has(rule.Claim, rule.Value) || `, "if "}}, "terminals", "a person without a rule", 0},
 		{"a share of each address, of devices", []sourceEdit{shares}, "devices", "a new device of another channel", 0},
 		{"sessions are for own pages", []sourceEdit{{"services/internal/face/httpapi/session.go", `if r.Header.Get("Sec-Fetch-Site") != "same-origin" {`, "if false {"}},
 			"forged-sessions", "from cross-site", 0},
@@ -125,6 +130,25 @@ func signInDefences() []defenceCase {
 		{"the polls of an overlay key", []sourceEdit{{accessFile, "return c.Key.Shows(poll)\n", "return true\n"}}, "links", "an overlay: GET /v1/vote", 0},
 		{"PINs that a channel tries", []sourceEdit{{pairingFile, "if err := s.takeRate(c.Caller.who(), guesses); err != nil {", "_ = guesses\n\tif err := s.takeRate(c.Caller.who()); err != nil {"}},
 			"links", "guesses more than 40 PINs", 0},
+	}
+}
+
+// rigDefences are those of `acclaim rig`.
+func rigDefences() []defenceCase {
+	const (
+		rigFile     = "services/internal/face/rig/rig.go"
+		filesFile   = "services/internal/face/rig/files.go"
+		rigCommand  = "services/internal/process/cli/rig.go"
+		archiveFile = "services/internal/process/cli/rigfiles.go"
+	)
+	return []defenceCase{
+		{"names of this machine", []sourceEdit{{rigFile, `http.Error(w, "the rig is at http://"+r.page+"/", http.StatusMisdirectedRequest)`, "page.ServeHTTP(w, q)"}}, "rig", "a foreign name", 0},
+		{"tokens are for the rig's page", []sourceEdit{{rigFile, "return http.NewCrossOriginProtection().Handler(mux)", "return mux"}}, "rig", "a page of another origin", 0},
+		{"links out of the extension's folder", []sourceEdit{{archiveFile, "return root.FS(), root, nil", "return os.DirFS(name), root, nil"}}, "rig", "a file beside the extension", 0},
+		{"connections of the rig", []sourceEdit{{rigCommand, "maxRigConnections = 256", "maxRigConnections = 1 << 20"}}, "rig", "descriptors in use", 0},
+		{"files of an extension are not held in memory", []sourceEdit{{filesFile, `isPage := ext == ".html" || ext == ".htm"`, "isPage := ext != `.x`"}, {filesFile, "maxPage = 1 << 20", "maxPage = 64 << 20"}},
+			"rig-archive", "MiB resident", 0},
+		{"the size of an extension's file", []sourceEdit{{filesFile, "maxFile = 64 << 20", "maxFile = 1 << 40"}}, "rig-archive", "/bomb.js", 0},
 	}
 }
 

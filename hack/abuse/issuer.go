@@ -30,7 +30,7 @@ type issuer struct {
 	asked   atomic.Int64 // requests of the program
 
 	mu    sync.Mutex
-	codes map[string]url.Values // what browsers have asked with
+	codes map[string]url.Values // what browsers have asked with, and the people of device codes
 }
 
 // The clients of the issuer, for staff and for viewers, and the people that are staff of the
@@ -51,13 +51,15 @@ func startIssuer(ctx context.Context) (*issuer, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		i.answer(w, map[string]string{"issuer": i.address, "authorization_endpoint": i.address + "/authorize",
-			"token_endpoint": i.address + "/token", "jwks_uri": i.address + "/keys"})
+			"token_endpoint": i.address + "/token", "jwks_uri": i.address + "/keys", "device_authorization_endpoint": i.address + "/device"})
 	})
 	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
 		i.answer(w, map[string]any{"keys": []map[string]string{{"kty": "OKP", "crv": "Ed25519", "kid": "e", "x": base64.RawURLEncoding.EncodeToString(issuerKey().Public().(ed25519.PublicKey))}}})
 	})
 	mux.HandleFunc("/token", i.redeem)
 	mux.HandleFunc("/authorize", i.agree)
+	mux.HandleFunc("/device", i.beginDevice)
+	mux.HandleFunc("/approve", i.approve)
 	mux.HandleFunc("/asked", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, i.asked.Load()) })
 	i.server = &http.Server{Handler: mux, ReadHeaderTimeout: grace}
 	go func() { _ = i.server.Serve(listener) }() // until it is closed
@@ -90,17 +92,28 @@ func (i *issuer) agree(w http.ResponseWriter, r *http.Request) {
 // redeem answers to a code once with the token of a person. It leaves it to the program to see that the
 // code is that of the browser.
 func (i *issuer) redeem(w http.ResponseWriter, r *http.Request) {
+	code := r.FormValue("code") + r.FormValue("device_code") // it has one of them
 	i.mu.Lock()
-	query, known := i.codes[r.FormValue("code")]
-	delete(i.codes, r.FormValue("code"))
+	query, known := i.codes[code]
+	if known && query.Has("waits") {
+		i.mu.Unlock()
+		i.refuse(w, "authorization_pending")
+		return
+	}
+	delete(i.codes, code)
 	i.mu.Unlock()
 	if !known {
-		w.WriteHeader(http.StatusBadRequest)
-		i.answer(w, map[string]string{"error": "invalid_grant"})
+		i.refuse(w, "invalid_grant")
 		return
 	}
 	token := signIdentity(i.address, jwt.MapClaims{"aud": query.Get("client_id"), "sub": query.Get("sub"), "nonce": query.Get("nonce")})
 	i.answer(w, map[string]string{"access_token": "x", "token_type": "Bearer", "id_token": token})
+}
+
+func (i *issuer) refuse(w http.ResponseWriter, code string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	i.answer(w, map[string]string{"error": code})
 }
 
 // signIdentity returns a token of the issuer for viewers that is good for an hour, unless the claims
@@ -216,6 +229,11 @@ func (b *browser) begin(ctx context.Context, path, person string) string {
 
 // signIn signs a person in as staff, and reports whether the server says so.
 func (b *browser) signIn(ctx context.Context, person string) bool {
-	_, page := b.visit(ctx, http.MethodGet, b.begin(ctx, staffSignIn, person))
+	return b.returns(ctx, b.begin(ctx, staffSignIn, person))
+}
+
+// returns ends a sign-in, and reports whether the server says so.
+func (b *browser) returns(ctx context.Context, back string) bool {
+	_, page := b.visit(ctx, http.MethodGet, back)
 	return strings.HasSuffix(page, "#signed-in")
 }

@@ -204,6 +204,11 @@ func (b *attackBench) newWorld(ctx context.Context, a attackCase, source string)
 		w.settings.registry = "extensions:\n" + extensionEntry(extension, a.settings, []string{w.sinks.address + webhookPath}, w.sinks.address+pubsubPath) +
 			extensionEntry(otherExtension, "", []string{hanging, hanging, hanging, hanging}, "")
 	}
+	if a.rig != nil {
+		if w.settings.rig, err = a.rig(dir); err != nil {
+			return nil, err
+		}
+	}
 	if a.proxy {
 		w.settings.proxies = source + "/32"
 	}

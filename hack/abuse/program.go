@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,6 +35,7 @@ type program struct {
 	admin   string
 	games   string // base address of GameLink
 	address string // host:port of the API
+	rig     string // host:port of the rig
 	// registry is the path of the file that declares the extensions.
 	registry string
 	data     string // its data folder as another process sees it
@@ -62,9 +64,11 @@ type programSettings struct {
 	// smallDisk puts its data on a file system of diskSize, which ends with the process.
 	smallDisk bool
 	flags     []string
+	// rig is the path of the extension that the program shows as acclaim rig. Empty: it only serves.
+	rig string
 }
 
-// startProgram runs `acclaim serve` under the limits, in dir, and waits until it is ready.
+// startProgram runs `acclaim serve`, or `acclaim rig`, under the limits, in dir, and waits until it is ready.
 func startProgram(ctx context.Context, b builtProgram, dir string, s programSettings) (*program, error) {
 	data := filepath.Join(dir, "data")
 	if err := os.MkdirAll(data, 0o700); err != nil {
@@ -78,9 +82,16 @@ func startProgram(ctx context.Context, b builtProgram, dir string, s programSett
 	if s.smallDisk {
 		script = fmt.Sprintf("mount -t tmpfs -o size=%s tmpfs %q && %s", diskSize, data, script)
 	}
-	args := []string{"-c", script, b.path, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
-		"--data-dir", data, "--extensions", file, "--log-level", "warn"}
-	args = append(args, s.flags...)
+	mode, rig := []string{"serve"}, ""
+	if s.rig != "" {
+		var err error
+		if rig, err = findPort(ctx); err != nil {
+			return nil, err
+		}
+		mode = []string{"rig", s.rig, "--rig-listen", rig, "--extension", extension}
+	}
+	args := slices.Concat([]string{"-c", script, b.path}, mode, []string{"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+		"--data-dir", data, "--extensions", file, "--log-level", "warn"}, s.flags)
 	for _, flag := range optionalFlags(s.proxies) {
 		if bytes.Contains(b.help, []byte(flag.name+" ")) {
 			args = append(args, flag.name+"="+flag.value)
@@ -95,7 +106,7 @@ func startProgram(ctx context.Context, b builtProgram, dir string, s programSett
 	if err != nil {
 		return nil, err
 	}
-	p.registry = file
+	p.registry, p.rig = file, rig
 	p.data = filepath.Join("/proc", strconv.Itoa(command.Process.Pid), "root", data)
 	return p, nil
 }

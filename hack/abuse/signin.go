@@ -114,6 +114,9 @@ func floodSignIns(ctx context.Context, a *attacker) {
 			if !a.newBrowser(n).signIn(ctx, streamer) {
 				a.breach("staff cannot sign in beside many addresses")
 			}
+			if viewer := a.newBrowser(n - 40); !viewer.returns(ctx, viewer.begin(ctx, viewerSignIn, "viewer")) {
+				a.breach("viewers cannot sign in beside many addresses")
+			}
 			wait(attacking, 500*time.Millisecond)
 		}
 	})
