@@ -17,7 +17,7 @@ import (
 // terminalCases are the attacks on sign-ins of staff by the device flow.
 func terminalCases() []attackCase {
 	return []attackCase{
-		{name: "terminals", what: "one address, then 100, begin sign-ins at terminals, guess device codes and use those of others, while staff signs in", run: floodTerminals, issuer: true, buildUp: time.Second,
+		{name: "terminals", what: "one address, then 100, begin sign-ins at terminals, guess device codes and use those of others, while staff signs in", run: floodTerminals, issuer: true, buildUp: 4 * time.Second,
 			signs: attackSigns{outcome: "429", times: 1_000, metrics: []metricBound{{name: "acclaim_limit_refused_total", least: 1_000}}}},
 	}
 }
@@ -124,7 +124,7 @@ func floodTerminals(ctx context.Context, a *attacker) {
 	if asked = a.countAsked(ctx) - asked; asked > 100 {
 		a.breach(fmt.Sprintf("one address makes the program ask the issuer %d times", asked))
 	}
-	attacking, stop := context.WithTimeout(ctx, a.Duration/3)
+	attacking, stop := context.WithTimeout(ctx, a.Duration/2)
 	defer stop()
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -147,7 +147,7 @@ func (a *attacker) guessDevices(ctx context.Context, addresses int64) {
 		terminals[i] = a.newTerminal(int64(i) + 1)
 		defer terminals[i].http.CloseIdleConnections()
 	}
-	a.flood(ctx, 16, func(ctx context.Context, n int64) (string, error) {
+	a.flood(ctx, 32, func(ctx context.Context, n int64) (string, error) {
 		t := terminals[n%addresses]
 		if n/addresses%2 == 0 {
 			return a.send(ctx, t.http, "", http.MethodPost, terminalBegin, `{"extension":"`+extension+`"}`)
