@@ -114,7 +114,7 @@ func signInDefences() []defenceCase {
 		{"a share of each address, of viewers' sign-ins", []sourceEdit{{"services/internal/limit/ledger.go", " || k == ViewerSignIns || k == ViewerReturns", ""}}, "sign-ins", "viewers cannot sign in", 0},
 		{"a share of each address, of terminals", []sourceEdit{shares}, "terminals", "staff cannot sign in at a terminal", 0},
 		{"sign-ins of an address, at terminals", ofAddress, "terminals", "ask the issuer", 0},
-		{"the rules of who is staff, at terminals", []sourceEdit{{"services/internal/operation/signin.go", `if rule.Value != "" && !claims.Has(rule.Claim, rule.Value) || `, "if "}}, "terminals", "a person without a rule", 0},
+		{"the rules that make people staff, at terminals", []sourceEdit{{"services/internal/operation/signin.go", `if rule.Value != "" && !claims.Has(rule.Claim, rule.Value) || `, "if "}}, "terminals", "a person without a rule", 0},
 		{"a share of each address, of devices", []sourceEdit{shares}, "devices", "a new device of another channel", 0},
 		{"sessions are for own pages", []sourceEdit{{"services/internal/face/httpapi/session.go", `if r.Header.Get("Sec-Fetch-Site") != "same-origin" {`, "if false {"}},
 			"forged-sessions", "from cross-site", 0},
