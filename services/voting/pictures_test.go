@@ -1,6 +1,7 @@
 package voting
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -63,5 +64,22 @@ func TestPicturesWaitForPeers(t *testing.T) {
 	config.Pictures = []string{somePicture}
 	if _, _, err := s.Change(t.Context(), p, Change{Config: config}); err == nil || err.Error() != errPictures.Error() {
 		t.Errorf("a configuration: %v", err)
+	}
+}
+
+// What a caller changes in its lists after a configuration was decided on changes nothing that is stored.
+func TestDecidedConfigIsACopy(t *testing.T) {
+	options, pictures := []string{"a", "b"}, []string{somePicture, ""}
+	config := DefaultConfig()
+	config.Options, config.Pictures = options, pictures
+	p := newPoll()
+	decided, err := p.Decide(p.state, p.at, configureCommand{id: "p", config: config})
+	if err != nil || !decided.Store {
+		t.Fatal(err)
+	}
+	before := p.AppendEntry(nil, decided.Entry)
+	options[1], pictures[0] = "another", ""
+	if after := p.AppendEntry(nil, decided.Entry); !bytes.Equal(before, after) {
+		t.Errorf("the caller has changed %q to %q", before, after)
 	}
 }
