@@ -47,6 +47,12 @@ func (p *process) end(t *testing.T) {
 	}
 }
 
+// A picture of one pixel that staff uploads, and the id that follows from it.
+const (
+	onePixel   = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAADklEQVR4nGL6DwgAAP//AQUBAlrdOc0AAAAASUVORK5CYII="
+	onePixelID = "ECJFpxVllbUoK26I0buVRQ"
+)
+
 // use sends commands of every kind that stores something.
 func use(t *testing.T, p *process) {
 	t.Helper()
@@ -54,11 +60,12 @@ func use(t *testing.T, p *process) {
 	broadcaster, backend := sign(t, "broadcaster", "B"), sign(t, "backend", "")
 	large := strings.Repeat("é\\u2028<", 6_000)
 	for _, c := range []struct{ method, path, header, body string }{
+		{"POST", "/pictures", broadcaster, `{"data":"` + onePixel + `"}`},
 		{"POST", "/vote", viewers[0], `{"value":3}`},
 		{"POST", "/vote", viewers[0], `{"value":-5}`},
 		{"POST", "/vote", viewers[1], `{"value":100}`},
 		{"POST", "/vote_modifier", broadcaster, `{"user":"U1","add":4}`},
-		{"POST", "/vote_config", broadcaster, `{"id":"ü <1>","config":{"totalVotesPerUser":9,"votesPerOption":9,"distinctOptionsPerUser":2,"prompt":"<é>","options":["a","b"],"userData":{"n":1.50}}}`},
+		{"POST", "/vote_config", broadcaster, `{"id":"ü <1>","config":{"totalVotesPerUser":9,"votesPerOption":9,"distinctOptionsPerUser":2,"prompt":"<é>","options":["a","b"],"pictures":["","` + onePixelID + `"],"userData":{"n":1.50}}}`},
 		{"POST", "/vote?id=%C3%BC%20%3C1%3E", viewers[0], `{"value":1,"count":7}`},
 		{"DELETE", "/vote?id=%C3%BC%20%3C1%3E", broadcaster, ""},
 		{"POST", "/vote?id=%C3%BC%20%3C1%3E", viewers[1], `{"value":2}`},
@@ -116,7 +123,8 @@ func allAnswers(t *testing.T, p *process) map[string]string {
 	}
 	for _, path := range []string{
 		"/vote", "/vote?id=%C3%BC%20%3C1%3E", "/vote?id=global", "/vote_logs", "/vote_logs?id=global", "/vote_config?id=%C3%BC%20%3C1%3E",
-		"/accumulate", "/rank", "/rank?id=global", "/all_state", "/channel_state", "/viewer_state", "/config", "/user_info",
+		"/accumulate", "/rank", "/rank?id=global", "/all_state", "/channel_state", "/viewer_state", "/config", "/user_info", "/pictures",
+		"/../public/" + sampleExtension + "/1/" + onePixelID + "/picture.png",
 	} {
 		if answer := ask(path); len(answer) < 10 {
 			t.Errorf("%s: %s", path, answer)
@@ -157,7 +165,7 @@ func testExportAndImport(t *testing.T, database []string) {
 		t.Errorf("not all of it is readable:\n%s", file)
 	}
 	out := mustImport(t, file, database...)
-	if !strings.Contains(out, "documents: 4\n\n") || !strings.Contains(out, "poll       3       9        9") {
+	if !strings.Contains(out, "documents: 6\n\n") || !strings.Contains(out, "poll       3       9        9") {
 		t.Errorf("import says\n%s", out)
 	}
 	if again := mustExport(t, database...); again != file {

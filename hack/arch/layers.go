@@ -48,7 +48,7 @@ services/roster             | contract key rewrite stream wire                  
 services/pairing            | contract fault key document                                                             | storetest
 services/purchase           | contract fault key once document                                                           | storetest stream mongostore mongotest faultproxy
 services/match              | contract fault key document                                                             | storetest
-services/picture            | contract fault key document                                                             | storetest
+services/picture            | contract fault key document                                                             | storetest mongostore mongotest
 services/sandbox            | contract fault tenant                                                                   |
 services/internal/tenant    | contract filewatch limit |
 services/internal/upkeep/transfer  | exactjson fault key once stream document voting accumulation ranking roster             | storetest contract

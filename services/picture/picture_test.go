@@ -1,6 +1,7 @@
 package picture_test
 
 import (
+	"context"
 	"errors"
 	"image/color"
 	"sync"
@@ -10,6 +11,8 @@ import (
 	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/document"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/store/mongostore"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/mongotest"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 	"github.com/acclaim-dev/acclaim/services/picture"
 )
@@ -19,8 +22,25 @@ var (
 	noon    = time.Unix(1_800_000_000, 0)
 )
 
+// stores open an empty store of each kind: one with transactions, and a database without.
+var stores = map[string]func(t *testing.T) document.Store{
+	"memory": func(*testing.T) document.Store { return storetest.NewMemory() },
+	"database": func(t *testing.T) document.Store {
+		store, err := mongostore.Open(t.Context(), mongotest.WithLongTimeouts(mongotest.Start(t)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = store.Close(context.WithoutCancel(t.Context())) })
+		return store
+	},
+}
+
+func documentsOf(store document.Store) *document.Service {
+	return document.NewService(store, storetest.Hasty{}, document.Options{})
+}
+
 func newService(allRead func() bool) *picture.Service {
-	return picture.NewService(document.NewService(storetest.NewMemory(), storetest.Hasty{}, document.Options{}), allRead)
+	return picture.NewService(documentsOf(storetest.NewMemory()), allRead)
 }
 
 // shade returns a picture that differs from those of other numbers.
@@ -56,7 +76,13 @@ func refused(t *testing.T, err error, kind fault.Kind, reason string) {
 }
 
 func TestPicturesOfChannel(t *testing.T) {
-	s, other := newService(nil), channel
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) { testPicturesOfChannel(t, picture.NewService(documentsOf(open(t)), nil)) })
+	}
+}
+
+func testPicturesOfChannel(t *testing.T, s *picture.Service) {
+	other := channel
 	other.ID = "78"
 	first, err := s.Add(t.Context(), channel, shade(t, 1), noon)
 	if err != nil || !contract.IsPictureID(first.ID) || first.Width != 2 || first.Height != 2 || first.Created != noon.Unix() {
@@ -96,9 +122,16 @@ func TestPicturesOfChannel(t *testing.T) {
 	}
 }
 
-// Additions and removals at the same time leave a list that names what can be read, and nothing else.
+// Additions and removals by two processes at the same time leave a list that names what can be read, and
+// nothing else.
 func TestPicturesAtOnce(t *testing.T) {
-	s := newService(nil)
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) { testPicturesAtOnce(t, open(t)) })
+	}
+}
+
+func testPicturesAtOnce(t *testing.T, store document.Store) {
+	processes := []*picture.Service{picture.NewService(documentsOf(store), nil), picture.NewService(documentsOf(store), nil)}
 	id := func(n int) string {
 		added, err := newService(nil).Add(t.Context(), channel, shade(t, n), noon)
 		if err != nil {
@@ -109,10 +142,11 @@ func TestPicturesAtOnce(t *testing.T) {
 	ids, images := []string{id(1), id(2)}, []*picture.Image{shade(t, 1), shade(t, 2)}
 	var all sync.WaitGroup
 	for i := range 40 {
-		all.Go(func() { _, _ = s.Add(t.Context(), channel, images[i%2], noon) })
-		all.Go(func() { _ = s.Remove(t.Context(), channel, ids[i%2]) })
+		all.Go(func() { _, _ = processes[i/2%2].Add(t.Context(), channel, images[i%2], noon) })
+		all.Go(func() { _ = processes[i/4%2].Remove(t.Context(), channel, ids[i%2]) })
 	}
 	all.Wait()
+	s := picture.NewService(documentsOf(store), nil)
 	list, err := s.List(t.Context(), channel)
 	if err != nil {
 		t.Fatal(err)
