@@ -45,6 +45,7 @@ func defectCases() []defectCase {
 	all = append(all, operatorDefects()...)
 	all = append(all, tenantDefects()...)
 	all = append(all, resultDefects()...)
+	all = append(all, pictureDefects()...)
 	return append(all, accessDefects()...)
 }
 
