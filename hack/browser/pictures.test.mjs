@@ -60,3 +60,29 @@ test("staff gives an option a picture, and viewers see it", async (t) => {
   assert.equal(await shows(vote, "#options label:nth-of-type(1) img", origin), 40);
   assert.equal(await vote.locator("#options label:nth-of-type(2) img").isVisible(), false);
 });
+
+test("staff deletes a picture of the channel, and may take it back", async (t) => {
+  const { origin } = await lab.serve({ data: "channel-pictures" });
+  const broadcaster = await token(origin, { role: "broadcaster" });
+  const page = await open(t, `${origin}/live/staff.html?env=sandbox#access_token=${encodeURIComponent(broadcaster)}`, { viewport: { width: 390, height: 900 } });
+  const upload = async (width) => (await send(origin, broadcaster, "POST", "/pictures", { data: (await drawn(page, width, 30, "image/png")).buffer.toString("base64") })).id;
+  const [used] = [await upload(31), await upload(32)];
+  await send(origin, broadcaster, "POST", "/vote_config", { id: "shows", config: { prompt: "Which one?", options: ["A", "B"], pictures: ["", used] } });
+  await page.getByText("Pictures of the channel").click();
+  const row = (size) => page.locator("#channel-picture-list li").filter({ hasText: size });
+  assert.match(await row("31 × 30 pixels, 1 KB").innerText(), /in use by “Which one\?”/);
+  assert.match(await row("32 × 30 pixels, 1 KB").innerText(), /in no poll/);
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "the page is wider than a phone");
+  await page.clock.install();
+  await row("31 × 30").getByRole("button").click();
+  assert.match(await page.locator("#picture-pending").innerText(), /^Deleting picture \d+, in use by “Which one\?” in 8 s\./);
+  await page.getByRole("button", { name: "Take back" }).click();
+  await page.clock.runFor(10_000);
+  assert.equal(await row("31 × 30").count(), 1);
+  await row("32 × 30").getByRole("button").click();
+  await page.clock.runFor(7_000);
+  assert.equal(await row("32 × 30").count(), 1);
+  await page.clock.runFor(2_000);
+  await row("32 × 30").waitFor({ state: "detached" });
+  assert.equal(await row("31 × 30").count(), 1);
+});

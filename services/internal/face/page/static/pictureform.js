@@ -1,9 +1,12 @@
 // The pictures of a poll's options, for staff: one is chosen from a file, which the browser makes small.
 
 import { Refused } from "./client.js";
+import { listPictures } from "./channelpictures.js";
 import { attempt, button, desk, id } from "./desk.js";
 import { element, keepFocus } from "./dom.js";
 import { encodePicture, pictureAddress, showPicture } from "./pictures.js";
+
+export { listPictures };
 
 let drawn = ""; // what the list shows
 
@@ -21,9 +24,10 @@ export function showPictures(poll, save) {
     file.addEventListener("change", () => attempt(async () => {
       const data = await encodePicture(file.files[0]).catch(() => { throw new Refused(0, "The browser cannot read this file as a picture."); });
       await change(value, (await desk.client.request("POST", "/pictures", { data })).id);
+      await listPictures();
       id("picture-list").querySelectorAll("input")[value]?.focus(); // the list is another one
     }, file));
-    const remove = button("Remove the picture", option, () => change(value, ""));
+    const remove = button("Remove the picture", option, async () => { await change(value, ""); await listPictures(); });
     remove.hidden = !current;
     remove.dataset.key = value;
     return element("li", "", {}, image, element("bdi", option), file, remove);

@@ -9,7 +9,7 @@ import { element, fill, keepFocus, later, save, takeTurns } from "./dom.js";
 import { listGames, listKeys } from "./keys.js";
 import { listModerators } from "./moderators.js";
 import { offerForm } from "./newpoll.js";
-import { showPictures } from "./pictureform.js";
+import { listPictures, showPictures } from "./pictureform.js";
 import { correction, show } from "./pollform.js";
 import { drawHistory, drawPicture, writeTable } from "./results.js";
 import { show as share } from "./share.js";
@@ -54,7 +54,7 @@ async function enter(environment, credential) {
   document.querySelector("#work section:not([hidden]) h2").focus();
   awaitEnd(endOf(credential));
   follow();
-  await Promise.all([listPolls(), ...(desk.rights.includes("channel") ? [listKeys(), listGames(), listModerators()] : [])]);
+  await Promise.all([listPolls(), listPictures(), ...(desk.rights.includes("channel") ? [listKeys(), listGames(), listModerators()] : [])]);
 }
 
 // resume goes on with the session of a person who comes back from the issuer, or who has one.
