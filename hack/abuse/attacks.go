@@ -44,7 +44,7 @@ type attackCase struct {
 // attackCases are all attacks, by what they exhaust or try to get. The names in brackets are
 // the findings of the security reviews (S, F) that each repeats.
 func attackCases() []attackCase {
-	return slices.Concat(signInCases(), terminalCases(), rigCases(), []attackCase{
+	return slices.Concat(signInCases(), terminalCases(), rigCases(), pictureCases(), []attackCase{
 		{name: "idle-connections", what: "hold 5,000 connections and send nothing", run: holdIdle},
 		{name: "crowd", what: "5,000 connections from 50 addresses, which send nothing", run: holdFromMany, mayTurnAway: true},
 		{name: "dropped-connections", what: "open 10,000 connections and drop them", run: dropConnections},

@@ -40,7 +40,7 @@ const (
 )
 
 func defenceCases() []defenceCase {
-	return slices.Concat(apiDefences(), gameDefences(), signInDefences(), rigDefences())
+	return slices.Concat(apiDefences(), gameDefences(), signInDefences(), rigDefences(), pictureDefences())
 }
 
 // gameDefences are those of GameLink, and of what anyone with a channel may do.
@@ -149,6 +149,17 @@ func rigDefences() []defenceCase {
 		{"files of an extension are not held in memory", []sourceEdit{{filesFile, `isPage := ext == ".html" || ext == ".htm"`, "isPage := ext != `.x`"}, {filesFile, "maxPage = 1 << 20", "maxPage = 64 << 20"}},
 			"rig-archive", "MiB resident", 0},
 		{"the size of an extension's file", []sourceEdit{{filesFile, "maxFile = 64 << 20", "maxFile = 1 << 40"}}, "rig-archive", "/bomb.js", 0},
+	}
+}
+
+// pictureDefences are those of pictures.
+func pictureDefences() []defenceCase {
+	const operations, limits = "services/internal/operation/pictures.go", "api/contract/pictures.go"
+	return []defenceCase{
+		{"pictures are measured before they are decoded", []sourceEdit{{"services/picture/image.go", "if size.Width > contract.MaxPictureSide || size.Height > contract.MaxPictureSide {", "if size.Width < 0 {"}},
+			"picture-uploads", "is decoded", 2 * time.Second},
+		{"uploads of a channel", []sourceEdit{{limits, "PicturesAtOnce    = 128", "PicturesAtOnce = 1 << 20"}}, "picture-uploads", "more than 160 pictures", 0},
+		{"unknown pictures of an address", []sourceEdit{{operations, "if !s.pictures.known.Contains(document) {", "if false {"}}, "picture-names", "unknown pictures", 0},
 	}
 }
 
