@@ -131,7 +131,7 @@ func TestMembers(t *testing.T) {
 	for _, want := range []contract.Poll{{
 		UserIDVoting: true, DistinctOptionsPerUser: 2, TotalVotesPerUser: 3, VotesPerOption: 2, Global: true, Disabled: true,
 		ID: "global 1", Prompt: "Which?", Options: []string{"this", "that"}, UserData: []byte(`{"a":1}`), StartsAt: 1, EndsAt: 2,
-		ResultsVisibility: contract.VisibleAfterClose, ShowCount: true, LoggedInOnly: true, Strict: true, PollSettings: contract.PollSettings{PublicResults: true, Verifiable: true, WeightedVotes: true},
+		ResultsVisibility: contract.VisibleAfterClose, ShowCount: true, LoggedInOnly: true, Strict: true, PollSettings: contract.PollSettings{PublicResults: true, Verifiable: true, WeightedVotes: true, Entries: contract.EntriesNever, MinVoters: 60, KeepDays: 7, NoReceipts: true},
 	}, {
 		ID: "devices", DistinctOptionsPerUser: 1, TotalVotesPerUser: 1, VotesPerOption: 1, Options: []string{"a"}, Pictures: []string{"ECJFpxVllbUoK26I0buVRQ"}, UserData: []byte("null"), EndsAt: 2,
 		ResultsVisibility: contract.VisibleAlways, PollSettings: contract.PollSettings{DeviceVoting: true},

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"encoding/json"
 	"unicode/utf8"
 )
@@ -26,6 +27,11 @@ const (
 	MaxVoter      = 512     // bytes of an identity
 	MaxVoteWeight = 100     // of a token
 	MaxModifier   = 1 << 53 // the sum of an identity's, the largest that a double holds exactly
+
+	DefaultMinVoters = 50      // of a verifiable poll whose entries are public
+	MaxMinVoters     = 1000000 // likewise
+	DefaultKeepDays  = 30      // of the entries of a verifiable poll
+	MaxKeepDays      = 365     // likewise
 
 	LastStrictYear = 2100
 	LastStrictTime = 4133980799 // its end, of the times of a strict poll
@@ -97,6 +103,29 @@ type PollSettings struct {
 	// WeightedVotes lets the vote of a viewer count as often as vote_weight in the viewer's token
 	// says. The extension's own server signs such tokens, for subscribers for example.
 	WeightedVotes bool `json:"weightedVotes,omitempty"`
+
+	// Entries says when everyone can read the list of votes of a verifiable poll: close, after
+	// the poll is closed; live, while it takes votes, which needs results that viewers always see;
+	// or never. By default it is close. This and the three fields below change only while the
+	// poll has no votes.
+	// +kubebuilder:validation:Enum=close;live;never
+	Entries string `json:"entries,omitempty"`
+
+	// MinVoters is the number of voters from which on everyone can read the list of votes of a
+	// verifiable poll, 50 by default: among few people, order and time tell who voted for what.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	MinVoters int64 `json:"minVoters,omitempty"`
+
+	// KeepDays is the number of days for which the list of votes of a verifiable poll stays after
+	// the final result, 30 by default, whatever the retention.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=365
+	KeepDays int64 `json:"keepDays,omitempty"`
+
+	// NoReceipts has a verifiable poll give no receipts, with which voters could prove to others
+	// how they voted. Anyone can still recount the result.
+	NoReceipts bool `json:"noReceipts,omitempty"`
 }
 
 // DefaultPollConfig is in force while a poll has none of its own: one vote for each
@@ -116,12 +145,22 @@ func (c *PollConfig) Bounds() []Bound {
 		{"distinctOptionsPerUser", Between, c.DistinctOptionsPerUser, 1, MaxDistinctOptions},
 		{"totalVotesPerUser", Between, c.TotalVotesPerUser, 1, MaxTotalVotes},
 		{"votesPerOption", Positive, c.VotesPerOption, 1, 0},
+		{"minVoters", Between, cmp.Or(c.MinVoters, DefaultMinVoters), 1, MaxMinVoters},
+		{"keepDays", Between, cmp.Or(c.KeepDays, DefaultKeepDays), 1, MaxKeepDays},
 		{"prompt", Bytes, int64(len(c.Prompt)), 0, MaxPrompt},
 		{"options", Entries, int64(len(c.Options)), 0, MaxOptions},
 		{"options", EachBytes, longest(c.Options), 0, MaxOption},
 		{"userData", Bytes, int64(len(c.UserData)), 0, MaxUserData},
 	}
 }
+
+// The times from which on everyone can read the entries of a verifiable poll. The empty one, which is
+// stored, is EntriesAfterClose.
+const (
+	EntriesAfterClose = "close"
+	EntriesLive       = "live"
+	EntriesNever      = "never"
+)
 
 // Visibility decides when viewers see the results of a poll. Staff always does.
 type Visibility string

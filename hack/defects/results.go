@@ -20,7 +20,19 @@ func resultDefects() []defectCase {
 			{votingFolder, "State.nextNumberOf", "return number", "return s.list.next + 0*number"},
 		}, votingFolder, "TestListIsRecounted"},
 		{"retention removes the entries of a list", []codeEdit{
-			{votingFolder, "Service.keepsList", "!l.Final || s.clock.Now().Sub(time.UnixMilli(l.At)) < keepListFor", "false"},
+			{votingFolder, "Service.keepsList", "!l.Final || s.clock.Now().Sub(time.UnixMilli(l.At)) < l.Rules().Keep", "false"},
 		}, votingFolder, "TestListsAreNotTruncated"},
+		{"the rules of a list change under votes", []codeEdit{
+			{votingFolder, "State.listConfig", "config.listRules() != now.listRules()", "false"},
+		}, votingFolder, "TestRulesOfAListAreFixed"},
+		{"a poll without receipts tells voters the places of their votes", []codeEdit{
+			{votingFolder, "Listed.told", "l.Index == 0", "false"},
+		}, votingFolder, "TestNoReceipts"},
+		{"a list becomes public whose voter was erased while it was small", []codeEdit{
+			{votingFolder, "List.IsSmall", "l.ErasedSmall ||", ""},
+		}, votingFolder, "TestErasedWhileSmall"},
+		{"entries that are never public are public after the close", []codeEdit{
+			{publishFolder, "withholds", "rules.Entries == contract.EntriesNever", "false"},
+		}, publishFolder, "TestWithheldEntries"},
 	}
 }

@@ -68,7 +68,7 @@ func (s *Service) VoteAll(ctx context.Context, p Poll, votes []Submission, exist
 			v.Listed = make([]*Listed, len(votes))
 			s.moved(p)
 		}
-		v.Listed[i] = answer.listed
+		v.Listed[i] = answer.listed.told()
 	}
 	return v, nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
@@ -130,17 +131,19 @@ func (s *Service) Change(ctx context.Context, p Poll, c Change, keys ...*once.Ke
 // know and say that it is saved.
 func (c *Change) level() (level stream.Level, refusal error) {
 	var asked struct {
-		DeviceVoting  bool     `json:"deviceVoting"`
-		WeightedVotes bool     `json:"weightedVotes"`
-		TieBreak      *int64   `json:"tieBreak"`
-		Pictures      []string `json:"pictures"`
+		contract.PollSettings
+		TieBreak *int64   `json:"tieBreak"`
+		Pictures []string `json:"pictures"`
 	}
-	asked.DeviceVoting, asked.WeightedVotes, asked.TieBreak, asked.Pictures = c.Config.DeviceVoting, c.Config.WeightedVotes, c.Config.TieBreak, c.Config.Pictures
-	if c.Patch != nil {
-		asked.DeviceVoting, asked.WeightedVotes, asked.TieBreak, asked.Pictures = false, false, nil, nil
+	if c.Patch == nil {
+		asked.PollSettings, asked.TieBreak, asked.Pictures = c.Config.PollSettings, c.Config.TieBreak, c.Config.Pictures
+	} else {
 		_ = json.Unmarshal(c.Patch, &asked) // what is malformed is refused later
 	}
+	rules := contract.PollSettings{Entries: asked.Entries, MinVoters: asked.MinVoters, KeepDays: asked.KeepDays, NoReceipts: asked.NoReceipts}
 	switch {
+	case asked.Verifiable || rules != contract.PollSettings{}:
+		return stream.LevelVerifiable, errListSeed
 	case asked.DeviceVoting:
 		return stream.LevelDevices, errDevices
 	case asked.WeightedVotes:

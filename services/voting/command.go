@@ -93,6 +93,8 @@ func (c *voteCommand) check(s *State, rules *Config, at int64) error {
 		return errPollClosed
 	case c.version != 0 && c.version != rules.Version:
 		return errConfigChanged
+	case c.nonce != nil && rules.NoReceipts:
+		return errNoNonce // a voter could prove to others which entry is the own one
 	}
 	if err := rules.checkOption(c.value); err != nil {
 		return err
@@ -117,6 +119,9 @@ func (c *voteCommand) listVote(s *State, id string) (pollDecision, error) {
 		Listed{Tree: s.list.tree, Index: s.list.next, Voter: number},
 	}
 	c.entry.listed = &made.vote
+	if s.currentConfig().NoReceipts {
+		made.at = Listed{Tree: s.list.tree} // the voter does not get to know the own entry
+	}
 	return pollDecision{Entry: &c.entry, Store: true, Result: Answer{listed: &made.at}}, nil
 }
 
@@ -161,6 +166,9 @@ func (c configureCommand) decideAt(s *State, at int64) (pollDecision, error) {
 	config.ResolveEnd(at)
 	if config.ResultsVisibility == VisibleAlways {
 		config.ResultsVisibility = ""
+	}
+	if config.Entries == contract.EntriesAfterClose {
+		config.Entries = ""
 	}
 	if err := config.checkLimits(c.id); err != nil {
 		return pollDecision{}, err

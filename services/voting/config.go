@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/acclaim-dev/acclaim/api/contract"
@@ -33,6 +34,7 @@ func (c *Config) checkLimits(id string) error {
 		contract.FirstBroken(bounds),
 		c.ScheduleProblem(),
 		reasonIf(!isKnown(c.ResultsVisibility), "resultsVisibility must be always, afterVote, afterClose or staff"),
+		reasonIf(!slices.Contains([]string{"", contract.EntriesLive, contract.EntriesNever}, c.Entries), "entries must be close, live or never"),
 	} {
 		if reason != "" {
 			return fault.New(fault.Invalid, reason)
@@ -41,7 +43,7 @@ func (c *Config) checkLimits(id string) error {
 	if c.WeightedVotes && c.DeviceVoting {
 		return errWeights
 	}
-	return cmp.Or(c.checkDevices(id), c.checkPictures(id), c.checkStrict())
+	return cmp.Or(c.checkListed(), c.checkDevices(id), c.checkPictures(id), c.checkStrict())
 }
 
 func reasonIf(broken bool, reason string) string {

@@ -67,7 +67,17 @@ func TestConfigBounds(t *testing.T) {
 		"results for staff":      {"p", func(c *Config) { c.ResultsVisibility = VisibleToStaff }, ""},
 		"results of no known kind": {"p", func(c *Config) { c.ResultsVisibility = "Always" },
 			"resultsVisibility must be always, afterVote, afterClose or staff"},
-		"times beyond any calendar": {"p", func(c *Config) { c.StartsAt, c.EndsAt = 1<<62, 1<<62 }, ""},
+		"entries without a list":       {"p", func(c *Config) { c.Entries = contract.EntriesLive }, errListRules.Error()},
+		"least voters without a list":  {"p", func(c *Config) { c.MinVoters = 51 }, errListRules.Error()},
+		"days without a list":          {"p", func(c *Config) { c.KeepDays = 1 }, errListRules.Error()},
+		"no receipts without a list":   {"p", func(c *Config) { c.NoReceipts = true }, errListRules.Error()},
+		"the default rules":            {"p", func(c *Config) { c.Entries, c.MinVoters, c.KeepDays = contract.EntriesAfterClose, 50, 30 }, ""},
+		"entries of no known kind":     {"p", func(c *Config) { c.Entries = "Live" }, "entries must be close, live or never"},
+		"a negative number of voters":  {"p", func(c *Config) { c.MinVoters = -1 }, "minVoters must be between 1 and 1000000"},
+		"more voters than there are":   {"p", func(c *Config) { c.MinVoters = 1000001 }, "minVoters must be between 1 and 1000000"},
+		"days before the final result": {"p", func(c *Config) { c.KeepDays = -1 }, "keepDays must be between 1 and 365"},
+		"days of more than a year":     {"p", func(c *Config) { c.KeepDays = 366 }, "keepDays must be between 1 and 365"},
+		"times beyond any calendar":    {"p", func(c *Config) { c.StartsAt, c.EndsAt = 1<<62, 1<<62 }, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +150,7 @@ func TestUnusedFieldsAreNotStored(t *testing.T) {
 	c := p.state.currentConfig()
 	c.Version = 0
 	encoded := string(c.encodeJSON())
-	for _, field := range []string{"resultsVisibility", "showCount", "loggedInOnly", "strict", "publicResults", "verifiable", "deviceVoting", "weightedVotes", "questionChanged", "version"} {
+	for _, field := range []string{"resultsVisibility", "showCount", "loggedInOnly", "strict", "publicResults", "verifiable", "deviceVoting", "weightedVotes", "entries", "minVoters", "keepDays", "noReceipts", "questionChanged", "version"} {
 		if strings.Contains(encoded, field) {
 			t.Errorf("%s is in %s", field, encoded)
 		}

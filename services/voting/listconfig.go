@@ -1,10 +1,12 @@
 package voting
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/api/verifiable"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -36,6 +38,9 @@ func (p Poll) PublicName() verifiable.PollName {
 // Refusals of configurations of polls with a list.
 var (
 	errListFixed    = fault.New(fault.Conflict, "The poll has votes: verifiable and userIDVoting change only after they are deleted")
+	errRulesFixed   = fault.New(fault.Conflict, "The poll has votes: entries, minVoters, keepDays and noReceipts change only after they are deleted")
+	errListRules    = fault.New(fault.Invalid, "entries, minVoters, keepDays and noReceipts need verifiable")
+	errListLive     = fault.New(fault.Invalid, "entries must not be live in a poll that hides its results")
 	errListStaff    = fault.New(fault.Invalid, "a verifiable poll must not hide its results from viewers for good")
 	errListCount    = fault.New(fault.Invalid, "a verifiable poll that hides its results must have showCount")
 	errListTooLarge = fault.New(fault.Invalid, "prompt and options of a verifiable poll are too long")
@@ -51,13 +56,13 @@ func (s *State) listConfig(config Config, seed *listSeed, at int64) (Entry, erro
 	if !config.Verifiable && !running {
 		return configEntry{config}, nil
 	}
-	if err := config.checkListed(); err != nil {
-		return nil, err
-	}
-	fixed := config.Verifiable != running || config.UserIDVoting != s.currentConfig().UserIDVoting
+	now := s.currentConfig()
+	fixed := config.Verifiable != running || config.UserIDVoting != now.UserIDVoting
 	switch {
 	case fixed && s.hasVotes():
 		return nil, errListFixed
+	case running && config.Verifiable && config.listRules() != now.listRules() && s.hasVotes():
+		return nil, errRulesFixed // what the voters were promised
 	case !config.Verifiable:
 		return &listedConfig{config: config, place: s.list.place(), ends: true}, nil
 	case seed == nil:
@@ -106,20 +111,40 @@ func (s *State) nextOrdinal() uint64 {
 
 // checkListed returns why a configuration may not be one of a poll with a list, or nil.
 func (c *Config) checkListed() error {
-	if !c.Verifiable {
-		return nil
-	}
 	switch {
+	case !c.Verifiable && c.listRules() != (&Config{}).listRules():
+		return errListRules
+	case !c.Verifiable:
+		return nil
 	case c.ResultsVisibility == VisibleToStaff:
 		return errListStaff
 	case c.ResultsVisibility != "" && !c.ShowCount:
 		return errListCount
+	case c.ResultsVisibility != "" && c.Entries == contract.EntriesLive:
+		return errListLive
 	}
 	public := c.public()
 	if _, err := public.Encode(); err != nil {
 		return errListTooLarge
 	}
 	return nil
+}
+
+// ListRules decide what becomes public of a list, and for how long. They are what voters were promised: they
+// change only while a poll has no votes.
+type ListRules struct {
+	Entries    string // contract.EntriesAfterClose or another
+	MinVoters  int    // below that number entries stay secret
+	Keep       time.Duration
+	NoReceipts bool
+}
+
+// listRules returns the rules of a poll's list with their defaults.
+func (c *Config) listRules() ListRules {
+	return ListRules{
+		Entries: cmp.Or(c.Entries, contract.EntriesAfterClose), MinVoters: int(cmp.Or(c.MinVoters, contract.DefaultMinVoters)),
+		Keep: time.Duration(cmp.Or(c.KeepDays, contract.DefaultKeepDays)) * 24 * time.Hour, NoReceipts: c.NoReceipts,
+	}
 }
 
 // savedConfig returns the configuration that an entry saves.
@@ -175,9 +200,6 @@ func parseListed(name string) (Poll, bool) {
 	return p, err == nil && p.Environment == listedEnvironment
 }
 
-// keepListFor is the time for which the entries of a list stay after its final result.
-const keepListFor = 30 * 24 * time.Hour
-
 // keepsList reports whether the entries of a poll have to stay because its list shows them.
 func (s *Service) keepsList(ctx context.Context, name string) (bool, error) {
 	p, known := parseListed(name)
@@ -188,5 +210,5 @@ func (s *Service) keepsList(ctx context.Context, name string) (bool, error) {
 	if err != nil || l == nil || l.Status >= verifiable.TreeReset {
 		return false, err
 	}
-	return !l.Final || s.clock.Now().Sub(time.UnixMilli(l.At)) < keepListFor, nil
+	return !l.Final || s.clock.Now().Sub(time.UnixMilli(l.At)) < l.Rules().Keep, nil
 }

@@ -228,6 +228,8 @@ func (e listedEvent) applyTo(s *State, at int64) {
 		l.status = verifiable.TreeClosed
 	case kindErasing:
 		l.erasures++
+		config := s.currentConfig()
+		l.erasedSmall = l.erasedSmall || !l.forked && l.numbers.count() < config.listRules().MinVoters
 	case kindListedReset:
 		l.end()
 	}

@@ -253,4 +253,17 @@ func (s *Service) nextPlace(ctx context.Context, p Poll, from, until uint64) (se
 func (l *List) Poll() Poll { return l.poll }
 
 // KeepUntil returns the time in Unix seconds until which the entries of a final list stay.
-func (l *List) KeepUntil() int64 { return time.UnixMilli(l.At).Add(keepListFor).Unix() }
+func (l *List) KeepUntil() int64 { return time.UnixMilli(l.At).Add(l.Rules().Keep).Unix() }
+
+// IsSmall reports whether the entries stay secret because few people voted, or because a viewer was
+// erased while few had: the entries of an erased viewer must not become public afterwards.
+func (l *List) IsSmall() bool { return l.ErasedSmall || l.Voters < l.Rules().MinVoters }
+
+// Rules returns the rules of the list. One that has ended has the default ones: the configuration in
+// force is of another list.
+func (l *List) Rules() ListRules {
+	if l.Config == nil || l.Status >= verifiable.TreeReset {
+		return (&Config{}).listRules()
+	}
+	return l.Config.listRules()
+}

@@ -18,10 +18,11 @@ type storedList struct {
 	Phases   []hiddenPhase         `json:"phases,omitempty"`
 	Erasures int64                 `json:"erasures,omitempty"`
 	At       int64                 `json:"at"`
+	Small    bool                  `json:"small,omitempty"` // a viewer was erased meanwhile
 }
 
 func (l *publicList) appendSnapshot(buf []byte) []byte {
-	buf = appendJSON(buf, storedList{l.tree, l.poll, l.ordinal, l.status, l.config, l.key, l.phases, l.erasures, l.at})
+	buf = appendJSON(buf, storedList{l.tree, l.poll, l.ordinal, l.status, l.config, l.key, l.phases, l.erasures, l.at, l.erasedSmall})
 	buf = wire.AppendBytes(buf, l.entries.Append(nil))
 	buf = binary.AppendUvarint(buf, uint64(len(l.numbers.first)))
 	for _, number := range l.numbers.first {
@@ -41,7 +42,7 @@ func (l *publicList) appendSnapshot(buf []byte) []byte {
 // restoreList reads what appendSnapshot wrote for a table with so many records.
 func restoreList(r *wire.Reader, records int) *publicList {
 	stored := readJSON[storedList](r)
-	l := &publicList{tree: stored.Tree, poll: stored.Poll, ordinal: stored.Ordinal, status: stored.Status, phases: stored.Phases, erasures: stored.Erasures, at: stored.At}
+	l := &publicList{tree: stored.Tree, poll: stored.Poll, ordinal: stored.Ordinal, status: stored.Status, phases: stored.Phases, erasures: stored.Erasures, erasedSmall: stored.Small, at: stored.At}
 	entries, err := verifiable.ParseGrowingTree(r.Bytes())
 	if err != nil {
 		r.Fail(err)

@@ -24,9 +24,11 @@ type publicList struct {
 	entries  verifiable.GrowingTree
 	phases   []hiddenPhase
 	erasures int64
-	at       int64 // of the newest entry, Unix milliseconds
-	numbers  voterNumbers
-	ballots  atomic.Pointer[ballotTree]
+	// erasedSmall reports that a viewer was erased while the list had too few voters to be public.
+	erasedSmall bool
+	at          int64 // of the newest entry, Unix milliseconds
+	numbers     voterNumbers
+	ballots     atomic.Pointer[ballotTree]
 }
 
 // hiddenPhase is a span of entries whose leaves are salted: those between the entry that hides and
@@ -95,6 +97,8 @@ type voterNumbers struct {
 	last     map[int]uint32    // index of the latest vote of records with several
 }
 
+func (n *voterNumbers) count() int { return len(n.first) + len(n.modified) }
+
 func (n *voterNumbers) memorySize() int { return 4*cap(n.first) + 96*len(n.modified) + 24*len(n.last) }
 
 // noteVote notes the vote of a record, which is new unless it is known.
@@ -161,6 +165,6 @@ func (l *publicList) equal(o *publicList) bool {
 	if l == nil || o == nil {
 		return l == o
 	}
-	return l.tree == o.tree && l.poll == o.poll && l.ordinal == o.ordinal && l.status == o.status && l.erasures == o.erasures &&
+	return l.tree == o.tree && l.poll == o.poll && l.ordinal == o.ordinal && l.status == o.status && l.erasures == o.erasures && l.erasedSmall == o.erasedSmall &&
 		l.next == o.next && l.config == o.config && l.entries.Root() == o.entries.Root()
 }

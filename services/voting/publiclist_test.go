@@ -334,3 +334,160 @@ func TestVotesTogetherAreReported(t *testing.T) {
 		t.Errorf("reported %v, listed at %v", moved, verdicts.Listed)
 	}
 }
+
+// rulesOf makes a configuration with rules of a list.
+func rulesOf(rules contract.PollSettings) Config { return Config{PollSettings: rules} }
+
+// What becomes public of a list is fixed by the first vote: no change publishes afterwards what voters were
+// promised to keep secret, or keeps secret what they were promised to see.
+func TestRulesOfAListAreFixed(t *testing.T) {
+	w := newListWorld(t)
+	if err := w.configure(Config{ResultsVisibility: VisibleAfterClose, ShowCount: true, PollSettings: contract.PollSettings{Entries: "live"}}); !errors.Is(err, errListLive) {
+		t.Errorf("live entries of hidden results: %v", err)
+	}
+	promised := contract.PollSettings{Entries: "live", MinVoters: 60, KeepDays: 7, NoReceipts: true}
+	w.must(w.configure(Config{}))
+	w.must(w.configure(rulesOf(promised))) // there are no votes
+	_, err := w.polls.Cast(t.Context(), listedPoll, Submission{Voter: Voter{OpaqueID: "a"}, Value: 1, Count: 1}, false)
+	w.must(err)
+	for name, change := range map[string]func(*contract.PollSettings){
+		"entries":   func(s *contract.PollSettings) { s.Entries = "" },
+		"minVoters": func(s *contract.PollSettings) { s.MinVoters = 59 },
+		"keepDays":  func(s *contract.PollSettings) { s.KeepDays = 8 },
+		"receipts":  func(s *contract.PollSettings) { s.NoReceipts = false },
+	} {
+		other := promised
+		change(&other)
+		if err := w.configure(rulesOf(other)); !errors.Is(err, errRulesFixed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := w.configure(Config{ResultsVisibility: VisibleAfterClose, ShowCount: true, PollSettings: promised}); !errors.Is(err, errListLive) {
+		t.Errorf("hidden results of a list that is live: %v", err)
+	}
+	w.must(w.configure(Config{PollSettings: promised, Schedule: contract.Schedule{EndsAt: time.Now().Unix() + 100}})) // the others may
+	w.restart()
+	l, err := w.polls.ReadList(t.Context(), listedPoll, Voter{})
+	w.must(err)
+	if want := (ListRules{Entries: "live", MinVoters: 60, Keep: 7 * 24 * time.Hour, NoReceipts: true}); l.Rules() != want {
+		t.Errorf("the rules are %+v", l.Rules())
+	}
+	w.must(w.polls.Reset(t.Context(), listedPoll))
+	w.must(w.configure(Config{}))
+	old, err := w.polls.ReadListOf(t.Context(), listedPoll, l.Tree)
+	w.must(err)
+	if def := (&Config{}).listRules(); old.Rules() != def || !old.IsSmall() {
+		t.Errorf("the list that has ended has the rules %+v", old.Rules())
+	}
+	w.must(w.configure(Config{PollSettings: contract.PollSettings{MinVoters: 50, KeepDays: 30, Entries: "close"}}))
+	_, err = w.vote("a", 1)
+	w.must(err)
+	w.must(w.configure(Config{})) // the same rules
+}
+
+// A poll without receipts takes no secret of a voter, and tells no voter the place of the vote.
+func TestNoReceipts(t *testing.T) {
+	w := newListWorld(t)
+	moved := 0
+	w.polls.ListVotes(func(Poll) { moved++ })
+	w.must(w.configure(rulesOf(contract.PollSettings{NoReceipts: true})))
+	if _, err := w.vote("a", 1); !errors.Is(err, errNoNonce) {
+		t.Errorf("a vote with a secret: %v", err)
+	}
+	moved = 0
+	vote := Submission{Voter: Voter{OpaqueID: "a"}, Value: 1, Count: 1}
+	tally, err := w.polls.Cast(t.Context(), listedPoll, vote, false)
+	w.must(err)
+	verdicts, err := w.polls.VoteAll(t.Context(), listedPoll, []Submission{vote}, false, nil)
+	w.must(err)
+	l, err := w.polls.ReadList(t.Context(), listedPoll, vote.Voter)
+	w.must(err)
+	if tally.Listed != nil || verdicts.Listed[0] != nil || l.Listed != nil {
+		t.Errorf("the place is told: %v, %v, %v", tally.Listed, verdicts.Listed, l.Listed)
+	}
+	if l.Entries.N != 4 || moved != 2 {
+		t.Errorf("%d entries, reported %d times", l.Entries.N, moved)
+	}
+	w.check()
+}
+
+// A list whose voter was erased while it was small stays secret, however many vote later.
+func TestErasedWhileSmall(t *testing.T) {
+	for name, test := range map[string]struct {
+		before int
+		small  bool
+	}{"one too few": {2, true}, "enough": {3, false}} {
+		t.Run(name, func(t *testing.T) {
+			w := newListWorld(t)
+			w.must(w.configure(rulesOf(contract.PollSettings{MinVoters: 3})))
+			vote := func(n int) {
+				for i := range n {
+					_, err := w.vote(fmt.Sprint(n, "v", i), 1)
+					w.must(err)
+				}
+			}
+			vote(test.before)
+			_, err := w.polls.Erase(t.Context(), listedPoll.Stream(), rewrite.Viewer{IDs: []string{fmt.Sprint(test.before, "v0")}})
+			w.must(err)
+			vote(20)
+			for range 2 {
+				if l, _ := w.check(); l.IsSmall() != test.small || l.Erasures != 1 {
+					t.Errorf("small is %v, with %d voters and %d erasures", l.IsSmall(), l.Voters, l.Erasures)
+				}
+				for range 1100 { // so that there is a snapshot
+					_, err := w.vote("20v1", 1)
+					w.must(err)
+				}
+				w.restart()
+			}
+		})
+	}
+}
+
+// Entries stay for the days that the poll says.
+func TestKeepDays(t *testing.T) {
+	for days, keeps := range map[int64]bool{1: false, 0: true} {
+		w := newListWorld(t)
+		ahead := &aheadClock{Clock: stream.SystemClock()}
+		w.must(w.polls.Close(t.Context()))
+		w.polls = NewService(w.store, ahead, stream.Options{})
+		w.polls.ListVotes(func(Poll) {})
+		w.must(w.configure(rulesOf(contract.PollSettings{KeepDays: days})))
+		_, err := w.vote("a", 1)
+		w.must(err)
+		w.must(w.configure(Config{PollSettings: contract.PollSettings{KeepDays: days}, Schedule: contract.Schedule{EndsAt: time.Now().Unix() - 1}}))
+		w.must(w.polls.CloseList(t.Context(), listedPoll))
+		ahead.ahead = 25 * time.Hour
+		kept, err := w.polls.keepsList(t.Context(), listedPoll.Stream())
+		w.must(err)
+		if kept != keeps {
+			t.Errorf("with %d days, the entries are kept after a day: %v", days, kept)
+		}
+	}
+}
+
+// aheadClock runs ahead.
+type aheadClock struct {
+	stream.Clock
+	ahead time.Duration
+}
+
+func (c *aheadClock) Now() time.Time { return c.Clock.Now().Add(c.ahead) }
+
+// Beside an earlier release, which would leave the settings out, a list and its rules are refused.
+func TestListsBesideAnEarlierRelease(t *testing.T) {
+	s := NewService(storetest.NewMemory(), stream.SystemClock(), stream.Options{PeersRead: func(l stream.Level) bool { return l < stream.LevelVerifiable }})
+	t.Cleanup(func() { _ = s.Close(context.WithoutCancel(t.Context())) })
+	s.ListVotes(func(Poll) {})
+	whole := DefaultConfig()
+	whole.Verifiable = true
+	changes := []Change{{Config: whole}}
+	for _, text := range []string{`{"verifiable":true}`, `{"entries":"never"}`, `{"minVoters":1}`, `{"keepDays":1}`, `{"noReceipts":true}`} {
+		changes = append(changes, Change{Patch: []byte(text)})
+	}
+	for _, change := range changes {
+		if _, _, err := s.Change(t.Context(), listedPoll, change); !errors.Is(err, errListSeed) {
+			t.Errorf("%+v %s: %v", change.Config, change.Patch, err)
+		}
+	}
+}

@@ -25,6 +25,8 @@ type TreeHead struct {
 	Growing bool       `json:"growing,omitempty"`
 	// Voters is the number of ballots and of voters with modifiers alone.
 	Voters int `json:"voters,omitempty"`
+	// ErasedSmall reports that a viewer was erased while the list had too few voters to be public.
+	ErasedSmall bool `json:"erasedSmall,omitempty"`
 	// EndsAt is the end of the poll while it is open, in Unix seconds, 0 for none.
 	EndsAt int64 `json:"endsAt,omitempty"`
 	// Hidden reports that the newest entries are salted.
@@ -38,7 +40,7 @@ func (l *publicList) head(s *State, grow bool) *TreeHead {
 	h := &TreeHead{
 		Tree: l.tree, Poll: l.poll, Ordinal: l.ordinal, Status: l.status, Entries: l.entries.Root(), Erasures: l.erasures, At: l.at,
 		Final: l.status == verifiable.TreeClosed && l.key == nil, Hidden: l.key != nil,
-		Voters: len(l.numbers.first) + len(l.numbers.modified),
+		Voters: l.numbers.count(), ErasedSmall: l.erasedSmall,
 	}
 	if l.status == verifiable.TreeOpen && s.config != nil {
 		h.EndsAt = s.config.EndsAt
@@ -67,13 +69,21 @@ func (w wideInt) public() verifiable.Int128 { return verifiable.MakeInt128(w.hi,
 // Listed is the place of a vote in the poll's list.
 type Listed struct {
 	Tree  verifiable.TreeID
-	Index int64
+	Index int64 // 0: the poll gives no receipts, and tells no voter the place
 	Voter int64 // the index of the voter's first entry
+}
+
+// told returns the place as voters see it.
+func (l *Listed) told() *Listed {
+	if l == nil || l.Index == 0 {
+		return nil
+	}
+	return l
 }
 
 // findListed returns the place of the voter's latest vote, nil where it has none.
 func (s *State) findListed(v Voter) *Listed {
-	if !s.list.isRunning() {
+	if !s.list.isRunning() || s.currentConfig().NoReceipts {
 		return nil
 	}
 	id, ok := v.identityIn(s.currentConfig().UserIDVoting)

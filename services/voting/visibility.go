@@ -49,7 +49,7 @@ func (s *State) hidingConfig() *Config {
 // viewer.
 func (s *Service) judgeTally(a Answer) Tally {
 	t, c := a.tally, a.config
-	t.Listed, t.Devices = a.listed, a.devices
+	t.Listed, t.Devices = a.listed.told(), a.devices
 	if c == nil || !c.HidesResults(c.Status(s.clock.Now())) {
 		return t
 	}

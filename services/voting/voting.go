@@ -109,5 +109,6 @@ var (
 	errLoggedOut        = fault.New(fault.Invalid, "only logged-in viewers may vote")
 	errConfigChanged    = fault.New(fault.Mismatch, "configuration changed")
 	errListFull         = fault.New(fault.Conflict, "The list of votes is full")
+	errNoNonce          = fault.New(fault.Invalid, "The poll gives no receipts: a vote must have no nonceHash")
 	errUnacceptable     = fault.New(fault.Invalid, "unacceptable vote")
 )

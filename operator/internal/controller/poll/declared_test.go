@@ -33,8 +33,8 @@ func TestDeclaredVisibility(t *testing.T) {
 			t.Errorf("%q: %s lacks %s", declared, encoded, want)
 		}
 	}
-	p := &v1alpha1.Poll{Spec: v1alpha1.PollSpec{ShowCount: true, LoggedInOnly: true, PollSettings: contract.PollSettings{PublicResults: true, Verifiable: true, DeviceVoting: true, WeightedVotes: true}}}
-	if config, err := declaredConfig(p); err != nil || !config.ShowCount || !config.LoggedInOnly || !config.PublicResults || !config.Verifiable || !config.DeviceVoting || !config.WeightedVotes {
+	p := &v1alpha1.Poll{Spec: v1alpha1.PollSpec{ShowCount: true, LoggedInOnly: true, PollSettings: contract.PollSettings{PublicResults: true, Verifiable: true, DeviceVoting: true, WeightedVotes: true, Entries: contract.EntriesNever, MinVoters: 60, KeepDays: 7, NoReceipts: true}}}
+	if config, err := declaredConfig(p); err != nil || !config.ShowCount || !config.LoggedInOnly || !config.PublicResults || !config.Verifiable || !config.DeviceVoting || !config.WeightedVotes || config.PollSettings != p.Spec.PollSettings {
 		t.Errorf("%+v, %v", config, err)
 	}
 }

@@ -58,6 +58,13 @@ func askedInSandbox(t *testing.T, a *api) string {
 	return `{"config":{"verifiable":true}}`
 }
 
+// promised has a vote in the default poll, whose list is public after the close, and returns a body that
+// would keep it secret.
+func promised(t *testing.T, a *api) string {
+	listedVote(t, a)
+	return `{"config":{"verifiable":true,"entries":"never"}}`
+}
+
 // servedSite reads the files of an API as a checker does.
 type servedSite struct{ a *api }
 
@@ -159,5 +166,53 @@ func TestPrunedEntries(t *testing.T) {
 	got.refused(404, "No such entries")
 	if got.header.Get("acclaim-minimum") != "4" || !strings.Contains(got.header.Get("Access-Control-Expose-Headers"), "acclaim-minimum") {
 		t.Errorf("the headers are %v", got.header)
+	}
+}
+
+// The list of a live poll is public from the moment in which enough people have voted, and its result and
+// its view say so; one that is never public is withheld after the close, too.
+func TestEntriesArePublic(t *testing.T) {
+	for entries, test := range map[string]struct {
+		config           string
+		first, open, end string // why entries are withheld after a vote, after two, and after the end
+	}{
+		"live":  {`{"verifiable":true,"entries":"live","minVoters":2}`, "small", "", ""},
+		"close": {`{"verifiable":true,"minVoters":2}`, "small", "open", ""},
+		"never": {`{"verifiable":true,"entries":"never","minVoters":2}`, "never", "never", "never"},
+		"small": {`{"verifiable":true,"entries":"live","minVoters":3,"keepDays":2}`, "small", "small", "small"},
+	} {
+		t.Run(entries, func(t *testing.T) {
+			a := newAPI(t)
+			a.as(owner(), "POST", "/vote_config", configOf("lunch", test.config)).is(200)
+			look := func(size int, want string) answer {
+				t.Helper()
+				a.flush()
+				a.skew.Add(int64(2e9)) // the result that was read is old
+				result := a.send("GET", "/public/ext/77/lunch/result.json", "").is(200)
+				tree := strings.Trim(result.field("tree"), `"`)
+				got := a.send("GET", fmt.Sprintf("/log/t/%s/tile/entries/000.p/%d", tree, size), "")
+				if why := got.header.Get("acclaim-withheld"); why != want || (got.status == 200) != (want == "") {
+					t.Errorf("%d entries: %d, withheld is %q, want %q", size, got.status, why, want)
+				}
+				return result
+			}
+			a.as(viewer(), "POST", "/vote?id=lunch", `{"value":1}`).is(200)
+			look(3, test.first)
+			a.as(stranger(), "POST", "/vote?id=lunch", `{"value":1}`).is(200)
+			look(4, test.open)
+			a.as(owner(), "PATCH", "/vote_config", configOf("lunch", `{"endsAt":1}`)).is(200)
+			result := look(6, test.end)
+			shown := map[string]string{"small": "never"}[entries]
+			if shown == "" {
+				shown = entries
+			}
+			if result.field("entries") != `"`+shown+`"` || result.field("keepUntil") == "0" || result.field("minimum") != "0" {
+				t.Errorf("the result is %s", result.body)
+			}
+			poll := a.as(viewer(), "GET", "/poll?id=lunch", "").is(200)
+			if set := strings.Contains(poll.body, `"minVoters":`); !set || strings.Contains(poll.body, `"keepDays":2`) != (entries == "small") {
+				t.Errorf("the view is %s", poll.body)
+			}
+		})
 	}
 }

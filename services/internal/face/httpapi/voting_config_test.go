@@ -47,7 +47,7 @@ func TestConfigBodies(t *testing.T) {
 		`{"config":{"options":[null]}}`: "config.options must be an array of strings", `{"config":{"startsAt":"1"}}`: "config.startsAt must be an integer",
 		`{"config":{"endsAt":null}}`: "config.endsAt must be an integer", `{"config":{"resultsVisibility":1}}`: "config.resultsVisibility must be a string",
 		`{"config":{"showCount":"true"}}`: "config.showCount must be a boolean", `{"config":{"loggedInOnly":null}}`: "config.loggedInOnly must be a boolean",
-		`{"config":{"strict":1}}`: "config.strict must be a boolean", `{"config":{"publicResults":1}}`: "config.publicResults must be a boolean", `{"config":{"deviceVoting":1}}`: "config.deviceVoting must be a boolean", `{"config":{"weightedVotes":1}}`: "config.weightedVotes must be a boolean", `{"config":{"tieBreak":"0"}}`: "config.tieBreak must be an integer", `{"config":{"pictures":[1]}}`: "config.pictures must be an array of strings", `{"config":{},"keepVotes":1}`: "keepVotes must be a boolean",
+		`{"config":{"strict":1}}`: "config.strict must be a boolean", `{"config":{"publicResults":1}}`: "config.publicResults must be a boolean", `{"config":{"deviceVoting":1}}`: "config.deviceVoting must be a boolean", `{"config":{"weightedVotes":1}}`: "config.weightedVotes must be a boolean", `{"config":{"entries":1}}`: "config.entries must be a string", `{"config":{"minVoters":"50"}}`: "config.minVoters must be an integer", `{"config":{"tieBreak":"0"}}`: "config.tieBreak must be an integer", `{"config":{"pictures":[1]}}`: "config.pictures must be an array of strings", `{"config":{},"keepVotes":1}`: "keepVotes must be a boolean",
 	} {
 		got := a.as(broadcaster(), "POST", "/vote_config", body)
 		got.refused(400, "Invalid body")

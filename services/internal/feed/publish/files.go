@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/api/verifiable"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/resultlog"
@@ -33,12 +34,9 @@ func (w *Withheld) Error() string { return "the entries are withheld: " + w.Reas
 const (
 	withheldHidden = "hidden" // until the results are shown
 	withheldOpen   = "open"   // until the poll is closed
-	withheldSmall  = "small"  // for good: there are too few voters to hide among
+	withheldSmall  = "small"  // there are too few voters to hide among
+	withheldNever  = "never"  // as the poll's configuration says
 )
-
-// minVoters is the number of voters from which on entries are public: in a small channel their order
-// and times tell who voted.
-const minVoters = 50
 
 const (
 	tileHeight = 8
@@ -184,13 +182,15 @@ func (p *Publisher) readListOf(ctx context.Context, record *resultlog.Record) (*
 
 // withholds returns why the entries of a bundle are not shown, or nil.
 func withholds(l *voting.List, tile tlog.Tile) error {
-	from := tile.N * tileWidth
+	from, rules := tile.N*tileWidth, l.Rules()
 	switch {
 	case l.IsHidden(from, from+int64(tile.W)):
 		return &Withheld{withheldHidden}
-	case l.Voters < minVoters:
+	case rules.Entries == contract.EntriesNever:
+		return &Withheld{withheldNever}
+	case l.IsSmall():
 		return &Withheld{withheldSmall}
-	case !l.Final:
+	case !l.Final && rules.Entries != contract.EntriesLive:
 		return &Withheld{withheldOpen}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
@@ -432,5 +433,76 @@ func TestContradictionsAreRefused(t *testing.T) {
 		if got := other.refused.Load(); got != int64(2+i) {
 			t.Errorf("with %s, %d reports were refused", voter, got)
 		}
+	}
+}
+
+// Entries are withheld as the configuration says, and the result says so too.
+func TestWithheldEntries(t *testing.T) {
+	for name, test := range map[string]struct {
+		settings        contract.PollSettings
+		few, many, done string // why they are withheld, with one voter, with two, and after the end
+		shown           string // of the final result
+	}{
+		"close":   {contract.PollSettings{MinVoters: 2}, withheldSmall, withheldOpen, "", "close"},
+		"live":    {contract.PollSettings{MinVoters: 2, Entries: "live"}, withheldSmall, "", "", "live"},
+		"never":   {contract.PollSettings{MinVoters: 1, Entries: "never"}, withheldNever, withheldNever, withheldNever, "never"},
+		"small":   {contract.PollSettings{MinVoters: 3, Entries: "live", KeepDays: 2}, withheldSmall, withheldSmall, withheldSmall, "never"},
+		"default": {contract.PollSettings{}, withheldSmall, withheldSmall, withheldSmall, "never"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			look := func(want string) *Proved {
+				t.Helper()
+				w.round()
+				list, err := w.polls.ReadList(t.Context(), pollNamed("p"), voting.Voter{})
+				w.must(err)
+				_, err = w.ReadFile(t.Context(), fmt.Sprintf("t/%s/tile/entries/000.p/%d", list.Tree, list.Entries.N))
+				withheld, _ := errors.AsType[*Withheld](err)
+				if want == "" && err != nil || want != "" && (withheld == nil || withheld.Reason != want) {
+					t.Errorf("%d entries: %v, want %q", list.Entries.N, err, want)
+				}
+				proved, err := w.Prove(t.Context(), pollNamed("p"))
+				w.must(err)
+				return proved
+			}
+			w.configure("p", voting.Config{PollSettings: test.settings})
+			w.vote("p", "a", 1)
+			look(test.few)
+			w.vote("p", "b", 1)
+			if early := look(test.many); early.KeepUntil != 0 || early.Minimum != 0 {
+				t.Errorf("the result of an open poll is %+v", early)
+			}
+			end := w.clock.Now().Unix() + 1
+			w.configure("p", voting.Config{PollSettings: test.settings, Schedule: contract.Schedule{EndsAt: end}})
+			w.round()
+			w.round()
+			days := cmp.Or(test.settings.KeepDays, 30)
+			if final := look(test.done); final.Entries != test.shown || final.Minimum != 0 || final.KeepUntil < end+days*86400-2 || final.KeepUntil > end+days*86400+60 {
+				t.Errorf("the result is %+v", final)
+			}
+			w.clock.pass(time.Duration(days) * 24 * time.Hour)
+			if _, err := w.polls.Truncate(t.Context(), pollNamed("p").Stream(), w.clock.Now()); err != nil {
+				t.Fatal(err)
+			}
+			if late, err := w.Prove(t.Context(), pollNamed("p")); err != nil || late.Minimum == 0 {
+				t.Errorf("after retention, the result is %+v, %v", late, err)
+			}
+		})
+	}
+}
+
+// A poll without receipts gives none.
+func TestNoReceipts(t *testing.T) {
+	w := newWorld(t)
+	w.configure("p", voting.Config{PollSettings: contract.PollSettings{NoReceipts: true}})
+	voter := voting.Voter{OpaqueID: "a"}
+	_, err := w.polls.Cast(t.Context(), pollNamed("p"), voting.Submission{Voter: voter, Value: 1, Count: 1}, true)
+	w.must(err)
+	w.round()
+	if _, err := w.MakeReceipt(t.Context(), pollNamed("p"), voter); !errors.Is(err, errNoReceipts) {
+		t.Errorf("a receipt: %v", err)
+	}
+	if proved, err := w.Prove(t.Context(), pollNamed("p")); err != nil || proved == nil {
+		t.Errorf("the result that anyone can recount: %v, %v", proved, err)
 	}
 }

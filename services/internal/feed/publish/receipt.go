@@ -2,9 +2,11 @@ package publish
 
 import (
 	"context"
+	"errors"
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/api/verifiable"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/resultlog"
@@ -14,6 +16,7 @@ import (
 // Refusals of receipts.
 var (
 	errNoList      = fault.New(fault.NotFound, "The poll does not list its votes")
+	errNoReceipts  = fault.New(fault.NotFound, "The poll gives no receipts")
 	errNoVote      = fault.New(fault.NotFound, "The caller has no vote in the list")
 	errNotRecorded = fault.New(fault.NotFound, "The vote is not in the signed list yet")
 )
@@ -27,6 +30,8 @@ func (p *Publisher) MakeReceipt(ctx context.Context, poll voting.Poll, voter vot
 		return nil, err
 	case list == nil:
 		return nil, errNoList
+	case list.Rules().NoReceipts:
+		return nil, errNoReceipts
 	case list.Listed == nil:
 		return nil, errNoVote
 	}
@@ -81,6 +86,22 @@ func (p *Publisher) proveVote(ctx context.Context, signed *signedLog, list *voti
 	return prove(entry.Config, &r.Config)
 }
 
+// firstKept returns the index of the first entry of a final list that the log still has.
+func (p *Publisher) firstKept(ctx context.Context, list *voting.List) (int64, error) {
+	if p.Clock.Now().Unix() < list.KeepUntil() {
+		return 0, nil // all of them
+	}
+	if err := p.reads.Acquire(ctx, 1); err != nil {
+		return 0, fault.Wrap(fault.Unavailable, err, "too many files are read")
+	}
+	defer p.reads.Release(1)
+	err := p.Polls.Leaves(ctx, list, 0, 1, func(int64, []byte) {})
+	if pruned, ok := errors.AsType[*voting.Pruned](err); ok {
+		return pruned.Minimum, nil
+	}
+	return 0, err
+}
+
 // Proved is the signed part of a poll's public result.
 type Proved struct {
 	Origin  string                  `json:"origin"`
@@ -121,14 +142,17 @@ func (p *Publisher) Prove(ctx context.Context, poll voting.Poll) (*Proved, error
 	}
 	leaf := record.Leaf()
 	shown := &Proved{
-		Origin: signed.origin, Tree: leaf.Tree.String(), Entries: "close", Size: list.Entries.N, At: list.At,
+		Origin: signed.origin, Tree: leaf.Tree.String(), Entries: list.Rules().Entries, Size: list.Entries.N, At: list.At,
 		Proved: &verifiable.ProvedShown{Leaf: record.Data, Proof: string(proof.Text()), Sums: leaf.Sums},
 	}
-	if list.Final && list.Voters < minVoters {
-		shown.Entries = "never"
+	if list.Final && list.IsSmall() {
+		shown.Entries = contract.EntriesNever
 	}
 	if list.Final {
 		shown.KeepUntil = list.KeepUntil()
+		if shown.Minimum, err = p.firstKept(ctx, list); err != nil {
+			return nil, err
+		}
 	}
 	if leaf.Ballots != nil {
 		shown.Ballots = &leaf.Ballots.N
