@@ -1,6 +1,11 @@
 package verifiable
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+)
 
 // AuditReport is the recount of a poll.
 type AuditReport struct {
@@ -16,7 +21,11 @@ type AuditReport struct {
 	Voters   int      `json:"voters"`
 	Erasures int64    `json:"erasures"`
 	Sums     *Sums    `json:"sums"`
-	Findings findings `json:"findings"`
+	// Shown is when the entries are public, KeepUntil the time in Unix seconds until which they stay, 0
+	// before the final result. Only the site says so.
+	Shown     string   `json:"shown"`
+	KeepUntil int64    `json:"keepUntil"`
+	Findings  findings `json:"findings"`
 }
 
 // Audit recounts the poll whose result.json is at a path, and compares it with what is signed. The
@@ -27,6 +36,7 @@ func Audit(ctx context.Context, src Source, keys Keys, path string) (*AuditRepor
 	if p == nil || err != nil {
 		return report, err
 	}
+	report.Shown, report.KeepUntil = p.result.Entries, p.result.KeepUntil
 	report.Name, report.Final, report.Sums, report.Entries = p.result.Name, p.leaf.Final, p.leaf.Sums, p.leaf.Entries.N
 	if !p.result.Name.isAt(path) {
 		report.Findings.add(FoundOtherPoll, "%s shows %s", path, p.result.Name.ResultPath())
@@ -41,6 +51,9 @@ func Audit(ctx context.Context, src Source, keys Keys, path string) (*AuditRepor
 			voters[e.Voter] = struct{}{}
 		}
 	})
+	if why := p.whyNoEntries(); errors.Is(err, fs.ErrNotExist) && why != "" {
+		err = fmt.Errorf("%s %w", why, err)
+	}
 	if fold == nil || err != nil {
 		return report, err
 	}

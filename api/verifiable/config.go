@@ -2,6 +2,7 @@ package verifiable
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -13,8 +14,12 @@ import (
 type Config struct {
 	Disabled               bool     `json:"disabled"`
 	DistinctOptionsPerUser int64    `json:"distinctOptionsPerUser,string"`
-	EndsAt                 int64    `json:"endsAt,string"` // Unix seconds, 0: none
+	EndsAt                 int64    `json:"endsAt,string"`            // Unix seconds, 0: none
+	Entries                string   `json:"entries,omitzero"`         // live or never; empty: after the close
+	KeepDays               int64    `json:"keepDays,omitzero,string"` // 0: 30
 	LoggedInOnly           bool     `json:"loggedInOnly"`
+	MinVoters              int64    `json:"minVoters,omitzero,string"` // 0: 50
+	NoReceipts             bool     `json:"noReceipts,omitzero"`
 	Options                []string `json:"options"`
 	Prompt                 string   `json:"prompt"`
 	ResultsVisibility      string   `json:"resultsVisibility"`
@@ -32,6 +37,13 @@ const (
 	maxConfigText = 32 << 10
 	maxTotalVotes = 1024
 	maxDistinct   = 258
+	maxMinVoters  = 1_000_000
+	maxKeepDays   = 365
+)
+
+// When the entries of a list are public.
+const (
+	entriesAfterClose, entriesLive, entriesNever = "close", "live", "never"
 )
 
 // Encode returns the configuration in the form of RFC 8785, or an error for one that no poll with
@@ -73,11 +85,30 @@ func (c *Config) check() error {
 	if !within(c.DistinctOptionsPerUser, maxDistinct) || !within(c.TotalVotesPerUser, maxTotalVotes) || c.VotesPerOption < 1 {
 		return errors.New("a limit of votes is out of range")
 	}
+	if c.MinVoters < 0 || c.MinVoters > maxMinVoters || c.KeepDays < 0 || c.KeepDays > maxKeepDays {
+		return errors.New("minVoters or keepDays is out of range")
+	}
+	switch c.Entries {
+	case "", entriesLive, entriesNever:
+	default:
+		return fmt.Errorf("entries %q is unknown", c.Entries)
+	}
 	switch c.ResultsVisibility {
 	case "always", "afterVote", "afterClose":
 		return nil
 	}
 	return fmt.Errorf("resultsVisibility %q is unknown", c.ResultsVisibility)
+}
+
+// promise is what a configuration says about the publication of a list.
+type promise struct {
+	entries             string
+	minVoters, keepDays int64
+	noReceipts          bool
+}
+
+func (c *Config) promise() promise {
+	return promise{cmp.Or(c.Entries, entriesAfterClose), cmp.Or(c.MinVoters, 50), cmp.Or(c.KeepDays, 30), c.NoReceipts}
 }
 
 // isMultiVote reports whether votes are added to a voter's ballot, not set.

@@ -21,6 +21,9 @@ func (v *receiptState) checkBallot(p *published) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && proved != nil:
 		v.judge(proved, false)
+		if why := p.whyNoEntries(); why != "" && len(v.report.Findings) == 0 {
+			v.report.Counted.Text += " " + why
+		}
 		return nil
 	case err != nil:
 		v.report.Counted = Verdict{Unknown, "The site shows neither the proof of your ballot nor the list of votes."}

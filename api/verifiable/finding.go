@@ -46,6 +46,8 @@ const (
 	FoundWeightAfter     FindingKind = "weight-after-close"
 	FoundQuestionChanged FindingKind = "question-changed"
 	FoundIdentityChanged FindingKind = "identity-changed"
+	FoundRulesChanged    FindingKind = "rules-changed"
+	FoundWithheld        FindingKind = "entries-withheld"
 	FoundNonceTwice      FindingKind = "nonce-twice"
 	FoundWrongSaltKey    FindingKind = "wrong-salt-key"
 	FoundHiding          FindingKind = "hiding"
@@ -112,6 +114,8 @@ func pollSentences() map[FindingKind]string {
 		FoundWeightAfter:     "The weight of a vote was changed after the poll had closed.",
 		FoundQuestionChanged: "The question was changed while the poll had votes.",
 		FoundIdentityChanged: "The rule that tells voters apart was changed while the poll had votes: a viewer can count twice.",
+		FoundRulesChanged:    "The rules for publishing the list of votes, or for receipts, were changed while the poll had votes.",
+		FoundWithheld:        "The site keeps the list of votes secret, although the signed configuration promises to publish it.",
 		FoundNonceTwice:      "Two entries carry the same secret: one of them is a copy.",
 		FoundWrongSaltKey:    "The key that opened the hidden votes is not the one fixed before them.",
 		FoundHiding:          "Votes are hidden or shown where the list says the opposite.",

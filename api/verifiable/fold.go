@@ -120,6 +120,9 @@ func (f *Fold) configure(index int64, c *Config) {
 		if f.Settings.UserIDVoting != c.UserIDVoting {
 			f.Findings.add(FoundIdentityChanged, "entry %d", index)
 		}
+		if f.Settings.promise() != c.promise() {
+			f.Findings.add(FoundRulesChanged, "entry %d, after %d votes", index, f.Votes)
+		}
 	}
 	f.Settings, f.configIndex = c, index
 }

@@ -50,6 +50,21 @@ func TestConfigForms(t *testing.T) {
 			t.Errorf("%s is accepted", changed)
 		}
 	}
+	c.Entries, c.KeepDays, c.MinVoters, c.NoReceipts = "live", 7, 9, true
+	ruled, err := c.Encode()
+	must(t, err)
+	if parsed, err := verifiable.ParseConfig(ruled); err != nil || parsed.Entries != "live" || parsed.KeepDays != 7 || parsed.MinVoters != 9 || !parsed.NoReceipts {
+		t.Errorf("the configuration %s is read as %+v, %v", ruled, parsed, err)
+	}
+	for _, change := range [][2]string{
+		{`"entries":"live"`, `"entries":"close"`}, {`"entries":"live"`, `"entries":""`}, {`"keepDays":"7"`, `"keepDays":"0"`}, {`"keepDays":"7"`, `"keepDays":"366"`},
+		{`"minVoters":"9"`, `"minVoters":"0"`}, {`"minVoters":"9"`, `"minVoters":"-1"`}, {`"minVoters":"9"`, `"minVoters":"1000001"`}, {`"noReceipts":true`, `"noReceipts":false`},
+	} {
+		changed := strings.Replace(string(ruled), change[0], change[1], 1)
+		if _, err := verifiable.ParseConfig([]byte(changed)); err == nil || changed == string(ruled) {
+			t.Errorf("%s is accepted", changed)
+		}
+	}
 	c.Prompt = "\xff"
 	if _, err := c.Encode(); err == nil {
 		t.Error("text that is not UTF-8 is accepted")

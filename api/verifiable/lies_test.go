@@ -3,6 +3,7 @@ package verifiable_test
 import (
 	"bytes"
 	"crypto/ed25519"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -88,6 +89,29 @@ func lies() map[string]lie {
 			s.poll.configure(c)
 			s.end()
 		}, found{verifiable.FoundQuestionChanged, verifiable.FoundQuestionChanged, ""}},
+		"changes the rules of the list under votes": {func(s *story) {
+			c := lunch()
+			c.Version, c.MinVoters = 2, 51
+			s.poll.configure(c)
+			s.end()
+		}, found{verifiable.FoundRulesChanged, verifiable.FoundRulesChanged, ""}},
+		"writes the default rules of the list": {func(s *story) {
+			c := lunch()
+			c.Version, c.MinVoters, c.KeepDays = 2, 50, 30
+			s.poll.configure(c)
+			s.end()
+		}, found{}},
+		"keeps a list secret that it promised to publish": {func(s *story) {
+			for i := range 50 {
+				s.poll.vote(fmt.Sprint("voter ", i), 1)
+			}
+			s.end()
+			s.poll.private, s.poll.shown = true, "never"
+		}, found{verifiable.FoundWithheld, "", ""}},
+		"keeps the list of few voters secret, as it said": {func(s *story) {
+			s.end()
+			s.poll.private, s.poll.shown = true, "never"
+		}, found{}},
 		"chooses an option that does not lead in a tie": {func(s *story) {
 			s.poll.vote("dave", 1)
 			s.end()

@@ -3,6 +3,7 @@ package verifiable
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -110,6 +111,31 @@ func (p *published) checkShown(found *findings) {
 	if now.Size > p.leaf.Entries.N && now.At-p.leaf.At > lateLeaf {
 		found.add(FoundLeafLate, "%d entries, %d of them signed", now.Size, p.leaf.Entries.N)
 	}
+}
+
+// checkPromise compares what the site says about the entries of a final result with a signed
+// configuration of it. Few voters, and an erasure while there were few, keep the entries secret.
+func (p *published) checkPromise(c *Config, found *findings) {
+	promised, ballots := c.promise(), p.leaf.Ballots
+	if p.result.Entries != entriesNever || promised.entries == entriesNever || ballots == nil || p.leaf.Erasures > 0 {
+		return
+	}
+	if ballots.N >= promised.minVoters {
+		found.add(FoundWithheld, "%d voters, promised from %d on", ballots.N, promised.minVoters)
+	}
+}
+
+// whyNoEntries says why the site need not have all entries, "" where it should.
+func (p *published) whyNoEntries() string {
+	switch {
+	case p.result.Entries == entriesNever:
+		return "The list of votes is not public: nobody can recount it."
+	case p.result.Minimum > 0:
+		return fmt.Sprintf("The site keeps the list of votes only from entry %d on: nobody can recount it any more.", p.result.Minimum)
+	case p.result.Entries == entriesAfterClose && !p.leaf.Final:
+		return "The list of votes is public only after the close."
+	}
+	return ""
 }
 
 // lateLeaf is the age of the newest leaf of a moving poll, in milliseconds, from which on it is a finding.

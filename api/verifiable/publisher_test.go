@@ -1,6 +1,7 @@
 package verifiable_test
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/json"
@@ -37,7 +38,8 @@ type poll struct {
 	status  verifiable.TreeStatus
 	final   bool
 	ballots bool
-	private bool // entries are not public
+	private bool   // entries are not public
+	shown   string // when they are public, as result.json says
 	prev    int64
 	config  int64
 	newest  verifiable.LogLeaf
@@ -288,7 +290,7 @@ func (q *poll) write(files fstest.MapFS) {
 			return len(path) > len(folder+"tile/entries/") && path[:len(folder+"tile/entries/")] == folder+"tile/entries/"
 		})
 	}
-	result := verifiable.Result{Origin: origin, Tree: q.id.String(), Name: q.name, Now: q.now, Entries: "live"}
+	result := verifiable.Result{Origin: origin, Tree: q.id.String(), Name: q.name, Now: q.now, Entries: cmp.Or(q.shown, "live")}
 	leaf, err := q.newest.Encode()
 	must(t, err)
 	proof := q.p.prove(q.p.log, q.prev, origin)

@@ -112,19 +112,22 @@ func eachEntry() map[string]verifiable.Entry {
 	c.Prompt, c.EndsAt = "<\u2028\"ü\\\n\x01😀>", 1_800_000_000
 	decided := c
 	decided.TieBreak = new(int64)
+	ruled := c
+	ruled.Entries, ruled.MinVoters, ruled.KeepDays, ruled.NoReceipts = "live", 1, 365, true
 	return map[string]verifiable.Entry{
-		"config, decided": {Kind: verifiable.EntryConfig, Settings: decided},
-		"add":             {Kind: verifiable.EntryAdd, Voter: 7, Value: -128, Times: 30, Config: 1, HasNonce: true, Nonce: hash},
-		"set":             {Kind: verifiable.EntrySet, Voter: 7, Value: 128, Times: 1, Config: 1, ByStaff: true},
-		"modifier":        {Kind: verifiable.EntryModifier, Voter: 7, Config: 1, Add: -1, ByStaff: true},
-		"config":          {Kind: verifiable.EntryConfig, Settings: c},
-		"begin":           {Kind: verifiable.EntryBegin, Tree: verifiable.TreeID{4}, Poll: verifiable.PollKey{1}, At: 1_800_000_000_000},
-		"reset":           {Kind: verifiable.EntryReset, At: 1},
-		"close":           {Kind: verifiable.EntryClose, At: 2},
-		"open":            {Kind: verifiable.EntryOpen, At: 3},
-		"erasure":         {Kind: verifiable.EntryErasure, At: 4},
-		"hide":            {Kind: verifiable.EntryHide, Salt: key.Commitment()},
-		"reveal":          {Kind: verifiable.EntryReveal, Salt: key},
+		"config, with rules": {Kind: verifiable.EntryConfig, Settings: ruled},
+		"config, decided":    {Kind: verifiable.EntryConfig, Settings: decided},
+		"add":                {Kind: verifiable.EntryAdd, Voter: 7, Value: -128, Times: 30, Config: 1, HasNonce: true, Nonce: hash},
+		"set":                {Kind: verifiable.EntrySet, Voter: 7, Value: 128, Times: 1, Config: 1, ByStaff: true},
+		"modifier":           {Kind: verifiable.EntryModifier, Voter: 7, Config: 1, Add: -1, ByStaff: true},
+		"config":             {Kind: verifiable.EntryConfig, Settings: c},
+		"begin":              {Kind: verifiable.EntryBegin, Tree: verifiable.TreeID{4}, Poll: verifiable.PollKey{1}, At: 1_800_000_000_000},
+		"reset":              {Kind: verifiable.EntryReset, At: 1},
+		"close":              {Kind: verifiable.EntryClose, At: 2},
+		"open":               {Kind: verifiable.EntryOpen, At: 3},
+		"erasure":            {Kind: verifiable.EntryErasure, At: 4},
+		"hide":               {Kind: verifiable.EntryHide, Salt: key.Commitment()},
+		"reveal":             {Kind: verifiable.EntryReveal, Salt: key},
 	}
 }
 
@@ -136,6 +139,12 @@ func (v *vectors) addEntries(t *testing.T) {
 		must(t, err)
 		v.Entries = append(v.Entries, bytesVector{name, hex.EncodeToString(data)})
 		v.refuse(t, "entry", data, func(b []byte) error { _, err := verifiable.ParseEntry(b); return err })
+		for _, change := range [][2]string{{"1\",\"noReceipts\":true", "0\",\"noReceipts\":true"}, {"true,\"options", "false,\"options"}, {"\"live\"", "\"close\""}, {"365", "366"}} {
+			changed := bytes.Replace(data, []byte(change[0]), []byte(change[1]), 1)
+			if _, err := verifiable.ParseEntry(changed); err != nil {
+				v.Refused["entry"] = append(v.Refused["entry"], hex.EncodeToString(changed))
+			}
+		}
 		if name == "set" {
 			v.Entries = append(v.Entries, bytesVector{"set, hidden at index 9", hex.EncodeToString(verifiable.HideLeaf(verifiable.SaltKey{3}, 9, data))})
 		}

@@ -208,6 +208,9 @@ func (v *receiptState) checkCounted(p *published) error {
 		v.report.Counted = Verdict{Unknown, "The poll has no final result yet. Check again after its close."}
 		return nil
 	}
+	if p.checkPromise(&v.config, found); len(*found) > 0 {
+		return nil
+	}
 	return v.checkBallot(p)
 }
 

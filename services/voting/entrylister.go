@@ -119,6 +119,7 @@ func (c *Config) public() verifiable.Config {
 	}
 	return verifiable.Config{
 		Disabled: c.Disabled, DistinctOptionsPerUser: c.DistinctOptionsPerUser, EndsAt: c.EndsAt, LoggedInOnly: c.LoggedInOnly,
+		Entries: c.Entries, KeepDays: c.KeepDays, MinVoters: c.MinVoters, NoReceipts: c.NoReceipts,
 		Options: options, Prompt: c.Prompt, ResultsVisibility: visibility, ShowCount: c.ShowCount, StartsAt: c.StartsAt, TieBreak: c.TieBreak,
 		TotalVotesPerUser: c.TotalVotesPerUser, UserIDVoting: c.UserIDVoting, Version: c.Version, VotesPerOption: c.VotesPerOption,
 	}

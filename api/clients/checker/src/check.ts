@@ -229,7 +229,10 @@ class SiteCheck {
     if (found.any) return;
     if (p.leaf.status === Status.reset) this.#count("no", "The poll was reset: no earlier vote counts. The list of votes says so publicly.");
     else if (!p.leaf.final) this.#count("unknown", "The poll has no final result yet. Check again after its close.");
-    else await this.#checkBallot(p);
+    else {
+      p.checkPromise(this.recorded.config);
+      if (!found.any) await this.#checkBallot(p);
+    }
   }
 
   // #checkOtherTree looks in the log whether the receipt's tree was reset or ended before the new one
@@ -271,6 +274,7 @@ class SiteCheck {
     } catch (error) {
       if (isAbsent(error) && proved) {
         this.#judge(proved, false);
+        if (p.whyNoEntries && !this.found.any) this.report.counted.text += ` ${p.whyNoEntries}`;
         return;
       }
       this.#count("unknown", "The site shows neither the proof of your ballot nor the list of votes.");

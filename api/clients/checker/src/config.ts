@@ -6,7 +6,11 @@ export interface Config {
   disabled: boolean;
   distinctOptionsPerUser: number;
   endsAt: bigint; // Unix seconds, 0: none
+  entries?: "live" | "never"; // when the list of votes is public; absent: after the close
+  keepDays?: bigint; // absent: 30
   loggedInOnly: boolean;
+  minVoters?: bigint; // absent: 50
+  noReceipts?: true;
   options: string[];
   prompt: string;
   resultsVisibility: "always" | "afterVote" | "afterClose";
@@ -23,10 +27,20 @@ const maxText = 32 << 10;
 
 // The types of the members, in the order of RFC 8785.
 const members = {
-  disabled: "boolean", distinctOptionsPerUser: "integer", endsAt: "integer", loggedInOnly: "boolean", options: "texts", prompt: "text",
+  disabled: "boolean", distinctOptionsPerUser: "integer", endsAt: "integer", entries: "text", keepDays: "integer", loggedInOnly: "boolean",
+  minVoters: "integer", noReceipts: "boolean", options: "texts", prompt: "text",
   resultsVisibility: "text", showCount: "boolean", startsAt: "integer", tieBreak: "integer", totalVotesPerUser: "integer", userIDVoting: "boolean",
   version: "integer", votesPerOption: "integer",
 } as const;
+
+// The members that a configuration may lack, with the forms that they have otherwise.
+const optional: Partial<Record<keyof typeof members, (value: unknown) => boolean>> = {
+  entries: (value) => value === "live" || value === "never",
+  keepDays: (value) => BigInt(value as string) >= 1n && BigInt(value as string) <= 365n,
+  minVoters: (value) => BigInt(value as string) >= 1n && BigInt(value as string) <= 1_000_000n,
+  noReceipts: (value) => value === true,
+  tieBreak: () => true,
+};
 
 const isText = (value: unknown): boolean => typeof value === "string" && !/[\ud800-\udfff]/u.test(value);
 
@@ -57,9 +71,10 @@ export function parseConfig(data: Uint8Array): Config {
     throw new FormatError("configuration: the text is no JSON");
   }
   if (typeof value !== "object" || value === null || data.length > maxText) throw new FormatError("configuration: the JSON is no object, or too long");
-  for (const [name, type] of Object.entries(members)) {
-    if (name === "tieBreak" && value[name] === undefined) continue;
-    if (!fits(value[name], type)) throw new FormatError(`configuration: ${name} is malformed`);
+  for (const [name, type] of Object.entries(members) as [keyof typeof members, (typeof members)[keyof typeof members]][]) {
+    const form = optional[name];
+    if (form && value[name] === undefined) continue;
+    if (!fits(value[name], type) || (form && !form(value[name]))) throw new FormatError(`configuration: ${name} is malformed`);
   }
   if (JSON.stringify(Object.fromEntries(Object.keys(members).map((name) => [name, value[name]]))) !== json) {
     throw new FormatError("configuration: the JSON is not in the form of RFC 8785, or has another member");
@@ -73,8 +88,10 @@ export function parseConfig(data: Uint8Array): Config {
     throw new FormatError("configuration: resultsVisibility is unknown");
   }
   return {
-    ...(value as unknown as Omit<Config, "tieBreak">),
+    ...(value as unknown as Omit<Config, "tieBreak" | "keepDays" | "minVoters">),
     ...(value["tieBreak"] !== undefined && { tieBreak: integer("tieBreak") }),
+    ...(value["keepDays"] !== undefined && { keepDays: integer("keepDays") }),
+    ...(value["minVoters"] !== undefined && { minVoters: integer("minVoters") }),
     distinctOptionsPerUser: Number(value["distinctOptionsPerUser"]),
     totalVotesPerUser: Number(value["totalVotesPerUser"]),
     endsAt: integer("endsAt"),
@@ -86,6 +103,15 @@ export function parseConfig(data: Uint8Array): Config {
 
 export function asksAnother(c: Config, d: Config): boolean {
   return c.prompt !== d.prompt || c.options.length !== d.options.length || c.options.some((option, i) => option !== d.options[i]);
+}
+
+// leastVoters is the number of voters from which on the list of votes is public.
+export const leastVoters = (c: Config): bigint => c.minVoters ?? 50n;
+
+// promisesAnother reports whether two configurations have different rules for publishing the list of
+// votes, or for receipts.
+export function promisesAnother(c: Config, d: Config): boolean {
+  return c.entries !== d.entries || leastVoters(c) !== leastVoters(d) || (c.keepDays ?? 30n) !== (d.keepDays ?? 30n) || c.noReceipts !== d.noReceipts;
 }
 
 // optionText names the option with a value.

@@ -40,6 +40,8 @@ export const sentences = {
   "weight-after-close": "The weight of a vote was changed after the poll had closed.",
   "question-changed": "The question was changed while the poll had votes.",
   "identity-changed": "The rule that tells voters apart was changed while the poll had votes: a viewer can count twice.",
+  "rules-changed": "The rules for publishing the list of votes, or for receipts, were changed while the poll had votes.",
+  "entries-withheld": "The site keeps the list of votes secret, although the signed configuration promises to publish it.",
   "nonce-twice": "Two entries carry the same secret: one of them is a copy.",
   "wrong-salt-key": "The key that opened the hidden votes is not the one fixed before them.",
   "hiding": "Votes are hidden or shown where the list says the opposite.",

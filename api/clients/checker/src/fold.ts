@@ -3,7 +3,7 @@
 
 import type { Ballot, Choice } from "./ballots.js";
 import { type Bytes, equal } from "./bytes.js";
-import { type Config, asksAnother } from "./config.js";
+import { type Config, asksAnother, promisesAnother } from "./config.js";
 import { type Entry, Kind, type Leaf, isVote, parseLeaf, saltAt, saltCommitment } from "./entry.js";
 import { type FindingKind, Findings, reason } from "./finding.js";
 import { NonceSet } from "./nonces.js";
@@ -105,6 +105,7 @@ export class Fold {
         this.findings.add("question-changed", `entry ${index}, after ${this.votes} votes: ${JSON.stringify(c.prompt)} instead of ${JSON.stringify(old.prompt)}`);
       }
       if (old.userIDVoting !== c.userIDVoting) this.findings.add("identity-changed", `entry ${index}`);
+      if (promisesAnother(old, c)) this.findings.add("rules-changed", `entry ${index}, after ${this.votes} votes`);
     }
     [this.settings, this.#configIndex] = [c, index];
   }

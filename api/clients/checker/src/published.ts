@@ -2,6 +2,7 @@
 
 import { sumsOfBallots, treeOfBallots } from "./ballots.js";
 import { type Bytes, equal, hex, text } from "./bytes.js";
+import { type Config, leastVoters } from "./config.js";
 import type { Entry } from "./entry.js";
 import { type Findings, reason } from "./finding.js";
 import { Fold, closeDelay } from "./fold.js";
@@ -100,6 +101,21 @@ export class Published {
     if (now.size > this.leaf.entries.size && now.at - this.leaf.at > lateLeaf) {
       this.found.add("leaf-late", `${now.size} entries, ${this.leaf.entries.size} of them signed`);
     }
+  }
+
+  // checkPromise compares what the site says about the list of votes of a final result with a signed
+  // configuration of it. Few voters, and an erasure while there were few, keep the list secret.
+  checkPromise(c: Config): void {
+    const { ballots, erasures } = this.leaf;
+    if (this.result.entries !== "never" || c.entries === "never" || !ballots || erasures > 0) return;
+    if (BigInt(ballots.size) >= leastVoters(c)) this.found.add("entries-withheld", `${ballots.size} voters, promised from ${leastVoters(c)} on`);
+  }
+
+  // whyNoEntries says why the site need not have all entries, "" where it should.
+  get whyNoEntries(): string {
+    if (this.result.entries === "never") return "The list of votes is not public: nobody can recount it.";
+    if (this.result.minimum > 0) return `The site keeps the list of votes only from entry ${this.result.minimum} on: nobody can recount it any more.`;
+    return "";
   }
 
   // recount folds all entries of the leaf's tree, and compares what they give with the leaf. It calls

@@ -11,6 +11,8 @@ export interface Result {
   leaf: Bytes;
   proof: string;
   sums?: Sums; // absent while results are hidden
+  entries: string; // when the list of votes is public: live, close or never
+  minimum: number; // index of the first entry that the site keeps
 }
 
 type Members = Record<string, unknown>;
@@ -36,6 +38,8 @@ function readResult(value: Members): Result {
     name: { client: String(name["client"] ?? ""), channel: String(name["channel"] ?? ""), poll: String(name["poll"] ?? "") },
     leaf: fromBase64(String(proved["leaf"])),
     proof: String(proved["proof"]),
+    entries: String(value["entries"] ?? ""),
+    minimum: parseIndex(String(value["minimum"] ?? 0)),
   };
   if (proved["sums"]) result.sums = sumsOfJSON(proved["sums"] as Members);
   if (now) {

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -68,6 +69,9 @@ func drawAudit(b *strings.Builder, r *verifiable.AuditReport) {
 		state = "closed"
 	}
 	fmt.Fprintf(b, "state     %s, %d entries\n", state, r.Entries)
+	if r.KeepUntil > 0 {
+		fmt.Fprintf(b, "list      kept until %s at least\n", time.Unix(r.KeepUntil, 0).UTC().Format(time.DateOnly))
+	}
 	fmt.Fprintf(b, "votes     %d of %d voters; %d submitted by the extension's own server or staff\n", r.Votes, r.Voters, r.ByStaff)
 	fmt.Fprintf(b, "          %d without a secret: their voters cannot recognize them\n", r.NoNonce)
 	fmt.Fprintf(b, "erased    %d viewers, who may have voted again\n", r.Erasures)
