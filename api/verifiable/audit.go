@@ -21,7 +21,7 @@ type AuditReport struct {
 	Voters   int      `json:"voters"`
 	Erasures int64    `json:"erasures"`
 	Sums     *Sums    `json:"sums"`
-	// Shown is when the entries are public, KeepUntil the time in Unix seconds until which they stay, 0
+	// Shown names the time from which on the entries are public, KeepUntil the time in Unix seconds until which they stay, 0
 	// before the final result. Only the site says so.
 	Shown     string   `json:"shown"`
 	KeepUntil int64    `json:"keepUntil"`

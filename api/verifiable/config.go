@@ -100,7 +100,7 @@ func (c *Config) check() error {
 	return fmt.Errorf("resultsVisibility %q is unknown", c.ResultsVisibility)
 }
 
-// promise is what a configuration says about the publication of a list.
+// promise has the rules of a configuration for publishing a list.
 type promise struct {
 	entries             string
 	minVoters, keepDays int64

@@ -3,7 +3,6 @@ package verifiable
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -129,9 +128,9 @@ func (p *published) checkPromise(c *Config, found *findings) {
 func (p *published) whyNoEntries() string {
 	switch {
 	case p.result.Entries == entriesNever:
-		return "The list of votes is not public: nobody can recount it."
+		return "The list of votes is not public."
 	case p.result.Minimum > 0:
-		return fmt.Sprintf("The site keeps the list of votes only from entry %d on: nobody can recount it any more.", p.result.Minimum)
+		return "The site does not keep the whole list of votes any more."
 	case p.result.Entries == entriesAfterClose && !p.leaf.Final:
 		return "The list of votes is public only after the close."
 	}

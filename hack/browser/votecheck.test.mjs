@@ -49,6 +49,15 @@ test("a viewer votes, checks the vote in the panel, and the receipt with the com
   assert.match(stdout, /Your vote is in the final result, once/);
 });
 
+test("a viewer votes in a poll without receipts, and has none to check", async (t) => {
+  const { program: { origin }, frame } = await show(t, "unreceipted");
+  const panel = frame("panel, viewer");
+  await configure(origin, "tea", { prompt: "Tea or coffee?", options: ["Tea", "Coffee"], verifiable: true, noReceipts: true });
+  await option(panel, "Tea").click();
+  await wanted(panel, ".message", "Your vote is counted.");
+  assert.equal(await panel.getByRole("button", { name: "Check my vote" }).count(), 0);
+});
+
 test("a page names a vote that another one replaced, and a result that was changed", async (t) => {
   const { program: { origin }, page, frame } = await show(t, "changed");
   const panel = frame("panel, viewer"), mobile = frame("mobile, viewer");

@@ -130,7 +130,7 @@ func (c *Config) checkListed() error {
 	return nil
 }
 
-// ListRules decide what becomes public of a list, and for how long. They are what voters were promised: they
+// ListRules decide what becomes public of a list, and for how long. Voters rely on them: they
 // change only while a poll has no votes.
 type ListRules struct {
 	Entries    string // contract.EntriesAfterClose or another

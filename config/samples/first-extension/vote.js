@@ -29,7 +29,7 @@ async function start(clientId, token) { // again before each token expires
   await call("GET", "/user_info") // the first request of a page
   const configured = await call("GET", `/poll?id=${poll}`)
   prompt.textContent = configured.prompt
-  if (configured.verifiable) checking = new (await import("./check.js")).Checking(api, credential, configured)
+  if (configured.verifiable && !configured.noReceipts) checking = new (await import("./check.js")).Checking(api, credential, configured)
   options.replaceChildren(...configured.options.map((text, n) => Object.assign(document.createElement("button"), { name: text, onclick: () => vote(n) })))
   events?.close()
   events = new EventSource(`${api}/events?${new URLSearchParams({ topic: `vote_update:${poll}`, access_token: credential })}`)

@@ -7,9 +7,9 @@ export interface Config {
   distinctOptionsPerUser: number;
   endsAt: bigint; // Unix seconds, 0: none
   entries?: "live" | "never"; // when the list of votes is public; absent: after the close
-  keepDays?: bigint; // absent: 30
+  keepDays?: string; // absent: 30
   loggedInOnly: boolean;
-  minVoters?: bigint; // absent: 50
+  minVoters?: string; // absent: 50
   noReceipts?: true;
   options: string[];
   prompt: string;
@@ -34,12 +34,12 @@ const members = {
 } as const;
 
 // The members that a configuration may lack, with the forms that they have otherwise.
-const optional: Partial<Record<keyof typeof members, (value: unknown) => boolean>> = {
-  entries: (value) => value === "live" || value === "never",
-  keepDays: (value) => BigInt(value as string) >= 1n && BigInt(value as string) <= 365n,
-  minVoters: (value) => BigInt(value as string) >= 1n && BigInt(value as string) <= 1_000_000n,
-  noReceipts: (value) => value === true,
-  tieBreak: () => true,
+const optional: Partial<Record<keyof typeof members, RegExp>> = {
+  entries: /^(live|never)$/,
+  keepDays: /^([1-9]\d?|[12]\d\d|3[0-5]\d|36[0-5])$/,
+  minVoters: /^([1-9]\d{0,5}|1000000)$/,
+  noReceipts: /true/,
+  tieBreak: /./,
 };
 
 const isText = (value: unknown): boolean => typeof value === "string" && !/[\ud800-\udfff]/u.test(value);
@@ -74,7 +74,7 @@ export function parseConfig(data: Uint8Array): Config {
   for (const [name, type] of Object.entries(members) as [keyof typeof members, (typeof members)[keyof typeof members]][]) {
     const form = optional[name];
     if (form && value[name] === undefined) continue;
-    if (!fits(value[name], type) || (form && !form(value[name]))) throw new FormatError(`configuration: ${name} is malformed`);
+    if (!fits(value[name], type) || (form && !form.test(String(value[name])))) throw new FormatError(`configuration: ${name} is malformed`);
   }
   if (JSON.stringify(Object.fromEntries(Object.keys(members).map((name) => [name, value[name]]))) !== json) {
     throw new FormatError("configuration: the JSON is not in the form of RFC 8785, or has another member");
@@ -88,10 +88,8 @@ export function parseConfig(data: Uint8Array): Config {
     throw new FormatError("configuration: resultsVisibility is unknown");
   }
   return {
-    ...(value as unknown as Omit<Config, "tieBreak" | "keepDays" | "minVoters">),
+    ...(value as unknown as Omit<Config, "tieBreak">),
     ...(value["tieBreak"] !== undefined && { tieBreak: integer("tieBreak") }),
-    ...(value["keepDays"] !== undefined && { keepDays: integer("keepDays") }),
-    ...(value["minVoters"] !== undefined && { minVoters: integer("minVoters") }),
     distinctOptionsPerUser: Number(value["distinctOptionsPerUser"]),
     totalVotesPerUser: Number(value["totalVotesPerUser"]),
     endsAt: integer("endsAt"),
@@ -106,12 +104,13 @@ export function asksAnother(c: Config, d: Config): boolean {
 }
 
 // leastVoters is the number of voters from which on the list of votes is public.
-export const leastVoters = (c: Config): bigint => c.minVoters ?? 50n;
+export const leastVoters = (c: Config): number => Number(c.minVoters ?? 50);
 
 // promisesAnother reports whether two configurations have different rules for publishing the list of
 // votes, or for receipts.
 export function promisesAnother(c: Config, d: Config): boolean {
-  return c.entries !== d.entries || leastVoters(c) !== leastVoters(d) || (c.keepDays ?? 30n) !== (d.keepDays ?? 30n) || c.noReceipts !== d.noReceipts;
+  const promise = (c: Config): string => [c.entries, leastVoters(c), c.keepDays ?? 30, c.noReceipts].join();
+  return promise(c) !== promise(d);
 }
 
 // optionText names the option with a value.

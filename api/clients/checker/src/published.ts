@@ -108,13 +108,14 @@ export class Published {
   checkPromise(c: Config): void {
     const { ballots, erasures } = this.leaf;
     if (this.result.entries !== "never" || c.entries === "never" || !ballots || erasures > 0) return;
-    if (BigInt(ballots.size) >= leastVoters(c)) this.found.add("entries-withheld", `${ballots.size} voters, promised from ${leastVoters(c)} on`);
+    const least = leastVoters(c);
+    if (ballots.size >= least) this.found.add("entries-withheld", `${ballots.size} voters, promised from ${least} on`);
   }
 
   // whyNoEntries says why the site need not have all entries, "" where it should.
   get whyNoEntries(): string {
-    if (this.result.entries === "never") return "The list of votes is not public: nobody can recount it.";
-    if (this.result.minimum > 0) return `The site keeps the list of votes only from entry ${this.result.minimum} on: nobody can recount it any more.`;
+    if (this.result.entries === "never") return "The list of votes is not public.";
+    if (this.result.minimum > 0) return "The site does not keep the whole list of votes any more.";
     return "";
   }
 

@@ -173,7 +173,7 @@ class ViewerPage implements Page {
   }
 
   async #cast(acclaim: Acclaim, poll: Poll, value: number): Promise<Statistics> {
-    if (!poll.verifiable) return content(acclaim.api.POST("/vote", { params: { query: { id: poll.id } }, body: { value } }));
+    if (!poll.verifiable || poll.noReceipts) return content(acclaim.api.POST("/vote", { params: { query: { id: poll.id } }, body: { value } }));
     const stats = await this.#checks.cast(acclaim, poll, value);
     void this.#judge(poll, () => this.#checks.collect(acclaim, poll)).catch(() => {}); // a check reads the receipt again
     return stats;
