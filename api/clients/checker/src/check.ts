@@ -274,7 +274,7 @@ class SiteCheck {
     } catch (error) {
       if (isAbsent(error) && proved) {
         this.#judge(proved, false);
-        if (p.whyNoEntries && !this.found.any) this.report.counted.text += ` ${p.whyNoEntries}`;
+        if (p.result.entries === "never" && !this.found.any) this.report.counted.text += " The list of votes is not public.";
         return;
       }
       this.#count("unknown", "The site shows neither the proof of your ballot nor the list of votes.");

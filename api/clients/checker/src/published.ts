@@ -108,15 +108,7 @@ export class Published {
   checkPromise(c: Config): void {
     const { ballots, erasures } = this.leaf;
     if (this.result.entries !== "never" || c.entries === "never" || !ballots || erasures > 0) return;
-    const least = leastVoters(c);
-    if (ballots.size >= least) this.found.add("entries-withheld", `${ballots.size} voters, promised from ${least} on`);
-  }
-
-  // whyNoEntries says why the site need not have all entries, "" where it should.
-  get whyNoEntries(): string {
-    if (this.result.entries === "never") return "The list of votes is not public.";
-    if (this.result.minimum > 0) return "The site does not keep the whole list of votes any more.";
-    return "";
+    if (ballots.size >= leastVoters(c)) this.found.add("entries-withheld", `${ballots.size} voters`);
   }
 
   // recount folds all entries of the leaf's tree, and compares what they give with the leaf. It calls

@@ -12,7 +12,6 @@ export interface Result {
   proof: string;
   sums?: Sums; // absent while results are hidden
   entries: string; // when the list of votes is public: live, close or never
-  minimum: number; // index of the first entry that the site keeps
 }
 
 type Members = Record<string, unknown>;
@@ -39,7 +38,6 @@ function readResult(value: Members): Result {
     leaf: fromBase64(String(proved["leaf"])),
     proof: String(proved["proof"]),
     entries: String(value["entries"] ?? ""),
-    minimum: parseIndex(String(value["minimum"] ?? 0)),
   };
   if (proved["sums"]) result.sums = sumsOfJSON(proved["sums"] as Members);
   if (now) {
