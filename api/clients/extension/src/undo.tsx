@@ -1,6 +1,4 @@
 /** Actions that take effect after a wait, in which a person can take them back. They have no undo afterwards. */
-import { useEffect, useRef } from "preact/hooks";
-
 import { say } from "./texts.js";
 
 const waitsFor = 8; // seconds
@@ -25,13 +23,14 @@ export class Wait {
   }
 }
 
+/** Preact calls it when the button comes and goes, and not at each drawing, because it is always the same function. */
+const takeFocus = (button: HTMLButtonElement | null) => button?.focus();
+
 export function WaitBar({ wait }: { wait: Wait }) {
-  const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => button.current?.focus(), [wait]);
   return (
     <p class="wait">
       <span id="wait">{wait.describe(wait.left)}</span>
-      <button ref={button} type="button" aria-describedby="wait" onClick={() => wait.takeBack()}>{say("takeBack")}</button>
+      <button ref={takeFocus} type="button" aria-describedby="wait" onClick={() => wait.takeBack()}>{say("takeBack")}</button>
     </p>
   );
 }
