@@ -209,8 +209,7 @@ export class Acclaim {
  * with `/sandbox` behind it in the sandbox.
  */
 export async function* followResult(origin: string, name: ResultName, { signal, onInterrupted, fetch: send = fetch }: ResultOptions = {}): AsyncGenerator<PublicResult | null> {
-  const elements = [name.client, name.channel || "-", name.poll].map(encodeURIComponent);
-  const address = `${origin}/public/${elements.join("/")}/result.json`;
+  const address = publicAddress(origin, [name.client, name.channel || "-", name.poll], "result.json");
   let tag: string | null | undefined; // null: there is none
   for (let failures = 0; !signal?.aborted; await (failures ? pause(failures, undefined, signal) : wait(1000, signal))) {
     try {
@@ -235,6 +234,18 @@ export async function* followResult(origin: string, name: ResultName, { signal, 
       onInterrupted?.();
     }
   }
+}
+
+/**
+ * Returns the address of a picture of a channel, which `pictures` of a poll names. `origin` is that of
+ * `followResult`.
+ */
+export function pictureAddress(origin: string, client: string, channel: string, picture: string): string {
+  return publicAddress(origin, [client, channel, picture], "picture.png");
+}
+
+function publicAddress(origin: string, elements: string[], file: string): string {
+  return `${origin}/public/${elements.map(encodeURIComponent).join("/")}/${file}`;
 }
 
 async function* parse(response: Response) {

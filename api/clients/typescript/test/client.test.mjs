@@ -6,7 +6,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before, test } from "node:test";
 
-import { Acclaim, AcclaimError, content, followResult } from "acclaim-client";
+import { Acclaim, AcclaimError, content, followResult, pictureAddress } from "acclaim-client";
 
 import { kill, Lab, root, send, sign, token } from "../../../../hack/browser/program.mjs";
 import { submit } from "../dist/examples/bot.js";
@@ -145,6 +145,10 @@ test("a public result is followed without a credential, over an outage", async (
   ended.abort();
   assert.equal((await results.next()).done, true);
   await assert.rejects(followResult(base + "/sandbox", { client: "a", channel: "1", poll: "b" }, { fetch: async () => new Response('{"reason":"no"}', { status: 400 }) }).next(), new AcclaimError(400, "no"));
+});
+
+test("a picture's address has its parts encoded", () => {
+  assert.equal(pictureAddress("https://acclaim.example/sandbox", "c", "a/b ?", "x-_"), "https://acclaim.example/sandbox/public/c/a%2Fb%20%3F/x-_/picture.png");
 });
 
 test("example: a front end shows votes", async () => {
