@@ -26,14 +26,14 @@ func (d Domains) Check() error {
 }
 
 // policy returns the content security policy of the extension's files. It is that of the
-// platform, with the page in place of the platform's and the program among what may be asked.
+// platform, with the page in place of the platform's and the program among what may be asked and shown.
 func (d Domains) policy(page, api string) string {
 	const analytics = " https://*.google-analytics.com https://www.googletagmanager.com"
 	list := func(domains []string) string { return strings.Join(append([]string{""}, domains...), " ") }
 	return "default-src 'self'; script-src 'self'" + analytics +
 		"; style-src 'self' 'unsafe-inline' https://fonts.googleapis.com" +
 		"; font-src 'self' https://fonts.googleapis.com https://fonts.gstatic.com" +
-		"; img-src 'self' data: blob: https://static-cdn.jtvnw.net" + analytics + list(d.Image) +
+		"; img-src 'self' data: blob: https://static-cdn.jtvnw.net" + analytics + " " + api + list(d.Image) +
 		"; media-src 'self' data: blob:" + list(d.Media) +
 		"; connect-src 'self' https://api.twitch.tv wss://pubsub-edge.twitch.tv https://stats.g.doubleclick.net" + analytics + " " + api + list(d.Fetch) +
 		"; frame-ancestors " + page

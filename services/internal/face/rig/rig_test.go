@@ -139,7 +139,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("the policy lacks %q: %s", directive, got.Get("Content-Security-Policy"))
 		}
 	}
-	for directive, want := range map[string]string{"connect-src": api + " https://api.example.org", "img-src": "https://images.example.org"} {
+	for directive, want := range map[string]string{"connect-src": api + " https://api.example.org", "img-src": api + " https://images.example.org"} {
 		if d := directiveOf(got.Get("Content-Security-Policy"), directive); !strings.HasSuffix(d, " "+want) {
 			t.Errorf("%s is %q, want %q in it", directive, d, want)
 		}
