@@ -1,10 +1,13 @@
-// Pictures of options: staff chooses a file, and the overlay and the page for viewers show it.
+// Pictures of options: staff chooses a file, and the overlay, the page for viewers and the reference extension
+// show it.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { lab, open, wanted } from "./pages.mjs";
+import { lab, open, picture, wanted } from "./pages.mjs";
 import { send, token } from "./program.mjs";
+import { ask, configure, option, show } from "./reference.mjs";
+import { violations } from "./rig.mjs";
 
 // drawn returns a picture of a size that a page draws, as a file for an input.
 async function drawn(page, width, height, type) {
@@ -86,3 +89,43 @@ test("staff deletes a picture of the channel, and may take it back", async (t) =
   await row("32 × 30").waitFor({ state: "detached" });
   assert.equal(await row("31 × 30").count(), 1);
 });
+
+test("the reference extension shows pictures, and the label where one does not load", async (t) => {
+  const { program: { origin }, page, frame } = await show(t, "extension-pictures");
+  const upload = async (width) => (await ask(origin, "POST", "/pictures", { data: (await drawn(page, width, 90, "image/png")).buffer.toString("base64") })).id;
+  const [first, second, gone] = [await upload(60), await upload(90), await upload(120)];
+  await ask(origin, "DELETE", `/pictures?id=${gone}`);
+  await configure(origin, "game", { prompt: "What do we play?", options: ["Zelda", "Mario", "Tetris"], pictures: ["", first, gone] });
+  const views = ["panel, viewer", "video_overlay, viewer", "mobile, viewer"];
+  for (const name of views) {
+    const image = (label) => option(frame(name), label).locator("img");
+    await wanted(frame(name), "h1", "What do we play?");
+    assert.equal(await image("Zelda").count(), 0);
+    await image("Tetris").waitFor({ state: "hidden" });
+    const shown = await seen(image("Mario")), refused = await seen(image("Tetris"));
+    assert.deepEqual({ ...shown, size: undefined }, { src: `${origin}/public/sample-extension/1/${first}/picture.png`, alt: "", width: 60, visibility: "visible", size: undefined });
+    assert.deepEqual(refused.size, shown.size, "the labels jump");
+    await frame(name).getByRole("button", { name: /^Mario/ }).waitFor();
+  }
+  for (const view of page.frames().slice(1)) assert.deepEqual(await violations(view), [], view.url());
+  await picture(page, "extension-pictures", {});
+  await ask(origin, "PATCH", "/vote_config", { id: "game", config: { pictures: ["", "", second] } });
+  for (const name of views) {
+    await option(frame(name), "Mario").locator("img").waitFor({ state: "detached" });
+    assert.equal((await seen(option(frame(name), "Tetris").locator(`img[src*="${second}"]`))).visibility, "visible");
+  }
+  await configure(origin, "next", { prompt: "Again?", options: ["Yes", "No"] });
+  for (const name of views) {
+    await wanted(frame(name), "h1", "Again?");
+    assert.equal(await frame(name).locator("img").count(), 0);
+  }
+});
+
+// seen waits until a picture is there or has failed, and returns what a viewer has of it.
+async function seen(image) {
+  return image.evaluate(async (e) => {
+    while (!e.complete) await new Promise((resolve) => { e.onload = resolve; e.addEventListener("error", resolve); });
+    const { width, height } = e.getBoundingClientRect();
+    return { src: e.src, alt: e.alt, width: e.naturalWidth, visibility: getComputedStyle(e).visibility, size: [width, height] };
+  });
+}

@@ -14,6 +14,8 @@ interface Props {
   chosen: Set<number>;
   /** The backend's time, in milliseconds. */
   now: number;
+  /** Their addresses by the values of the options, empty where an option has none. */
+  pictures: string[];
   /** What became of the last vote. */
   message: string;
   /** Whether the poll counts only viewers who share their identity, and this one does not. */
@@ -24,7 +26,7 @@ interface Props {
   onShare(): void;
 }
 
-export function PollCard({ poll, stats, chosen, now, message, needsIdentity, check, onVote, onShare }: Props) {
+export function PollCard({ poll, stats, chosen, now, pictures, message, needsIdentity, check, onVote, onShare }: Props) {
   const options = countOptions(poll, stats), visible = stats !== undefined && !stats.hidden;
   const open = isOpen(poll, now), winners = visible ? findOutcome(poll, options).winners : [];
   return (
@@ -41,7 +43,7 @@ export function PollCard({ poll, stats, chosen, now, message, needsIdentity, che
             <button type="button" class="option" aria-pressed={chosen.has(option.value)} aria-disabled={!open} data-leads={winners.includes(option)}
               onClick={() => { if (open) onVote(option.value); }}>
               {visible && <span class="bar" style={{ transform: `scaleX(${option.percent / 100})` }} />}
-              <span class="label" dir="auto">{option.label}</span>
+              <span class="label" dir="auto"><Picture address={pictures[option.value]} />{option.label}</span>
               {visible && <Figure {...option} />}
             </button>
           </li>
@@ -53,6 +55,11 @@ export function PollCard({ poll, stats, chosen, now, message, needsIdentity, che
       {check && <VoteCheck {...check} />}
     </section>
   );
+}
+
+/** The label beside it is the option's name. A picture that the platform or the backend refuses leaves its place empty. */
+function Picture({ address }: { address: string | undefined }) {
+  return address && <img key={address} class="picture" src={address} alt="" onError={(event) => { event.currentTarget.style.visibility = "hidden"; }} />;
 }
 
 function Figure({ votes, percent: share }: Option) {

@@ -1,9 +1,9 @@
 /** The views of viewers: panel, video overlay and mobile. All show the live poll and the question. */
-import { AcclaimError, type Acclaim, type AcclaimEvent, content, type Poll } from "acclaim-client";
+import { AcclaimError, type Acclaim, type AcclaimEvent, content, pictureAddress, type Poll } from "acclaim-client";
 import { render } from "preact";
 
 import { Banner } from "./banner.js";
-import { type Verdict, VoteChecks } from "./checking.js";
+import { type Place, type Verdict, VoteChecks } from "./checking.js";
 import { connect, explain, type Connection, type Page } from "./connect.js";
 import { LivePoll, readPoll, readPolls } from "./live.js";
 import { findHelper, followTheme, type Helper } from "./platform.js";
@@ -31,6 +31,7 @@ class ViewerPage implements Page {
   #stats: Statistics | undefined; // of the poll
   #chosen = new Set<number>(); // the values that the viewer has voted for, as far as this page knows
   #votes = false; // whether a vote is under way
+  #place: Place | undefined;
   #checks = new VoteChecks();
   #checking = false; // whether a check is under way
   #verdict: Verdict | undefined; // on the viewer's vote
@@ -43,7 +44,10 @@ class ViewerPage implements Page {
   #heard = { polls: 0, votes: 0, questions: 0 }; // events, to find out whether one came while the page read
 
   constructor(readonly helper: Helper) {
-    helper.onAuthorized((place) => this.#checks.turnTo(place));
+    helper.onAuthorized((place) => {
+      this.#place = place;
+      this.#checks.turnTo(place);
+    });
     setInterval(() => this.#tick(), 1 * seconds);
     setInterval(() => this.#speak(), 10 * seconds);
   }
@@ -211,6 +215,12 @@ class ViewerPage implements Page {
     this.#draw();
   }
 
+  /** Returns the addresses of the poll's pictures. */
+  #pictures(): string[] {
+    const { clientId = "", channelId = "" } = this.#place ?? {}, { backend } = readSettings(this.helper);
+    return (this.#poll?.pictures ?? []).map((picture) => picture && pictureAddress(backend, clientId, channelId, picture));
+  }
+
   /** Tells screen readers of the results now and then. */
   #speak(): void {
     this.#spoken = this.#poll && this.#stats ? describe(this.#poll, this.#stats) : "";
@@ -229,7 +239,7 @@ class ViewerPage implements Page {
           </button>
         )}
         {this.#poll && !this.#collapsed && (
-          <PollCard poll={this.#poll} stats={this.#stats} chosen={this.#chosen} now={Date.now() + this.#skew} message={this.#said.vote}
+          <PollCard poll={this.#poll} stats={this.#stats} chosen={this.#chosen} now={Date.now() + this.#skew} pictures={this.#pictures()} message={this.#said.vote}
             needsIdentity={this.#poll.userIDVoting && !this.helper.viewer.isLinked}
             check={this.#checks.knows(this.#poll) ? { checking: this.#checking, verdict: this.#verdict, sameServer: readLogKey(this.helper) === "", onCheck: () => void this.#check() } : undefined}
             onVote={(value) => void this.#vote(value)} onShare={() => this.helper.actions.requestIdShare()} />
