@@ -27,10 +27,11 @@ services/internal/testing/cputime   |                                           
 services/internal/engine/batch     |                                                                                |
 services/internal/engine/batchtrace | fault                                                                         |
 services/internal/engine/once      | contract fault                                                                          |
-services/internal/engine/stream    | batch batchtrace exactjson fault once wire                                                     | storetest mongostore mongotest cputime rewrite
+services/internal/engine/stream    | batch batchtrace exactjson fault once wire                                                     | ledger storetest mongostore mongotest cputime rewrite
 services/internal/engine/rewrite   | fault stream                                                                   | storetest
 services/internal/engine/document  | batch batchtrace exactjson fault once                                                          | storetest cputime
 services/internal/testing/storetest | fault once rewrite stream document wire                                                       |
+services/internal/testing/ledger | fault rewrite stream storetest wire |
 services/internal/store/pebblestore | fault batch once stream document wire                                             | storetest
 services/internal/cluster/peer      | limit stream wire                                                             | cputime simnet
 services/internal/store/mongostore | batch fault once stream document peer                                               | storetest mongotest faultproxy
@@ -144,7 +145,7 @@ os/exec                          | mongotest harness bench abuse defects scale a
 golang.org/x/image                | picture
 database/sql                     |
 os | ceilingserver tenant backup pebblestore mongotest mongoset simnet services cli harness bench abuse processor overlay defects scale arch language words envtest assets testcluster operator cluster pause chart kill clock terminal kubectl-acclaim
-testing                          | storetest mongotest mongoset sinktest cputime
+testing                          | storetest ledger mongotest mongoset sinktest cputime
 `
 
 // timeless lists the packages that may not ask the machine for the time: it is

@@ -9,6 +9,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/ledger"
 )
 
 // While the store is busy every call, reads included, is refused without a request to
@@ -26,8 +27,8 @@ func TestBusyStore(t *testing.T) {
 		wantRefused := func(name string) {
 			t.Helper()
 			before := len(store.appends)
-			_, err := engine.Do(t.Context(), name, post{id: 2, amount: 2})
-			_, failed := engine.View(t.Context(), name, sumQuery)
+			_, err := engine.Do(t.Context(), name, ledger.Post{ID: 2, Amount: 2})
+			_, failed := engine.View(t.Context(), name, ledger.SumQuery)
 			if !errors.Is(err, refused) || !errors.Is(failed, refused) || len(store.appends) > before {
 				t.Errorf("%s: to write: %v, to read: %v, %d appends", name, err, failed, len(store.appends)-before)
 			}
@@ -43,7 +44,7 @@ func TestBusyStore(t *testing.T) {
 			}
 			return errNetwork
 		}
-		if _, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 1}); err != nil {
+		if _, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 1, Amount: 1}); err != nil {
 			t.Errorf("an append whose answer was lost: %v", err)
 		}
 		wantRefused(testStream)

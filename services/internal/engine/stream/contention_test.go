@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/ledger"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
@@ -70,7 +71,7 @@ type contest struct {
 	*storetest.Memory
 	replicas  int
 	reachable bool
-	engines   []*ledgerEngine
+	engines   []*ledger.Engine
 
 	mu                 sync.Mutex
 	rng                *rand.Rand
@@ -81,7 +82,7 @@ type contest struct {
 
 func (c *contest) run(t *testing.T) {
 	for i := range c.replicas {
-		c.engines = append(c.engines, openLedger(c, stream.SystemClock(), stream.Options{
+		c.engines = append(c.engines, ledger.Open(c, stream.SystemClock(), stream.Options{
 			Peers: &contestView{c, i},
 		}.Tuned(stream.Tuning{Random: rand.NewPCG(uint64(i), 2)})))
 	}
@@ -92,7 +93,7 @@ func (c *contest) run(t *testing.T) {
 			replica := int(id) % c.replicas
 			for n := uint64(0); time.Since(start) < c.length(); n++ {
 				began := time.Now()
-				if _, err := c.engines[replica].Do(t.Context(), testStream, post{id: id<<32 | n, amount: 0}); err != nil {
+				if _, err := c.engines[replica].Do(t.Context(), testStream, ledger.Post{ID: id<<32 | n, Amount: 0}); err != nil {
 					t.Error(err)
 				}
 				c.mu.Lock()

@@ -7,26 +7,9 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/ledger"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
-
-// recorded returns the chunks and the snapshot of a healthy stream.
-func recorded(t *testing.T) ([]stream.Chunk, stream.Snapshot) {
-	t.Helper()
-	store := newSlow(0)
-	engine := newEngine(store, stream.Options{SnapshotTail: 1})
-	for id := range uint64(5) {
-		if _, err := engine.Do(t.Context(), testStream, post{id: id, amount: 1}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	mustClose(t, engine)
-	snapshot, ok, err := store.LoadSnapshot(t.Context(), testStream)
-	if !ok || err != nil {
-		t.Fatalf("no snapshot: %v", err)
-	}
-	return store.appends, snapshot
-}
 
 // A reader of the log gets the chunks before the damage, and then an error.
 func TestDamageIsRefusedNotYielded(t *testing.T) {
@@ -46,7 +29,7 @@ func TestDamageIsRefusedNotYielded(t *testing.T) {
 		"time runs backwards":    {func(c []stream.Chunk) []stream.Chunk { c[4].At = c[3].At; return c }, 3, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			chunks, _ := recorded(t)
+			chunks, _ := ledger.Recorded(t)
 			engine := newEngine(storetest.NewMemoryOf(test.damage(chunks)...), stream.Options{})
 			defer mustClose(t, engine)
 			got := 0
@@ -85,9 +68,9 @@ func TestDamageIsRefusedNotFolded(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			chunks, _ := recorded(t)
+			chunks, _ := ledger.Recorded(t)
 			engine := newEngine(storetest.NewMemoryOf(damage(chunks)...), stream.Options{})
-			_, err := engine.Do(t.Context(), testStream, post{id: 9, amount: 1})
+			_, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 9, Amount: 1})
 			if !errors.Is(err, stream.ErrDamaged) || fault.KindOf(err) != fault.Storage {
 				t.Errorf("got %v, want damage as a storage failure", err)
 			}
@@ -97,7 +80,7 @@ func TestDamageIsRefusedNotFolded(t *testing.T) {
 }
 
 func TestSnapshotThatTheLogDoesNotBearOut(t *testing.T) {
-	chunks, snapshot := recorded(t)
+	chunks, snapshot := ledger.Recorded(t)
 	load := func(t *testing.T, snapshot stream.Snapshot, chunks ...stream.Chunk) (int64, error) {
 		store := storetest.NewMemoryOf(chunks...)
 		if err := store.SaveSnapshot(t.Context(), testStream, snapshot); err != nil {
@@ -105,7 +88,7 @@ func TestSnapshotThatTheLogDoesNotBearOut(t *testing.T) {
 		}
 		engine := newEngine(store, stream.Options{})
 		defer mustClose(t, engine)
-		return engine.View(t.Context(), testStream, sumQuery)
+		return engine.View(t.Context(), testStream, ledger.SumQuery)
 	}
 	t.Run("log cut off", func(t *testing.T) {
 		if _, err := load(t, snapshot, chunks[:3]...); !errors.Is(err, stream.ErrDamaged) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/ledger"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
@@ -52,31 +53,14 @@ func (s *slowStore) Chunks(ctx context.Context, name string, after uint64) iter.
 	}
 }
 
-const testStream = "ledger/test"
+const testStream = ledger.Stream
 
 func newSlow(delay time.Duration) *slowStore {
 	return &slowStore{Memory: storetest.NewMemory(), delay: delay}
 }
 
-func newEngine(store stream.Store, options stream.Options) *ledgerEngine {
-	return openLedger(store, stream.SystemClock(), options)
-}
-
-func mustClose(t *testing.T, e *ledgerEngine) {
-	t.Helper()
-	if err := e.Close(t.Context()); err != nil {
-		t.Errorf("close: %v", err)
-	}
-}
-
-func sum(t *testing.T, e *ledgerEngine) int64 {
-	t.Helper()
-	sum, err := e.View(t.Context(), testStream, sumQuery)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sum
-}
+// Nearly every line of the tests calls one of these.
+var newEngine, mustClose, sum, verify = ledger.New, ledger.MustClose, ledger.Sum, ledger.Verify
 
 func TestCommandsThatArriveDuringACommitShareTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -88,7 +72,7 @@ func TestCommandsThatArriveDuringACommitShareTheNext(t *testing.T) {
 				if id > 0 {
 					time.Sleep(time.Millisecond) // the first command is being committed
 				}
-				if _, err := engine.Do(t.Context(), testStream, post{id: id, amount: 1}); err != nil {
+				if _, err := engine.Do(t.Context(), testStream, ledger.Post{ID: id, Amount: 1}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -114,7 +98,7 @@ func TestSlowStoreBoundsTheWait(t *testing.T) {
 			for id := range uint64(100) {
 				callers.Go(func() {
 					start := time.Now()
-					_, err := engine.Do(t.Context(), testStream, post{id: firstID + id, amount: 0})
+					_, err := engine.Do(t.Context(), testStream, ledger.Post{ID: firstID + id, Amount: 0})
 					mu.Lock()
 					defer mu.Unlock()
 					switch took := time.Since(start); {
@@ -130,14 +114,14 @@ func TestSlowStoreBoundsTheWait(t *testing.T) {
 			callers.Wait()
 			return accepted
 		}
-		if _, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 0}); err != nil {
+		if _, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 1, Amount: 0}); err != nil {
 			t.Fatal(err)
 		}
 		if n := flood(1000); n < 16 || n > 24 {
 			t.Errorf("%d of 100 were accepted, want those of 4 to 6 appends", n)
 		}
 		store.delay = time.Millisecond
-		if _, err := engine.Do(t.Context(), testStream, post{id: 2, amount: 0}); err != nil {
+		if _, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 2, Amount: 0}); err != nil {
 			t.Fatal(err)
 		}
 		if n := flood(2000); n != 100 {
@@ -153,12 +137,12 @@ func TestRefusalThatRestsOnTheBatchWaitsForIt(t *testing.T) {
 		engine := newEngine(store, stream.Options{Exclusive: true})
 		start := time.Now()
 		var callers sync.WaitGroup
-		callers.Go(func() { _, _ = engine.Do(t.Context(), testStream, post{id: 1, amount: 1}) })
+		callers.Go(func() { _, _ = engine.Do(t.Context(), testStream, ledger.Post{ID: 1, Amount: 1}) })
 		time.Sleep(time.Millisecond)
-		callers.Go(func() { _, _ = engine.Do(t.Context(), testStream, post{id: 2, amount: ledgerLimit - 1}) })
+		callers.Go(func() { _, _ = engine.Do(t.Context(), testStream, ledger.Post{ID: 2, Amount: ledger.Limit - 1}) })
 		time.Sleep(time.Millisecond)
-		_, err := engine.Do(t.Context(), testStream, post{id: 3, amount: 1})
-		if !errors.Is(err, errLimit) {
+		_, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 3, Amount: 1})
+		if !errors.Is(err, ledger.ErrLimit) {
 			t.Errorf("got %v, want the limit", err)
 		}
 		if took := time.Since(start); took < 2*time.Second {
@@ -174,10 +158,10 @@ func TestQueueIsBounded(t *testing.T) {
 		engine := newEngine(newSlow(time.Second), stream.Options{}.Tuned(stream.Tuning{QueueLimit: 3}))
 		var callers sync.WaitGroup
 		for id := range uint64(3) {
-			callers.Go(func() { _, _ = engine.Do(t.Context(), testStream, post{id: id, amount: 1}) })
+			callers.Go(func() { _, _ = engine.Do(t.Context(), testStream, ledger.Post{ID: id, Amount: 1}) })
 		}
 		synctest.Wait()
-		_, err := engine.Do(t.Context(), testStream, post{id: 9, amount: 1})
+		_, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 9, Amount: 1})
 		if fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("got %v, want a refusal", err)
 		}
@@ -195,7 +179,7 @@ func TestCallerThatGivesUp(t *testing.T) {
 		do := func(id uint64) error {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			_, err := engine.Do(ctx, testStream, post{id: id, amount: 1})
+			_, err := engine.Do(ctx, testStream, ledger.Post{ID: id, Amount: 1})
 			return err
 		}
 		var callers sync.WaitGroup
@@ -222,7 +206,7 @@ func TestPayloadLimitDividesABatch(t *testing.T) {
 		engine := newEngine(store, stream.Options{}.Tuned(stream.Tuning{PayloadLimit: 4})) // two entries
 		var callers sync.WaitGroup
 		for id := range uint64(9) {
-			callers.Go(func() { _, _ = engine.Do(t.Context(), testStream, post{id: id, amount: 1}) })
+			callers.Go(func() { _, _ = engine.Do(t.Context(), testStream, ledger.Post{ID: id, Amount: 1}) })
 		}
 		callers.Wait()
 		for _, chunk := range store.appends {
@@ -242,7 +226,7 @@ func TestOutcomeThatCannotBeSettled(t *testing.T) {
 		store := newSlow(0)
 		store.answer = func(stream.Chunk) error { return errNetwork }
 		engine := newEngine(store, stream.Options{}.Tuned(stream.Tuning{SettleTimeout: 20 * time.Millisecond}))
-		_, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 1})
+		_, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 1, Amount: 1})
 		if fault.KindOf(err) != fault.Uncertain {
 			t.Errorf("got %v, want uncertain", err)
 		}
@@ -262,11 +246,11 @@ func TestCertainFailureIsAnsweredAtOnce(t *testing.T) {
 	store := newSlow(0)
 	store.answer = func(stream.Chunk) error { return fault.New(fault.Storage, "disk full") }
 	engine := newEngine(store, stream.Options{})
-	if _, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 1}); fault.KindOf(err) != fault.Storage {
+	if _, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 1, Amount: 1}); fault.KindOf(err) != fault.Storage {
 		t.Errorf("got %v, want a storage failure", err)
 	}
 	store.answer = nil
-	if _, err := engine.Do(t.Context(), testStream, post{id: 2, amount: 1}); err != nil {
+	if _, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 2, Amount: 1}); err != nil {
 		t.Errorf("the stream did not recover: %v", err)
 	}
 	if len(store.appends) != 2 {
@@ -279,13 +263,13 @@ func TestTimesRiseWhileTheClockStepsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newSlow(0)
 		clock := &skewedClock{}
-		engine := openLedger(store, clock, stream.Options{})
+		engine := ledger.Open(store, clock, stream.Options{})
 		begin := clock.Now()
 		for id := range uint64(20) {
 			if id == 10 {
 				clock.step(-time.Hour)
 			}
-			if _, err := engine.Do(t.Context(), testStream, post{id: id, amount: 1}); err != nil {
+			if _, err := engine.Do(t.Context(), testStream, ledger.Post{ID: id, Amount: 1}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -306,7 +290,7 @@ func TestSnapshotShortensTheLoad(t *testing.T) {
 	store := newSlow(0)
 	engine := newEngine(store, stream.Options{SnapshotTail: 1})
 	for id := range uint64(20) {
-		if _, err := engine.Do(t.Context(), testStream, post{id: id, amount: 1}); err != nil {
+		if _, err := engine.Do(t.Context(), testStream, ledger.Post{ID: id, Amount: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -335,7 +319,7 @@ func TestIdleStreamsAreDroppedWithinTheBudget(t *testing.T) {
 		for round := range uint64(3) {
 			for i := range uint64(100) {
 				name := string(rune('a'+i/26)) + string(rune('a'+i%26))
-				got, err := engine.Do(t.Context(), name, post{id: round*100 + i, amount: 1})
+				got, err := engine.Do(t.Context(), name, ledger.Post{ID: round*100 + i, Amount: 1})
 				if err != nil || got != int64(round)+1 {
 					t.Fatalf("%s in round %d: %d, %v", name, round, got, err)
 				}
@@ -356,7 +340,7 @@ func TestUnwrittenStreamsTakeNoMemory(t *testing.T) {
 	for name, options := range map[string]stream.Options{"alone": {Exclusive: true}, "among others": {}} {
 		engine := newEngine(newSlow(0), options)
 		for i := range 100 {
-			if _, err := engine.View(t.Context(), fmt.Sprint("invented/", i), post{}); err != nil {
+			if _, err := engine.View(t.Context(), fmt.Sprint("invented/", i), ledger.Post{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -365,10 +349,10 @@ func TestUnwrittenStreamsTakeNoMemory(t *testing.T) {
 			t.Errorf("%s: %d streams with %d bytes are in memory", name, stats.Streams, stats.ResidentBytes)
 		}
 		engine = newEngine(newSlow(0), options)
-		if _, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 1}); err != nil {
+		if _, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 1, Amount: 1}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := engine.View(t.Context(), testStream, post{}); err != nil || engine.Stats().Streams != 1 {
+		if _, err := engine.View(t.Context(), testStream, ledger.Post{}); err != nil || engine.Stats().Streams != 1 {
 			t.Errorf("%s: the stream with data is not in memory: %v", name, err)
 		}
 		mustClose(t, engine)
@@ -380,14 +364,14 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 		engine := newEngine(newSlow(time.Second), stream.Options{})
 		var callers sync.WaitGroup
 		callers.Go(func() {
-			if _, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 1}); err != nil {
+			if _, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 1, Amount: 1}); err != nil {
 				t.Errorf("cut off by an orderly close: %v", err)
 			}
 		})
 		synctest.Wait()
 		mustClose(t, engine)
 		callers.Wait()
-		if _, err := engine.Do(t.Context(), testStream, post{id: 2, amount: 1}); fault.KindOf(err) != fault.Unavailable {
+		if _, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 2, Amount: 1}); fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("after close: %v, want unavailable", err)
 		}
 	})
@@ -398,7 +382,7 @@ func TestCloseCutsOffWhatTakesTooLong(t *testing.T) {
 		engine := newEngine(newSlow(time.Hour), stream.Options{})
 		var callers sync.WaitGroup
 		callers.Go(func() {
-			if _, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 1}); fault.KindOf(err) != fault.Uncertain {
+			if _, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 1, Amount: 1}); fault.KindOf(err) != fault.Uncertain {
 				t.Errorf("got %v, want uncertain", err)
 			}
 		})
@@ -435,7 +419,7 @@ func TestChunksLeavesOutWhatIsNotDurable(t *testing.T) {
 		}
 		var caller sync.WaitGroup
 		caller.Go(func() {
-			if _, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 1}); err != nil {
+			if _, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 1, Amount: 1}); err != nil {
 				t.Error(err)
 			}
 		})

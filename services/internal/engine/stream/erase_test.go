@@ -13,6 +13,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/ledger"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
@@ -23,7 +24,7 @@ func posted(t *testing.T) *storetest.Memory {
 	store := storetest.NewMemory()
 	engine := newEngine(store, stream.Options{SnapshotTail: 1})
 	for id := range uint64(6) {
-		if _, err := engine.Do(t.Context(), testStream, post{id: id, amount: 2, who: viewers[1+id%3]}); err != nil {
+		if _, err := engine.Do(t.Context(), testStream, ledger.Post{ID: id, Amount: 2, Who: ledger.Viewers[1+id%3]}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -31,7 +32,7 @@ func posted(t *testing.T) *storetest.Memory {
 	return store
 }
 
-func erase(t *testing.T, e *ledgerEngine, ids ...string) rewrite.Erasure {
+func erase(t *testing.T, e *ledger.Engine, ids ...string) rewrite.Erasure {
 	t.Helper()
 	erased, err := e.Erase(t.Context(), testStream, rewrite.Viewer{IDs: ids})
 	if err != nil {
@@ -41,27 +42,20 @@ func erase(t *testing.T, e *ledgerEngine, ids ...string) rewrite.Erasure {
 }
 
 // given returns what a viewer has given.
-func given(t *testing.T, e *ledgerEngine, who string) int64 {
+func given(t *testing.T, e *ledger.Engine, who string) int64 {
 	t.Helper()
-	given, err := e.View(t.Context(), testStream, post{amount: givenQuery, who: who})
+	given, err := e.View(t.Context(), testStream, ledger.Post{Amount: ledger.GivenQuery, Who: who})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return given
 }
 
-func verify(t *testing.T, store stream.Store) (rewrite.Report, error) {
-	t.Helper()
-	engine := newEngine(store, stream.Options{})
-	defer mustClose(t, engine)
-	return engine.Verify(t.Context(), testStream)
-}
-
 func TestEraseForgetsOneViewerInEveryEngine(t *testing.T) {
 	for _, exclusive := range []bool{false, true} {
 		store := posted(t)
 		owner, other := newEngine(store, stream.Options{Exclusive: exclusive}), newEngine(store, stream.Options{})
-		for _, e := range []*ledgerEngine{owner, other} {
+		for _, e := range []*ledger.Engine{owner, other} {
 			if sum(t, e) != 12 || given(t, e, "viewer-1") != 4 {
 				t.Fatal("the engines do not know the stream")
 			}
@@ -70,18 +64,18 @@ func TestEraseForgetsOneViewerInEveryEngine(t *testing.T) {
 		if diff := cmp.Diff(want, erase(t, owner, "viewer-1")); diff != "" {
 			t.Errorf("erased (-want +got):\n%s", diff)
 		}
-		for _, e := range []*ledgerEngine{owner, other} {
+		for _, e := range []*ledger.Engine{owner, other} {
 			if sum, first, second := sum(t, e), given(t, e, "viewer-1"), given(t, e, "viewer-2"); sum != 12 || first != 0 || second != 4 {
 				t.Errorf("the sum is %d, of it %d and %d, want 12, 0 and 4", sum, first, second)
 			}
 		}
-		wantErased(t, store, testStream, "viewer-1")
+		ledger.WantErased(t, store, testStream, "viewer-1")
 		if report, err := verify(t, store); err != nil || report.Redacted != 3 || report.Entries != 6 {
 			t.Errorf("verify: %+v, %v, want 3 redacted chunks", report, err)
 		}
 		// A viewer that returns is a new viewer: the two have 4 + 8, above the limit
 		// of one.
-		if _, err := owner.Do(t.Context(), testStream, post{id: 9, amount: viewerLimit, who: "viewer-1"}); err != nil {
+		if _, err := owner.Do(t.Context(), testStream, ledger.Post{ID: 9, Amount: ledger.ViewerLimit, Who: "viewer-1"}); err != nil {
 			t.Errorf("the viewer came back: %v", err)
 		}
 		if diff := cmp.Diff(rewrite.Erasure{Chunks: 1, Entries: 1}, erase(t, other, "viewer-1", "viewer-9")); diff != "" {
@@ -152,7 +146,7 @@ func TestEraseIsCutOff(t *testing.T) {
 			t.Errorf("step %d: got %v", i, err)
 		}
 		fresh := newEngine(store, stream.Options{})
-		for _, e := range []*ledgerEngine{resident, fresh} {
+		for _, e := range []*ledger.Engine{resident, fresh} {
 			total, first, third := sum(t, e), given(t, e, "viewer-1"), given(t, e, "viewer-3")
 			if total != before || third != 4 || first != given(t, e, "viewer-2") || first != 0 && first != 4 {
 				t.Errorf("step %d: the sum is %d, of it %d and %d", i, total, first, third)
@@ -163,11 +157,11 @@ func TestEraseIsCutOff(t *testing.T) {
 		}
 		erase(t, fresh, []string{"viewer-1", "viewer-2"}[i%2], "viewer-3")
 		erase(t, fresh, "viewer-1", "viewer-2")
-		wantErased(t, store, testStream, viewers[1:]...)
+		ledger.WantErased(t, store, testStream, ledger.Viewers[1:]...)
 		if report, err := verify(t, store); err != nil || report.Entries != 6 || sum(t, fresh) != before {
 			t.Errorf("step %d: finished: %+v, %v", i, report, err)
 		}
-		for _, e := range []*ledgerEngine{engine, fresh, resident} {
+		for _, e := range []*ledger.Engine{engine, fresh, resident} {
 			mustClose(t, e)
 		}
 	}
@@ -197,21 +191,21 @@ func TestEraseMeetsALateSnapshot(t *testing.T) {
 		t.Errorf("verify: %+v, %v, want that the late snapshot is left out", report, err)
 	}
 	erase(t, engine, "viewer-1")
-	wantErased(t, store, testStream, "viewer-1")
-	if _, err := engine.Do(t.Context(), testStream, post{id: 9, amount: 1, who: "viewer-2"}); err != nil {
+	ledger.WantErased(t, store, testStream, "viewer-1")
+	if _, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 9, Amount: 1, Who: "viewer-2"}); err != nil {
 		t.Fatal(err)
 	}
 	truncate(t, engine, after(t, store, 9))
 	late() // where even the control record of the erasure is gone
 	erase(t, engine, "viewer-1")
-	wantErased(t, store, testStream, "viewer-1")
+	ledger.WantErased(t, store, testStream, "viewer-1")
 	late()
 	fresh := newEngine(store, stream.Options{})
 	if given(t, fresh, "viewer-1") != 0 || sum(t, fresh) != 13 {
 		t.Error("the late snapshot was used")
 	}
 	mustClose(t, fresh)
-	wantErased(t, store, testStream, "viewer-1")
+	ledger.WantErased(t, store, testStream, "viewer-1")
 	if report, err := verify(t, store); err != nil || !report.Snapshot {
 		t.Errorf("verify: %+v, %v, want a snapshot", report, err)
 	}
@@ -240,7 +234,7 @@ func TestEraseMeetsASnapshotBeingWritten(t *testing.T) {
 		store := &held{posted(t), make(chan struct{}), make(chan struct{})}
 		engine := newEngine(store, stream.Options{SnapshotTail: 1, Exclusive: true})
 		for id := range uint64(8) { // more than the state takes
-			if _, err := engine.Do(t.Context(), testStream, post{id: id, who: "viewer-1"}); err != nil {
+			if _, err := engine.Do(t.Context(), testStream, ledger.Post{ID: id, Who: "viewer-1"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -258,9 +252,9 @@ func TestEraseMeetsASnapshotBeingWritten(t *testing.T) {
 		}
 		close(store.let)
 		<-erased
-		wantErased(t, store, testStream, "viewer-1")
+		ledger.WantErased(t, store, testStream, "viewer-1")
 		mustClose(t, engine)
-		wantErased(t, store, testStream, "viewer-1")
+		ledger.WantErased(t, store, testStream, "viewer-1")
 		if report, err := verify(t, store.Memory); err != nil || !report.Snapshot {
 			t.Errorf("verify: %+v, %v, want a snapshot", report, err)
 		}
@@ -270,7 +264,7 @@ func TestEraseMeetsASnapshotBeingWritten(t *testing.T) {
 // Verify proves that redacted chunks hold exactly the bytes that the last erasure
 // wrote.
 func TestVerifyFindsWhatErasuresHaveNotDone(t *testing.T) {
-	before := chunksOf(t, posted(t))
+	before := ledger.ChunksOf(t, posted(t))
 	for name, damage := range map[string]func(c []stream.Chunk) []stream.Chunk{
 		"a redacted chunk changed": func(c []stream.Chunk) []stream.Chunk {
 			c[3].Payload = slices.Clone(c[3].Payload)
@@ -302,22 +296,11 @@ func TestVerifyFindsWhatErasuresHaveNotDone(t *testing.T) {
 			if _, err := verify(t, store); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := verify(t, storetest.NewMemoryOf(damage(chunksOf(t, store))...)); !errors.Is(err, stream.ErrDamaged) {
+			if _, err := verify(t, storetest.NewMemoryOf(damage(ledger.ChunksOf(t, store))...)); !errors.Is(err, stream.ErrDamaged) {
 				t.Errorf("got %v, want damage", err)
 			}
 		})
 	}
-}
-
-func chunksOf(t *testing.T, store stream.Store) (chunks []stream.Chunk) {
-	t.Helper()
-	for chunk, err := range store.Chunks(t.Context(), testStream, 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		chunks = append(chunks, chunk)
-	}
-	return chunks
 }
 
 // The digest of the original chunk does not reveal the viewer, even to a reader that
@@ -327,14 +310,14 @@ func TestRedactedChunksDoNotTellIfAGuessIsRight(t *testing.T) {
 	engine := newEngine(store, stream.Options{})
 	erase(t, engine, "viewer-1")
 	mustClose(t, engine)
-	redacted := chunksOf(t, store)[0]
+	redacted := ledger.ChunksOf(t, store)[0]
 	guess := redacted
 	guess.Original = stream.Digest{}
-	guess.Payload = ledgerRules{}.AppendEntry([]byte{0}, post{id: 0, amount: 2, who: "viewer-1"})
+	guess.Payload = ledger.Rules().AppendEntry([]byte{0}, ledger.Post{ID: 0, Amount: 2, Who: "viewer-1"})
 	if guess.Sum() == redacted.Original {
 		t.Error("the guess can be checked")
 	}
-	if before := chunksOf(t, posted(t))[0]; string(before.Payload) != string(guess.Payload) {
+	if before := ledger.ChunksOf(t, posted(t))[0]; string(before.Payload) != string(guess.Payload) {
 		t.Error("the guess is not that of all the rest")
 	}
 }
@@ -346,9 +329,9 @@ func TestEraseTogether(t *testing.T) {
 	for i := range 8 {
 		go func() {
 			engine := newEngine(store, stream.Options{})
-			_, err := engine.Erase(t.Context(), testStream, rewrite.Viewer{IDs: []string{viewers[1+i%3]}})
+			_, err := engine.Erase(t.Context(), testStream, rewrite.Viewer{IDs: []string{ledger.Viewers[1+i%3]}})
 			for n := range uint64(10) {
-				_, e := engine.Do(t.Context(), testStream, post{id: 100*uint64(i+1) + n, amount: 0, who: fmt.Sprint("other-", i)})
+				_, e := engine.Do(t.Context(), testStream, ledger.Post{ID: 100*uint64(i+1) + n, Amount: 0, Who: fmt.Sprint("other-", i)})
 				err = errors.Join(err, e)
 			}
 			done <- errors.Join(err, engine.Close(t.Context()))
@@ -359,7 +342,7 @@ func TestEraseTogether(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	wantErased(t, store, testStream, viewers[1:]...)
+	ledger.WantErased(t, store, testStream, ledger.Viewers[1:]...)
 	if report, err := verify(t, store); err != nil || report.Entries != 86 {
 		t.Errorf("verify: %+v, %v", report, err)
 	}

@@ -9,12 +9,13 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/cputime"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/ledger"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
 // nearOwner is an owner without a network.
 type nearOwner struct {
-	owner    *ledgerEngine
+	owner    *ledger.Engine
 	requests atomic.Int64
 }
 
@@ -45,7 +46,7 @@ func BenchmarkForward(b *testing.B) {
 					var callers sync.WaitGroup
 					for i := range calls {
 						callers.Go(func() {
-							if _, err := asked.View(b.Context(), fmt.Sprint(testStream, i), sumQuery); err != nil {
+							if _, err := asked.View(b.Context(), fmt.Sprint(testStream, i), ledger.SumQuery); err != nil {
 								b.Error(err)
 							}
 						})

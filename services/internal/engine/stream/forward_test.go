@@ -10,6 +10,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/ledger"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
@@ -31,13 +32,13 @@ func TestRefusedCommandWhoseRequestIsLate(t *testing.T) {
 	store, link := storetest.NewMemory(), &slowLink{}
 	owner := newEngine(store, stream.Options{})
 	sender := newEngine(store, stream.Options{Peers: link})
-	if _, err := owner.Do(t.Context(), testStream, post{id: 1, amount: viewerLimit, who: "viewer-1"}); err != nil {
+	if _, err := owner.Do(t.Context(), testStream, ledger.Post{ID: 1, Amount: ledger.ViewerLimit, Who: "viewer-1"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sender.Do(t.Context(), testStream, post{id: 2, amount: 1, who: "viewer-1"}); !errors.Is(err, errLimit) {
+	if _, err := sender.Do(t.Context(), testStream, ledger.Post{ID: 2, Amount: 1, Who: "viewer-1"}); !errors.Is(err, ledger.ErrLimit) {
 		t.Errorf("got %v, want the limit", err)
 	}
-	if _, err := owner.Do(t.Context(), testStream, post{id: 3, amount: 0}); err != nil {
+	if _, err := owner.Do(t.Context(), testStream, ledger.Post{ID: 3, Amount: 0}); err != nil {
 		t.Fatal(err)
 	}
 	for _, request := range link.requests {
@@ -81,7 +82,7 @@ func TestNobodyWaitsBehindAForwardedGroup(t *testing.T) {
 			})
 		}
 		read := func() error {
-			_, err := engine.View(t.Context(), testStream, entriesQuery)
+			_, err := engine.View(t.Context(), testStream, ledger.EntriesQuery)
 			return err
 		}
 		refused("a read at the owner", read)
@@ -89,14 +90,14 @@ func TestNobodyWaitsBehindAForwardedGroup(t *testing.T) {
 		time.Sleep(time.Minute)
 
 		calls.Go(func() {
-			if _, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 1}); err != nil {
+			if _, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 1, Amount: 1}); err != nil {
 				t.Errorf("the command at the owner, which has not run it: %v", err)
 			}
 		})
 		time.Sleep(time.Second)
 		refused("a read behind it", read)
 		refused("a command behind it", func() error {
-			_, err := engine.Do(t.Context(), testStream, post{id: 2, amount: 1})
+			_, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 2, Amount: 1})
 			return err
 		})
 		calls.Wait()
@@ -121,7 +122,7 @@ func TestACallerDoesNotWaitForEachAttemptToSettle(t *testing.T) {
 		store := storetest.NewMemory()
 		engine := newEngine(store, stream.Options{Peers: &lostOwner{}})
 		start := time.Now()
-		_, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 1})
+		_, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 1, Amount: 1})
 		if took := time.Since(start); fault.KindOf(err) != fault.Uncertain || took > 40*time.Second {
 			t.Errorf("%v after %v", err, took)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/ledger"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
@@ -20,8 +21,8 @@ func TestOwnersOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const overlap, clients = 4 * time.Second, 15
 		c := &contest{Memory: storetest.NewMemory(), rng: rand.New(rand.NewPCG(1, 2))}
-		open := func(seed uint64) *ledgerEngine {
-			return openLedger(c, stream.SystemClock(), stream.Options{}.Tuned(stream.Tuning{Random: rand.NewPCG(seed, 2)}))
+		open := func(seed uint64) *ledger.Engine {
+			return ledger.Open(c, stream.SystemClock(), stream.Options{}.Tuned(stream.Tuning{Random: rand.NewPCG(seed, 2)}))
 		}
 		old, next := open(1), open(2)
 		start := time.Now()
@@ -29,14 +30,14 @@ func TestOwnersOverlap(t *testing.T) {
 		for id := range uint64(clients) {
 			work.Go(func() {
 				for n := uint64(0); time.Since(start) < overlap; n++ {
-					if _, err := old.Do(t.Context(), testStream, post{id: id<<32 | n}); err != nil {
+					if _, err := old.Do(t.Context(), testStream, ledger.Post{ID: id<<32 | n}); err != nil {
 						t.Error(err)
 					}
 				}
 			})
 			work.Go(func() {
 				for n := uint64(0); time.Since(start) < overlap; n++ {
-					if _, err := next.Do(t.Context(), testStream, post{id: 1<<63 | id<<32 | n}); err != nil {
+					if _, err := next.Do(t.Context(), testStream, ledger.Post{ID: 1<<63 | id<<32 | n}); err != nil {
 						t.Errorf("after %s: %v", time.Since(start), err)
 					}
 				}
@@ -66,9 +67,9 @@ func TestSnapshotsAreFrequent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const commits, most = 2000, 256
 		store := &headsOfSnapshots{Memory: storetest.NewMemory()}
-		engine := openLedger(store, stream.SystemClock(), stream.Options{})
+		engine := ledger.Open(store, stream.SystemClock(), stream.Options{})
 		for id := range uint64(commits) {
-			if _, err := engine.Do(t.Context(), testStream, post{id: id}); err != nil {
+			if _, err := engine.Do(t.Context(), testStream, ledger.Post{ID: id}); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait() // until the snapshot that is due is written

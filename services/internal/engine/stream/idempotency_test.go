@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/ledger"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
@@ -22,7 +24,7 @@ func keyOf(owner, key, request string, secrets ...string) *once.Key {
 }
 
 // wantOnce sends a command with a key and expects it to be run, or to be a repetition.
-func wantOnce(t *testing.T, e *ledgerEngine, p post, key *once.Key, replayed bool) {
+func wantOnce(t *testing.T, e *ledger.Engine, p ledger.Post, key *once.Key, replayed bool) {
 	t.Helper()
 	if _, err := e.Do(t.Context(), testStream, p, key); err != nil || key.Replayed != replayed {
 		t.Errorf("a command with a key: %v, replayed: %t, want %t", err, key.Replayed, replayed)
@@ -33,21 +35,21 @@ func TestKeyRunsACommandOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := storetest.NewMemory()
 		first := newEngine(store, stream.Options{SnapshotTail: 1})
-		p := post{id: 1, amount: 3}
+		p := ledger.Post{ID: 1, Amount: 3}
 		wantOnce(t, first, p, keyOf("U1", "a", "give 3"), false)
 		wantOnce(t, first, p, keyOf("U1", "a", "give 3"), true)
 		wantOnce(t, first, p, keyOf("U1", "a", "give 3", "a newer secret"), true)
 		if _, err := first.Do(t.Context(), testStream, p, keyOf("U1", "a", "give 4")); fault.KindOf(err) != fault.Reused {
 			t.Errorf("another request with the key: %v", err)
 		}
-		wantOnce(t, first, post{id: 2, amount: 3}, keyOf("U2", "a", "give 3"), false)
+		wantOnce(t, first, ledger.Post{ID: 2, Amount: 3}, keyOf("U2", "a", "give 3"), false)
 
 		other := newEngine(store, stream.Options{}) // reads the log
 		wantOnce(t, other, p, keyOf("U1", "a", "give 3"), true)
-		if _, err := other.Do(t.Context(), testStream, post{id: 3, amount: 99}, keyOf("U1", "b", "")); fault.KindOf(err) != fault.Invalid {
+		if _, err := other.Do(t.Context(), testStream, ledger.Post{ID: 3, Amount: 99}, keyOf("U1", "b", "")); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("a command over the limit: %v", err)
 		}
-		wantOnce(t, other, post{id: 3, amount: 1}, keyOf("U1", "b", ""), false) // a refusal is not kept
+		wantOnce(t, other, ledger.Post{ID: 3, Amount: 1}, keyOf("U1", "b", ""), false) // a refusal is not kept
 		mustClose(t, other)
 		mustClose(t, first)
 
@@ -77,7 +79,7 @@ func TestKeysOfOneBatch(t *testing.T) {
 		for i := range keys {
 			keys[i] = keyOf("U1", fmt.Sprint(i%10), "")
 			go func() {
-				if _, err := engine.Do(t.Context(), testStream, post{id: uint64(i), amount: 1}, keys[i]); err != nil {
+				if _, err := engine.Do(t.Context(), testStream, ledger.Post{ID: uint64(i), Amount: 1}, keys[i]); err != nil {
 					t.Error(err)
 				}
 			}()
@@ -96,9 +98,9 @@ func TestKeysOfOneBatch(t *testing.T) {
 func TestKeysOfSeveralCommands(t *testing.T) {
 	store := storetest.NewMemory()
 	engine := newEngine(store, stream.Options{})
-	all := []post{{id: 1, amount: 7, who: "a"}, {id: 2, amount: 7, who: "a"}, {id: 3, amount: 1, who: "b"}}
-	do := func(commands []post, whole *once.Key, each ...*once.Key) string {
-		batch, err := engine.DoAll(t.Context(), testStream, commands, sumQuery, whole, each)
+	all := []ledger.Post{{ID: 1, Amount: 7, Who: "a"}, {ID: 2, Amount: 7, Who: "a"}, {ID: 3, Amount: 1, Who: "b"}}
+	do := func(commands []ledger.Post, whole *once.Key, each ...*once.Key) string {
+		batch, err := engine.DoAll(t.Context(), testStream, commands, ledger.SumQuery, whole, each)
 		if err != nil {
 			return fmt.Sprint([]error{}, 0, err)
 		}
@@ -116,10 +118,10 @@ func TestKeysOfSeveralCommands(t *testing.T) {
 		t.Errorf("others with the key %s", got)
 	}
 	one, two := keyOf("U1", "one", ""), keyOf("U1", "two", "")
-	if got := do([]post{{id: 4, amount: 1}, {id: 5, amount: 1}, {id: 6, amount: 1}}, nil, one, nil, one); got != "[<nil> <nil> <nil>] 10 <nil>" {
+	if got := do([]ledger.Post{{ID: 4, Amount: 1}, {ID: 5, Amount: 1}, {ID: 6, Amount: 1}}, nil, one, nil, one); got != "[<nil> <nil> <nil>] 10 <nil>" {
 		t.Errorf("with keys of their own %s", got)
 	}
-	if got := do([]post{{id: 7, amount: 1}, {id: 8, amount: 1}}, nil, keyOf("U1", "one", "other"), two); got != "["+once.ErrReused.Error()+" <nil>] 11 <nil>" || two.Replayed {
+	if got := do([]ledger.Post{{ID: 7, Amount: 1}, {ID: 8, Amount: 1}}, nil, keyOf("U1", "one", "other"), two); got != "["+once.ErrReused.Error()+" <nil>] 11 <nil>" || two.Replayed {
 		t.Errorf("with one that was used %s", got)
 	}
 	mustClose(t, engine)
@@ -129,22 +131,26 @@ func TestKeysOfSeveralCommands(t *testing.T) {
 func TestKeysEndWithTheirEntries(t *testing.T) {
 	store := storetest.NewMemory()
 	engine := newEngine(store, stream.Options{})
-	wantOnce(t, engine, post{id: 1, amount: 1, who: viewers[1]}, keyOf("1", "a", ""), false)
-	wantOnce(t, engine, post{id: 2, amount: 1, who: viewers[2]}, keyOf("2", "a", ""), false)
-	erase(t, engine, viewers[1])
-	for _, e := range []*ledgerEngine{engine, newEngine(store, stream.Options{})} {
-		wantOnce(t, e, post{id: 2, amount: 1, who: viewers[2]}, keyOf("2", "a", ""), true)
+	wantOnce(t, engine, ledger.Post{ID: 1, Amount: 1, Who: ledger.Viewers[1]}, keyOf("1", "a", ""), false)
+	wantOnce(t, engine, ledger.Post{ID: 2, Amount: 1, Who: ledger.Viewers[2]}, keyOf("2", "a", ""), false)
+	if _, err := engine.Erase(t.Context(), testStream, rewrite.Viewer{IDs: ledger.Viewers[1:2]}); err != nil {
+		t.Fatal(err)
 	}
-	wantOnce(t, engine, post{id: 3, amount: 1, who: viewers[1]}, keyOf("1", "a", ""), false)
+	for _, e := range []*ledger.Engine{engine, newEngine(store, stream.Options{})} {
+		wantOnce(t, e, ledger.Post{ID: 2, Amount: 1, Who: ledger.Viewers[2]}, keyOf("2", "a", ""), true)
+	}
+	wantOnce(t, engine, ledger.Post{ID: 3, Amount: 1, Who: ledger.Viewers[1]}, keyOf("1", "a", ""), false)
 	if _, err := verify(t, store); err != nil {
 		t.Errorf("verify after an erasure: %v", err)
 	}
 	mustClose(t, engine)
 	engine = newEngine(store, stream.Options{})
-	truncate(t, engine, after(t, store, 2))
+	if _, err := engine.Truncate(t.Context(), testStream, time.UnixMilli(ledger.ChunksOf(t, store)[1].At+1)); err != nil {
+		t.Fatal(err)
+	}
 	mustClose(t, engine)
 	engine = newEngine(store, stream.Options{})
-	wantOnce(t, engine, post{id: 4, amount: 1}, keyOf("2", "a", ""), false)
+	wantOnce(t, engine, ledger.Post{ID: 4, Amount: 1}, keyOf("2", "a", ""), false)
 	if n := sum(t, engine); n != 4 {
 		t.Errorf("the sum is %d, want 4", n)
 	}

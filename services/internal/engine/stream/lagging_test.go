@@ -8,6 +8,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/ledger"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
@@ -31,12 +32,12 @@ func TestOccupantThatCannotBeReadYet(t *testing.T) {
 					return next
 				})
 				engine := newEngine(store, stream.Options{})
-				got, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 5})
+				got, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 1, Amount: 5})
 				if kind := fault.KindOf(err); kind != test.kind || err == nil && got != 5 {
 					t.Errorf("answered %d, %v", got, err)
 				}
 				time.Sleep(test.lag)
-				entries, err := engine.View(t.Context(), testStream, entriesQuery)
+				entries, err := engine.View(t.Context(), testStream, ledger.EntriesQuery)
 				if got := sum(t, engine); got != 5 || entries != 1 || err != nil {
 					t.Errorf("the sum is %d of %d entries, %v; want 5 of 1", got, entries, err)
 				}
@@ -55,7 +56,7 @@ func TestChunkThatIsRolledBack(t *testing.T) {
 			return next
 		})
 		engine := newEngine(store, stream.Options{})
-		got, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 5})
+		got, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 1, Amount: 5})
 		if got != 5 || err != nil || sum(t, engine) != 5 {
 			t.Errorf("answered %d, %v; the sum is %d", got, err, sum(t, engine))
 		}
@@ -75,7 +76,7 @@ func TestNobodyWaitsBehindAnUnsettledAppend(t *testing.T) {
 		start := time.Now()
 		first := make(chan error, 1)
 		go func() {
-			_, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 1})
+			_, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 1, Amount: 1})
 			first <- err
 		}()
 		time.Sleep(time.Second)
@@ -84,7 +85,7 @@ func TestNobodyWaitsBehindAnUnsettledAppend(t *testing.T) {
 			for id := range uint64(2) {
 				behind.Go(func() {
 					start := time.Now()
-					p, err := post{id: 2 + id, amount: 1}, error(nil)
+					p, err := ledger.Post{ID: 2 + id, Amount: 1}, error(nil)
 					if id == 0 {
 						_, err = engine.View(t.Context(), testStream, p)
 					} else {
@@ -104,7 +105,7 @@ func TestNobodyWaitsBehindAnUnsettledAppend(t *testing.T) {
 		}
 		behind.Wait()
 		store.answer, store.delay = nil, 0
-		if _, err := engine.Do(t.Context(), testStream, post{id: 9, amount: 1}); err != nil {
+		if _, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 9, Amount: 1}); err != nil {
 			t.Errorf("the store answers again: %v", err)
 		}
 		mustClose(t, engine)
@@ -128,7 +129,7 @@ func TestReadBesideAnUnsettledAppend(t *testing.T) {
 		var calls sync.WaitGroup
 		do := func(id uint64, kind fault.Kind) {
 			calls.Go(func() {
-				if _, err := engine.Do(t.Context(), testStream, post{id: id, amount: 1}); fault.KindOf(err) != kind {
+				if _, err := engine.Do(t.Context(), testStream, ledger.Post{ID: id, Amount: 1}); fault.KindOf(err) != kind {
 					t.Errorf("command %d: %v", id, err)
 				}
 			})
@@ -137,7 +138,7 @@ func TestReadBesideAnUnsettledAppend(t *testing.T) {
 		time.Sleep(time.Second)
 		do(2, fault.Uncertain) // the next batch, and the read with it
 		calls.Go(func() {
-			_, err := engine.View(t.Context(), testStream, entriesQuery)
+			_, err := engine.View(t.Context(), testStream, ledger.EntriesQuery)
 			if took := time.Since(start); fault.KindOf(err) != fault.Unavailable || took > 2*wait {
 				t.Errorf("the read: %v after %v", err, took)
 			}

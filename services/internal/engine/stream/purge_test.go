@@ -9,10 +9,11 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/ledger"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
-func purge(t *testing.T, e *ledgerEngine, before time.Time, dryRun bool) rewrite.PurgeResult {
+func purge(t *testing.T, e *ledger.Engine, before time.Time, dryRun bool) rewrite.PurgeResult {
 	t.Helper()
 	purged, err := e.Purge(t.Context(), testStream, before, dryRun)
 	if err != nil {
@@ -22,14 +23,14 @@ func purge(t *testing.T, e *ledgerEngine, before time.Time, dryRun bool) rewrite
 }
 
 // wantEmpty makes sure that an engine knows nothing of what viewers have posted.
-func wantEmpty(t *testing.T, e *ledgerEngine) {
+func wantEmpty(t *testing.T, e *ledger.Engine) {
 	t.Helper()
-	for _, who := range viewers[1:] {
+	for _, who := range ledger.Viewers[1:] {
 		if n := given(t, e, who); n != 0 {
 			t.Errorf("%s has given %d", who, n)
 		}
 	}
-	entries, err := e.View(t.Context(), testStream, entriesQuery)
+	entries, err := e.View(t.Context(), testStream, ledger.EntriesQuery)
 	if err != nil || entries != 0 || sum(t, e) != 0 {
 		t.Errorf("the state is the fold of %d entries (%v), the sum is %d", entries, err, sum(t, e))
 	}
@@ -59,7 +60,7 @@ func TestPurgeBeginsTheStreamAgain(t *testing.T) {
 		wantEmpty(t, behind)
 		late := newEngine(store, stream.Options{})
 		wantEmpty(t, late)
-		for i, chunk := range chunksOf(t, store) {
+		for i, chunk := range ledger.ChunksOf(t, store) {
 			if chunk.Seq != uint64(i)+1 {
 				t.Errorf("chunk %d is missing", i+1)
 			}
@@ -70,17 +71,17 @@ func TestPurgeBeginsTheStreamAgain(t *testing.T) {
 		if got := purge(t, behind, time.Now().Add(time.Hour), false); got.Found {
 			t.Errorf("purged again: %+v", got)
 		}
-		if _, err := behind.Do(t.Context(), testStream, post{id: 9, amount: viewerLimit, who: "viewer-1"}); err != nil {
+		if _, err := behind.Do(t.Context(), testStream, ledger.Post{ID: 9, Amount: ledger.ViewerLimit, Who: "viewer-1"}); err != nil {
 			t.Errorf("after the purge: %v", err)
 		}
-		if n := sum(t, late); n != viewerLimit {
-			t.Errorf("the sum is %d, want %d", n, viewerLimit)
+		if n := sum(t, late); n != ledger.ViewerLimit {
+			t.Errorf("the sum is %d, want %d", n, ledger.ViewerLimit)
 		}
 		if _, err := verify(t, store); err != nil {
 			t.Error(err)
 		}
 		// It can be purged again, together with what a truncation has left.
-		truncate(t, late, after(t, store, uint64(len(chunksOf(t, store)))))
+		truncate(t, late, after(t, store, uint64(len(ledger.ChunksOf(t, store)))))
 		if got := purge(t, late, time.Now().Add(time.Hour), false); !got.Found {
 			t.Error("a truncated stream is not purged")
 		}
@@ -89,7 +90,7 @@ func TestPurgeBeginsTheStreamAgain(t *testing.T) {
 		if _, err := verify(t, store); err != nil {
 			t.Error(err)
 		}
-		for _, e := range []*ledgerEngine{owner, behind, late} {
+		for _, e := range []*ledger.Engine{owner, behind, late} {
 			mustClose(t, e)
 		}
 	}
@@ -102,8 +103,8 @@ func TestPurgeRacesWithAppends(t *testing.T) {
 	for step := 1; ; step++ {
 		memory := storetest.NewMemory()
 		asleep, awake := newEngine(memory, stream.Options{}), newEngine(memory, stream.Options{})
-		for id, e := range []*ledgerEngine{asleep, awake, awake, awake} {
-			if _, err := e.Do(t.Context(), testStream, post{id: uint64(id), amount: 2, who: "viewer-1"}); err != nil {
+		for id, e := range []*ledger.Engine{asleep, awake, awake, awake} {
+			if _, err := e.Do(t.Context(), testStream, ledger.Post{ID: uint64(id), Amount: 2, Who: "viewer-1"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -111,7 +112,7 @@ func TestPurgeRacesWithAppends(t *testing.T) {
 		met := false
 		store.then = func() {
 			met = true
-			if _, err := asleep.Do(t.Context(), testStream, post{id: 9, amount: 1, who: "viewer-2"}); err != nil {
+			if _, err := asleep.Do(t.Context(), testStream, ledger.Post{ID: 9, Amount: 1, Who: "viewer-2"}); err != nil {
 				t.Errorf("before step %d: %v", step, err)
 			}
 		}
@@ -127,7 +128,7 @@ func TestPurgeRacesWithAppends(t *testing.T) {
 		if found != (want < 9) {
 			t.Errorf("before step %d: purged is %v", step, found)
 		}
-		for _, e := range []*ledgerEngine{purger, asleep, awake} {
+		for _, e := range []*ledger.Engine{purger, asleep, awake} {
 			if n := sum(t, e); n != want {
 				t.Errorf("before step %d: the sum is %d, want %d", step, n, want)
 			}

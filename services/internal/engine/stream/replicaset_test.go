@@ -11,6 +11,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/store/mongostore"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/ledger"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/mongotest"
 )
 
@@ -22,7 +23,7 @@ const (
 )
 
 // openReplicaSet returns an engine over a store on a replica set.
-func openReplicaSet(t *testing.T, uri string) *ledgerEngine {
+func openReplicaSet(t *testing.T, uri string) *ledger.Engine {
 	t.Helper()
 	store, err := mongostore.Open(t.Context(), fmt.Sprintf("%s&timeoutMS=%d&serverSelectionTimeoutMS=%d",
 		uri, operationTimeout.Milliseconds(), selectionTimeout.Milliseconds()))
@@ -52,7 +53,7 @@ func TestCommandIsCountedOnceOverAnElection(t *testing.T) {
 		Heartbeat: time.Second, OneWay: 2 * time.Millisecond, Acknowledge: 2 * time.Millisecond,
 	})
 	engine := openReplicaSet(t, set.URI())
-	if got, err := engine.Do(t.Context(), testStream, post{id: 1, amount: 20}); got != 20 || err != nil {
+	if got, err := engine.Do(t.Context(), testStream, ledger.Post{ID: 1, Amount: 20}); got != 20 || err != nil {
 		t.Fatalf("before: %d, %v", got, err)
 	}
 	set.SetAcknowledge(time.Hour) // members have all, and the primary does not know
@@ -60,7 +61,7 @@ func TestCommandIsCountedOnceOverAnElection(t *testing.T) {
 	var got int64
 	go func() {
 		var err error
-		got, err = engine.Do(t.Context(), testStream, post{id: 2, amount: 5})
+		got, err = engine.Do(t.Context(), testStream, ledger.Post{ID: 2, Amount: 5})
 		answered <- err
 	}()
 	set.Await(func(s mongotest.ReplicaStats) bool { return s.Commands["insert"] == 3 })
@@ -75,7 +76,7 @@ func TestCommandIsCountedOnceOverAnElection(t *testing.T) {
 	if err := <-answered; got != 25 || err != nil {
 		t.Errorf("answered %d, %v; want 25", got, err)
 	}
-	entries, err := engine.View(t.Context(), testStream, entriesQuery)
+	entries, err := engine.View(t.Context(), testStream, ledger.EntriesQuery)
 	if total := sum(t, engine); total != 25 || entries != 2 || err != nil {
 		t.Errorf("the sum is %d of %d entries, %v; want 25 of 2", total, entries, err)
 	}
@@ -100,7 +101,7 @@ func testHistoryOverElections(t *testing.T, seed uint64) {
 	})
 	w := &world{seed: seed}
 	var networks []*mongotest.ReplicaClient
-	var engines []*ledgerEngine
+	var engines []*ledger.Engine
 	for range processes {
 		networks = append(networks, set.NewClient())
 		engines = append(engines, openReplicaSet(t, networks[len(networks)-1].URI()))
@@ -118,7 +119,7 @@ func testHistoryOverElections(t *testing.T, seed uint64) {
 				}
 				in := ledgerInput{
 					stream: fmt.Sprintf("ledger/%d", rng.IntN(simStreams)), read: rng.IntN(3) == 0,
-					post: post{id: id<<32 | n, amount: rng.Int64N(4), who: viewers[rng.IntN(len(viewers))]},
+					post: ledger.Post{ID: id<<32 | n, Amount: rng.Int64N(4), Who: ledger.Viewers[rng.IntN(len(ledger.Viewers))]},
 				}
 				w.record(t.Context(), in, engines[id%processes], rng)
 			}
@@ -153,7 +154,7 @@ func testHistoryOverElections(t *testing.T, seed uint64) {
 		stored += len(l.places)
 	}
 	for _, op := range w.history {
-		_, there := order[op.in.stream].places[op.in.post.id]
+		_, there := order[op.in.stream].places[op.in.post.ID]
 		switch {
 		case op.out.unknown:
 			unknown++

@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/ledger"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
 // ownerLink is the way to the owner of all streams. A request takes a time.
 type ownerLink struct {
-	owner    *ledgerEngine
+	owner    *ledger.Engine
 	takes    time.Duration
 	requests atomic.Int64
 }
@@ -44,7 +45,7 @@ func TestCallsOfManyStreamsShareRequests(t *testing.T) {
 		for i := range streams {
 			callers.Go(func() {
 				for n := range each {
-					if _, err := sender.Do(t.Context(), fmt.Sprint(testStream, i), post{id: uint64(i*each + n + 1), amount: 1}); err != nil {
+					if _, err := sender.Do(t.Context(), fmt.Sprint(testStream, i), ledger.Post{ID: uint64(i*each + n + 1), Amount: 1}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -73,7 +74,7 @@ func TestSlowStreamHoldsOneRequest(t *testing.T) {
 		var callers sync.WaitGroup
 		for i := range 5 {
 			callers.Go(func() {
-				if _, err := sender.Do(t.Context(), testStream, post{id: uint64(1 + i), amount: 1}); err != nil {
+				if _, err := sender.Do(t.Context(), testStream, ledger.Post{ID: uint64(1 + i), Amount: 1}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -81,7 +82,7 @@ func TestSlowStreamHoldsOneRequest(t *testing.T) {
 		}
 		for i := range 50 {
 			start := time.Now()
-			if _, err := sender.Do(t.Context(), fmt.Sprint(testStream, i), post{id: uint64(100 + i), amount: 1}); err != nil {
+			if _, err := sender.Do(t.Context(), fmt.Sprint(testStream, i), ledger.Post{ID: uint64(100 + i), Amount: 1}); err != nil {
 				t.Error(err)
 			}
 			if took := time.Since(start); took > 50*time.Millisecond {
@@ -104,7 +105,7 @@ func TestSlowStreamHoldsNoneOfItsRequest(t *testing.T) {
 		var id atomic.Uint64
 		post := func(stream string) (took time.Duration) {
 			start := time.Now()
-			if _, err := sender.Do(t.Context(), stream, post{id: id.Add(1), amount: 1}); err != nil {
+			if _, err := sender.Do(t.Context(), stream, ledger.Post{ID: id.Add(1), Amount: 1}); err != nil {
 				t.Error(err)
 			}
 			return time.Since(start)
@@ -137,7 +138,7 @@ func TestHungStreamsHoldNoOthers(t *testing.T) {
 		sender := newEngine(storetest.NewMemory(), stream.Options{Peers: link})
 		var id atomic.Uint64
 		post := func(stream string) {
-			if _, err := sender.Do(t.Context(), stream, post{id: id.Add(1), amount: 1}); err != nil {
+			if _, err := sender.Do(t.Context(), stream, ledger.Post{ID: id.Add(1), Amount: 1}); err != nil {
 				t.Error(err)
 			}
 		}

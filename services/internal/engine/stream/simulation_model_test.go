@@ -11,19 +11,17 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/ledger"
 )
 
 type ledgerInput struct {
 	stream string
-	post   post
+	post   ledger.Post
 	read   bool
 	erase  bool // the viewer of post
 	// keyed repeats the command with one key until its outcome is known.
 	keyed bool
 }
-
-// viewers holds the ids that post; the empty one is no viewer.
-var viewers = [...]string{"", "viewer-1", "viewer-2", "viewer-3"}
 
 type ledgerOutput struct {
 	sum     int64
@@ -35,13 +33,13 @@ type ledgerOutput struct {
 }
 
 func (in ledgerInput) viewer() rewrite.Viewer {
-	if in.post.who == "" {
+	if in.post.Who == "" {
 		return rewrite.Viewer{}
 	}
-	return rewrite.Viewer{IDs: []string{in.post.who}}
+	return rewrite.Viewer{IDs: []string{in.post.Who}}
 }
 
-func (in ledgerInput) do(ctx context.Context, engine *ledgerEngine) (out ledgerOutput) {
+func (in ledgerInput) do(ctx context.Context, engine *ledger.Engine) (out ledgerOutput) {
 	var err error
 	if in.erase {
 		// One that fails may go on, or have been far enough to count.
@@ -50,14 +48,14 @@ func (in ledgerInput) do(ctx context.Context, engine *ledgerEngine) (out ledgerO
 		return out
 	}
 	if in.read {
-		out.sum, err = engine.View(ctx, in.stream, sumQuery)
+		out.sum, err = engine.View(ctx, in.stream, ledger.SumQuery)
 		out.failed = err != nil
 		return out
 	}
 	var keys []*once.Key
 	if in.keyed {
 		scope := once.NewScope([][]byte{[]byte("secret")}, time.Now(), in.stream)
-		keys = []*once.Key{scope.NewKey(fmt.Sprint(in.post.id), nil)}
+		keys = []*once.Key{scope.NewKey(fmt.Sprint(in.post.ID), nil)}
 	}
 	out.sum, err = engine.Do(ctx, in.stream, in.post, keys...)
 	if err == nil && in.keyed && keys[0].Replayed {
@@ -96,14 +94,14 @@ type linearization struct {
 
 // logEntry is a command, or the erasure of viewers.
 type logEntry struct {
-	post   post
+	post   ledger.Post
 	erased []string
 }
 
 // ledgerTotals are a ledger as the model has it.
 type ledgerTotals struct {
 	sum   int64
-	given [len(viewers)]int64
+	given [len(ledger.Viewers)]int64
 }
 
 func newLinearization() *linearization {
@@ -116,31 +114,31 @@ func (l *linearization) add(e logEntry) {
 	switch {
 	case len(e.erased) > 0:
 		for _, id := range e.erased {
-			after.given[slices.Index(viewers[:], id)] = 0
+			after.given[slices.Index(ledger.Viewers[:], id)] = 0
 		}
 	default:
 		after, _ = after.post(e.post)
-		l.places[e.post.id] = 2 * len(l.entries)
+		l.places[e.post.ID] = 2 * len(l.entries)
 	}
 	l.states, l.entries = append(l.states, after), append(l.entries, e)
 }
 
 // post returns the totals after a command, and whether it passes a limit.
-func (s ledgerTotals) post(p post) (after ledgerTotals, over bool) {
-	if p.amount == 0 {
+func (s ledgerTotals) post(p ledger.Post) (after ledgerTotals, over bool) {
+	if p.Amount == 0 {
 		return ledgerTotals{}, s.isOver(p)
 	}
 	over = s.isOver(p)
-	s.sum += p.amount
-	if p.who != "" {
-		s.given[slices.Index(viewers[:], p.who)] += p.amount
+	s.sum += p.Amount
+	if p.Who != "" {
+		s.given[slices.Index(ledger.Viewers[:], p.Who)] += p.Amount
 	}
 	return s, over
 }
 
-func (s ledgerTotals) isOver(p post) bool {
-	who := slices.Index(viewers[:], p.who)
-	return s.sum+p.amount > ledgerLimit || who > 0 && s.given[who]+p.amount > viewerLimit
+func (s ledgerTotals) isOver(p ledger.Post) bool {
+	who := slices.Index(ledger.Viewers[:], p.Who)
+	return s.sum+p.Amount > ledger.Limit || who > 0 && s.given[who]+p.Amount > ledger.ViewerLimit
 }
 
 // wantLinearizable checks that each operation has a place that explains its answer, and
@@ -169,7 +167,7 @@ func (l *linearization) wantLinearizable(t *testing.T, history []operation) {
 
 // placeOf returns the first place of an operation that is not before another place.
 func (l *linearization) placeOf(op *operation, from int) (int, error) {
-	if at, logged := l.places[op.in.post.id]; logged && !op.in.read && !op.in.erase {
+	if at, logged := l.places[op.in.post.ID]; logged && !op.in.read && !op.in.erase {
 		after, over := l.states[at/2-1].post(op.in.post)
 		switch {
 		case at < from:
@@ -195,9 +193,9 @@ func (l *linearization) explains(at int, op *operation) bool {
 	case op.out.failed, op.out.unknown:
 		return true // nothing happened
 	case in.erase && !between:
-		return slices.Contains(l.entries[at/2].erased, in.post.who)
+		return slices.Contains(l.entries[at/2].erased, in.post.Who)
 	case in.erase: // there was nothing to erase
-		return in.post.who == "" || state.given[slices.Index(viewers[:], in.post.who)] == 0
+		return in.post.Who == "" || state.given[slices.Index(ledger.Viewers[:], in.post.Who)] == 0
 	case in.read:
 		return between && op.out.sum == state.sum
 	}

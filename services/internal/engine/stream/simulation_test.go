@@ -1,7 +1,6 @@
 package stream_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/ledger"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
@@ -108,7 +108,7 @@ func (r *recorder) Append(ctx context.Context, chunk stream.Chunk) error {
 
 // node is a process: an engine, its clock and its network.
 type node struct {
-	engine  *ledgerEngine
+	engine  *ledger.Engine
 	clock   *skewedClock
 	network *network
 }
@@ -168,7 +168,7 @@ func (w *world) boot(rng *rand.Rand, clock *skewedClock) *node {
 	if w.placed() {
 		options.Peers = &view{world: w, node: n, rng: rand.New(rand.NewPCG(rng.Uint64(), 2)), faults: net.faults}
 	}
-	n.engine = openLedger(net, clock, options)
+	n.engine = ledger.Open(net, clock, options)
 	return n
 }
 
@@ -242,12 +242,12 @@ func (w *world) client(id uint64) {
 		w.mu.Unlock()
 		in := ledgerInput{
 			stream: fmt.Sprintf("ledger/%d", rng.IntN(simStreams)),
-			post:   post{id: id*simOps + n, amount: []int64{0, 1, 2, 3, 7}[rng.IntN(5)], who: viewers[rng.IntN(len(viewers))]},
+			post:   ledger.Post{ID: id*simOps + n, Amount: []int64{0, 1, 2, 3, 7}[rng.IntN(5)], Who: ledger.Viewers[rng.IntN(len(ledger.Viewers))]},
 			read:   rng.IntN(3) == 0,
 			erase:  rng.IntN(8) == 0,
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(5+rng.IntN(1000))*time.Millisecond)
-		in.keyed = w.keyed() && !in.read && !in.erase && in.post.who == ""
+		in.keyed = w.keyed() && !in.read && !in.erase && in.post.Who == ""
 		if !w.keyed() && rng.IntN(10) == 0 { // which must change no result
 			_, _ = node.engine.Truncate(ctx, in.stream, time.Now().Add(-time.Duration(rng.IntN(30))*time.Millisecond))
 		}
@@ -257,7 +257,7 @@ func (w *world) client(id uint64) {
 }
 
 // record runs an operation and adds it to the history.
-func (w *world) record(ctx context.Context, in ledgerInput, engine *ledgerEngine, rng *rand.Rand) {
+func (w *world) record(ctx context.Context, in ledgerInput, engine *ledger.Engine, rng *rand.Rand) {
 	call := w.now.Add(1)
 	out := in.do(ctx, engine)
 	for attempt := 0; in.keyed && (out.unknown || out.failed) && !out.repeated && attempt < 6; attempt++ {
@@ -296,10 +296,10 @@ func (w *world) repeat(in ledgerInput, before ledgerOutput, rng *rand.Rand) ledg
 // eraseAll erases every viewer, and so finishes what was cut off. Afterwards nothing
 // that is stored names one, and all of it is sound.
 func (w *world) eraseAll(t *testing.T) {
-	engine := openLedger(w.store, stream.SystemClock(), stream.Options{AllowEqualTimestamps: w.ties()})
+	engine := ledger.Open(w.store, stream.SystemClock(), stream.Options{AllowEqualTimestamps: w.ties()})
 	for i := range simStreams {
 		name := fmt.Sprintf("ledger/%d", i)
-		if _, err := engine.Erase(t.Context(), name, rewrite.Viewer{IDs: viewers[1:]}); err != nil {
+		if _, err := engine.Erase(t.Context(), name, rewrite.Viewer{IDs: ledger.Viewers[1:]}); err != nil {
 			t.Fatal(err)
 		}
 		report, err := engine.Verify(t.Context(), name)
@@ -308,40 +308,17 @@ func (w *world) eraseAll(t *testing.T) {
 		}
 		w.redacted.Add(report.Redacted)
 		w.truncated.Add(report.Truncated)
-		wantErased(t, w.store, name, viewers[1:]...)
-	}
-}
-
-// wantErased makes sure that nothing stored of a stream holds one of the ids.
-func wantErased(t *testing.T, store stream.Store, name string, ids ...string) {
-	t.Helper()
-	snapshot, _, err := store.LoadSnapshot(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	places := map[string][]byte{"the snapshot": snapshot.State}
-	for chunk, err := range store.Chunks(t.Context(), name, 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		places[fmt.Sprintf("chunk %d", chunk.Seq)] = chunk.Payload
-	}
-	for place, content := range places {
-		for _, id := range ids {
-			if bytes.Contains(content, []byte(id)) {
-				t.Errorf("%s holds %s still: %q", place, id, content)
-			}
-		}
+		ledger.WantErased(t, w.store, name, ledger.Viewers[1:]...)
 	}
 }
 
 // checkLog compares the results that clients got with the log.
 func (w *world) checkLog(t *testing.T) {
 	times := map[uint64]int{} // each command is in the log
-	engine := openLedger(w.store, stream.SystemClock(), stream.Options{AllowEqualTimestamps: w.ties()})
+	engine := ledger.Open(w.store, stream.SystemClock(), stream.Options{AllowEqualTimestamps: w.ties()})
 	for i := range simStreams {
 		name := fmt.Sprintf("ledger/%d", i)
-		fold, order := ledgerRules{}.New(), newLinearization()
+		fold, order := ledger.Rules().New(), newLinearization()
 		for _, chunk := range w.log.chunks {
 			if chunk.Stream != name {
 				continue
@@ -353,13 +330,14 @@ func (w *world) checkLog(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				times[entry.id]++
-				ledgerRules{}.Apply(fold, chunk.At, entry)
+				times[entry.ID]++
+				ledger.Rules().Apply(fold, chunk.At, entry)
 				order.add(logEntry{post: entry})
 			}
 		}
 		// Loading checks sequence, chain and times; a snapshot may shorten it.
-		for query, want := range map[post]int64{sumQuery: fold.sum, entriesQuery: fold.entries} {
+		for _, query := range []ledger.Post{ledger.SumQuery, ledger.EntriesQuery} {
+			want := ledger.Rules().Answer(fold, query, 0)
 			if got, err := engine.View(t.Context(), name, query); got != want || err != nil {
 				t.Errorf("%s: state is %d, %v, the fold of its log %d", name, got, err, want)
 			}
@@ -367,15 +345,15 @@ func (w *world) checkLog(t *testing.T) {
 		order.wantLinearizable(t, slices.DeleteFunc(slices.Clone(w.history), func(op operation) bool { return op.in.stream != name }))
 	}
 	for _, op := range w.history {
-		n := times[op.in.post.id]
+		n := times[op.in.post.ID]
 		switch out := op.out; {
 		case op.in.erase:
 		case op.in.read || out.refused || out.failed:
 			if n != 0 {
-				t.Errorf("command %d answered %+v is in the log %d times", op.in.post.id, out, n)
+				t.Errorf("command %d answered %+v is in the log %d times", op.in.post.ID, out, n)
 			}
 		case out.unknown && n > 1, out.repeated && n != 1, !out.unknown && n != 1:
-			t.Errorf("command %d answered %+v is in the log %d times", op.in.post.id, out, n)
+			t.Errorf("command %d answered %+v is in the log %d times", op.in.post.ID, out, n)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/ledger"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
@@ -36,7 +37,7 @@ func TestServingEndsWithItsGroup(t *testing.T) {
 			ctx, root := tracer.Start(t.Context(), name)
 			ids[root.SpanContext().TraceID()] = name
 			callers.Go(func() {
-				if _, err := sender.Do(ctx, name, post{id: uint64(i + 1), amount: 1}); err != nil {
+				if _, err := sender.Do(ctx, name, ledger.Post{ID: uint64(i + 1), Amount: 1}); err != nil {
 					t.Error(err)
 				}
 			})

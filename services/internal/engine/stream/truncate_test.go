@@ -11,16 +11,17 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/ledger"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
 // after returns a time after a chunk and before the next one.
 func after(t *testing.T, store stream.Store, seq uint64) time.Time {
 	t.Helper()
-	return time.UnixMilli(chunksOf(t, store)[seq-1].At + 1)
+	return time.UnixMilli(ledger.ChunksOf(t, store)[seq-1].At + 1)
 }
 
-func truncate(t *testing.T, e *ledgerEngine, before time.Time) rewrite.Truncation {
+func truncate(t *testing.T, e *ledger.Engine, before time.Time) rewrite.Truncation {
 	t.Helper()
 	truncated, err := e.Truncate(t.Context(), testStream, before)
 	if err != nil {
@@ -30,12 +31,12 @@ func truncate(t *testing.T, e *ledgerEngine, before time.Time) rewrite.Truncatio
 }
 
 // wantTotals makes sure that an engine knows what three viewers have posted.
-func wantTotals(t *testing.T, e *ledgerEngine) {
+func wantTotals(t *testing.T, e *ledger.Engine) {
 	t.Helper()
 	if n := sum(t, e); n != 12 {
 		t.Errorf("the sum is %d, want 12", n)
 	}
-	for _, who := range viewers[1:] {
+	for _, who := range ledger.Viewers[1:] {
 		if n := given(t, e, who); n != 4 {
 			t.Errorf("%s has given %d, want 4", who, n)
 		}
@@ -54,7 +55,7 @@ func TestTruncationRemovesEntriesAndLeavesTheState(t *testing.T) {
 		if diff := cmp.Diff(rewrite.Truncation{}, truncate(t, first, cutoff)); diff != "" {
 			t.Errorf("truncated again (-want +got):\n%s", diff)
 		}
-		for i, chunk := range chunksOf(t, store)[:4] {
+		for i, chunk := range ledger.ChunksOf(t, store)[:4] {
 			for _, err := range first.Entries(&chunk) {
 				t.Errorf("chunk %d has entries still (%v)", i+1, err)
 			}
@@ -69,10 +70,10 @@ func TestTruncationRemovesEntriesAndLeavesTheState(t *testing.T) {
 		wantTotals(t, first)
 		wantTotals(t, behind)
 		// The limits hold across the truncation, and the log goes on.
-		if _, err := behind.Do(t.Context(), testStream, post{id: 9, amount: viewerLimit - 3, who: "viewer-1"}); !errors.Is(err, errLimit) {
+		if _, err := behind.Do(t.Context(), testStream, ledger.Post{ID: 9, Amount: ledger.ViewerLimit - 3, Who: "viewer-1"}); !errors.Is(err, ledger.ErrLimit) {
 			t.Errorf("got %v, want the limit", err)
 		}
-		if _, err := behind.Do(t.Context(), testStream, post{id: 10, amount: 0}); err != nil {
+		if _, err := behind.Do(t.Context(), testStream, ledger.Post{ID: 10, Amount: 0}); err != nil {
 			t.Error(err)
 		}
 		if got := truncate(t, first, after(t, store, 9)); got.Chunks < 3 {
@@ -111,12 +112,12 @@ func TestTruncationDoesNotReadWhatIsGone(t *testing.T) {
 	var costs []int
 	for round := range uint64(10) {
 		for id := range uint64(20) {
-			if _, err := e.Do(t.Context(), testStream, post{id: 20*round + id}); err != nil {
+			if _, err := e.Do(t.Context(), testStream, ledger.Post{ID: 20*round + id}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		store.read = 0
-		if got := truncate(t, e, after(t, memory, uint64(len(chunksOf(t, memory))))); got.Chunks < 20 {
+		if got := truncate(t, e, after(t, memory, uint64(len(ledger.ChunksOf(t, memory))))); got.Chunks < 20 {
 			t.Errorf("truncated %+v", got)
 		}
 		costs = append(costs, store.read)
@@ -135,19 +136,19 @@ func TestTruncationDoesNotReadWhatIsGone(t *testing.T) {
 func TestTruncationIsNoticedLater(t *testing.T) {
 	store := storetest.NewMemory()
 	asleep, awake := newEngine(store, stream.Options{}), newEngine(store, stream.Options{})
-	if _, err := asleep.Do(t.Context(), testStream, post{id: 1, amount: 1, who: "viewer-1"}); err != nil {
+	if _, err := asleep.Do(t.Context(), testStream, ledger.Post{ID: 1, Amount: 1, Who: "viewer-1"}); err != nil {
 		t.Fatal(err)
 	}
 	for id := range uint64(6) {
-		if _, err := awake.Do(t.Context(), testStream, post{id: 2 + id, amount: 1, who: "viewer-1"}); err != nil {
+		if _, err := awake.Do(t.Context(), testStream, ledger.Post{ID: 2 + id, Amount: 1, Who: "viewer-1"}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	truncate(t, awake, after(t, store, 6))
-	if _, err := asleep.Do(t.Context(), testStream, post{id: 8, amount: viewerLimit - 6, who: "viewer-1"}); !errors.Is(err, errLimit) {
+	if _, err := asleep.Do(t.Context(), testStream, ledger.Post{ID: 8, Amount: ledger.ViewerLimit - 6, Who: "viewer-1"}); !errors.Is(err, ledger.ErrLimit) {
 		t.Errorf("got %v, want the limit", err)
 	}
-	if n, err := asleep.Do(t.Context(), testStream, post{id: 9, amount: 1, who: "viewer-1"}); n != 8 || err != nil {
+	if n, err := asleep.Do(t.Context(), testStream, ledger.Post{ID: 9, Amount: 1, Who: "viewer-1"}); n != 8 || err != nil {
 		t.Errorf("the sum is %d, %v, want 8", n, err)
 	}
 	if _, err := verify(t, store); err != nil {
@@ -204,12 +205,12 @@ func truncateCutOff(t *testing.T, earlier uint64, writes int) {
 		if report, err := verify(t, store); err != nil || report.Truncated != 5 || sum(t, fresh) != 12 {
 			t.Errorf("step %d: finished: %+v, %v", i, report, err)
 		}
-		for _, chunk := range chunksOf(t, store)[:5] {
+		for _, chunk := range ledger.ChunksOf(t, store)[:5] {
 			if chunk.Count > 0 {
 				t.Errorf("step %d: chunk %d has entries still", i, chunk.Seq)
 			}
 		}
-		for _, e := range []*ledgerEngine{engine, fresh, resident} {
+		for _, e := range []*ledger.Engine{engine, fresh, resident} {
 			mustClose(t, e)
 		}
 	}
@@ -239,11 +240,11 @@ func TestEraseFromATruncatedStream(t *testing.T) {
 			t.Errorf("step %d: %d and %d are given, want %d and 4", i, first, third, want)
 		}
 		erase(t, fresh, "viewer-1")
-		wantErased(t, store, testStream, "viewer-1")
+		ledger.WantErased(t, store, testStream, "viewer-1")
 		if _, err := verify(t, store); err != nil || given(t, engine, "viewer-1") != 0 || given(t, engine, "viewer-2") != 4 {
 			t.Errorf("step %d: %v", i, err)
 		}
-		for _, e := range []*ledgerEngine{engine, broken, fresh} {
+		for _, e := range []*ledger.Engine{engine, broken, fresh} {
 			mustClose(t, e)
 		}
 	}
@@ -322,7 +323,7 @@ func TestVerifyFindsWhatTrimsHaveNotDone(t *testing.T) {
 			engine := newEngine(store, stream.Options{})
 			truncate(t, engine, after(t, store, 4))
 			mustClose(t, engine)
-			if _, err := verify(t, storetest.NewMemoryOf(damage(chunksOf(t, store))...)); !errors.Is(err, stream.ErrDamaged) {
+			if _, err := verify(t, storetest.NewMemoryOf(damage(ledger.ChunksOf(t, store))...)); !errors.Is(err, stream.ErrDamaged) {
 				t.Errorf("got %v, want damage", err)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/rewrite"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/ledger"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
@@ -43,12 +44,12 @@ func (i *interrupted) DeleteSnapshot(ctx context.Context, name string) error {
 // any of its steps. When the first process continues, it must not break the later
 // truncation.
 func TestPausedProcessMeetsALaterTruncation(t *testing.T) {
-	for name, redact := range map[string]func(e *ledgerEngine, store *storetest.Memory) error{
-		"a truncation": func(e *ledgerEngine, store *storetest.Memory) error {
+	for name, redact := range map[string]func(e *ledger.Engine, store *storetest.Memory) error{
+		"a truncation": func(e *ledger.Engine, store *storetest.Memory) error {
 			_, err := e.Truncate(t.Context(), testStream, after(t, store, 4))
 			return err
 		},
-		"an erasure": func(e *ledgerEngine, _ *storetest.Memory) error {
+		"an erasure": func(e *ledger.Engine, _ *storetest.Memory) error {
 			_, err := e.Erase(t.Context(), testStream, rewrite.Viewer{IDs: []string{"viewer-1"}})
 			return err
 		},
@@ -72,7 +73,7 @@ func TestPausedProcessMeetsALaterTruncation(t *testing.T) {
 // meet lets one redact sleep before a step, and another one come to a later step of a
 // truncation meanwhile. It reports whether there was such a step of the one, and whether the
 // other's truncation came to its end.
-func meet(t *testing.T, redact func(*ledgerEngine, *storetest.Memory) error, step, later int) (slept, whole bool) {
+func meet(t *testing.T, redact func(*ledger.Engine, *storetest.Memory) error, step, later int) (slept, whole bool) {
 	t.Helper()
 	store := posted(t)
 	other := newEngine(store, stream.Options{})
@@ -82,11 +83,11 @@ func meet(t *testing.T, redact func(*ledgerEngine, *storetest.Memory) error, ste
 		if err := redact(other, store); err != nil {
 			t.Error(err)
 		}
-		if _, err := other.Do(t.Context(), testStream, post{id: 9, amount: 1, who: "viewer-2"}); err != nil {
+		if _, err := other.Do(t.Context(), testStream, ledger.Post{ID: 9, Amount: 1, Who: "viewer-2"}); err != nil {
 			t.Error(err)
 		}
 		cutOff := newEngine(&ailing{Memory: store, left: later}, stream.Options{})
-		_, err := cutOff.Truncate(t.Context(), testStream, after(t, store, uint64(len(chunksOf(t, store)))))
+		_, err := cutOff.Truncate(t.Context(), testStream, after(t, store, uint64(len(ledger.ChunksOf(t, store)))))
 		if whole = err == nil; !whole && !errors.Is(err, errAiling) {
 			t.Error(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/ledger"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
@@ -39,7 +40,7 @@ func TestVerify(t *testing.T) {
 		}, "does not decode"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			chunks, snapshot := recorded(t)
+			chunks, snapshot := ledger.Recorded(t)
 			store := storetest.NewMemoryOf(test.damage(chunks, &snapshot)...)
 			if err := store.SaveSnapshot(t.Context(), testStream, snapshot); err != nil {
 				t.Fatal(err)

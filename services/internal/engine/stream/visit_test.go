@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/testing/ledger"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/storetest"
 )
 
@@ -13,15 +14,15 @@ func TestVisitsKeepNoStreams(t *testing.T) {
 	store := storetest.NewMemory()
 	writer := newEngine(store, stream.Options{})
 	for _, name := range []string{testStream, "ledger/kept"} {
-		if _, err := writer.Do(t.Context(), name, post{id: 1, amount: 3}); err != nil {
+		if _, err := writer.Do(t.Context(), name, ledger.Post{ID: 1, Amount: 3}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	mustClose(t, writer)
 
-	visit := func(engine *ledgerEngine, name string) {
+	visit := func(engine *ledger.Engine, name string) {
 		t.Helper()
-		if got, _, err := engine.ViewFrom(t.Context(), stream.LevelPublicResults, name, sumVisit); err != nil || got != 3 {
+		if got, _, err := engine.ViewFrom(t.Context(), stream.LevelPublicResults, name, ledger.SumVisit); err != nil || got != 3 {
 			t.Fatalf("the sum of %s is %d, %v", name, got, err)
 		}
 	}
@@ -55,12 +56,12 @@ func TestVisitsKeepNoStreams(t *testing.T) {
 func TestVisitsAmongEarlierReleases(t *testing.T) {
 	store := storetest.NewMemory()
 	owner := newEngine(store, stream.Options{})
-	if _, err := owner.Do(t.Context(), testStream, post{id: 1, amount: 3}); err != nil {
+	if _, err := owner.Do(t.Context(), testStream, ledger.Post{ID: 1, Amount: 3}); err != nil {
 		t.Fatal(err)
 	}
 	link := &ownerLink{owner: owner}
 	front := newEngine(store, stream.Options{Peers: link, PeersRead: func(level stream.Level) bool { return level < stream.LevelPublicResults }})
-	if got, _, err := front.ViewFrom(t.Context(), stream.LevelPublicResults, testStream, sumVisit); err != nil || got != 3 || link.requests.Load() > 0 {
+	if got, _, err := front.ViewFrom(t.Context(), stream.LevelPublicResults, testStream, ledger.SumVisit); err != nil || got != 3 || link.requests.Load() > 0 {
 		t.Errorf("the sum is %d after %d requests to the owner, %v", got, link.requests.Load(), err)
 	}
 	mustClose(t, front)
