@@ -28,7 +28,7 @@ services/internal/engine/batch     |                                            
 services/internal/engine/batchtrace | fault                                                                         |
 services/internal/engine/once      | contract fault                                                                          |
 services/internal/engine/stream    | batch batchtrace exactjson fault once wire                                                     | ledger storetest mongostore mongotest cputime rewrite
-services/internal/engine/rewrite   | fault stream                                                                   | storetest
+services/internal/engine/rewrite   | fault stream                                                                   | ledger storetest
 services/internal/engine/document  | batch batchtrace exactjson fault once                                                          | storetest cputime
 services/internal/testing/storetest | fault once rewrite stream document wire                                                       |
 services/internal/testing/ledger | fault rewrite stream storetest wire |

@@ -68,7 +68,7 @@ func streamDefects() []defectCase {
 		}, streamFolder, "TestSimulation"},
 		{"a later truncation gets the checksum of an earlier one", []codeEdit{
 			{rewriteFolder, "logRedaction.ensureChecksum", "r.checkpoint >= begun", "false"},
-		}, streamFolder, "TestPausedProcessMeetsALaterTruncation"},
+		}, rewriteFolder, "TestPausedProcessMeetsALaterTruncation"},
 		{"a change of a configuration is sent to a process that does not read it", []codeEdit{
 			{streamFolder, "Engine.DoAtFrom", "!e.options.AllRead(level)", "false"},
 		}, votingFolder, "TestChangesBesideEarlierReleases"},
@@ -77,13 +77,13 @@ func streamDefects() []defectCase {
 		}, gameFolder, "TestReconfigureKeepsWhatStaffChanges"},
 		{"a snapshot that is being written brings an erased id back", []codeEdit{
 			{streamFolder, "streamLog.saveSnapshot", "l.folds == fold", "l.folds >= fold"},
-		}, streamFolder, "TestEraseMeetsASnapshotBeingWritten"},
+		}, rewriteFolder, "TestEraseMeetsASnapshotBeingWritten"},
 		{"an erasure ends before a snapshot that holds the viewer is written", []codeEdit{
 			{streamFolder, "Engine.Refresh", "e.waitForSnapshot(ctx)", "nil"},
-		}, streamFolder, "TestEraseMeetsASnapshotBeingWritten"},
+		}, rewriteFolder, "TestEraseMeetsASnapshotBeingWritten"},
 		{"an erasure leaves a snapshot from before it", []codeEdit{
 			{rewriteFolder, "logRedaction.dropOldSnapshot", "r.last == 0", "r.last >= 0"},
-		}, streamFolder, "TestEraseMeetsALateSnapshot"},
+		}, rewriteFolder, "TestEraseMeetsALateSnapshot"},
 		{"times fall when the clock steps back", []codeEdit{
 			{streamFolder, "streamLog.nextTime", "max(l.engine.clock.Now().UnixMilli(), l.earliestTime())", "l.engine.clock.Now().UnixMilli()"},
 		}, streamFolder, "TestTimesRiseWhileTheClockStepsBack"},
