@@ -22,13 +22,6 @@ func (c *connectionPair) reset() {
 	}
 }
 
-func resetConnection(conn net.Conn) {
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // a reset, not an end: nothing more is delivered
-	}
-	_ = conn.Close()
-}
-
 // forwardRequests forwards messages of the client, also those read before it closed
 // its end.
 func (c *connectionPair) forwardRequests() {

@@ -8,7 +8,6 @@ package faultproxy
 
 import (
 	"context"
-	"errors"
 	"net"
 	"sync"
 	"time"
@@ -46,34 +45,20 @@ type Plan func(command string) Action
 
 // Proxy forwards connections to one server.
 type Proxy struct {
-	listener net.Listener
-	server   string
-	ctx      context.Context
-	cancel   context.CancelFunc
-	running  sync.WaitGroup
+	relay
 
-	mu    sync.Mutex
-	plan  Plan
-	open  chan struct{} // closed while bytes pass
-	pairs map[*connectionPair]struct{}
+	mu   sync.Mutex
+	plan Plan
+	open chan struct{} // closed while bytes pass
 }
 
 // Start listens on a port of this machine and forwards to a server, host:port.
 func Start(ctx context.Context, server string) (*Proxy, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	p := &Proxy{listener: listener, server: server, open: make(chan struct{}), pairs: map[*connectionPair]struct{}{}}
+	p := &Proxy{open: make(chan struct{})}
 	close(p.open)
 	p.Inject(nil)
-	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	p.running.Go(p.acceptConnections)
-	return p, nil
+	return p, p.start(ctx, server, p.forwardBoth)
 }
-
-// Address returns where the proxy listens, host:port.
-func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
 // Inject sets the plan for the commands to come; nil forwards all.
 func (p *Proxy) Inject(plan Plan) {
@@ -99,24 +84,6 @@ func (p *Proxy) Blackhole(on bool) {
 		if !on {
 			close(p.open)
 		}
-	}
-}
-
-// Close resets all connections and waits for all goroutines.
-func (p *Proxy) Close() error {
-	p.cancel()
-	err := p.listener.Close()
-	p.ResetConnections()
-	p.running.Wait()
-	return err
-}
-
-// ResetConnections resets all connections.
-func (p *Proxy) ResetConnections() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for c := range p.pairs {
-		c.reset()
 	}
 }
 
@@ -155,39 +122,11 @@ func (p *Proxy) pauseFor(d time.Duration) error {
 	}
 }
 
-func (p *Proxy) acceptConnections() {
-	for {
-		client, err := p.listener.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err == nil {
-			p.running.Go(func() { p.serveConnection(client) })
-		}
-	}
-}
-
-// serveConnection forwards one connection until either end closes it or a plan does.
-func (p *Proxy) serveConnection(client net.Conn) {
-	var dialer net.Dialer
-	server, err := dialer.DialContext(p.ctx, "tcp", p.server)
-	if err != nil {
-		_ = client.Close()
-		return
-	}
+// forwardBoth forwards both directions of a connection until a plan ends it.
+func (p *Proxy) forwardBoth(client, server net.Conn) {
 	c := &connectionPair{proxy: p, client: client, server: server, actions: map[uint32]Action{}}
-	p.mu.Lock()
-	p.pairs[c] = struct{}{}
-	ended := p.ctx.Err() != nil
-	p.mu.Unlock()
-	if ended {
-		c.reset()
-	}
 	var both sync.WaitGroup
 	both.Go(c.forwardRequests)
 	both.Go(c.forwardReplies)
 	both.Wait()
-	p.mu.Lock()
-	delete(p.pairs, c)
-	p.mu.Unlock()
 }
