@@ -93,7 +93,7 @@ operator/internal/supportreport | v1alpha1 desired overview                     
 operator/internal/podlink   |                                                                                |
 operator/internal/overview  | terminal v1alpha1 desired sharing                                                     |
 operator/internal/watchdog  | v1alpha1 status                                                                       |
-operator/internal/controller/backups | v1alpha1 desired holder job status task                                     | testcluster
+operator/internal/controller/backups | v1alpha1 census desired holder job status task                                     | testcluster
 operator/internal/controller/backend | v1alpha1 census desired holder job secrets sharing status                                       | testcluster
 operator/internal/controller/extension | client v1alpha1 census desired holder registry secrets sharing status                            | testcluster backend poll votingtest contract
 operator/internal/controller/poll | contract v1alpha1 census desired holder client registry secrets sharing status | testcluster votingtest watchdog

@@ -27,8 +27,8 @@ const (
 	taskLabel = "app.kubernetes.io/component"
 )
 
-// listTimeout limits how long a collection waits for a cache that is not filled yet.
-const listTimeout = 5 * time.Second
+// ListTimeout limits how long a collection waits for a cache that is not filled yet.
+const ListTimeout = 5 * time.Second
 
 // +kubebuilder:rbac:groups=batch,resources=cronjobs,verbs=list;watch
 
@@ -65,7 +65,7 @@ func (r *Report) Describe(descriptions chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector]. A cache that is not filled yet gives no metric.
 func (r *Report) Collect(collected chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), listTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), ListTimeout)
 	defer cancel()
 	var jobs batchv1.CronJobList
 	if err := r.from.List(ctx, &jobs, client.UnsafeDisableDeepCopy); err != nil {

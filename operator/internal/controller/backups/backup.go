@@ -9,7 +9,6 @@ package backups
 import (
 	"context"
 	"fmt"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -191,6 +190,3 @@ func latest(a, b *metav1.Time) *metav1.Time {
 	}
 	return a
 }
-
-// listTimeout limits how long a collection waits for a cache that is not filled yet.
-const listTimeout = 5 * time.Second

@@ -8,6 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/census"
+	"github.com/acclaim-dev/acclaim/operator/internal/task"
 )
 
 // Ages collects when each Backend that promises backups had its last, and what it promises.
@@ -18,8 +20,7 @@ type Ages struct {
 
 // NewAges returns a collector of metrics of the Backends and backups in a cache.
 func NewAges(from client.Reader) *Ages {
-	// The label namespace would be that of the operator's pod.
-	names := []string{"resource_namespace", "backend"}
+	names := []string{census.NamespaceLabel, "backend"}
 	return &Ages{
 		from: from,
 		lastSuccess: prometheus.NewDesc("acclaim_operator_backup_last_success_timestamp_seconds",
@@ -37,7 +38,7 @@ func (a *Ages) Describe(descriptions chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector]. A cache that is not filled yet gives no metric.
 func (a *Ages) Collect(collected chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), listTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), task.ListTimeout)
 	defer cancel()
 	var backends v1alpha1.BackendList
 	if err := a.from.List(ctx, &backends, client.UnsafeDisableDeepCopy); err != nil {
