@@ -157,7 +157,7 @@ func (b *bench) startServer(ctx context.Context, folder, binary string, command 
 	return startCommand(ctx, nil, binary, args...)
 }
 
-// caseSide is a program in one case: the ceiling, the subject or the bare handler.
+// caseSide is a program in one case: the ceiling, the subject, the bare handler or a peer.
 type caseSide struct {
 	program *program
 	fleet   *fleet

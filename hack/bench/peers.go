@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,16 +22,16 @@ const peersFolder = "hack/bench/peers"
 
 // peerCase is a load in which the program and its peers are compared.
 type peerCase struct {
-	name, label string
-	connections int
-	votes       int // in a request
-	load        func(in *loadInputs) workload
+	benchCase
+	votes int // in a request
 }
 
 func peerCases() []peerCase {
 	return []peerCase{
-		{"single", "POST /vote, one vote each", 256, 1, func(in *loadInputs) workload { return &freshVotes{"single", in.viewers} }},
-		{"batches", "POST /votes, 1,000 votes each", 4, votesTogether, func(in *loadInputs) workload { return &freshBatches{"batch", in.backend} }},
+		{benchCase{name: "single", label: "POST /vote, one vote each", connections: 256,
+			load: func(in *loadInputs) workload { return &freshVotes{"single", in.viewers} }}, 1},
+		{benchCase{name: "batches", label: "POST /votes, 1,000 votes each", connections: 4,
+			load: func(in *loadInputs) workload { return &freshBatches{"batch", in.backend} }}, votesTogether},
 	}
 }
 
@@ -158,27 +157,20 @@ func (b *bench) startPeers(ctx context.Context, stores []string) (programs []*pr
 func (b *bench) comparePeerCase(ctx context.Context, c peerCase, in *loadInputs, names []string, programs []*program) ([]peerResult, error) {
 	sides := make([]*caseSide, len(programs))
 	for i, p := range programs {
-		f, err := newFleet(ctx, c.connections, c.load(in), p.address)
+		s, err := b.prepareSide(ctx, c.benchCase, in, p)
 		if err != nil {
-			return nil, err
-		}
-		defer f.close()
-		if _, err := f.driveLoad(ctx, b.duration/3, math.MaxInt64); err != nil { // warms it up
 			return nil, fmt.Errorf("%s: %w", names[i], err)
 		}
-		sides[i] = &caseSide{program: p, fleet: f}
+		defer s.fleet.close()
+		sides[i] = s
 	}
 	for round := range b.rounds {
 		for turn := range sides {
 			i := (round + turn) % len(sides)
-			before := sides[i].program.cpuTime()
-			sample, err := sides[i].fleet.driveLoad(ctx, b.duration, math.MaxInt64)
-			if err != nil {
+			if err := sides[i].measureRound(ctx, b.duration); err != nil {
 				return nil, fmt.Errorf("%s: %w", names[i], err)
 			}
-			sample.cpu = sides[i].program.cpuTime() - before
-			sides[i].samples = append(sides[i].samples, sample)
-			b.logf("%-8s round %d of %d: %-10s %9.0f votes/s", c.name, round+1, b.rounds, names[i], sample.throughput()*float64(c.votes))
+			b.logf("%-8s round %d of %d: %-10s %9.0f votes/s", c.name, round+1, b.rounds, names[i], sides[i].samples[round].throughput()*float64(c.votes))
 		}
 	}
 	results := make([]peerResult, len(sides))
