@@ -58,7 +58,7 @@ services/internal/telemetry |  |
 services/internal/feed/event     | contract exactjson key stream document voting accumulation ranking message | storetest live sink tenant
 services/internal/feed/live      | contract limit event fault                                                                    | storetest stream document voting accumulation ranking state message
 services/internal/feed/cosign    | verifiable |
-services/internal/feed/publish   | fault cosign resultlog stream verifiable voting | storetest contract
+services/internal/feed/publish   | contract fault cosign resultlog stream verifiable voting | storetest
 services/internal/feed/sink      | tracing event key stream document tenant                                               | storetest sinktest voting accumulation ranking state message
 services/internal/testing/sinktest  |                                                                                |
 services/internal/face/page      | api                                                                            |

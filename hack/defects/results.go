@@ -29,7 +29,7 @@ func resultDefects() []defectCase {
 			{votingFolder, "Listed.told", "l.Index == 0", "false"},
 		}, votingFolder, "TestNoReceipts"},
 		{"a list becomes public whose voter was erased while it was small", []codeEdit{
-			{votingFolder, "List.IsSmall", "l.ErasedSmall ||", ""},
+			{votingFolder, "List.IsSmall", "l.ErasedSmall", "false"},
 		}, votingFolder, "TestErasedWhileSmall"},
 		{"entries that are never public are public after the close", []codeEdit{
 			{publishFolder, "withholds", "rules.Entries == contract.EntriesNever", "false"},
