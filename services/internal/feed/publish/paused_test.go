@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -16,13 +17,13 @@ type pausedMark struct {
 	paused, resume chan struct{}
 }
 
-func (m *pausedMark) Store(text []byte) error {
+func (m *pausedMark) Store(ctx context.Context, text []byte) error {
 	if m.paused != nil {
 		close(m.paused)
 		m.paused = nil
 		<-m.resume
 	}
-	return m.Mark.Store(text)
+	return m.Mark.Store(ctx, text)
 }
 
 // servedCheckpoints collects what processes serve.

@@ -32,10 +32,11 @@ import (
 
 // Mark keeps the newest checkpoint outside of the store.
 type Mark interface {
-	// Load returns the checkpoint that was stored last, nil where there is none.
-	Load() ([]byte, error)
-	// Store replaces it durably.
-	Store(checkpoint []byte) error
+	// Load returns the checkpoint that was stored last, nil where there is none. While it fails,
+	// nothing is signed.
+	Load(ctx context.Context) ([]byte, error)
+	// Store replaces it durably. While it fails, nothing new is signed.
+	Store(ctx context.Context, checkpoint []byte) error
 }
 
 // Options configure a publisher.
@@ -84,6 +85,7 @@ type Publisher struct {
 	rounds sync.Mutex // orders the rounds
 	mu     sync.Mutex // orders signing
 	signed *signedLog
+	begun  string // origin of the log that this publisher began last
 
 	files *lru.Cache[fileKey, []byte]
 	reads *semaphore.Weighted

@@ -31,16 +31,18 @@ type memoryMark struct {
 	err  error
 }
 
-func (m *memoryMark) Load() ([]byte, error) {
+func (m *memoryMark) Load(context.Context) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.text, m.err
 }
 
-func (m *memoryMark) Store(text []byte) error {
+func (m *memoryMark) Store(_ context.Context, text []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.text = text
+	if m.err == nil {
+		m.text = text
+	}
 	return m.err
 }
 

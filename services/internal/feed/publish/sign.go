@@ -38,7 +38,16 @@ func (p *Publisher) openLocked(ctx context.Context) (resultlog.Log, error) {
 	if p.signed.isContinuedBy(log) {
 		return p.handOver(ctx, log)
 	}
-	goesOn, err := p.mayContinue(ctx, log)
+	marked, err := p.loadMark(ctx)
+	if err != nil {
+		return log, err
+	}
+	// The log is read after the mark: another process may sign between the two, and a mark of more
+	// than this one has read would look like a store that was rolled back.
+	if log, err = p.Log.Read(ctx); err != nil {
+		return log, err
+	}
+	goesOn, err := p.mayContinue(ctx, log, marked)
 	if err == nil && goesOn {
 		return p.handOver(ctx, log)
 	}
@@ -51,6 +60,7 @@ func (p *Publisher) openLocked(ctx context.Context) (resultlog.Log, error) {
 	p.signed = nil
 	p.again.Store(true)
 	if log, err = p.Log.Begin(ctx, log.Origin, newOrigin(p.Origin)); err == nil {
+		p.begun = log.Origin
 		_, err = p.sign(ctx, log) // so that there is a mark
 	}
 	return log, err
@@ -82,24 +92,36 @@ func (s *signedLog) isContinuedBy(log resultlog.Log) bool {
 	return s != nil && s.origin == log.Origin && (log.Tree.N > s.tree.N || log.Tree == s.tree)
 }
 
-// mayContinue reports whether a log is ours and has all that the mark says was signed.
-func (p *Publisher) mayContinue(ctx context.Context, log resultlog.Log) (bool, error) {
+func (p *Publisher) loadMark(ctx context.Context) ([]byte, error) {
+	if p.Mark == nil {
+		return nil, nil
+	}
+	marked, err := p.Mark.Load(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the mark of the log was not read: %w", err)
+	}
+	return marked, nil
+}
+
+// mayContinue reports whether a log is ours and has all that the mark says was signed. A log that this
+// publisher began and could not mark goes on, too: nothing of it was signed, and a mark that cannot be
+// stored would make each round begin another one.
+func (p *Publisher) mayContinue(ctx context.Context, log resultlog.Log, marked []byte) (bool, error) {
 	if !p.isOurs(log.Origin) || p.signed != nil && p.signed.origin == log.Origin {
 		return false, nil // what was signed is gone
 	}
 	if p.Mark == nil {
 		return true, nil
 	}
-	marked, err := p.Mark.Load()
-	if err != nil || marked == nil {
-		return false, err
-	}
 	signer, err := p.newSigner(log.Origin)
 	if err != nil {
 		return false, err
 	}
 	tree, ok := openMark(marked, signer, log)
-	if !ok || tree.N > log.Tree.N {
+	if !ok {
+		return log.Origin == p.begun, nil
+	}
+	if tree.N > log.Tree.N {
 		return false, nil
 	}
 	if tree.N == 0 || tree == log.Tree {
@@ -146,7 +168,7 @@ func (p *Publisher) signLog(ctx context.Context, least int64) (*signedLog, error
 // signed and marked more while this one was paused, so that it has set the mark back: then it signs
 // and marks that, too.
 func (p *Publisher) sign(ctx context.Context, log resultlog.Log) (*signedLog, error) {
-	s, err := p.signOnce(log)
+	s, err := p.signOnce(ctx, log)
 	if err != nil || p.Mark == nil {
 		return s, err
 	}
@@ -154,10 +176,10 @@ func (p *Publisher) sign(ctx context.Context, log resultlog.Log) (*signedLog, er
 	if err != nil || later.Tree == log.Tree || !s.isContinuedBy(later) {
 		return s, err
 	}
-	return p.signOnce(later)
+	return p.signOnce(ctx, later)
 }
 
-func (p *Publisher) signOnce(log resultlog.Log) (*signedLog, error) {
+func (p *Publisher) signOnce(ctx context.Context, log resultlog.Log) (*signedLog, error) {
 	s := &signedLog{origin: log.Origin, tree: log.Tree, at: p.Clock.Now()}
 	var err error
 	if s.signer, err = p.newSigner(log.Origin); err != nil {
@@ -167,7 +189,7 @@ func (p *Publisher) signOnce(log resultlog.Log) (*signedLog, error) {
 		return nil, err
 	}
 	if p.Mark != nil {
-		if err := p.Mark.Store(s.checkpoint); err != nil {
+		if err := p.Mark.Store(ctx, s.checkpoint); err != nil {
 			return nil, fmt.Errorf("the mark of the log was not stored: %w", err)
 		}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/x509"
@@ -10,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -24,7 +26,7 @@ func (r *resultLogFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&r.key, "result-log-key", "", "file of the Ed25519 key (PEM) that signs the results of polls with verifiable votes (default: one beside --data-dir while every listener is on loopback)")
 	f.StringVar(&r.earlier, "result-log-earlier-key", "", "file of the key before --result-log-key, which signs beside it: the log names the new key, so that monitors with the earlier one learn it")
 	f.StringVar(&r.origin, "result-log-origin", "", "with --result-log-key, name of the log of results, such as votes.example.org/acclaim, which never changes")
-	f.StringVar(&r.mark, "result-log-mark", "", "file outside of the store that says what was signed last; a store that lacks that, such as one that was restored, begins a new log")
+	f.StringVar(&r.mark, "result-log-mark", "", "file outside of the store that says what was signed last; a store that lacks that, such as one that was restored, begins a new log. configmap:NAME is a ConfigMap in the namespace of the pod")
 	f.StringVar(&r.policy, "result-log-policy", "", "file of a tlog-policy whose witnesses cosign the log of results; --sink-allow-private applies to their addresses, too")
 }
 
@@ -60,7 +62,12 @@ func (r *resultLogFlags) signing(c *app.Config) (s app.ResultSigning, err error)
 
 // complete adds to a key what is beside it.
 func (r *resultLogFlags) complete(s app.ResultSigning) (_ app.ResultSigning, err error) {
-	if s.Origin = r.origin; r.mark != "" {
+	s.Origin = r.origin
+	if name, ok := strings.CutPrefix(r.mark, "configmap:"); ok {
+		if s.Mark, err = newConfigMapMark(name, accountFolder); err != nil {
+			return s, fmt.Errorf("--result-log-mark: %w", err)
+		}
+	} else if r.mark != "" {
 		s.Mark = fileMark(r.mark)
 	}
 	if r.earlier != "" {
@@ -136,7 +143,7 @@ func writeSigningKey(name string) (ed25519.PrivateKey, error) {
 type fileMark string
 
 // Load implements [publish.Mark].
-func (m fileMark) Load() ([]byte, error) {
+func (m fileMark) Load(context.Context) ([]byte, error) {
 	text, err := os.ReadFile(string(m))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -145,7 +152,9 @@ func (m fileMark) Load() ([]byte, error) {
 }
 
 // Store implements [publish.Mark].
-func (m fileMark) Store(checkpoint []byte) error { return replaceFile(string(m), checkpoint) }
+func (m fileMark) Store(_ context.Context, checkpoint []byte) error {
+	return replaceFile(string(m), checkpoint)
+}
 
 // replaceFile replaces a file durably: a crash leaves the old one or the new one.
 func replaceFile(name string, content []byte) error {
