@@ -91,6 +91,9 @@ type Set struct {
 // version of the Secret with the database's URI, changes.
 func Backend(b *v1alpha1.Backend, databaseVersion string) Set {
 	set := Set{Objects: []Object{serviceAccount(b), networkPolicy(b), metricsService(b)}}
+	if signsResults(b) {
+		set.Objects = append(set.Objects, markObjects(b)...)
+	}
 	for _, service := range Services(b) {
 		set.Objects = append(set.Objects, clusterService(b, service), disruptionBudget(b, service))
 		rollout := Rollout{Service: service, Deployment: deployment(b, service, databaseVersion)}

@@ -12,7 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
+	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
@@ -336,5 +338,28 @@ func TestArguments(t *testing.T) {
 				t.Errorf("%s does not know %s", r.Service, word)
 			}
 		}
+	}
+}
+
+// Only pods that sign results have a token of the API server, for one object alone.
+func TestTokens(t *testing.T) {
+	b := load(t, "everything")
+	for _, r := range desired.Backend(b, "").Rollouts {
+		has := slices.ContainsFunc(r.Deployment.Spec.Template.Spec.Volumes, func(v corev1ac.VolumeApplyConfiguration) bool { return v.Projected != nil })
+		if has != (r.Service == desired.Voting) {
+			t.Errorf("%s has a token: %v", r.Service, has)
+		}
+	}
+	for _, o := range desired.Backend(b, "").Objects {
+		if role, ok := o.Config.(*rbacv1ac.RoleApplyConfiguration); ok && (len(role.Rules) != 1 || !slices.Equal(role.Rules[0].ResourceNames, []string{"quiz-result-log-mark"})) {
+			t.Errorf("the role grants %+v", role.Rules)
+		}
+		if mark, ok := o.Config.(*corev1ac.ConfigMapApplyConfiguration); ok && (mark.Data != nil || mark.BinaryData != nil) {
+			t.Errorf("the operator owns data of the mark: %+v", mark)
+		}
+	}
+	b.Spec.ResultLog = nil
+	if got := encode(t, desired.Backend(b, "")); strings.Contains(got, "serviceAccountToken") || strings.Contains(got, "kind: Role") {
+		t.Errorf("without a log of results there is a token or a right:\n%s", got)
 	}
 }

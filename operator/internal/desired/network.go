@@ -16,8 +16,8 @@ import (
 // "default", and every namespace has a ServiceAccount of that name.
 func serviceAccountName(b *v1alpha1.Backend) string { return b.Name + "-services" }
 
-// serviceAccount returns the identity of the pods. They never talk to the API
-// server.
+// serviceAccount returns the identity of the pods. Only those that sign results talk to the API server:
+// the others have no token.
 func serviceAccount(b *v1alpha1.Backend) Object {
 	account := corev1ac.ServiceAccount(serviceAccountName(b), b.Namespace).
 		WithLabels(objectLabels(b, "")).

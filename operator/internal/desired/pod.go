@@ -81,8 +81,8 @@ func podTemplate(b *v1alpha1.Backend, service, databaseVersion string) *corev1ac
 	if b.Spec.TLSSecretName != "" {
 		addCertificate(spec, b.Spec.TLSSecretName)
 	}
-	if log := b.Spec.ResultLog; log != nil && service == Voting {
-		addResultLog(spec, log)
+	if signsResults(b) && service == Voting {
+		addResultLog(spec, b)
 	}
 	if hasData(service) {
 		addDatabaseFiles(spec, b.Spec.MongoDB.Name)
@@ -130,13 +130,16 @@ func addCertificate(spec *corev1ac.PodSpecApplyConfiguration, secret string) {
 		WithVolumeMounts(corev1ac.VolumeMount().WithName(certificateVolume).WithMountPath(certificateFolder).WithReadOnly(true))
 }
 
-// addResultLog has the container of a pod sign the results of polls.
-func addResultLog(spec *corev1ac.PodSpecApplyConfiguration, log *v1alpha1.ResultLog) {
-	spec.WithVolumes(corev1ac.Volume().WithName(resultLogVolume).WithSecret(
+// addResultLog has the container of a pod sign the results of polls. It is the only one with a token of
+// the API server, where it keeps its mark.
+func addResultLog(spec *corev1ac.PodSpecApplyConfiguration, b *v1alpha1.Backend) {
+	log := b.Spec.ResultLog
+	spec.WithVolumes(accountFiles(), corev1ac.Volume().WithName(resultLogVolume).WithSecret(
 		corev1ac.SecretVolumeSource().WithSecretName(log.KeySecretName).WithDefaultMode(0o440).
 			WithItems(corev1ac.KeyToPath().WithKey(ResultLogKey).WithPath(ResultLogKey))))
 	spec.Containers[0].
-		WithArgs("--result-log-key="+resultLogFolder+"/"+ResultLogKey, "--result-log-origin="+log.Origin).
+		WithArgs("--result-log-key="+resultLogFolder+"/"+ResultLogKey, "--result-log-origin="+log.Origin, "--result-log-mark=configmap:"+markName(b)).
+		WithVolumeMounts(corev1ac.VolumeMount().WithName(accountVolume).WithMountPath(accountFolder).WithReadOnly(true)).
 		WithVolumeMounts(corev1ac.VolumeMount().WithName(resultLogVolume).WithMountPath(resultLogFolder).WithReadOnly(true))
 }
 

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -8,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,7 +18,10 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
+	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 )
@@ -31,6 +36,21 @@ type objectKind struct {
 	list             client.ObjectList
 	// isSame reports whether applying an object would change nothing.
 	isSame func(want any, have client.Object) (bool, error)
+}
+
+// markKind is the kind of the mark of the log of results, whose content is not the operator's.
+const markKind = "ConfigMap"
+
+// changes selects the changes of the kind that matter. The services write the mark once a second while
+// polls move.
+func (k objectKind) changes() predicate.Predicate {
+	if k.name != markKind {
+		return predicate.Funcs{}
+	}
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld, e.ObjectNew
+		return !maps.Equal(before.GetLabels(), after.GetLabels()) || !equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
+	}}
 }
 
 func (k objectKind) groupVersionKind() schema.GroupVersionKind {
@@ -49,6 +69,9 @@ func objectKinds() []objectKind {
 		{"Deployment", "apps/v1", &appsv1.Deployment{}, &appsv1.DeploymentList{}, compareOwned(appsv1ac.ExtractDeployment)},
 		{"Service", "v1", &corev1.Service{}, &corev1.ServiceList{}, compareOwned(corev1ac.ExtractService)},
 		{"ServiceAccount", "v1", &corev1.ServiceAccount{}, &corev1.ServiceAccountList{}, compareOwned(corev1ac.ExtractServiceAccount)},
+		{markKind, "v1", &corev1.ConfigMap{}, &corev1.ConfigMapList{}, compareOwned(corev1ac.ExtractConfigMap)},
+		{"Role", "rbac.authorization.k8s.io/v1", &rbacv1.Role{}, &rbacv1.RoleList{}, compareOwned(rbacv1ac.ExtractRole)},
+		{"RoleBinding", "rbac.authorization.k8s.io/v1", &rbacv1.RoleBinding{}, &rbacv1.RoleBindingList{}, compareOwned(rbacv1ac.ExtractRoleBinding)},
 		{"PodDisruptionBudget", "policy/v1", &policyv1.PodDisruptionBudget{}, &policyv1.PodDisruptionBudgetList{}, compareOwned(policyv1ac.ExtractPodDisruptionBudget)},
 		{"HorizontalPodAutoscaler", "autoscaling/v2", &autoscalingv2.HorizontalPodAutoscaler{}, &autoscalingv2.HorizontalPodAutoscalerList{}, compareOwned(autoscalingv2ac.ExtractHorizontalPodAutoscaler)},
 		{"NetworkPolicy", "networking.k8s.io/v1", &networkingv1.NetworkPolicy{}, &networkingv1.NetworkPolicyList{}, compareOwned(networkingv1ac.ExtractNetworkPolicy)},

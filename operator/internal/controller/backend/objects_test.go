@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,7 +34,7 @@ func (w *world) objects(ctx context.Context) []string {
 		"Deployment": &appsv1.DeploymentList{}, "Service": &corev1.ServiceList{},
 		"PodDisruptionBudget": &policyv1.PodDisruptionBudgetList{}, "NetworkPolicy": &networkingv1.NetworkPolicyList{},
 		"HorizontalPodAutoscaler": &autoscalingv2.HorizontalPodAutoscalerList{}, "Ingress": &networkingv1.IngressList{},
-		"ServiceAccount": &corev1.ServiceAccountList{},
+		"ServiceAccount": &corev1.ServiceAccountList{}, "ConfigMap": &corev1.ConfigMapList{}, "Role": &rbacv1.RoleList{}, "RoleBinding": &rbacv1.RoleBindingList{},
 	} {
 		Expect(w.List(ctx, list, client.InNamespace(w.backend.Namespace))).To(Succeed())
 		for _, name := range namesOf(list) {
@@ -80,6 +81,7 @@ var _ = Describe("Objects", func() {
 				{Name: "SECRET", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "a"}, Key: "b"}}},
 			},
 		}
+		s.ResultLog = &v1alpha1.ResultLog{Origin: "votes.example/acclaim", KeySecretName: "result-log"}
 		s.ImagePullSecrets = []v1alpha1.ObjectReference{{Name: "registry"}}
 		s.NetworkPolicy.AdminFrom = []v1alpha1.NetworkPeer{
 			{NamespaceSelector: &metav1.LabelSelector{}, PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "prometheus"}}},
@@ -102,10 +104,11 @@ var _ = Describe("Objects", func() {
 		w.rollOut(ctx)
 		w.settle(ctx)
 		Expect(w.objects(ctx)).To(ConsistOf(append(few, "Ingress default", "HorizontalPodAutoscaler default-voting",
-			"Deployment default-gamelink", "Service default-gamelink", "PodDisruptionBudget default-gamelink")))
+			"Deployment default-gamelink", "Service default-gamelink", "PodDisruptionBudget default-gamelink",
+			"ConfigMap default-result-log-mark", "Role default-result-log-mark", "RoleBinding default-result-log-mark")))
 
 		w.change(ctx, func(s *v1alpha1.BackendSpec) {
-			s.Ingress, s.Scheduling, s.ImagePullSecrets = nil, v1alpha1.Scheduling{}, nil
+			s.Ingress, s.Scheduling, s.ImagePullSecrets, s.ResultLog = nil, v1alpha1.Scheduling{}, nil, nil
 			s.Services.Voting, s.Services.Ranking, s.Services.GameLink = nil, &v1alpha1.Service{Disabled: true}, nil
 		})
 		w.rollOut(ctx)
@@ -122,7 +125,7 @@ var _ = Describe("Objects", func() {
 		w := newWorld(ctx, everything)
 		w.rollOut(ctx)
 		w.settle(ctx)
-		Expect(w.objects(ctx)).To(HaveLen(23))
+		Expect(w.objects(ctx)).To(HaveLen(26))
 	})
 
 	It("are corrected after changes, with one write each", func(ctx context.Context) {
@@ -162,6 +165,18 @@ var _ = Describe("Objects", func() {
 				a := &corev1.ServiceAccount{ObjectMeta: w.named("default-services")}
 				return a, func() { a.AutomountServiceAccountToken = new(true) }
 			},
+			func() (client.Object, func()) {
+				r := &rbacv1.Role{ObjectMeta: w.named("default-result-log-mark")}
+				return r, func() { r.Rules[0].ResourceNames = nil }
+			},
+			func() (client.Object, func()) {
+				b := &rbacv1.RoleBinding{ObjectMeta: w.named("default-result-log-mark")}
+				return b, func() { b.Subjects[0].Name = "default" }
+			},
+			func() (client.Object, func()) {
+				m := &corev1.ConfigMap{ObjectMeta: w.named("default-result-log-mark")}
+				return m, func() { m.Labels["app.kubernetes.io/name"] = "other" }
+			},
 		} {
 			o, change := spoil()
 			w.load(ctx, o)
@@ -187,9 +202,16 @@ var _ = Describe("Objects", func() {
 		d.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] = "now"
 		d.Spec.Template.Spec.Containers[0].Env = append(d.Spec.Template.Spec.Containers[0].Env, corev1.EnvVar{Name: "GODEBUG", Value: "x=1"})
 		Expect(w.Update(ctx, d)).To(Succeed())
+		mark := &corev1.ConfigMap{ObjectMeta: w.named("default-result-log-mark")}
+		w.load(ctx, mark)
+		mark.Data, mark.Labels["app.kubernetes.io/name"] = map[string]string{"checkpoint": "signed"}, "other"
+		Expect(w.Update(ctx, mark)).To(Succeed())
 		Expect(w.reconcile(ctx)).To(Succeed())
 		w.rollOut(ctx)
 		w.settle(ctx)
+		w.load(ctx, mark)
+		Expect(mark.Data).To(HaveKeyWithValue("checkpoint", "signed"))
+		Expect(mark.Labels).To(HaveKeyWithValue("app.kubernetes.io/name", "acclaim"))
 		template := w.deployment(ctx, "state").Spec.Template
 		Expect(template.Annotations).To(HaveKey("kubectl.kubernetes.io/restartedAt"))
 		Expect(template.Spec.Containers[0].Env).To(ContainElement(HaveField("Name", "GODEBUG")))

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -22,7 +23,8 @@ import (
 )
 
 // Each of these lines is a right that the controller uses. Applying needs patch, and
-// create for a new object; get finds the owner of a name.
+// create for a new object; get finds the owner of a name. Kubernetes lets it grant the services a right
+// to a ConfigMap because it has that right itself.
 //
 // +kubebuilder:rbac:groups=acclaim.dev,resources=backends,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=acclaim.dev,resources=backends/status,verbs=patch
@@ -31,6 +33,8 @@ import (
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=services;serviceaccounts,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;rolebindings,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
@@ -76,7 +80,7 @@ func (r *Reconciler) Setup(manager ctrl.Manager) error {
 				return err
 			}
 		}
-		b = b.Owns(k.object)
+		b = b.Owns(k.object, builder.WithPredicates(k.changes()))
 	}
 	return b.Complete(r)
 }
