@@ -23,7 +23,7 @@ func resultDefects() []defectCase {
 			{votingFolder, "Service.keepsList", "!l.Final || s.clock.Now().Sub(time.UnixMilli(l.At)) < l.Rules().Keep", "false"},
 		}, votingFolder, "TestListsAreNotTruncated"},
 		{"the rules of a list change under votes", []codeEdit{
-			{votingFolder, "State.listConfig", "config.listRules() != now.listRules()", "false"},
+			{votingFolder, "State.checkPromises", "config.listRules() != now.listRules()", "false"},
 		}, votingFolder, "TestRulesOfAListAreFixed"},
 		{"a poll without receipts tells voters the places of their votes", []codeEdit{
 			{votingFolder, "Listed.told", "l.Index == 0", "false"},

@@ -56,13 +56,12 @@ func (s *State) listConfig(config Config, seed *listSeed, at int64) (Entry, erro
 	if !config.Verifiable && !running {
 		return configEntry{config}, nil
 	}
-	now := s.currentConfig()
-	fixed := config.Verifiable != running || config.UserIDVoting != now.UserIDVoting
+	if s.hasVotes() {
+		if err := s.checkPromises(&config); err != nil {
+			return nil, err
+		}
+	}
 	switch {
-	case fixed && s.hasVotes():
-		return nil, errListFixed
-	case running && config.Verifiable && config.listRules() != now.listRules() && s.hasVotes():
-		return nil, errRulesFixed // what the voters were promised
 	case !config.Verifiable:
 		return &listedConfig{config: config, place: s.list.place(), ends: true}, nil
 	case seed == nil:
@@ -71,6 +70,18 @@ func (s *State) listConfig(config Config, seed *listSeed, at int64) (Entry, erro
 		return s.continueList(config, seed, at), nil
 	}
 	return s.newList(config, seed, at), nil
+}
+
+// checkPromises refuses to change what the voters of a poll were promised.
+func (s *State) checkPromises(config *Config) error {
+	now, running := s.currentConfig(), s.list.isRunning()
+	switch {
+	case config.Verifiable != running || config.UserIDVoting != now.UserIDVoting:
+		return errListFixed
+	case running && config.listRules() != now.listRules():
+		return errRulesFixed
+	}
+	return nil
 }
 
 func (s *State) hasVotes() bool { return !s.voters.isEmpty() || s.modifiers.isUsed() }

@@ -90,7 +90,7 @@ func (r *rig) fileHandler() http.Handler {
 				http.Error(w, err.Error(), http.StatusNotFound)
 				return
 			}
-			defer file.Close() //nolint:errcheck // it is only read
+			defer file.Close() // it is only read
 			content = file
 		}
 		w.Header().Set("Content-Security-Policy", policy)
@@ -121,7 +121,7 @@ func openFile(files fs.FS, name string) (io.ReadSeekCloser, error) {
 	if !isPage {
 		return file, nil
 	}
-	defer file.Close() //nolint:errcheck // it is only read
+	defer file.Close() // it is only read
 	content, err := io.ReadAll(io.LimitReader(file, most))
 	if err != nil {
 		return nil, err
