@@ -121,7 +121,7 @@ func openFile(files fs.FS, name string) (io.ReadSeekCloser, error) {
 	if !isPage {
 		return file, nil
 	}
-	defer file.Close() // it is only read
+	defer file.Close() //nolint:errcheck // it is only read
 	content, err := io.ReadAll(io.LimitReader(file, most))
 	if err != nil {
 		return nil, err
