@@ -403,7 +403,7 @@ func TestNoReceipts(t *testing.T) {
 	l, err := w.polls.ReadList(t.Context(), listedPoll, vote.Voter)
 	w.must(err)
 	if tally.Listed != nil || verdicts.Listed[0] != nil || l.Listed != nil {
-		t.Errorf("the place is told: %v, %v, %v", tally.Listed, verdicts.Listed, l.Listed)
+		t.Errorf("voters learn the places of their votes: %v, %v, %v", tally.Listed, verdicts.Listed, l.Listed)
 	}
 	if l.Entries.N != 4 || moved != 2 {
 		t.Errorf("%d entries, reported %d times", l.Entries.N, moved)
