@@ -100,7 +100,7 @@ func requestSentences() []sentence {
 		{contractPage, "An id in a token has at most # bytes, and the header # KiB.", []int64{contract.MaxID, contract.MaxCredential >> 10}},
 		{contractPage, "| a credential | # KiB |", []int64{contract.MaxCredential >> 10}},
 		{contractPage, "| body of POST `/authtoken` | # KiB |", []int64{contract.MaxPublicBody >> 10}},
-		{contractPage, "name at most # of them, of each at most # bytes, percent-encoded", []int64{contract.MaxIgnored, contract.MaxMemberName}},
+		{contractPage, "name at most # of them, each of at most # bytes, percent-encoded", []int64{contract.MaxIgnored, contract.MaxMemberName}},
 		{contractPage, "`JSON must not be nested deeper than ## levels`, `A number in JSON must have at most ## characters`", []int64{contract.MaxNesting, contract.MaxNumber}},
 		{contractPage, "| levels of stored JSON | # |", []int64{contract.MaxNesting}},
 		{contractPage, "| numbers in stored JSON | # characters,", []int64{contract.MaxNumber}},
