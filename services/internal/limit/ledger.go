@@ -44,14 +44,15 @@ const (
 	Datastream
 	Requests
 	Messages
-	Pictures    // that staff uploads
-	Topics      // that subscribers follow in this process
-	Tokens      // of the sandbox
-	PINs        // that games show, and that staff tries
-	PublicNames // that are not known to be of public results
-	Devices     // that get a credential to vote
-	Guesses     // of credentials, of a connection to this process
-	SignIns     // of staff, that browsers and terminals begin and end
+	Pictures     // that staff uploads
+	Topics       // that subscribers follow in this process
+	Tokens       // of the sandbox
+	PINs         // that games show, and that staff tries
+	PublicNames  // that are not known to be of public results
+	Devices      // that get a credential to vote
+	Guesses      // of credentials, of a connection to this process
+	SignIns      // of staff, that browsers and terminals begin
+	StaffReturns // from the issuer, of browsers, and of terminals that ask for their session
 	ViewerSignIns
 	ViewerReturns // of viewers from the issuer
 )
@@ -61,7 +62,7 @@ func Kinds() []string {
 	return []string{
 		"streams", "bytes", "whispers", "documents", "datastream",
 		"request_rate", "message_rate", "picture_rate", "topic_rate", "token_rate", "pin_rate", "public_name_rate", "device_rate", "guess_rate", "sign_in_rate",
-		"viewer_sign_in_rate", "viewer_return_rate",
+		"staff_return_rate", "viewer_sign_in_rate", "viewer_return_rate",
 	}
 }
 
@@ -69,15 +70,18 @@ func Kinds() []string {
 func (k Kind) isLocal() bool { return k == Topics || k == Guesses }
 
 // IsSharedByAddresses reports that clients share a rate of all as parties do, so that many addresses
-// leave a share for one that takes little. Viewers return by a rate of their own: in a crowd, who has begun
-// a sign-in would otherwise have had the share.
+// leave a share for one that takes little. People return from the issuer by a rate of their own: in a crowd, who
+// has begun a sign-in would otherwise have had the share.
 func (k Kind) IsSharedByAddresses() bool {
-	return k == PINs || k == Devices || k == SignIns || k == ViewerSignIns || k == ViewerReturns
+	return k == PINs || k == Devices || k == SignIns || k == StaffReturns || k == ViewerSignIns || k == ViewerReturns
 }
 
-// OfAddress returns the kind of an address's own rate: viewers begin and end a sign-in by the same.
+// OfAddress returns the kind of an address's own rate: an address begins and ends sign-ins by the same.
 func (k Kind) OfAddress() Kind {
-	if k == ViewerReturns {
+	switch k {
+	case StaffReturns:
+		return SignIns
+	case ViewerReturns:
 		return ViewerSignIns
 	}
 	return k

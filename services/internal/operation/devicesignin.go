@@ -7,6 +7,7 @@ import (
 
 	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
+	"github.com/acclaim-dev/acclaim/services/internal/limit"
 	"github.com/acclaim-dev/acclaim/services/internal/signin"
 )
 
@@ -22,7 +23,7 @@ type DeviceSignIn struct {
 
 // BeginDeviceSignIn begins a sign-in of staff at a terminal, by the device flow of an extension's issuer.
 func (s *Service) BeginDeviceSignIn(ctx context.Context, c *Call, clientID string) (DeviceSignIn, error) {
-	_, issuer, err := s.issuerOf(c, clientID)
+	_, issuer, err := s.issuerOf(c, clientID, limit.SignIns)
 	if err != nil {
 		return DeviceSignIn{}, err
 	}
@@ -39,7 +40,7 @@ func (s *Service) BeginDeviceSignIn(ctx context.Context, c *Call, clientID strin
 // FinishDeviceSignIn begins a session of a person who has agreed at the issuer, and returns its credential.
 // It asks the issuer once. While the person has not agreed, the error is fault.Conflict.
 func (s *Service) FinishDeviceSignIn(ctx context.Context, c *Call, clientID, deviceCode string) (credential string, err error) {
-	extension, issuer, err := s.issuerOf(c, clientID)
+	extension, issuer, err := s.issuerOf(c, clientID, limit.StaffReturns)
 	if err != nil {
 		return "", err
 	}

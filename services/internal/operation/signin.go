@@ -40,7 +40,7 @@ func (s *Service) ListSignIns(clientID string) []OfferedSignIn {
 // BeginSignIn returns the address at an extension's issuer to which a browser goes to sign in as staff,
 // and what it keeps meanwhile.
 func (s *Service) BeginSignIn(ctx context.Context, c *Call, clientID string) (address string, flow signin.Flow, err error) {
-	_, issuer, err := s.issuerOf(c, clientID)
+	_, issuer, err := s.issuerOf(c, clientID, limit.SignIns)
 	if err != nil {
 		return "", flow, err
 	}
@@ -53,7 +53,7 @@ func (s *Service) BeginSignIn(ctx context.Context, c *Call, clientID string) (ad
 
 // FinishSignIn begins a session of a person who comes back from the issuer, and returns its credential.
 func (s *Service) FinishSignIn(ctx context.Context, c *Call, clientID string, flow signin.Flow, state, code string) (credential string, err error) {
-	extension, issuer, err := s.issuerOf(c, clientID)
+	extension, issuer, err := s.issuerOf(c, clientID, limit.StaffReturns)
 	if err != nil {
 		return "", err
 	}
@@ -86,20 +86,25 @@ func personOf(issuer signin.Issuer, claims signin.Claims) string {
 	return "staff-" + base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
-// issuerOf returns an extension and where its staff signs in, within the rates of sign-ins.
-func (s *Service) issuerOf(c *Call, clientID string) (extension *tenant.Extension, issuer signin.Issuer, err error) {
+// issuerOf returns an extension and where its staff signs in, within the rates of a kind.
+func (s *Service) issuerOf(c *Call, clientID string, kind limit.Kind) (extension *tenant.Extension, issuer signin.Issuer, err error) {
 	extension, ok := s.Config.Registry().ByClientID(clientID)
 	if !ok || extension.SignIn == nil || s.Config.Pairing.SignIn == nil || s.Config.Environment != tenant.Production {
 		return nil, issuer, fault.New(fault.Invalid, "The extension has no sign-in here")
 	}
-	who := limit.Caller{Environment: string(s.Config.Environment), Extension: extension.ClientID}
-	if err := s.admitAddress(c, who, limit.SignIns, pinsOfAddress(), pinsInAll(), 1); err != nil {
+	if err := s.admitSignIn(c, extension, kind); err != nil {
 		return nil, issuer, err
 	}
 	at := extension.SignIn
 	return extension, signin.Issuer{
 		URL: at.Issuer, ClientID: at.ClientID, ClientSecret: at.ClientSecret, RedirectURL: at.RedirectURL, Scopes: at.Scopes,
 	}, nil
+}
+
+// admitSignIn takes the begin or the end of a sign-in from the rates of its kind.
+func (s *Service) admitSignIn(c *Call, extension *tenant.Extension, kind limit.Kind) error {
+	who := limit.Caller{Environment: string(s.Config.Environment), Extension: extension.ClientID}
+	return s.admitAddress(c, who, kind, pinsOfAddress(), pinsInAll(), 1)
 }
 
 // staffOf returns the channel that a person is staff of and the rights there, by the first rule that

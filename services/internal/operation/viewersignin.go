@@ -67,8 +67,7 @@ func (s *Service) issuerOfViewers(c *Call, name contract.PublicName, kind limit.
 	if !ok || name.Poll == "" || contract.PollIDBound("", name.Poll).IsBroken() {
 		return issuer, fault.New(fault.Invalid, "The channel has no sign-in for viewers here")
 	}
-	who := limit.Caller{Environment: string(s.Config.Environment), Extension: extension.ClientID}
-	if err := s.admitAddress(c, who, kind, pinsOfAddress(), pinsInAll(), 1); err != nil {
+	if err := s.admitSignIn(c, extension, kind); err != nil {
 		return issuer, err
 	}
 	return signin.Issuer{URL: at.Issuer, ClientID: at.Audience, ClientSecret: at.ClientSecret, RedirectURL: at.RedirectURL}, nil

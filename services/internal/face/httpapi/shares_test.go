@@ -11,9 +11,10 @@ import (
 // staff signs in beside any number of viewers.
 func TestSharesOfAddresses(t *testing.T) {
 	const (
-		signIn  = "GET /v1/staff/signin?extension=signed"
-		viewer  = "GET /v1/viewer/signin?" + pollName
-		returns = "GET /v1/viewer/callback?state=S&code=ada"
+		signIn        = "GET /v1/staff/signin?extension=signed"
+		staffReturns  = "GET /v1/staff/callback?state=S&code=eve"
+		viewer        = "GET /v1/viewer/signin?" + pollName
+		viewerReturns = "GET /v1/viewer/callback?state=S&code=ada"
 	)
 	for name, test := range map[string]struct {
 		many, other, body string
@@ -24,7 +25,8 @@ func TestSharesOfAddresses(t *testing.T) {
 		"sign-ins":              {signIn, signIn, "", http.StatusSeeOther},
 		"staff, beside viewers": {viewer, signIn, "", http.StatusSeeOther},
 		"viewers":               {viewer, viewer, "", http.StatusSeeOther},
-		"returns of viewers":    {returns, returns, "", http.StatusUnauthorized},
+		"returns of staff":      {staffReturns, staffReturns, "", http.StatusUnauthorized},
+		"returns of viewers":    {viewerReturns, viewerReturns, "", http.StatusUnauthorized},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newPublicWorld(t)
@@ -32,7 +34,7 @@ func TestSharesOfAddresses(t *testing.T) {
 			refused := 0
 			from := func(n int, request string) answer {
 				method, path, _ := strings.Cut(request, " ")
-				return w.send(method, path, test.body, "X-Forwarded-For", netip.AddrFrom4([4]byte{203, 0, 113, byte(n)}).String(), "Cookie", flowOfViewer)
+				return w.send(method, path, test.body, "X-Forwarded-For", netip.AddrFrom4([4]byte{203, 0, 113, byte(n)}).String(), "Cookie", flowOfSigned+"; "+flowOfViewer)
 			}
 			for range 25 {
 				for n := range 240 {
@@ -49,22 +51,29 @@ func TestSharesOfAddresses(t *testing.T) {
 	}
 }
 
-// A crowd of viewers, each from an address of its own, begins sign-ins, and all who have begun return.
-func TestCrowdOfViewers(t *testing.T) {
-	w := newPublicWorld(t)
-	visit := func(n int, path string) int {
-		return w.send("GET", "/v1/viewer/"+path, "", "X-Forwarded-For", netip.AddrFrom4([4]byte{203, 0, byte(n >> 8), byte(n)}).String(), "Cookie", flowOfViewer).status
-	}
-	begun := 0
-	for visit(begun, "signin?"+pollName) == http.StatusSeeOther {
-		begun++
-	}
-	if begun < 450 {
-		t.Errorf("%d viewers begin at once", begun)
-	}
-	for n := range begun {
-		if status := visit(n, "callback?state=S&code=ada"); status == http.StatusTooManyRequests {
-			t.Fatalf("viewer %d of %d cannot return", n, begun)
-		}
+// A crowd, each from an address of its own, begins sign-ins, and all who have begun return.
+func TestCrowds(t *testing.T) {
+	for name, crowd := range map[string]struct{ begin, returns string }{
+		"viewers": {"/v1/viewer/signin?" + pollName, "/v1/viewer/callback?state=S&code=ada"},
+		"staff":   {"/v1/staff/signin?extension=signed", "/v1/staff/callback?state=S&code=eve"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newPublicWorld(t)
+			visit := func(n int, path string) int {
+				return w.send("GET", path, "", "X-Forwarded-For", netip.AddrFrom4([4]byte{203, 0, byte(n >> 8), byte(n)}).String(), "Cookie", flowOfSigned+"; "+flowOfViewer).status
+			}
+			begun := 0
+			for visit(begun, crowd.begin) == http.StatusSeeOther {
+				begun++
+			}
+			if begun < 450 {
+				t.Errorf("%d people begin at once", begun)
+			}
+			for n := range begun {
+				if status := visit(n, crowd.returns); status == http.StatusTooManyRequests {
+					t.Fatalf("person %d of %d cannot return", n, begun)
+				}
+			}
+		})
 	}
 }
