@@ -107,6 +107,12 @@ test("the reference extension shows pictures, and the label where one does not l
     assert.deepEqual(refused.size, shown.size, "the labels jump");
     await frame(name).getByRole("button", { name: /^Mario/ }).waitFor();
   }
+  const row = (label) => frame("live_config, broadcaster").locator("tbody tr").filter({ hasText: label }).locator("img");
+  await row("Tetris").waitFor({ state: "hidden" });
+  assert.equal(await row("Zelda").count(), 0);
+  const small = await seen(row("Mario"));
+  assert.deepEqual([small.src, small.alt, small.width], [`${origin}/public/sample-extension/1/${first}/picture.png`, "", 60]);
+  assert.ok(small.size[1] > 0 && small.size[1] <= 24, `${small.size} pixels`);
   for (const view of page.frames().slice(1)) assert.deepEqual(await violations(view), [], view.url());
   await picture(page, "extension-pictures", {});
   await ask(origin, "PATCH", "/vote_config", { id: "game", config: { pictures: ["", "", second] } });
@@ -114,6 +120,7 @@ test("the reference extension shows pictures, and the label where one does not l
     await option(frame(name), "Mario").locator("img").waitFor({ state: "detached" });
     assert.equal((await seen(option(frame(name), "Tetris").locator(`img[src*="${second}"]`))).visibility, "visible");
   }
+  assert.equal((await seen(row("Tetris").and(frame("live_config, broadcaster").locator(`[src*="${second}"]`)))).visibility, "visible");
   await configure(origin, "next", { prompt: "Again?", options: ["Yes", "No"] });
   for (const name of views) {
     await wanted(frame(name), "h1", "Again?");

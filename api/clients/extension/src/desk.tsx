@@ -10,6 +10,7 @@ import { type Answer, DeskQuestion } from "./deskquestion.js";
 import { type Draft, makeEmptyDraft, NewPoll, type PollConfig } from "./forms.js";
 import { readPoll, readPolls } from "./live.js";
 import { findHelper, followTheme, type Helper } from "./platform.js";
+import { addressPictures } from "./poll.js";
 import { readSettings } from "./settings.js";
 import type { Statistics } from "./tally.js";
 import { say } from "./texts.js";
@@ -31,6 +32,7 @@ class Desk implements Page {
   #wait: Wait | undefined;
   #said = "";
   #problem = "";
+  #place = { clientId: "", channelId: "" };
   #skew = 0; // of the backend's clock, in milliseconds
   #heard = { polls: 0, votes: 0 }; // events, to find out whether one came while the page read
   #followAgain = () => {};
@@ -40,6 +42,7 @@ class Desk implements Page {
   }
 
   follow(): void {
+    this.helper.onAuthorized((place) => { this.#place = place; });
     this.#followAgain = connect(this.helper, this);
   }
 
@@ -195,7 +198,7 @@ class Desk implements Page {
   }
 
   #draw(): void {
-    const poll = this.#polls.get(this.#chosen), asking = this.#asking;
+    const poll = this.#polls.get(this.#chosen), asking = this.#asking, { clientId, channelId } = this.#place;
     render(
       <main>
         <h1 class="spoken">{say("desk")}</h1>
@@ -204,8 +207,8 @@ class Desk implements Page {
         <p class="problem" role="alert">{this.#problem}</p>
         {this.#wait && <WaitBar wait={this.#wait} />}
         {poll && (
-          <DeskPoll poll={poll} stats={this.#stats} now={Date.now() + this.#skew} waiting={this.#wait !== undefined} onChange={(changes) => this.#change(changes)}
-            onReveal={() => this.#reveal(poll)} onClear={() => this.#remove(poll, true)} onDelete={() => this.#remove(poll, false)} />
+          <DeskPoll poll={poll} stats={this.#stats} now={Date.now() + this.#skew} waiting={this.#wait !== undefined}
+            pictures={addressPictures(poll, readSettings(this.helper).backend, clientId, channelId)} onChange={(changes) => this.#change(changes)} onReveal={() => this.#reveal(poll)} onClear={() => this.#remove(poll, true)} onDelete={() => this.#remove(poll, false)} />
         )}
         <section class="card" aria-labelledby="polls">
           <h2 id="polls">{say("polls")}</h2>

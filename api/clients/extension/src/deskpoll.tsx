@@ -3,7 +3,7 @@ import type { Poll } from "acclaim-client";
 
 import { readClock } from "./clock.js";
 import { Correction, type PollConfig } from "./forms.js";
-import { nameOutcome } from "./poll.js";
+import { nameOutcome, Picture } from "./poll.js";
 import { countOptions, findLeaders, findOutcome, type Option, type Statistics } from "./tally.js";
 import { number, percent, say } from "./texts.js";
 
@@ -12,6 +12,8 @@ interface Props {
   stats: Statistics | undefined;
   /** The backend's time, in milliseconds. */
   now: number;
+  /** Their addresses by the values of the options, empty where an option has none. */
+  pictures: string[];
   /** Whether a deletion waits: there is one at a time. */
   waiting: boolean;
   onChange(changes: PollConfig): Promise<boolean>;
@@ -20,7 +22,7 @@ interface Props {
   onDelete(): void;
 }
 
-export function DeskPoll({ poll, stats, now, waiting, onChange, onReveal, onClear, onDelete }: Props) {
+export function DeskPoll({ poll, stats, now, pictures, waiting, onChange, onReveal, onClear, onDelete }: Props) {
   const expired = poll.status === "expired", options = countOptions(poll, stats), { winners } = findOutcome(poll, options);
   const change = (changes: PollConfig) => () => void onChange(changes);
   return (
@@ -35,7 +37,7 @@ export function DeskPoll({ poll, stats, now, waiting, onChange, onReveal, onClea
         <tbody>
           {options.map((option) => (
             <tr key={option.value} data-leads={winners.includes(option)}>
-              <th scope="row" dir="auto">{option.label}</th><td>{number.format(option.votes)}</td><td>{percent.format(option.percent / 100)}</td>
+              <th scope="row" dir="auto"><Picture address={pictures[option.value]} />{option.label}</th><td>{number.format(option.votes)}</td><td>{percent.format(option.percent / 100)}</td>
             </tr>
           ))}
         </tbody>

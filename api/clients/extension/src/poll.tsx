@@ -1,5 +1,5 @@
 /** A poll as viewers see it: the question, a button for each option, and the results. */
-import type { Poll } from "acclaim-client";
+import { pictureAddress, type Poll } from "acclaim-client";
 
 import { isOpen, readClock } from "./clock.js";
 import { countOptions, findOutcome, type Option, type Statistics } from "./tally.js";
@@ -57,8 +57,13 @@ export function PollCard({ poll, stats, chosen, now, pictures, message, needsIde
   );
 }
 
+/** Returns the addresses of a poll's pictures by the values of its options, empty where an option has none. */
+export function addressPictures({ pictures = [] }: Poll, backend: string, clientId: string, channelId: string): string[] {
+  return pictures.map((picture) => picture && pictureAddress(backend, clientId, channelId, picture));
+}
+
 /** The label beside it is the option's name. A picture that the platform or the backend refuses leaves its place empty. */
-function Picture({ address }: { address: string | undefined }) {
+export function Picture({ address }: { address: string | undefined }) {
   return address && <img key={address} class="picture" src={address} alt="" onError={(event) => { event.currentTarget.style.visibility = "hidden"; }} />;
 }
 

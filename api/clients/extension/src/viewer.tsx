@@ -1,5 +1,5 @@
 /** The views of viewers: panel, video overlay and mobile. All show the live poll and the question. */
-import { AcclaimError, type Acclaim, type AcclaimEvent, content, pictureAddress, type Poll } from "acclaim-client";
+import { AcclaimError, type Acclaim, type AcclaimEvent, content, type Poll } from "acclaim-client";
 import { render } from "preact";
 
 import { Banner } from "./banner.js";
@@ -7,7 +7,7 @@ import { type Place, type Verdict, VoteChecks } from "./checking.js";
 import { connect, explain, type Connection, type Page } from "./connect.js";
 import { LivePoll, readPoll, readPolls } from "./live.js";
 import { findHelper, followTheme, type Helper } from "./platform.js";
-import { describe, PollCard } from "./poll.js";
+import { addressPictures, describe, PollCard } from "./poll.js";
 import { explainAnswer, findQuestion, type Question, QuestionCard, questionDocument, readQuestion } from "./question.js";
 import { readLogKey, readSettings } from "./settings.js";
 import { say } from "./texts.js";
@@ -215,12 +215,6 @@ class ViewerPage implements Page {
     this.#draw();
   }
 
-  /** Returns the addresses of the poll's pictures. */
-  #pictures(): string[] {
-    const { clientId = "", channelId = "" } = this.#place ?? {}, { backend } = readSettings(this.helper);
-    return (this.#poll?.pictures ?? []).map((picture) => picture && pictureAddress(backend, clientId, channelId, picture));
-  }
-
   /** Tells screen readers of the results now and then. */
   #speak(): void {
     this.#spoken = this.#poll && this.#stats ? describe(this.#poll, this.#stats) : "";
@@ -228,7 +222,7 @@ class ViewerPage implements Page {
   }
 
   #draw(): void {
-    const nothing = !this.#poll && !this.#question;
+    const nothing = !this.#poll && !this.#question, { clientId = "", channelId = "" } = this.#place ?? {};
     render(
       <main>
         {!(nothing && isOverlay) && <Banner {...this.#connection} />}
@@ -239,7 +233,7 @@ class ViewerPage implements Page {
           </button>
         )}
         {this.#poll && !this.#collapsed && (
-          <PollCard poll={this.#poll} stats={this.#stats} chosen={this.#chosen} now={Date.now() + this.#skew} pictures={this.#pictures()} message={this.#said.vote}
+          <PollCard poll={this.#poll} stats={this.#stats} chosen={this.#chosen} now={Date.now() + this.#skew} pictures={addressPictures(this.#poll, readSettings(this.helper).backend, clientId, channelId)} message={this.#said.vote}
             needsIdentity={this.#poll.userIDVoting && !this.helper.viewer.isLinked}
             check={this.#checks.knows(this.#poll) ? { checking: this.#checking, verdict: this.#verdict, sameServer: readLogKey(this.helper) === "", onCheck: () => void this.#check() } : undefined}
             onVote={(value) => void this.#vote(value)} onShare={() => this.helper.actions.requestIdShare()} />
