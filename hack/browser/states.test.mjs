@@ -37,8 +37,22 @@ for (const colorScheme of ["light", "dark"]) {
     await pages.staff.getByRole("button", { name: "Tea?: poll p" }).click();
     await pages.staff.getByRole("heading", { name: "Tea?" }).waitFor();
 
+    const dropped = new Promise((resolve) => { answer = resolve; }), change = (config) => send(origin, broadcaster, "PATCH", "/vote_config", { id: "p", config });
+    await pages.staff.route("**/v1/poll?id=p", (route) => route.abort(), { times: 1 });
+    await change({ prompt: "Coffee?" }); // which the page reads after the event
+    await wanted(pages.staff, "#message", "The server cannot be reached.");
+    const failed = pages.staff.waitForEvent("requestfailed", (request) => request.url().endsWith("/v1/poll?id=p"));
+    await pages.staff.route("**/v1/poll?id=p", async (route) => { await dropped; await route.abort(); });
+    const reads = pages.staff.waitForRequest("**/v1/poll?id=p");
+    await change({ prompt: "Water?" });
+    await reads;
     await kill(server);
     await wanted(pages.staff, "#connection", "The connection is lost.");
+    answer();
+    await failed;
+    assert.equal(await pages.staff.locator("#message").textContent(), "", "the page says twice that the server is gone");
+    await pages.staff.getByRole("button", { name: "End the poll now" }).click();
+    await wanted(pages.staff, "#message", "No response came. Look again once the page is connected.");
     await wanted(pages.overlay, "#state", "Reconnecting…");
     await pages.vote.evaluate(() => dispatchEvent(new Event("online"))); // looks at once
     await wanted(pages.vote, "#state", "The server cannot be reached. Trying again…");

@@ -18,6 +18,23 @@ export function clock(ms) { return new Date(ms).toLocaleTimeString("en", { hour:
 
 export function say(text) { id("message").textContent = text; }
 
+const unreached = "The server cannot be reached.";
+
+// isOld reports whether the page says that the connection is lost, and that what it shows is old.
+const isOld = () => document.body.hasAttribute("data-old");
+
+// setOld has the page look old. The line about the connection then says what a message has said.
+export function setOld(old) {
+  document.body.toggleAttribute("data-old", old);
+  if (old && id("message").textContent === unreached) say("");
+}
+
+// sayUnreached says that there was no response. What became of what a person did is then not known.
+function sayUnreached(signedIn, control) {
+  if (signedIn && control) say("No response came. Look again once the page is connected.");
+  else if (!isOld()) say(unreached);
+}
+
 // attempt does something and says why it failed. What began it is inactive meanwhile, and keeps
 // the focus.
 export async function attempt(action, control) {
@@ -29,7 +46,8 @@ export async function attempt(action, control) {
     await action();
   } catch (e) {
     if (e instanceof Refused && e.status === 401 && signedIn) return desk.signedIn && desk.signOut(e.message); // it is said once
-    say(e instanceof Refused ? e.message : "The server cannot be reached.");
+    if (e instanceof Refused) say(e.message);
+    else sayUnreached(signedIn, control);
   } finally {
     if (control) control.ariaDisabled = null;
   }

@@ -4,7 +4,7 @@
 import { Client, Refused } from "./client.js";
 import { offerAccounts, refusal, returned, showAccounts } from "./account.js";
 import { readAnswers } from "./answers.js";
-import { attempt, button, clock, count, desk, id, list, named, number, on, say } from "./desk.js";
+import { attempt, button, clock, count, desk, id, list, named, number, on, say, setOld } from "./desk.js";
 import { element, fill, keepFocus, later, save, takeTurns } from "./dom.js";
 import { listGames, listKeys } from "./keys.js";
 import { listModerators } from "./moderators.js";
@@ -99,7 +99,7 @@ function signOut(reason) {
 // mark says that what is shown is old, and since when; without a reason, that it is live.
 function mark(reason) {
   since = reason ? since ?? Date.now() : null;
-  document.body.toggleAttribute("data-old", since !== null);
+  setOld(since !== null);
   id("connection").textContent = since === null ? "" : `${reason} What you see is from ${clock(since)}.`;
 }
 
