@@ -234,3 +234,55 @@ test("staff starts a poll whose votes viewers can check", async (t) => {
   const [poll] = (await (await fetch(`${origin}/v1/polls`, { headers: { Authorization: broadcaster } })).json()).polls;
   assert.deepEqual([poll.verifiable, poll.showCount], [true, true]);
 });
+
+test("staff says what a poll promises of its list of votes", async (t) => {
+  const { origin } = await lab.serve({ data: "show-promises" });
+  const broadcaster = await productionToken(lab, "broadcaster");
+  const page = await open(t, address(origin, broadcaster, "production"), desk(390)), form = page.locator("#new");
+  await page.locator("#work").waitFor();
+  const newest = async () => {
+    const [poll] = (await (await fetch(`${origin}/v1/polls`, { headers: { Authorization: broadcaster } })).json()).polls.sort((a, b) => b.version - a.version);
+    return { prompt: poll.prompt, ...Object.fromEntries(promises.map((name) => [name, poll[name]])) };
+  };
+  const promises = ["verifiable", "entries", "minVoters", "keepDays", "noReceipts"], none = Object.fromEntries(promises.map((name) => [name, undefined]));
+  await page.getByText("Settings of the poll").click();
+  const box = form.getByLabel("Viewers can check their votes"), folded = page.getByText("The list of votes, and receipts");
+  assert.equal(await folded.isVisible(), false, "promises of a list that there is not");
+  await box.check();
+  assert.equal(await form.getByLabel("With at least so many voters").isVisible(), false, "the settings are not folded away");
+  await folded.click();
+  await form.getByLabel("Everyone can read the list").selectOption("from the start");
+  await form.getByLabel("With at least so many voters").fill("5");
+  await form.getByLabel("Days for which the list stays").fill("366");
+  await form.getByLabel("No receipts").check();
+  await page.picture("staff-promises", { fullPage: true });
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "the page is wider than a phone");
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    assert.deepEqual(await page.evaluate(faintTexts), [], colorScheme);
+  }
+  await form.getByLabel("Question").fill("Tea?\nYes\nNo");
+  const begin = page.getByRole("button", { name: "Start the poll" }), refused = (reason) => page.locator("#message").filter({ hasText: reason }).waitFor();
+  await begin.click();
+  await refused("keepDays must be between 1 and 365");
+  await form.getByLabel("Days for which the list stays").fill("90");
+  await form.getByLabel("Results for viewers").selectOption("once the poll has closed");
+  await begin.click();
+  await refused("entries must not be live in a poll that hides its results");
+  await form.getByLabel("Results for viewers").selectOption("always");
+  await start(page, "Tea?", ["Yes", "No"]);
+  const made = { prompt: "Tea?", verifiable: true, entries: "live", minVoters: 5, keepDays: 90, noReceipts: true };
+  assert.deepEqual(await newest(), made);
+  assert.equal(await folded.isVisible(), false, "the next poll has no list");
+  await start(page, "Coffee?", ["Yes", "No"]);
+  assert.deepEqual(await newest(), { prompt: "Coffee?", ...none });
+
+  await page.getByLabel("Begin with").selectOption({ label: "Tea?" });
+  await start(page, "Again?", ["Yes", "No"]);
+  assert.deepEqual(await newest(), { ...made, prompt: "Again?" });
+  await page.getByLabel("Begin with").selectOption({ label: "Tea?" });
+  await form.getByLabel("With at least so many voters").fill("-1"); // which counts in a list alone
+  await box.uncheck();
+  await start(page, "Water?", ["Yes", "No"]);
+  assert.deepEqual(await newest(), { prompt: "Water?", ...none });
+});

@@ -16,14 +16,32 @@ function parse(text) {
 // begin fills the form with another poll, or with nothing.
 function begin(template = {}) {
   const { prompt = "", options = [], totalVotesPerUser = 1, deviceVoting = false, verifiable = false } = template;
-  fill(form, { text: [prompt, ...options].join("\n"), choices: String(totalVotesPerUser), devices: deviceVoting, verifiable }, true);
+  const { entries = "close", minVoters = "", keepDays = "", noReceipts = false } = template;
+  fill(form, {
+    text: [prompt, ...options].join("\n"), choices: String(totalVotesPerUser), devices: deviceVoting, verifiable,
+    entries, minVoters: String(minVoters), keepDays: String(keepDays), noReceipts,
+  }, true);
+  offerPromises();
+}
+
+// offerPromises shows what a poll promises of its list of votes, if it has one.
+function offerPromises() {
+  const { promises, verifiable } = form.elements;
+  promises.hidden = promises.disabled = !verifiable.checked;
+}
+
+// checkable returns the settings of a poll that lists its votes. The server has defaults for what is empty.
+function checkable({ entries, minVoters, keepDays, noReceipts }) {
+  const promises = { entries: entries.value, minVoters: Number(minVoters.value), keepDays: Number(keepDays.value), noReceipts: noReceipts.checked };
+  const typed = Object.entries(promises).filter(([, value]) => value);
+  return { verifiable: true, showCount: true, ...Object.fromEntries(typed) }; // the list shows how many votes there are
 }
 
 // read returns the request that saves the poll, which starts it.
 function read() {
   const { choices, devices, id, minutes, verifiable, visibility } = form.elements, poll = parse(text.value);
   const config = { ...poll, ...settings(choices, devices), strict: true, resultsVisibility: visibility.value };
-  if (verifiable.checked) Object.assign(config, { verifiable: true, showCount: true }); // the list of votes shows how many there are
+  if (verifiable.checked) Object.assign(config, checkable(form.elements));
   if (Number(minutes.value) > 0) config.endsAt = Math.floor(Date.now() / 1000) + Math.round(60 * Number(minutes.value));
   return { id: id.value.trim() || `poll-${Date.now().toString(36)}`, config };
 }
@@ -38,14 +56,20 @@ export function offerForm({ list, choose }) {
     if (!wanted.config.prompt) return say("The first line is the question, and it is empty.");
     if (list().some((p) => p.id === wanted.id)) return say(`There is a poll ${wanted.id} already: choose it to correct it, or take another id.`);
     await desk.client.request("POST", "/vote_config", wanted);
-    if (text.value === typed) form.reset(); // else a person types the next poll already
+    if (text.value === typed) { // else a person types the next poll already
+      form.reset();
+      offerPromises();
+    }
     await choose(wanted.id, next);
     offer();
     id("done").textContent = "The poll is open.";
   });
   on("template", "change", () => begin(list().find((p) => p.id === id("template").value)));
   details.addEventListener("toggle", offer);
-  form.addEventListener("invalid", () => { details.open = true; }, true); // the browser points at the field
+  form.elements.verifiable.addEventListener("change", offerPromises);
+  form.addEventListener("invalid", ({ target }) => { // the browser points at the field
+    for (const folded of form.querySelectorAll("details")) folded.open ||= folded.contains(target);
+  }, true);
   text.addEventListener("keydown", (e) => {
     if (e.key !== "Enter" || e.isComposing || e.repeat || e.shiftKey || !(e.ctrlKey || e.metaKey || isFinished())) return;
     e.preventDefault();
