@@ -1,4 +1,4 @@
-// The next poll of a live show: one field, and few keys besides its text.
+// The first poll of a live show, from the sign-in on, and the next one: one field, and few keys besides its text.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -17,8 +17,33 @@ async function signedIn(t, data) {
 }
 
 // seconds estimates how long a person takes, as the table in services/docs/internals/capacity.md does: a thought before
-// each action, and a key.
+// each action, and a key. An action with the mouse takes as long again.
 const seconds = (actions, keys) => 1.35 * actions + 0.28 * keys;
+const mouse = 1.3;
+
+test("the first poll is on the overlay after a minute of a person's hands, from the sign-in on", async (t) => {
+  const { origin } = await lab.serve({ data: "first" }), credential = await token(origin, { role: "broadcaster" });
+  const page = await open(t, `${origin}/live/staff.html`, { viewport: { width: 1280, height: 1000 } }), overlay = await open(t, "about:blank");
+  await page.locator("#signin").waitFor();
+  let actions = 0;
+  const act = async (action) => { actions++; await action; }, begun = performance.now();
+  await act(page.getByLabel("Environment").selectOption("sandbox"));
+  await act(page.getByLabel("Staff key, or client id and token").fill(credential)); // from the clipboard
+  await act(page.getByRole("button", { name: "Sign in" }).click());
+  await page.locator("#work").waitFor();
+  const signedIn = performance.now();
+  await act(page.getByRole("button", { name: "Make a key" }).click());
+  await act(page.locator("#copy").click());
+  await act(overlay.goto(await page.getByLabel("Address for your broadcast software").inputValue()));
+  await wanted(overlay, "body", "No poll is live.");
+  const shown = performance.now(), text = "What should we play?\nZelda\nMario\nTetris\n\n";
+  await act(page.locator("#new").getByLabel("Question").click());
+  await page.keyboard.type(text);
+  await wanted(overlay, "h1", "What should we play?");
+  const ended = performance.now(), hands = seconds(actions, text.length) + mouse * actions, took = (from, to) => `${((to - from) / 1000).toFixed(1)} s`;
+  t.diagnostic(`${actions} actions and ${text.length} keys: ${hands.toFixed(1)} s of hands. The pages: ${took(begun, ended)}, the sign-in ${took(begun, signedIn)}, the key ${took(signedIn, shown)}`);
+  assert.ok(hands <= 40, `${hands} s`); // the pages have the rest
+});
 
 test("the next poll is on the overlay after 10 seconds of a person's hands, and each one after it sooner", async (t) => {
   const { origin, broadcaster, page } = await signedIn(t, "next");
