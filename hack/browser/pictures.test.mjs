@@ -42,7 +42,11 @@ test("staff gives an option a picture, and viewers see it", async (t) => {
   assert.equal(await shows(page, "#picture-list li:nth-child(1) img", origin), 40);
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "the page is wider than a phone");
   await page.getByLabel("Picture of Zelda").setInputFiles({ name: "page.png", mimeType: "image/png", buffer: Buffer.from("<script>alert(1)</script>") });
-  await wanted(page, "#message", "The browser cannot read this file as a picture.");
+  const refused = "The browser cannot read this file as a picture.";
+  await wanted(page, "#message", refused);
+  await send(origin, broadcaster, "PATCH", "/vote_config", { id: "game", config: { prompt: "What shall we play?" } });
+  await page.getByRole("heading", { name: "What shall we play?" }).waitFor();
+  assert.equal(await page.locator("#message").textContent(), refused, "what others change hides why an action failed");
 
   const { channel_id: channel } = JSON.parse(Buffer.from(broadcaster.split(".")[1], "base64url").toString());
   const client = broadcaster.split(" ")[0];

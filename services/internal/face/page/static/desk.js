@@ -35,21 +35,30 @@ function sayUnreached(signedIn, control) {
   else if (!isOld()) say(unreached);
 }
 
-// attempt does something and says why it failed. What began it is inactive meanwhile, and keeps
-// the focus.
+// attempt does what a person asks for and says why it failed. What began it is inactive meanwhile, and
+// keeps the focus.
 export async function attempt(action, control) {
   if (control?.ariaDisabled === "true") return;
   if (control) control.ariaDisabled = "true";
+  say("");
+  await perform(action, control);
+  if (control) control.ariaDisabled = null;
+}
+
+// reread reads after an event. The message about what a person did stays.
+export function reread(read) {
+  if (id("message").textContent === unreached) say("");
+  return perform(read);
+}
+
+async function perform(action, control) {
   const signedIn = desk.signedIn;
   try {
-    say("");
     await action();
   } catch (e) {
-    if (e instanceof Refused && e.status === 401 && signedIn) return desk.signedIn && desk.signOut(e.message); // it is said once
-    if (e instanceof Refused) say(e.message);
+    if (e instanceof Refused && e.status === 401 && signedIn) { if (desk.signedIn) desk.signOut(e.message); } // it is said once
+    else if (e instanceof Refused) say(e.message);
     else sayUnreached(signedIn, control);
-  } finally {
-    if (control) control.ariaDisabled = null;
   }
 }
 

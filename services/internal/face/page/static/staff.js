@@ -4,7 +4,7 @@
 import { Client, Refused } from "./client.js";
 import { offerAccounts, refusal, returned, showAccounts } from "./account.js";
 import { readAnswers } from "./answers.js";
-import { attempt, button, clock, count, desk, id, list, named, number, on, say, setOld } from "./desk.js";
+import { attempt, button, clock, count, desk, id, list, named, number, on, reread, say, setOld } from "./desk.js";
 import { element, fill, keepFocus, later, save, takeTurns } from "./dom.js";
 import { listGames, listKeys } from "./keys.js";
 import { listModerators } from "./moderators.js";
@@ -135,7 +135,7 @@ function follow() {
       stopBefore?.();
       const missed = !covered;
       covered = false;
-      attempt(async () => {
+      reread(async () => {
         if (missed) await listPolls();
         await readPoll();
         if (missed) await readHistory();
@@ -146,7 +146,7 @@ function follow() {
     heard: (name, data) => {
       if (name.startsWith("poll_update:")) updatePoll(data);
       else if (name.startsWith("vote_delete:")) removePoll(data.id);
-      else if (name.startsWith("rank_update:")) attempt(readAnswers);
+      else if (name.startsWith("rank_update:")) reread(readAnswers);
       else if (data.id === poll) { stats = data.stats; showPoll(); extendHistory(); }
     },
   });
@@ -177,14 +177,14 @@ function updatePoll(changed) {
   if (wanted && changed.status !== wanted) polls.delete(changed.id);
   else polls.set(changed.id, changed);
   showPolls();
-  if (changed.id === poll) attempt(readPoll);
+  if (changed.id === poll) reread(readPoll);
 }
 
 function removePoll(gone) {
   heard++;
   polls.delete(gone);
   showPolls();
-  if (gone === poll) attempt(readPoll);
+  if (gone === poll) reread(readPoll);
 }
 
 // newestFirst returns the polls, the active ones before the others.
