@@ -24,7 +24,7 @@ LINT := go tool -modfile=$(CURDIR)/hack/tools/go.mod golangci-lint
 
 # Turns the API types into their methods and CRDs, the operator's markers into
 # its role.
-GENERATE := go tool -modfile=hack/tools/controller-gen/go.mod controller-gen object crd rbac:roleName=acclaim-operator paths=./api/v1alpha1 paths=./operator/... output:crd:dir=config/crd output:rbac:dir=config/rbac
+GENERATE := go tool -modfile=hack/tools/controller-gen/go.mod controller-gen object crd rbac:roleName=acclaim-operator paths=./api/contract paths=./api/v1alpha1 paths=./operator/... output:crd:dir=config/crd output:rbac:dir=config/rbac
 
 GENERATED := api config charts operator services/docs/pictures
 

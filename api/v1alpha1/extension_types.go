@@ -1,6 +1,10 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/acclaim-dev/acclaim/api/contract"
+)
 
 // ExtensionFinalizer keeps an Extension, and so its keys, until the configurations
 // of its deleted Polls are removed from the services.
@@ -176,7 +180,7 @@ type Sink struct {
 // Webhook is an HTTP endpoint that receives events.
 type Webhook struct {
 	// URL that events are posted to.
-	URL SinkURL `json:"url"`
+	URL contract.URL `json:"url"`
 	// Keys sign requests. Every active one does, so that keys can be rotated.
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -189,13 +193,8 @@ type Webhook struct {
 type PubSub struct {
 	// URL that messages are sent to; by default the platform's own address.
 	// +optional
-	URL SinkURL `json:"url,omitempty"`
+	URL contract.URL `json:"url,omitempty"`
 }
-
-// SinkURL is an http or https URL without user, password and fragment.
-// +kubebuilder:validation:MaxLength=1024
-// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/?#@:][^/?#@]*([/?][^#]*)?$') && isURL(self)",message="must be an http or https URL with a host, and without user, password and fragment, such as https://example.com/events"
-type SinkURL string
 
 // Origin is "*", an origin as a browser sends it (scheme://host, or
 // scheme://host:port when the port is not the scheme's own), or scheme://host:*

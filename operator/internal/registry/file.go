@@ -10,21 +10,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 )
 
 // fileEntry is an extension in the file. Its top level is for production.
 type fileEntry struct {
-	ClientID            v1alpha1.ID         `json:"clientID"`
-	AppIDs              []v1alpha1.ID       `json:"appIDs,omitempty"`
-	OwnerUserID         string              `json:"ownerUserID,omitempty"`
-	AdminUserIDs        []string            `json:"adminUserIDs,omitempty"`
-	ExternalRole        string              `json:"externalRole,omitempty"`
-	Moderators          string              `json:"moderators,omitempty"`
-	SignIn              *signInEntry        `json:"signIn,omitempty"`
-	ViewerIssuers       []viewerIssuerEntry `json:"viewerIssuers,omitempty"`
-	GlobalPolls         string              `json:"globalPolls,omitempty"`
-	ViewersCreateGlobal *bool               `json:"viewersCreateGlobal,omitempty"`
+	ClientID            v1alpha1.ID                       `json:"clientID"`
+	AppIDs              []v1alpha1.ID                     `json:"appIDs,omitempty"`
+	OwnerUserID         string                            `json:"ownerUserID,omitempty"`
+	AdminUserIDs        []string                          `json:"adminUserIDs,omitempty"`
+	ExternalRole        string                            `json:"externalRole,omitempty"`
+	Moderators          string                            `json:"moderators,omitempty"`
+	SignIn              *contract.RegisteredSignIn        `json:"signIn,omitempty"`
+	ViewerIssuers       []contract.RegisteredViewerIssuer `json:"viewerIssuers,omitempty"`
+	GlobalPolls         string                            `json:"globalPolls,omitempty"`
+	ViewersCreateGlobal *bool                             `json:"viewersCreateGlobal,omitempty"`
 	environmentSettings `json:",inline"`
 	Sandbox             *environmentSettings `json:"sandbox,omitempty"`
 
@@ -41,27 +42,6 @@ type environmentSettings struct {
 	Sinks          []sinkEntry         `json:"sinks,omitempty"`
 }
 
-// signInEntry names the issuer at which staff of production signs in.
-type signInEntry struct {
-	Name         string               `json:"name,omitempty"`
-	Issuer       v1alpha1.SinkURL     `json:"issuer"`
-	ClientID     string               `json:"clientID"`
-	ClientSecret string               `json:"clientSecret,omitempty"`
-	RedirectURL  v1alpha1.SinkURL     `json:"redirectURL"`
-	Scopes       []string             `json:"scopes,omitempty"`
-	Staff        []v1alpha1.StaffRule `json:"staff,omitempty"`
-}
-
-// viewerIssuerEntry names an issuer of viewers of production.
-type viewerIssuerEntry struct {
-	Issuer       v1alpha1.SinkURL `json:"issuer"`
-	Audience     string           `json:"audience"`
-	Channels     []v1alpha1.ID    `json:"channels"`
-	Name         string           `json:"name,omitempty"`
-	RedirectURL  v1alpha1.SinkURL `json:"redirectURL,omitempty"`
-	ClientSecret string           `json:"clientSecret,omitempty"`
-}
-
 // sinkEntry is another system that receives events.
 type sinkEntry struct {
 	Name    string           `json:"name"`
@@ -70,8 +50,8 @@ type sinkEntry struct {
 }
 
 type webhookEntry struct {
-	URL     v1alpha1.SinkURL `json:"url"`
-	Secrets []secretEntry    `json:"secrets"`
+	URL     contract.URL  `json:"url"`
+	Secrets []secretEntry `json:"secrets"`
 }
 
 type secretEntry struct {

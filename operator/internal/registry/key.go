@@ -141,29 +141,27 @@ func (c fileCandidate) decodeSinks(field string, declared []v1alpha1.Sink, secre
 }
 
 // decodeSignIn returns the sign-in of staff, nil without one or without its secret.
-func (c fileCandidate) decodeSignIn(s *v1alpha1.SignIn, secrets SecretContents) *signInEntry {
+func (c fileCandidate) decodeSignIn(s *v1alpha1.SignIn, secrets SecretContents) *contract.RegisteredSignIn {
 	if s == nil {
 		return nil
 	}
-	entry := &signInEntry{Name: s.Name, Issuer: s.Issuer, ClientID: s.ClientID, RedirectURL: s.RedirectURL, Scopes: s.Scopes, Staff: s.Staff}
-	var ok bool
-	if entry.ClientSecret, ok = c.decodeClientSecret("signIn", s.ClientSecretRef, secrets); !ok {
+	secret, ok := c.decodeClientSecret("signIn", s.ClientSecretRef, secrets)
+	if !ok {
 		return nil
 	}
-	return entry
+	return &contract.RegisteredSignIn{SignIn: s.SignIn, ClientSecret: secret}
 }
 
 // decodeViewerIssuers returns the issuers of viewers. One without its secret has no sign-in; its tokens are
 // checked with the issuer's public keys.
-func (c fileCandidate) decodeViewerIssuers(declared []v1alpha1.ViewerIssuer, secrets SecretContents) []viewerIssuerEntry {
-	var entries []viewerIssuerEntry
+func (c fileCandidate) decodeViewerIssuers(declared []v1alpha1.ViewerIssuer, secrets SecretContents) []contract.RegisteredViewerIssuer {
+	var entries []contract.RegisteredViewerIssuer
 	for i, v := range declared {
-		entry := viewerIssuerEntry{Issuer: v.Issuer, Audience: v.Audience, Channels: v.Channels, Name: v.Name}
 		secret, ok := c.decodeClientSecret(fmt.Sprintf("viewerIssuers[%d]", i), v.ClientSecretRef, secrets)
-		if ok {
-			entry.RedirectURL, entry.ClientSecret = v.RedirectURL, secret
+		if !ok {
+			v.RedirectURL, secret = "", ""
 		}
-		entries = append(entries, entry)
+		entries = append(entries, contract.RegisteredViewerIssuer{ViewerIssuer: v.ViewerIssuer, ClientSecret: secret})
 	}
 	return entries
 }

@@ -22,6 +22,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/status"
 )
@@ -143,8 +144,8 @@ type fileCandidate struct {
 	*v1alpha1.Extension
 	keys          map[Environment][]usableKey
 	sinks         map[Environment][]sinkEntry
-	signIn        *signInEntry        // of production
-	viewerIssuers []viewerIssuerEntry // of production
+	signIn        *contract.RegisteredSignIn        // of production
+	viewerIssuers []contract.RegisteredViewerIssuer // of production
 	entries       map[Environment][]byte
 	cap           *v1alpha1.Limits // of a guest, nil without one
 	finding       *Finding

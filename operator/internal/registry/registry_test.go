@@ -98,18 +98,20 @@ func everything() []v1alpha1.Extension {
 			s.AppIDs = []v1alpha1.ID{"1e3", "null", "2026-01-01"}
 			s.OwnerUserID, s.AdminUserIDs, s.ExternalRole = "1000", []string{"1001", "true", "0x1f", `"'\`}, ""
 			s.Moderators, s.GlobalPolls, s.ViewersCreateGlobal = "staff", "admin", new(bool)
-			s.SignIn = &v1alpha1.SignIn{
+			s.SignIn = &v1alpha1.SignIn{ClientSecretRef: &v1alpha1.SecretKeyReference{Name: "keys", Key: "text"}, SignIn: contract.SignIn{
 				Name: "Example", Issuer: "https://id.example", ClientID: "acclaim", RedirectURL: "https://votes.example/v1/staff/callback",
-				ClientSecretRef: &v1alpha1.SecretKeyReference{Name: "keys", Key: "text"}, Scopes: []string{"profile"},
-				Staff: []v1alpha1.StaffRule{
+				Scopes: []string{"profile"},
+				Staff: []contract.StaffRule{
 					{Claim: "groups", Value: "true", Channel: "1e3", Role: "moderator", Scopes: []string{"polls", "answers"}},
 					{Claim: "sub", ChannelClaim: "sub", Role: "broadcaster"},
 				},
-			}
+			}}
 			s.ViewerIssuers = []v1alpha1.ViewerIssuer{
-				{Issuer: "https://id.example", Audience: "votes", Channels: []v1alpha1.ID{"1e3", "2"},
-					Name: "null", RedirectURL: "https://votes.example/v1/viewer/callback", ClientSecretRef: &v1alpha1.SecretKeyReference{Name: "keys", Key: "text"}},
-				{Issuer: "https://school.example/realms/a", Audience: "true", Channels: []v1alpha1.ID{"2"}},
+				{ClientSecretRef: &v1alpha1.SecretKeyReference{Name: "keys", Key: "text"}, ViewerIssuer: contract.ViewerIssuer{
+					Issuer: "https://id.example", Audience: "votes", Channels: []string{"1e3", "2"},
+					Name: "null", RedirectURL: "https://votes.example/v1/viewer/callback",
+				}},
+				{ViewerIssuer: contract.ViewerIssuer{Issuer: "https://school.example/realms/a", Audience: "true", Channels: []string{"2"}}},
 			}
 			s.Keys = []v1alpha1.Key{key("old"), from(key("new"), time.Hour)}
 			s.AllowedOrigins = []v1alpha1.Origin{"*", "https://a.example:*", "http://[::1]:3000"}
@@ -194,7 +196,7 @@ func TestSignInWithoutSecret(t *testing.T) {
 	for entry, reason := range map[string]string{"text": "", "missing": "KeyNotFound", "empty": "InvalidKey"} {
 		extension := named("one", 0, func(s *v1alpha1.ExtensionSpec) {
 			s.Keys = []v1alpha1.Key{key("old")}
-			s.SignIn = &v1alpha1.SignIn{Issuer: "https://id.example", ClientID: "a", ClientSecretRef: &v1alpha1.SecretKeyReference{Name: "keys", Key: entry}}
+			s.SignIn = &v1alpha1.SignIn{SignIn: contract.SignIn{Issuer: "https://id.example", ClientID: "a"}, ClientSecretRef: &v1alpha1.SecretKeyReference{Name: "keys", Key: entry}}
 		})
 		r := render([]v1alpha1.Extension{extension}, secrets())
 		one := clients(t, r.Files[registry.Production])["one"]
@@ -214,7 +216,7 @@ func TestViewerIssuerWithoutSecret(t *testing.T) {
 		extension := named("one", 0, func(s *v1alpha1.ExtensionSpec) {
 			s.Keys = []v1alpha1.Key{key("old")}
 			s.ViewerIssuers = []v1alpha1.ViewerIssuer{{
-				Issuer: "https://id.example", Audience: "a", Channels: []v1alpha1.ID{"1"}, RedirectURL: "https://votes.example/v1/viewer/callback",
+				ViewerIssuer:    contract.ViewerIssuer{Issuer: "https://id.example", Audience: "a", Channels: []string{"1"}, RedirectURL: "https://votes.example/v1/viewer/callback"},
 				ClientSecretRef: &v1alpha1.SecretKeyReference{Name: "keys", Key: entry},
 			}}
 		})

@@ -66,7 +66,7 @@ func (s *Service) FinishSignIn(ctx context.Context, c *Call, clientID string, fl
 
 // beginSession begins a session of a person with the claims of an issuer, and returns its credential.
 func (s *Service) beginSession(ctx context.Context, extension *tenant.Extension, issuer signin.Issuer, claims signin.Claims) (credential string, err error) {
-	channel, key, ok := staffOf(claims, extension.SignIn.Staff)
+	channel, key, ok := staffOf(claims, extension.SignIn)
 	if !ok {
 		return "", fault.New(fault.Forbidden, "This person is not staff of a channel")
 	}
@@ -97,7 +97,7 @@ func (s *Service) issuerOf(c *Call, clientID string, kind limit.Kind) (extension
 	}
 	at := extension.SignIn
 	return extension, signin.Issuer{
-		URL: at.Issuer, ClientID: at.ClientID, ClientSecret: at.ClientSecret, RedirectURL: at.RedirectURL, Scopes: at.Scopes,
+		URL: string(at.Issuer), ClientID: at.ClientID, ClientSecret: at.ClientSecret, RedirectURL: string(at.RedirectURL), Scopes: at.Scopes,
 	}, nil
 }
 
@@ -109,8 +109,8 @@ func (s *Service) admitSignIn(c *Call, extension *tenant.Extension, kind limit.K
 
 // staffOf returns the channel that a person is staff of and the rights there, by the first rule that
 // fits.
-func staffOf(claims signin.Claims, rules []tenant.StaffRule) (channel string, key pairing.StaffKey, ok bool) {
-	for _, rule := range rules {
+func staffOf(claims signin.Claims, at *tenant.SignIn) (channel string, key pairing.StaffKey, ok bool) {
+	for i, rule := range at.Staff {
 		if rule.Value != "" && !claims.Has(rule.Claim, rule.Value) || claims[rule.Claim] == nil {
 			continue
 		}
@@ -119,7 +119,7 @@ func staffOf(claims signin.Claims, rules []tenant.StaffRule) (channel string, ke
 			continue
 		}
 		name := cmp.Or(claims.Text("preferred_username"), claims.Text("email"), claims.Text("sub"))
-		key = pairing.StaffKey{Name: strings.ToValidUTF8(name[:min(len(name), contract.MaxStaffName)], ""), Scopes: rule.Scopes, Rule: rule.ID}
+		key = pairing.StaffKey{Name: strings.ToValidUTF8(name[:min(len(name), contract.MaxStaffName)], ""), Scopes: rule.Scopes, Rule: at.RuleID(i)}
 		if len(rule.Scopes) == 0 {
 			key.Scopes, key.Broadcaster = []string{contract.ScopePolls, contract.ScopeAnswers}, true
 		}

@@ -43,7 +43,8 @@ func (v *CredentialVerifier) parseViewer(header string) (credential, error) {
 		if !slices.Contains(trusted.Channels, channel) {
 			continue
 		}
-		subject, expires, err := v.viewers.Verify(trusted.Issuer, trusted.Audience, token)
+		issuer := string(trusted.Issuer)
+		subject, expires, err := v.viewers.Verify(issuer, trusted.Audience, token)
 		if errors.Is(err, signin.ErrNoKeys) {
 			later = fault.Wrap(fault.Unavailable, err, "an issuer of viewers")
 		}
@@ -51,7 +52,7 @@ func (v *CredentialVerifier) parseViewer(header string) (credential, error) {
 			continue // it may be of another one
 		}
 		caller := &Caller{
-			Extension: extension, Environment: v.environment, Role: Viewer, ChannelID: channel, OpaqueID: viewerID(trusted.Issuer, subject),
+			Extension: extension, Environment: v.environment, Role: Viewer, ChannelID: channel, OpaqueID: viewerID(issuer, subject),
 		}
 		caller.nameQuotaHolders()
 		return credential{caller, expires}, nil

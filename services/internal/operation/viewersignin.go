@@ -17,7 +17,7 @@ func (s *Service) ListViewerSignIns(clientID, channel string) []OfferedSignIn {
 	if !ok {
 		return []OfferedSignIn{}
 	}
-	return []OfferedSignIn{{extension.ClientID, at.SignInName()}}
+	return []OfferedSignIn{{extension.ClientID, at.Name}}
 }
 
 // BeginViewerSignIn returns the address at an issuer to which a browser goes to sign in as a viewer of
@@ -70,10 +70,10 @@ func (s *Service) issuerOfViewers(c *Call, name contract.PublicName, kind limit.
 	if err := s.admitSignIn(c, extension, kind); err != nil {
 		return issuer, err
 	}
-	return signin.Issuer{URL: at.Issuer, ClientID: at.Audience, ClientSecret: at.ClientSecret, RedirectURL: at.RedirectURL}, nil
+	return signin.Issuer{URL: string(at.Issuer), ClientID: at.Audience, ClientSecret: at.ClientSecret, RedirectURL: string(at.RedirectURL)}, nil
 }
 
-func (s *Service) signInOfViewers(clientID, channel string) (extension *tenant.Extension, at tenant.ViewerIssuer, ok bool) {
+func (s *Service) signInOfViewers(clientID, channel string) (extension *tenant.Extension, at contract.RegisteredViewerIssuer, ok bool) {
 	extension, ok = s.Config.Registry().ByClientID(clientID)
 	if !ok || s.Config.Pairing.SignIn == nil || s.Config.Environment != tenant.Production {
 		return nil, at, false

@@ -124,7 +124,7 @@ func (b *registryBuilder) addExtension(i int, raw json.RawMessage) {
 		GlobalPolls:         cmp.Or(block.GlobalPolls, "admin"),
 		ViewersCreateGlobal: block.ViewersGlobal == nil || *block.ViewersGlobal,
 	}
-	extension.SignIn = parseSignIn(block.SignIn, report)
+	extension.SignIn = checkSignIn(block.SignIn, report.at("signIn"))
 	extension.ViewerIssuers = block.ViewerIssuers
 	checkViewerIssuers(block.ViewerIssuers, report)
 	b.checkNames(extension, report)

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/acclaim-dev/acclaim/api/contract"
 )
 
 // registryFile is the registry file as written.
@@ -18,22 +21,22 @@ type registryFile struct {
 // extensionBlock is one entry of the file. What stands at its top level is for
 // production.
 type extensionBlock struct {
-	ClientID       string           `json:"clientID"`
-	AppIDs         []string         `json:"appIDs"`
-	OwnerUserID    string           `json:"ownerUserID"`
-	AdminUserIDs   []string         `json:"adminUserIDs"`
-	ExternalRole   string           `json:"externalRole"`
-	Moderators     string           `json:"moderators"`
-	SignIn         *signInBlock     `json:"signIn"`
-	ViewerIssuers  []ViewerIssuer   `json:"viewerIssuers"`
-	GlobalPolls    string           `json:"globalPolls"`
-	ViewersGlobal  *bool            `json:"viewersCreateGlobal"`
-	AllowedOrigins []string         `json:"allowedOrigins"`
-	Limits         limitsBlock      `json:"limits"`
-	Retention      retentionBlock   `json:"retention"`
-	Secrets        []secretBlock    `json:"secrets"`
-	Sinks          []sinkBlock      `json:"sinks"`
-	Sandbox        environmentBlock `json:"sandbox"`
+	ClientID       string                            `json:"clientID"`
+	AppIDs         []string                          `json:"appIDs"`
+	OwnerUserID    string                            `json:"ownerUserID"`
+	AdminUserIDs   []string                          `json:"adminUserIDs"`
+	ExternalRole   string                            `json:"externalRole"`
+	Moderators     string                            `json:"moderators"`
+	SignIn         *contract.RegisteredSignIn        `json:"signIn"`
+	ViewerIssuers  []contract.RegisteredViewerIssuer `json:"viewerIssuers"`
+	GlobalPolls    string                            `json:"globalPolls"`
+	ViewersGlobal  *bool                             `json:"viewersCreateGlobal"`
+	AllowedOrigins []string                          `json:"allowedOrigins"`
+	Limits         limitsBlock                       `json:"limits"`
+	Retention      retentionBlock                    `json:"retention"`
+	Secrets        []secretBlock                     `json:"secrets"`
+	Sinks          []sinkBlock                       `json:"sinks"`
+	Sandbox        environmentBlock                  `json:"sandbox"`
 }
 
 // productionBlock is not embedded, for the fields' names in decoding errors.
@@ -89,7 +92,14 @@ func unmarshalStrict(data []byte, v any) error {
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		got, _, _ := strings.Cut(wrong.Value, " ")
-		return fmt.Errorf("%s: is of type %s, should be %s", wrong.Field, got, wrong.Type.Kind())
+		return fmt.Errorf("%s: is of type %s, should be %s", writtenField(wrong.Field), got, wrong.Type.Kind())
 	}
 	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// writtenField returns the path of a field as a file has it: without the names of types that others
+// embed, which begin with a capital letter as no field does.
+func writtenField(path string) string {
+	names := slices.DeleteFunc(strings.Split(path, "."), func(name string) bool { return name != "" && name[0] >= 'A' && name[0] <= 'Z' })
+	return strings.Join(names, ".")
 }

@@ -50,7 +50,7 @@ func TestOperatorsFiles(t *testing.T) {
 		if signIn := whole.SignIn; (signIn != nil) != (environment == tenant.Production) || signIn != nil && (signIn.ClientSecret != "not base64" || len(signIn.Staff) != 2) {
 			t.Errorf("%s: sign-in %+v", environment, signIn)
 		}
-		if issuers := whole.ViewerIssuers; (len(issuers) == 2) != (environment == tenant.Production) || len(issuers) > 0 && fmt.Sprint(issuers[0]) != "{https://id.example votes [1e3 2] https://votes.example/v1/viewer/callback not base64 null}" {
+		if issuers := whole.ViewerIssuers; (len(issuers) == 2) != (environment == tenant.Production) || len(issuers) > 0 && fmt.Sprint(issuers[0]) != "{{https://id.example votes [1e3 2] null https://votes.example/v1/viewer/callback} not base64}" {
 			t.Errorf("%s: issuers of viewers %+v", environment, issuers)
 		}
 		sinks := map[tenant.Environment]string{tenant.Production: "[hook viewers]", tenant.Sandbox: "[viewers]"}

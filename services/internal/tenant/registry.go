@@ -98,8 +98,8 @@ type Extension struct {
 	ModeratorsAreStaff bool
 	// SignIn lets staff of production sign in with accounts; nil: with tokens and keys alone.
 	SignIn *SignIn
-	// ViewerIssuers are those whose tokens make people viewers in production.
-	ViewerIssuers []ViewerIssuer
+	// ViewerIssuers are those whose tokens make people viewers in production. Their names are not empty.
+	ViewerIssuers []contract.RegisteredViewerIssuer
 	// GlobalPolls is the least of the roles that configure, modify and reset polls and
 	// questions of all channels: "broadcaster", "admin" or "backend".
 	GlobalPolls string
