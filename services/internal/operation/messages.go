@@ -164,6 +164,17 @@ func (s *Service) WriteNamedDocument(ctx context.Context, c *Call, id string, va
 	return s.Config.Messages.Announce(ctx, c.Caller.feed(), message.Message{Name: contract.StoreUpdate + id, Data: data})
 }
 
+// DecodeMessage returns the message in a body, without its addressee, and the body.
+func DecodeMessage(sent []byte) (*Object, message.Message, error) {
+	body := DecodeObject(sent)
+	m := message.Message{Name: body.Text("event")}
+	if body.Needs("data"); body.Err != nil {
+		return nil, m, body.Err
+	}
+	m.Data = CompactJSON(body.JSON("data"))
+	return body, m, CheckStored(m.Data)
+}
+
 // NewMessage returns a message with JSON data for one viewer, or for all where to is empty.
 func NewMessage(name string, data json.RawMessage, to string) (message.Message, error) {
 	m := message.Message{Name: name, Data: CompactJSON(data), To: to}

@@ -16,6 +16,18 @@ import (
 func tokensOfAddress() limit.Rate { return limit.Rate{PerSecond: 50, Burst: 2_000} }
 func tokensInAll() limit.Rate     { return limit.Rate{PerSecond: 2_000, Burst: 20_000} }
 
+// DecodeTokenRequest returns the request for tokens in a body.
+func DecodeTokenRequest(in *Object) sandbox.Request {
+	return sandbox.Request{
+		ExtensionID: in.Text("extension_id"),
+		AppID:       in.Text("app_id"),
+		ChannelID:   in.Text("channel_id"),
+		UserID:      in.Text("user_id"),
+		Role:        in.Text("role"),
+		UserIDs:     in.Texts("user_ids"),
+	}
+}
+
 // IssueSandboxTokens returns tokens of the sandbox (section 4.6).
 func (s *Service) IssueSandboxTokens(c *Call, r sandbox.Request) ([]string, error) {
 	who, count := limit.Caller{Environment: string(s.Config.Environment)}, int64(max(len(r.UserIDs), 1))

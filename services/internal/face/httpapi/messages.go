@@ -7,34 +7,28 @@ import (
 	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/operation"
-	"github.com/acclaim-dev/acclaim/services/message"
 )
 
-func (a *API) postBroadcast(w http.ResponseWriter, r *apiRequest) error {
-	body, m, err := decodeMessage(r.Sent)
-	if err != nil {
-		return err
-	}
-	return a.broadcast(w, r, body, m)
-}
+func (a *API) postBroadcast(w http.ResponseWriter, r *apiRequest) error { return a.broadcast(w, r, "") }
 
 // postPusherBroadcast is postBroadcast for clients that name an event as it arrives, with
 // its environment and client id.
 func (a *API) postPusherBroadcast(w http.ResponseWriter, r *apiRequest) error {
-	body, m, err := decodeMessage(r.Sent)
+	return a.broadcast(w, r, string(r.Caller.Environment)+":"+r.Caller.Extension.ClientID+":")
+}
+
+// broadcast publishes a message, in whose name a prefix precedes that of the event, to the channel that
+// its body or else the token names.
+func (a *API) broadcast(w http.ResponseWriter, r *apiRequest, prefix string) error {
+	body, m, err := operation.DecodeMessage(r.Sent)
 	if err != nil {
 		return err
 	}
-	name, ok := strings.CutPrefix(m.Name, string(r.Caller.Environment)+":"+r.Caller.Extension.ClientID+":")
+	name, ok := strings.CutPrefix(m.Name, prefix)
 	if !ok {
 		return fault.New(fault.Invalid, "event must begin with the environment and the client id")
 	}
 	m.Name = name
-	return a.broadcast(w, r, body, m)
-}
-
-// broadcast publishes a message to the channel that its body or else the token names.
-func (a *API) broadcast(w http.ResponseWriter, r *apiRequest, body *operation.Object, m message.Message) (err error) {
 	channel := body.Text("user_id")
 	if body.Err != nil {
 		return body.Err
@@ -52,7 +46,7 @@ func (a *API) broadcast(w http.ResponseWriter, r *apiRequest, body *operation.Ob
 }
 
 func (a *API) postExtensionBroadcast(w http.ResponseWriter, r *apiRequest) error {
-	body, m, err := decodeMessage(r.Sent)
+	body, m, err := operation.DecodeMessage(r.Sent)
 	if err != nil {
 		return err
 	}
@@ -66,22 +60,11 @@ func (a *API) postWhisperSelf(w http.ResponseWriter, r *apiRequest) error {
 	if err := a.AdmitWhisper(&r.Call); err != nil {
 		return err
 	}
-	_, m, err := decodeMessage(r.Sent)
+	_, m, err := operation.DecodeMessage(r.Sent)
 	if err != nil {
 		return err
 	}
 	return writeDone(w, a.Whisper(r.Context(), &r.Call, m))
-}
-
-// decodeMessage returns the message in a body, without its addressee, and the body.
-func decodeMessage(sent []byte) (*operation.Object, message.Message, error) {
-	body := operation.DecodeObject(sent)
-	m := message.Message{Name: body.Text("event")}
-	if body.Needs("data"); body.Err != nil {
-		return nil, m, body.Err
-	}
-	m.Data = operation.CompactJSON(body.JSON("data"))
-	return body, m, operation.CheckStored(m.Data)
 }
 
 // targetOf returns the opaque id or user id that the body addresses a message to, "" for

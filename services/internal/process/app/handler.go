@@ -153,9 +153,10 @@ func (p *Process) purgeHandler() http.Handler {
 // eraseHandler erases viewers from the store.
 func (p *Process) eraseHandler() http.Handler {
 	erasure := p.services.erasure()
-	return httpapi.NewEraseHandler(p.directory.Registry, p.services.clock.Now, func(ctx context.Context, extension, actor string, viewer rewrite.Viewer, only bool) (any, error) {
-		p.logger.Info("erasing a viewer", "extension", extension, "actor", actor)
-		report, err := erasure.Erase(ctx, extension, admin.Target{Viewer: viewer, Only: only, At: p.services.clock.Now()}, func(int) {})
+	return httpapi.NewEraseHandler(p.directory.Registry, p.services.clock.Now, func(ctx context.Context, extension string, asked httpapi.Erasure) (any, error) {
+		p.logger.Info("erasing a viewer", "extension", extension, "actor", asked.Actor)
+		viewer := rewrite.Viewer{IDs: asked.IDs, DropData: asked.DropData}
+		report, err := erasure.Erase(ctx, extension, admin.Target{Viewer: viewer, Only: asked.Only, At: p.services.clock.Now()}, func(int) {})
 		if err != nil {
 			p.logger.Error("a viewer was not erased; erasing again goes on", "extension", extension, "error", err)
 		}

@@ -6,7 +6,6 @@ import (
 	"syscall"
 
 	"github.com/acclaim-dev/acclaim/api/contract"
-	"github.com/acclaim-dev/acclaim/services/internal/engine/once"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
 	"github.com/acclaim-dev/acclaim/services/internal/limit"
@@ -91,7 +90,7 @@ func (l *resourceLimits) shareWithGames() {
 // keyedVotes returns the number of votes a second whose keys the process keeps for as long as it
 // promises, where a vote needs room for its key.
 func (l *resourceLimits) keyedVotes() int64 {
-	return l.voteKeys / stream.KeySize / int64(once.KeptAtLeast.Seconds())
+	return l.voteKeys / stream.KeySize / int64(contract.MinKeyLifetime.Seconds())
 }
 
 // countDescriptors returns the number of files that the process may have open.

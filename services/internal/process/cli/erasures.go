@@ -2,12 +2,9 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 
-	"github.com/acclaim-dev/acclaim/services/internal/engine/key"
 	"github.com/acclaim-dev/acclaim/services/internal/process/app"
 	"github.com/acclaim-dev/acclaim/services/internal/upkeep/admin"
 	"github.com/acclaim-dev/acclaim/services/internal/upkeep/backup"
@@ -24,7 +21,7 @@ func applyErasures(ctx context.Context, b *backup.Backup, store app.Store, erasu
 	if err := erasures.Add(ctx, store, environments); err != nil || len(erasures.Known) == 0 {
 		return nil, err
 	}
-	pending, err := recordsOf(erasures.Pending(), extensions)
+	pending, err := admin.RecordsOf(erasures.Pending(), extensions)
 	if err != nil {
 		return nil, err
 	}
@@ -62,19 +59,4 @@ func eraseFound(ctx context.Context, b *backup.Backup, store app.Store, service 
 		return nil, nil
 	}
 	return service.EraseAgain(ctx, found)
-}
-
-// recordsOf returns those of records of erasures that are about some extensions.
-func recordsOf(records map[string]json.RawMessage, extensions []string) (map[string]json.RawMessage, error) {
-	some := map[string]json.RawMessage{}
-	for name, record := range records {
-		n, err := key.Parse(name)
-		if err != nil {
-			return nil, err
-		}
-		if slices.Contains(extensions, n.Extension) {
-			some[name] = record
-		}
-	}
-	return some, nil
 }

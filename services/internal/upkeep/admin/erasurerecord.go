@@ -86,6 +86,21 @@ func parseRecord(name string, body []byte) (n key.Name, r erasureRecord, err err
 	return n, r, nil
 }
 
+// RecordsOf returns the records of erasures that are about some extensions. Records are by their keys.
+func RecordsOf(records map[string]json.RawMessage, extensions []string) (map[string]json.RawMessage, error) {
+	some := map[string]json.RawMessage{}
+	for name, record := range records {
+		n, err := key.Parse(name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(extensions, n.Extension) {
+			some[name] = record
+		}
+	}
+	return some, nil
+}
+
 // KeepRecords stores records of erasures from elsewhere, by their keys, that the store does not
 // have.
 func (e *ErasureService) KeepRecords(ctx context.Context, records map[string]json.RawMessage) error {
