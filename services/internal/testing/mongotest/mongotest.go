@@ -11,6 +11,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -153,18 +155,42 @@ func buildServer(ctx context.Context) (string, error) {
 		return "", err
 	}
 	program := filepath.Join(cache, "acclaim", fmt.Sprintf("mongod-%x", hash.Sum(nil)[:8]))
+	return program, buildOnce(program, func(unfinished string) error {
+		command := exec.CommandContext(ctx, "go", "build", "-o", unfinished, ".")
+		command.Dir = source
+		if output, err := command.CombinedOutput(); err != nil {
+			return fmt.Errorf("%w\n%s", err, output)
+		}
+		return nil
+	})
+}
+
+// buildOnce makes a program unless it is there. Of several processes that need it at once, one builds
+// while the others wait.
+func buildOnce(program string, build func(unfinished string) error) error {
 	if _, err := os.Stat(program); err == nil {
-		return program, nil
+		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
-		return "", err
+		return err
 	}
-	// Several processes may build at once; all results are equal.
-	unfinished := program + "." + rand.Text()
-	command := exec.CommandContext(ctx, "go", "build", "-o", unfinished, ".")
-	command.Dir = source
-	if output, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w\n%s", err, output)
+	lock, err := os.OpenFile(program+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
 	}
-	return program, os.Rename(unfinished, program)
+	defer func() { _ = lock.Close() }() // which unlocks it
+	for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
+		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(program); err == nil {
+		return nil
+	}
+	unfinished := program + ".unfinished"
+	if err := build(unfinished); err != nil {
+		return err
+	}
+	return os.Rename(unfinished, program)
 }
