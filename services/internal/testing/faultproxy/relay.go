@@ -2,7 +2,6 @@ package faultproxy
 
 import (
 	"context"
-	"errors"
 	"net"
 	"sync"
 )
@@ -53,15 +52,16 @@ func (r *relay) Close() error {
 	return err
 }
 
+// acceptConnections serves connections until it cannot accept one. The listener is closed then: clients
+// are refused and do not wait for a server.
 func (r *relay) acceptConnections() {
+	defer func() { _ = r.listener.Close() }()
 	for {
 		client, err := r.listener.Accept()
-		if errors.Is(err, net.ErrClosed) {
+		if err != nil {
 			return
 		}
-		if err == nil {
-			r.running.Go(func() { r.serveConnection(client) })
-		}
+		r.running.Go(func() { r.serveConnection(client) })
 	}
 }
 
