@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/operator/internal/census"
 	"github.com/acclaim-dev/acclaim/operator/internal/controller/backend"
 	"github.com/acclaim-dev/acclaim/operator/internal/scope"
 	"github.com/acclaim-dev/acclaim/operator/internal/sharing"
@@ -42,7 +43,7 @@ func newNamespaceGauge() *prometheus.GaugeVec {
 	return prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "acclaim_operator_namespaces",
 		Help: "1 for the state of each namespace that the operator is to watch: watched, missing, terminating or forbidden; else 0.",
-	}, []string{"resource_namespace", "state"})
+	}, []string{census.NamespaceLabel, "state"})
 }
 
 // newNamespaceWatch looks at the namespaces a first time. It fails when none can be watched.

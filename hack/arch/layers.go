@@ -75,7 +75,7 @@ services/internal/testing/ceilingserver | ceiling cli app |
 services                    | cli                                                                            | domains stream document tenant admin operation httpapi gamelink transfer pebblestore mongostore storetest mongotest faultproxy sinktest overlay harness app key contract verifiable
 services/votingtest         | operation voting stream tenant telemetry httpapi pebblestore                               |
 operator/kubectl-acclaim    | client terminal v1alpha1 desired overview podlink sharing supportreport               | votingtest
-operator | tracing v1alpha1 backend extension poll desired breaker holder registry task uninstall watchdog scope sharing backups | assets testcluster harness
+operator | tracing v1alpha1 census backend extension poll desired breaker holder registry task uninstall watchdog scope sharing backups | assets testcluster harness
 operator/internal/breaker |  |
 operator/internal/census |  |
 operator/internal/task | census |

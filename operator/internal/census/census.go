@@ -5,6 +5,7 @@ package census
 
 import (
 	"context"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,6 +17,9 @@ import (
 // which an alert reaches their team. It is not called namespace: Prometheus gives that name to
 // the namespace of the pod that it reads.
 const NamespaceLabel = "resource_namespace"
+
+// ListTimeout limits how long a collection waits for a cache that is not filled yet.
+const ListTimeout = 5 * time.Second
 
 // Census counts the resources of one kind in each namespace.
 type Census[T any] struct {
@@ -39,8 +43,10 @@ func (c *Census[T]) Describe(descriptions chan<- *prometheus.Desc) {
 // Collect implements [prometheus.Collector]. A cache that is not filled yet gives
 // no metric.
 func (c *Census[T]) Collect(collected chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), ListTimeout)
+	defer cancel()
 	list, gauge := c.List(), c.newGauge()
-	if err := c.From.List(context.Background(), list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := c.From.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return
 	}
 	_ = meta.EachListItem(list, func(o runtime.Object) error { // no item fails

@@ -1,8 +1,10 @@
 package census_test
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -35,4 +37,26 @@ func TestCensus(t *testing.T) {
 	if err := testutil.CollectAndCompare(counted, strings.NewReader(want)); err != nil {
 		t.Error(err)
 	}
+}
+
+// unfilled is a cache that waits to be filled until the context of a list ends.
+type unfilled struct{ client.Reader }
+
+func (unfilled) List(ctx context.Context, _ client.ObjectList, _ ...client.ListOption) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A cache that is not filled gives no metric and does not hold the others of a collection.
+func TestCollectionEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		counted := &census.Census[corev1.Pod]{
+			From:   unfilled{},
+			List:   func() client.ObjectList { return &corev1.PodList{} },
+			Metric: prometheus.GaugeOpts{Name: "pods", Help: "Pods."},
+		}
+		if n := testutil.CollectAndCount(counted); n != 0 {
+			t.Errorf("%d metrics", n)
+		}
+	})
 }

@@ -6,7 +6,6 @@ package task
 
 import (
 	"context"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
@@ -26,9 +25,6 @@ const (
 	// taskLabel has what the CronJob does.
 	taskLabel = "app.kubernetes.io/component"
 )
-
-// ListTimeout limits how long a collection waits for a cache that is not filled yet.
-const ListTimeout = 5 * time.Second
 
 // +kubebuilder:rbac:groups=batch,resources=cronjobs,verbs=list;watch
 
@@ -65,7 +61,7 @@ func (r *Report) Describe(descriptions chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector]. A cache that is not filled yet gives no metric.
 func (r *Report) Collect(collected chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), ListTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), census.ListTimeout)
 	defer cancel()
 	var jobs batchv1.CronJobList
 	if err := r.from.List(ctx, &jobs, client.UnsafeDisableDeepCopy); err != nil {

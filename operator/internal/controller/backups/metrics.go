@@ -9,7 +9,6 @@ import (
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
 	"github.com/acclaim-dev/acclaim/operator/internal/census"
-	"github.com/acclaim-dev/acclaim/operator/internal/task"
 )
 
 // Ages collects when each Backend that promises backups had its last, and what it promises.
@@ -38,7 +37,7 @@ func (a *Ages) Describe(descriptions chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector]. A cache that is not filled yet gives no metric.
 func (a *Ages) Collect(collected chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), task.ListTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), census.ListTimeout)
 	defer cancel()
 	var backends v1alpha1.BackendList
 	if err := a.from.List(ctx, &backends, client.UnsafeDisableDeepCopy); err != nil {
