@@ -52,15 +52,11 @@ func BufferOf(name key.Name) (Buffer, error) {
 
 // ParseStream returns the buffer whose stream is stored under a name.
 func ParseStream(stored string) (Buffer, error) {
-	name, err := key.Parse(stored)
+	name, err := key.ParseExact(stored)
 	if err != nil {
 		return Buffer{}, err
 	}
-	b, err := BufferOf(name)
-	if err != nil || b.Stream() != stored {
-		return Buffer{}, fmt.Errorf("%s is not the name of a buffer", stored)
-	}
-	return b, nil
+	return BufferOf(name)
 }
 
 // Submission is one item that a caller appends. Data is a JSON object.

@@ -60,12 +60,8 @@ func (c Change) apply(now *Config, exists bool) (Config, error) {
 	if now != nil {
 		before = *now
 	}
-	merged, err := exactjson.MergePatch(before.encodeJSON(), c.Patch)
-	if err != nil {
-		return Config{}, errMalformedPatch
-	}
 	changed := DefaultConfig()
-	if err := json.Unmarshal(merged, &changed); err != nil {
+	if err := exactjson.DecodePatched(before.encodeJSON(), c.Patch, &changed); err != nil {
 		return Config{}, errMalformedPatch
 	}
 	if changed.Blocked == nil {

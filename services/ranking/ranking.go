@@ -52,15 +52,11 @@ func QuestionOf(name key.Name) (Question, error) {
 
 // ParseStream returns the question whose stream is stored under a name.
 func ParseStream(stored string) (Question, error) {
-	name, err := key.Parse(stored)
+	name, err := key.ParseExact(stored)
 	if err != nil {
 		return Question{}, err
 	}
-	q, err := QuestionOf(name)
-	if err != nil || q.Stream() != stored {
-		return Question{}, fmt.Errorf("%s is not the name of a question", stored)
-	}
-	return q, nil
+	return QuestionOf(name)
 }
 
 // Answer is the outcome of a submission. Original is the caller's answer that it replaced,

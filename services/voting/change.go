@@ -63,12 +63,8 @@ func (c Change) configureFrom(id string, now *Config, used bool) (configureComma
 	if now != nil {
 		before = *now
 	}
-	merged, err := exactjson.MergePatch(before.encodeJSON(), c.Patch)
-	if err != nil {
-		return configureCommand{}, errInvalidBody
-	}
 	configure.config = DefaultConfig()
-	if err := json.Unmarshal(merged, &configure.config); err != nil {
+	if err := exactjson.DecodePatched(before.encodeJSON(), c.Patch, &configure.config); err != nil {
 		return configureCommand{}, errInvalidBody
 	}
 	return configure, nil

@@ -56,15 +56,11 @@ func PollOf(name key.Name) (Poll, error) {
 
 // ParseStream returns the poll whose stream is stored under a name.
 func ParseStream(stored string) (Poll, error) {
-	name, err := key.Parse(stored)
+	name, err := key.ParseExact(stored)
 	if err != nil {
 		return Poll{}, err
 	}
-	p, err := PollOf(name)
-	if err != nil || p.Stream() != stored {
-		return Poll{}, fmt.Errorf("%s is not the name of a poll", stored)
-	}
-	return p, nil
+	return PollOf(name)
 }
 
 // Global reports whether the poll is shared by the whole extension.

@@ -45,3 +45,12 @@ func isObject(text json.RawMessage) bool {
 	}
 	return false
 }
+
+// DecodePatched decodes a document into v as a merge patch changes it.
+func DecodePatched(document, patch json.RawMessage, v any) error {
+	merged, err := MergePatch(document, patch)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(merged, v)
+}

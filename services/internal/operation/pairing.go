@@ -3,6 +3,7 @@ package operation
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
@@ -123,10 +124,17 @@ func (s *Service) CreateOverlayKey(ctx context.Context, c *Call, key pairing.Ove
 	if err := s.Config.Pairing.Overlays.AddOverlayKey(ctx, c.Caller.pairingChannel(), key, now); err != nil {
 		return key, "", err
 	}
-	token, err := s.signToken(c.Caller.Extension, sandbox.Grant{
-		Role: string(Overlay), ChannelID: c.Caller.ChannelID, OpaqueID: "overlay-" + key.ID, KeyID: key.ID, Lifetime: key.Lifetime(now),
+	credential, err = s.signKey(c.Caller, Overlay, "overlay-", key.ID, key.Lifetime(now))
+	return key, credential, err
+}
+
+// signKey returns the credential of a key of the caller's channel. The opaque id of those who have it is
+// a prefix and that of the key.
+func (s *Service) signKey(c *Caller, role Role, prefix, id string, lifetime time.Duration) (credential string, err error) {
+	token, err := s.signToken(c.Extension, sandbox.Grant{
+		Role: string(role), ChannelID: c.ChannelID, OpaqueID: prefix + id, KeyID: id, Lifetime: lifetime,
 	})
-	return key, c.Caller.Extension.ClientID + " " + token, err
+	return c.Extension.ClientID + " " + token, err
 }
 
 // ListOverlayKeys returns the keys of the caller's channel, without their credentials.

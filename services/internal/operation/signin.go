@@ -44,6 +44,10 @@ func (s *Service) BeginSignIn(ctx context.Context, c *Call, clientID string) (ad
 	if err != nil {
 		return "", flow, err
 	}
+	return s.beginAt(ctx, issuer)
+}
+
+func (s *Service) beginAt(ctx context.Context, issuer signin.Issuer) (address string, flow signin.Flow, err error) {
 	address, flow, err = s.Config.Pairing.SignIn.Begin(ctx, issuer)
 	if err != nil {
 		err = fault.Wrap(fault.Unavailable, err, "the issuer")

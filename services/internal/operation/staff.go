@@ -6,7 +6,6 @@ import (
 
 	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/pairing"
-	"github.com/acclaim-dev/acclaim/services/sandbox"
 )
 
 // StaffSession tells a person who has signed in what the credential is good for.
@@ -56,10 +55,8 @@ func (s *Service) CreateStaffKey(ctx context.Context, c *Call, key pairing.Staff
 	if err := s.Config.Pairing.Staff.AddStaffKey(ctx, c.Caller.pairingChannel(), key, now); err != nil {
 		return key, "", err
 	}
-	token, err := s.signToken(c.Caller.Extension, sandbox.Grant{
-		Role: string(StaffKey), ChannelID: c.Caller.ChannelID, OpaqueID: "staff-" + key.ID, KeyID: key.ID, Lifetime: key.Lifetime(now),
-	})
-	return key, c.Caller.Extension.ClientID + " " + token, err
+	credential, err = s.signKey(c.Caller, StaffKey, "staff-", key.ID, key.Lifetime(now))
+	return key, credential, err
 }
 
 // ListStaffKeys returns the keys of the caller's channel, without their credentials.

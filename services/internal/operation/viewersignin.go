@@ -27,11 +27,7 @@ func (s *Service) BeginViewerSignIn(ctx context.Context, c *Call, name contract.
 	if err != nil {
 		return "", flow, err
 	}
-	address, flow, err = s.Config.Pairing.SignIn.Begin(ctx, issuer)
-	if err != nil {
-		err = fault.Wrap(fault.Unavailable, err, "the issuer")
-	}
-	return address, flow, err
+	return s.beginAt(ctx, issuer)
 }
 
 // FinishViewerSignIn returns the issuer's token of a viewer who comes back from the issuer, and how long it

@@ -217,8 +217,16 @@ func KindOf(name string) string {
 
 var errElements = errors.New("the elements do not fit the kind")
 
-// Parse returns the Name that String formats as name. It also accepts escapes that
-// String does not use: a caller that must exclude them compares with String.
+// ParseExact returns the Name that String formats as name.
+func ParseExact(name string) (Name, error) {
+	n, err := Parse(name)
+	if err == nil && n.String() != name {
+		return Name{}, fmt.Errorf("%q is not the name of a stream or a document: it has needless escapes", name)
+	}
+	return n, err
+}
+
+// Parse is ParseExact that also accepts escapes that String does not use.
 func Parse(name string) (Name, error) {
 	r := reader{rest: name, more: true}
 	n, err := r.name()

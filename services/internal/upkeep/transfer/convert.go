@@ -67,8 +67,8 @@ const inExtension = 3
 // parseDocument parses the stored name of a document, which must be as it would be
 // stored.
 func parseDocument(stored string) (key.Name, error) {
-	n, err := key.Parse(stored)
-	if err != nil || n.Kind != key.Document || n.String() != stored {
+	n, err := key.ParseExact(stored)
+	if err != nil || n.Kind != key.Document {
 		return key.Name{}, fmt.Errorf("%q is not the name of a document", stored)
 	}
 	return n, nil

@@ -134,7 +134,7 @@ func TestImportOfAChangedFile(t *testing.T) {
 		"other extension":    {edit(1, `"extension":"x"`, `"extension":"y"`), "not what the header announces"},
 		"other environment":  {edit(0, `"production",`, ``), "not what the header announces"},
 		"other name":         {edit(1, `"id":"a"`, `"id":"a","stream":"poll/production/y/channel/1/a"`), "not what the header announces"},
-		"odd name":           {edit(1, `"id":"a"`, `"id":"a","stream":"poll/production/x/channel/1/%61"`), "not the name of a poll"},
+		"odd name":           {edit(1, `"id":"a"`, `"id":"a","stream":"poll/production/x/channel/1/%61"`), "not the name of a stream"},
 		"first chunk lost":   {without(1), "chunk 2 follows chunk 0"},
 		"last chunk lost":    {without(2), "ends at chunk 1 and should at 2"},
 		"end lost":           {without(3), "begins before the end"},
