@@ -77,6 +77,19 @@ func (t *GrowingTree) Root() tlog.Tree {
 	return tlog.Tree{N: t.size, Hash: edge[0]}
 }
 
+// RootAt returns the tree as it was at an earlier size, or false where the tree has not got its hashes:
+// it has those since the last full tile, and at the end of each tile.
+func (t *GrowingTree) RootAt(size int64) (tlog.Tree, bool) {
+	if size < 0 || size > t.size || size%tileWidth != 0 && size/tileWidth != t.size/tileWidth {
+		return tlog.Tree{}, false
+	}
+	old := GrowingTree{size: size}
+	for k, level := range t.levels {
+		old.levels = append(old.levels, level[:countAt(size, k)])
+	}
+	return old.Root(), true
+}
+
 // Tile returns the hashes of a tile, or false where the tree has not got them: those of the lowest
 // level are kept only after the last full tile.
 func (t *GrowingTree) Tile(level int, n int64, width int) ([]tlog.Hash, bool) {

@@ -45,6 +45,17 @@ func TestGrowingTree(t *testing.T) {
 			tree = again
 		}
 	}
+	for _, size := range []int64{0, 1, 255, 256, 257, 512, 65_536, 69_887, 69_888, 69_889, 70_000, 70_001, -1} {
+		got, ok := tree.RootAt(size)
+		if known := size%256 == 0 || size > 69_888 && size <= 70_000; ok != known {
+			t.Errorf("the root of %d leaves is known: %t", size, ok)
+		}
+		if ok && size > 0 {
+			if want, err := tlog.TreeHash(size, reader); err != nil || got != (tlog.Tree{N: size, Hash: want}) {
+				t.Errorf("the root of the first %d leaves is %v, want %v, %v", size, got, want, err)
+			}
+		}
+	}
 	for _, tile := range []tlog.Tile{{H: 8, L: 1, N: 0, W: 256}, {H: 8, L: 1, N: 1, W: 17}, {H: 8, L: 2, N: 0, W: 1}, {H: 8, L: 0, N: 273, W: 112}} {
 		want, err := tlog.ReadTileData(tile, reader)
 		if err != nil {

@@ -69,7 +69,7 @@ services/internal/face/httpapi   | contract verifiable operation signin exactjso
 services/internal/upkeep/admin     | exactjson fault key rewrite stream document tenant state purchase sink                         | domains storetest transfer pebblestore
 services/internal/face/gamelink  | contract operation limit exactjson fault event live tenant voting state document pairing purchase match sandbox | domains storetest stream once httpapi
 services/internal/process/app | contract operation signin tracing batchtrace gamelink limit filewatch fault key domains rewrite stream document tenant telemetry event live cosign publish verifiable resultlog sink page httpapi pebblestore mongostore peer admin transfer | mongotest simnet sinktest
-services/internal/process/cli | contract tracing client verifiable stream tenant sandbox telemetry sink transfer backup admin app rig terminal | storetest document voting key
+services/internal/process/cli | contract tracing client verifiable stream tenant sandbox telemetry sink publish transfer backup admin app rig terminal | storetest document voting key
 services/internal/testing/ceiling   | contract operation voting accumulation ranking state once stream document |
 services/internal/testing/ceilingserver | ceiling cli app |
 services                    | cli                                                                            | domains stream document tenant admin operation httpapi gamelink transfer pebblestore mongostore storetest mongotest faultproxy sinktest overlay harness app key contract verifiable

@@ -5,8 +5,14 @@ func resultDefects() []defectCase {
 	const publishFolder, resultLogFolder = "services/internal/feed/publish", "services/resultlog"
 	return []defectCase{
 		{"a store that was rolled back goes on with the log that it lacks", []codeEdit{
-			{publishFolder, "Publisher.mayContinue", "tree.N > log.Tree.N", "false && tree.N > log.Tree.N"},
+			{publishFolder, "Publisher.hasTree", "return tree.N == 0, nil", "return true, nil"},
 		}, publishFolder, "TestNewLogsInPlaceOfForks"},
+		{"a process goes on with a log that does not continue what it signed", []codeEdit{
+			{publishFolder, "Publisher.hasTree", "return log.Since == tree, nil", "return true, nil"},
+		}, publishFolder, "TestRestoreUnderRunningProcesses"},
+		{"a process replaces a mark that it has not seen", []codeEdit{
+			{"services/internal/process/cli", "fileMark.Replace", "err == nil && !bytes.Equal(now.Checkpoint, old.Checkpoint)", "false && !bytes.Equal(now.Checkpoint, old.Checkpoint)"},
+		}, "services/internal/process/cli", "TestFileMark"},
 		{"a poll that was restored from an older copy is signed", []codeEdit{
 			{resultLogFolder, "Record.checkNext", "after.N < before.N", "false"},
 		}, publishFolder, "TestContradictionsAreRefused"},

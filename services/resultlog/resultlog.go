@@ -59,6 +59,9 @@ type Log struct {
 	Origin string    // "" before it begins
 	Tree   tlog.Tree // of the leaves
 	Keys   []string  // verifier keys that leaves name
+	// Since is the tree as it was at the size that [Service.ReadSince] was asked for, zero where that is
+	// not in memory.
+	Since tlog.Tree
 }
 
 // Service answers for the log of a store.
@@ -94,13 +97,17 @@ func (s *Service) Append(ctx context.Context, reports []Report) (refusals map[in
 
 func (s *Service) run(ctx context.Context, c logCommand) (Log, error) {
 	answer, err := s.engine.DoFrom(ctx, stream.LevelVerifiable, key.ResultLog, c)
-	return Log{answer.Origin, answer.Tree, answer.Keys}, err
+	return answer.log(), err
 }
 
 // Read returns the log as it is.
-func (s *Service) Read(ctx context.Context) (Log, error) {
-	answer, err := s.view(ctx, logCommand{})
-	return Log{answer.Origin, answer.Tree, answer.Keys}, err
+func (s *Service) Read(ctx context.Context) (Log, error) { return s.ReadSince(ctx, 0) }
+
+// ReadSince returns the log as it is, and its tree at an earlier size. That costs no look at the leaves
+// while both sizes are within one tile.
+func (s *Service) ReadSince(ctx context.Context, size int64) (Log, error) {
+	answer, err := s.view(ctx, logCommand{Since: size})
+	return answer.log(), err
 }
 
 // Find returns what the log knows of a list, and the log. The error is fault.NotFound where it knows
@@ -113,7 +120,7 @@ func (s *Service) Find(ctx context.Context, tree verifiable.TreeID) (*Record, Lo
 	if err == nil {
 		answer.Record.leaf, err = verifiable.ParseLogLeaf(answer.Record.Data)
 	}
-	return answer.Record, Log{answer.Origin, answer.Tree, answer.Keys}, err
+	return answer.Record, answer.log(), err
 }
 
 // Unfinished returns the names of the streams of up to maxListed polls whose lists may get further

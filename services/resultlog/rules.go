@@ -52,6 +52,7 @@ type logCommand struct {
 	Tile       *tileRequest       `json:"tile,omitempty"`
 	Unfinished bool               `json:"unfinished,omitempty"`
 	After      string             `json:"after,omitempty"`
+	Since      int64              `json:"since,omitempty"`
 }
 
 type tileRequest struct {
@@ -69,7 +70,10 @@ type logAnswer struct {
 	Record   *Record        `json:"record,omitempty"`
 	Tile     []tlog.Hash    `json:"tile,omitempty"`
 	Streams  []string       `json:"streams,omitempty"`
+	Since    tlog.Tree      `json:"since,omitzero"`
 }
+
+func (a *logAnswer) log() Log { return Log{a.Origin, a.Tree, a.Keys, a.Since} }
 
 type logDecision = stream.Decision[*leavesEntry, logAnswer]
 
@@ -117,6 +121,9 @@ func (logRules) Decide(s *logState, at int64, c logCommand) (logDecision, error)
 
 func (logRules) Answer(s *logState, c logCommand, decided logAnswer) logAnswer {
 	a := logAnswer{Origin: s.origin, Tree: s.leaves.Root(), Begun: s.begun, Keys: s.keys, Refusals: decided.Refusals}
+	if c.Since > 0 {
+		a.Since, _ = s.leaves.RootAt(c.Since)
+	}
 	if c.Tree != nil {
 		a.Record = s.lists[*c.Tree]
 	}

@@ -3,7 +3,10 @@ package publish
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
@@ -14,18 +17,18 @@ type failingMark struct {
 	load, store error
 }
 
-func (m *failingMark) Load(ctx context.Context) ([]byte, error) {
+func (m *failingMark) Load(ctx context.Context) (Marked, error) {
 	if m.load != nil {
-		return nil, m.load
+		return Marked{}, m.load
 	}
 	return m.Mark.Load(ctx)
 }
 
-func (m *failingMark) Store(ctx context.Context, text []byte) error {
+func (m *failingMark) Replace(ctx context.Context, old Marked, text []byte) (Marked, error) {
 	if m.store != nil {
-		return m.store
+		return Marked{}, m.store
 	}
-	return m.Mark.Store(ctx, text)
+	return m.Mark.Replace(ctx, old, text)
 }
 
 // While the mark fails nothing is signed, and the log waits: it neither begins another time nor forgets
@@ -82,9 +85,97 @@ type busyMark struct {
 	meanwhile func()
 }
 
-func (m *busyMark) Load(ctx context.Context) ([]byte, error) {
+func (m *busyMark) Load(ctx context.Context) (Marked, error) {
 	m.meanwhile()
 	return m.Mark.Load(ctx)
+}
+
+// A round asks as little of the mark as it can, and no process shows what another one's mark contradicts.
+func TestRequestsForTheMark(t *testing.T) {
+	w := newWorld(t)
+	w.configure("p", voting.Config{})
+	w.round()
+	_ = w.keys()
+	second := &world{t: t, store: w.store, clock: w.clock, mark: w.mark}
+	move := func() {
+		t.Helper()
+		w.vote("p", fmt.Sprint("v", len(w.mark.requests)), 1)
+		w.round()
+		w.mark.requests = nil
+	}
+	signs := func(w *world, want ...string) {
+		t.Helper()
+		_ = w.keys()
+		if got := w.mark.requests; !slices.Equal(got, want) {
+			t.Errorf("signing asks %q of the mark, want %q", got, want)
+		}
+		w.mark.requests = nil
+		w.clock.pass(2 * time.Second)
+		if _ = w.keys(); len(w.mark.requests) > 0 {
+			t.Errorf("signing the same asks %q of the mark", w.mark.requests)
+		}
+	}
+	for range 3 {
+		move()
+		signs(w, "replace")
+	}
+	second.start()
+	signs(second, "load")
+	move()
+	signs(w, "replace")
+	signs(second, "load")
+	move()
+	signs(second, "load", "replace")
+	signs(w, "replace", "load")
+	move()
+	signs(w, "load", "replace")
+	w.start() // again
+	move()
+	signs(w, "load", "replace")
+}
+
+// A database that is restored under running processes contradicts nothing that any of them signed: also
+// one that signed less than another, and one that finds more leaves than were signed, begins a new log.
+func TestRestoreUnderRunningProcesses(t *testing.T) {
+	for name, more := range map[string]int{"fewer leaves": 1, "as many leaves": 2, "more leaves": 4, "more tiles": 300} {
+		for _, unmarked := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, unmarked), func(t *testing.T) {
+				w := newWorld(t)
+				if unmarked { // what this process itself signed counts, too
+					w.Mark, w.mark = nil, nil
+				}
+				w.configure("p", voting.Config{})
+				w.round()
+				old := w.keys().Origin()
+				before, longer := w.copyStore(), w
+				if !unmarked {
+					longer = &world{t: t, store: w.store, clock: w.clock, mark: w.mark}
+					longer.start()
+				}
+				for i := range 2 {
+					longer.vote("p", fmt.Sprint("lost", i), 1)
+					longer.round()
+				}
+				signed, err := longer.signLog(t.Context(), 0)
+				w.must(err)
+
+				// Others go on with the restored log before this process looks at it.
+				restored := &world{t: t, store: before, clock: w.clock, mark: &memoryMark{}}
+				restored.start()
+				restored.signed = &signedLog{origin: old} // so that it appends
+				for i := range more {
+					restored.vote("p", fmt.Sprint("other", i), 1)
+					restored.round()
+				}
+				w.Log = restored.log
+				s, err := w.signLog(t.Context(), 0)
+				w.must(err)
+				if s.origin == old {
+					t.Errorf("signs %d leaves, after %d of another history", s.tree.N, signed.tree.N)
+				}
+			})
+		}
+	}
 }
 
 // A process that starts while another one signs goes on with the log.

@@ -17,13 +17,13 @@ type pausedMark struct {
 	paused, resume chan struct{}
 }
 
-func (m *pausedMark) Store(ctx context.Context, text []byte) error {
+func (m *pausedMark) Replace(ctx context.Context, old Marked, text []byte) (Marked, error) {
 	if m.paused != nil {
 		close(m.paused)
 		m.paused = nil
 		<-m.resume
 	}
-	return m.Mark.Store(ctx, text)
+	return m.Mark.Replace(ctx, old, text)
 }
 
 // servedCheckpoints collects what processes serve.
@@ -76,6 +76,8 @@ func TestPausedSigner(t *testing.T) {
 			other := &world{t: t, store: w.store, clock: &movedClock{ahead: ahead}, mark: w.mark}
 			other.start()
 			other.Mark = mark
+			w.vote("p", "b", 1)
+			w.round() // the log has moved since it was marked
 			go func() {
 				_, err := other.signLog(t.Context(), 0)
 				signed <- err
@@ -126,6 +128,9 @@ func TestPausedSignerLeavesTheMark(t *testing.T) {
 	other := &world{t: t, store: w.store, clock: &movedClock{}, mark: w.mark}
 	other.start()
 	other.Mark = mark
+	_ = w.keys() // signs
+	w.vote("p", "b", 1)
+	w.round() // the log has moved since it was marked
 	go func() {
 		_, err := other.signLog(t.Context(), 0)
 		signed <- err

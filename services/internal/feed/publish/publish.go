@@ -6,6 +6,10 @@
 // It may not know HTTP, nor what a vote is allowed to be. It signs only what was read back from the
 // store as durable. A [Mark] beside the key says what was signed last: where the log lacks that, the
 // store is a copy or was rolled back, and a new log begins, under a new origin.
+//
+// The invariant of signing: a mark is replaced only by the checkpoint of a log that continues it, and a
+// checkpoint is shown only once it is in the mark. So all that is shown of one origin is one history,
+// whatever happens to the store, and whichever process signs, as long as the mark is not set back.
 package publish
 
 import (
@@ -13,6 +17,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -30,14 +35,23 @@ import (
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
-// Mark keeps the newest checkpoint outside of the store.
+// Mark keeps the newest checkpoint outside of the store. It is safe for concurrent use by several processes.
 type Mark interface {
-	// Load returns the checkpoint that was stored last, nil where there is none. While it fails,
-	// nothing is signed.
-	Load(ctx context.Context) ([]byte, error)
-	// Store replaces it durably. While it fails, nothing new is signed.
-	Store(ctx context.Context, checkpoint []byte) error
+	// Load returns what was stored last. While it fails, nothing new is signed.
+	Load(ctx context.Context) (Marked, error)
+	// Replace durably stores a checkpoint in place of what was loaded or stored before. The error is
+	// [ErrMarkChanged] where something else is there meanwhile. While it fails, nothing new is signed.
+	Replace(ctx context.Context, old Marked, checkpoint []byte) (Marked, error)
 }
+
+// Marked has the content of a [Mark] at one time.
+type Marked struct {
+	Checkpoint []byte // nil where there is none
+	Version    string // of the content, which publishers only hand back
+}
+
+// ErrMarkChanged is the error for a mark that another process has replaced.
+var ErrMarkChanged = errors.New("the mark of the log has changed meanwhile")
 
 // Options configure a publisher.
 type Options struct {
@@ -74,6 +88,8 @@ const (
 	closePatience = 2 * time.Second
 	// keptFiles and readsAtOnce bound the memory and the reads of the store for files.
 	keptFiles, readsAtOnce = 1 << 10, 4
+	// markTries bounds the looks at a mark that other processes replace.
+	markTries = 4
 )
 
 // Publisher reports, signs and serves. Close ends it.
@@ -85,7 +101,8 @@ type Publisher struct {
 	rounds sync.Mutex // orders the rounds
 	mu     sync.Mutex // orders signing
 	signed *signedLog
-	begun  string // origin of the log that this publisher began last
+	marked *Marked // the mark as this publisher left it; nil where another process may have replaced it
+	begun  string  // origin of the log that this publisher began last
 
 	files *lru.Cache[fileKey, []byte]
 	reads *semaphore.Weighted

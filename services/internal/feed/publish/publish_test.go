@@ -26,24 +26,27 @@ import (
 
 // memoryMark is a mark that a test can move.
 type memoryMark struct {
-	mu   sync.Mutex
-	text []byte
-	err  error
+	mu       sync.Mutex
+	text     []byte
+	requests []string
 }
 
-func (m *memoryMark) Load(context.Context) ([]byte, error) {
+func (m *memoryMark) Load(context.Context) (Marked, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.text, m.err
+	m.requests = append(m.requests, "load")
+	return Marked{Checkpoint: m.text}, nil
 }
 
-func (m *memoryMark) Store(_ context.Context, text []byte) error {
+func (m *memoryMark) Replace(_ context.Context, old Marked, text []byte) (Marked, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.err == nil {
-		m.text = text
+	m.requests = append(m.requests, "replace")
+	if string(old.Checkpoint) != string(m.text) {
+		return Marked{}, ErrMarkChanged
 	}
-	return m.err
+	m.text = text
+	return Marked{Checkpoint: text}, nil
 }
 
 // movedClock runs ahead by what a test says.

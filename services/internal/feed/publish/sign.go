@@ -1,7 +1,9 @@
 package publish
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,33 +28,37 @@ type signedLog struct {
 func (p *Publisher) openLog(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, err := p.openLocked(ctx)
+	if p.signed != nil {
+		log, err := p.Log.Read(ctx)
+		if err != nil || log.Origin == p.signed.origin && log.Tree.N >= p.signed.tree.N {
+			return err // what is appended to the log is checked when it is signed
+		}
+	}
+	_, err := p.sign(ctx) // so that there is a mark
 	return err
 }
 
-func (p *Publisher) openLocked(ctx context.Context) (resultlog.Log, error) {
-	log, err := p.Log.Read(ctx)
-	if err != nil {
+// readLog returns the log as it is, if this publisher may go on with it, or a new one.
+func (p *Publisher) readLog(ctx context.Context) (resultlog.Log, error) {
+	since := int64(0)
+	if p.signed != nil {
+		since = p.signed.tree.N
+	}
+	log, err := p.Log.ReadSince(ctx, since)
+	if err != nil || p.signed.isOf(log) {
 		return log, err
 	}
-	if p.signed.isContinuedBy(log) {
+	if p.marked == nil && p.Mark != nil {
+		if log, err = p.readMark(ctx, log.Origin); err != nil {
+			return log, err
+		}
+	}
+	goesOn, err := p.mayContinue(ctx, log)
+	switch {
+	case err != nil:
+		return log, err
+	case goesOn:
 		return p.handOver(ctx, log)
-	}
-	marked, err := p.loadMark(ctx)
-	if err != nil {
-		return log, err
-	}
-	// The log is read after the mark: another process may sign between the two, and a mark of more
-	// than this one has read would look like a store that was rolled back.
-	if log, err = p.Log.Read(ctx); err != nil {
-		return log, err
-	}
-	goesOn, err := p.mayContinue(ctx, log, marked)
-	if err == nil && goesOn {
-		return p.handOver(ctx, log)
-	}
-	if err != nil {
-		return log, err
 	}
 	if log.Origin != "" {
 		p.Logger.Warn("the store lacks results that were signed, or has others: a new log begins", "old_origin", log.Origin, "size", log.Tree.N)
@@ -61,7 +67,20 @@ func (p *Publisher) openLocked(ctx context.Context) (resultlog.Log, error) {
 	p.again.Store(true)
 	if log, err = p.Log.Begin(ctx, log.Origin, newOrigin(p.Origin)); err == nil {
 		p.begun = log.Origin
-		_, err = p.sign(ctx, log) // so that there is a mark
+	}
+	return log, err
+}
+
+// readMark reads the mark, and then the log: another process may sign between the two, and a mark of
+// more than the log would look like a store that was rolled back.
+func (p *Publisher) readMark(ctx context.Context, origin string) (log resultlog.Log, err error) {
+	marked, err := p.Mark.Load(ctx)
+	if err != nil {
+		return log, fmt.Errorf("the mark of the log was not read: %w", err)
+	}
+	tree, _ := p.openMark(&marked, origin)
+	if log, err = p.Log.ReadSince(ctx, tree.N); err == nil {
+		p.marked = &marked
 	}
 	return log, err
 }
@@ -86,54 +105,56 @@ func (p *Publisher) newSigner(origin string) (*verifiable.Signer, error) {
 	return verifiable.NewSigner(origin, p.Key, p.EarlierKey)
 }
 
-// isContinuedBy reports whether a log that was read is a later state of the one that was signed. The
-// store's chain of chunks shows that it is the same one.
-func (s *signedLog) isContinuedBy(log resultlog.Log) bool {
-	return s != nil && s.origin == log.Origin && (log.Tree.N > s.tree.N || log.Tree == s.tree)
+// isOf reports whether a log is as it was signed.
+func (s *signedLog) isOf(log resultlog.Log) bool {
+	return s != nil && s.origin == log.Origin && s.tree == log.Tree
 }
 
-func (p *Publisher) loadMark(ctx context.Context) ([]byte, error) {
-	if p.Mark == nil {
-		return nil, nil
-	}
-	marked, err := p.Mark.Load(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("the mark of the log was not read: %w", err)
-	}
-	return marked, nil
-}
-
-// mayContinue reports whether a log is ours and has all that the mark says was signed. A log that this
-// publisher began and could not mark goes on, too: nothing of it was signed, and a mark that cannot be
-// stored would make each round begin another one.
-func (p *Publisher) mayContinue(ctx context.Context, log resultlog.Log, marked []byte) (bool, error) {
-	if !p.isOurs(log.Origin) || p.signed != nil && p.signed.origin == log.Origin {
-		return false, nil // what was signed is gone
-	}
-	if p.Mark == nil {
-		return true, nil
-	}
-	signer, err := p.newSigner(log.Origin)
-	if err != nil {
-		return false, err
-	}
-	tree, ok := openMark(marked, signer, log)
-	if !ok {
-		return log.Origin == p.begun, nil
-	}
-	if tree.N > log.Tree.N {
+// mayContinue reports whether a log is ours and has all that was signed, as the mark and this publisher
+// know it. A log goes on without a mark where that was lost while this publisher signs it, and where this
+// one has begun it and could not mark it: nothing of it was signed, and each round would begin another one.
+func (p *Publisher) mayContinue(ctx context.Context, log resultlog.Log) (bool, error) {
+	if !p.isOurs(log.Origin) {
 		return false, nil
 	}
-	if tree.N == 0 || tree == log.Tree {
-		return true, nil
+	signed := tlog.Tree{}
+	if s := p.signed; s != nil && s.origin == log.Origin {
+		signed = s.tree
+	}
+	if p.Mark != nil {
+		tree, ok := p.openMark(p.marked, log.Origin)
+		lost, begun := p.marked.Checkpoint == nil && signed.N > 0, log.Origin == p.begun && signed.N == 0
+		if !ok && !lost && !begun {
+			return false, nil
+		}
+		if tree.N > signed.N {
+			signed = tree
+		}
+	}
+	return p.hasTree(ctx, log, signed)
+}
+
+// hasTree reports whether a log continues a tree.
+func (p *Publisher) hasTree(ctx context.Context, log resultlog.Log, tree tlog.Tree) (bool, error) {
+	switch {
+	case tree.N == 0 || tree.N > log.Tree.N:
+		return tree.N == 0, nil
+	case log.Since.N == tree.N:
+		return log.Since == tree, nil
+	case log.Tree.N == tree.N:
+		return log.Tree == tree, nil
 	}
 	root, err := tlog.TreeHash(tree.N, tlog.TileHashReader(log.Tree, p.logTiles(ctx)))
 	return root == tree.Hash, err
 }
 
-// openMark returns the tree of a marked checkpoint, false for one of another key or log.
-func openMark(marked []byte, signer *verifiable.Signer, log resultlog.Log) (tlog.Tree, bool) {
-	tree, err := signer.Keys().Open(marked, log.Origin)
+// openMark returns the tree of a marked checkpoint, false for none, or one of another key or log.
+func (p *Publisher) openMark(m *Marked, origin string) (tlog.Tree, bool) {
+	signer, err := p.newSigner(origin)
+	if err != nil {
+		return tlog.Tree{}, false
+	}
+	tree, err := signer.Keys().Open(m.Checkpoint, origin)
 	return tree, err == nil
 }
 
@@ -151,49 +172,53 @@ func (p *Publisher) signLog(ctx context.Context, least int64) (*signedLog, error
 			return s, nil
 		}
 	}
-	log, err := p.openLocked(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if s := p.signed; s != nil && s.origin == log.Origin && s.tree == log.Tree {
-		again := *s
-		again.at = now
-		p.signed = &again
-		return p.signed, nil
-	}
-	return p.sign(ctx, log)
+	return p.sign(ctx)
 }
 
-// sign signs a log as it was read, and marks that before anyone sees it. Another process may have
-// signed and marked more while this one was paused, so that it has set the mark back: then it signs
-// and marks that, too.
-func (p *Publisher) sign(ctx context.Context, log resultlog.Log) (*signedLog, error) {
-	s, err := p.signOnce(ctx, log)
-	if err != nil || p.Mark == nil {
-		return s, err
+// sign signs the log as it is. Where another process has replaced the mark meanwhile, such as while this
+// one was paused, it looks at both again.
+func (p *Publisher) sign(ctx context.Context) (*signedLog, error) {
+	var changed error
+	for range markTries {
+		log, err := p.readLog(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s, err := p.signAs(ctx, log)
+		if err == nil {
+			p.signed = s
+		}
+		if changed = err; !errors.Is(err, ErrMarkChanged) {
+			return s, err
+		}
 	}
-	later, err := p.Log.Read(ctx)
-	if err != nil || later.Tree == log.Tree || !s.isContinuedBy(later) {
-		return s, err
-	}
-	return p.signOnce(ctx, later)
+	return nil, changed
 }
 
-func (p *Publisher) signOnce(ctx context.Context, log resultlog.Log) (*signedLog, error) {
+// signAs signs a log as it was read, and marks that before anyone sees it.
+func (p *Publisher) signAs(ctx context.Context, log resultlog.Log) (*signedLog, error) {
 	s := &signedLog{origin: log.Origin, tree: log.Tree, at: p.Clock.Now()}
+	if p.signed.isOf(log) {
+		s.signer, s.checkpoint = p.signed.signer, p.signed.checkpoint
+		return s, nil
+	}
 	var err error
 	if s.signer, err = p.newSigner(log.Origin); err != nil {
 		return nil, err
 	}
-	if s.checkpoint, err = s.signer.Checkpoint(log.Origin, log.Tree); err != nil {
-		return nil, err
+	if s.checkpoint, err = s.signer.Checkpoint(log.Origin, log.Tree); err != nil || p.Mark == nil {
+		return s, err
 	}
-	if p.Mark != nil {
-		if err := p.Mark.Store(ctx, s.checkpoint); err != nil {
-			return nil, fmt.Errorf("the mark of the log was not stored: %w", err)
-		}
+	old := *p.marked
+	p.marked = nil
+	if bytes.Equal(old.Checkpoint, s.checkpoint) {
+		return s, nil // of another process, which may mark the next one, too
 	}
-	p.signed = s
+	marked, err := p.Mark.Replace(ctx, old, s.checkpoint)
+	if err != nil {
+		return nil, fmt.Errorf("the mark of the log was not stored: %w", err)
+	}
+	p.marked = &marked
 	return s, nil
 }
 

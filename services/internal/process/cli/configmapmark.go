@@ -14,10 +14,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/acclaim-dev/acclaim/services/internal/feed/publish"
 )
 
 const (
@@ -33,13 +34,10 @@ const (
 	// markPause is the time for which a failure is repeated without a request: readers that wait in a
 	// queue would each wait for another one.
 	markPause = time.Second
-	// markTries bounds the writes of one change: another process may change the mark between.
-	markTries = 4
 )
 
-// configMapMark is a [publish.Mark] in a ConfigMap, which exists before the process starts. It is
-// written before each new checkpoint is published, as a file is: at most once a second while results
-// change, and never twice with the same content.
+// configMapMark is a [publish.Mark] in a ConfigMap, which exists before the process starts. A change is
+// one request: it names the version that it replaces.
 type configMapMark struct {
 	url    string
 	folder string // accountFolder
@@ -87,94 +85,45 @@ type markObject struct {
 	Data map[string]string `json:"data"`
 }
 
-// errChanged is the error for an object that has changed since it was read.
-var errChanged = errors.New("the ConfigMap has changed meanwhile")
+func (o *markObject) marked() (m publish.Marked) {
+	m.Version = o.Metadata.ResourceVersion
+	if text := o.Data[markKey]; text != "" {
+		m.Checkpoint = []byte(text)
+	}
+	return m
+}
 
 // Load implements [publish.Mark]. A ConfigMap without a checkpoint holds no mark. One that does not
 // exist is an error: a mark could not be stored there.
-func (m *configMapMark) Load(ctx context.Context) (checkpoint []byte, err error) {
-	err = m.try(ctx, func(ctx context.Context) error {
-		o, err := m.do(ctx, http.MethodGet, nil)
-		if text := o.Data[markKey]; text != "" {
-			checkpoint = []byte(text)
-		}
-		return err
-	})
-	return checkpoint, err
+func (m *configMapMark) Load(ctx context.Context) (publish.Marked, error) {
+	return m.try(ctx, http.MethodGet, nil)
 }
 
-// Store implements [publish.Mark]. It leaves a mark of the same log with more leaves: that is of another
-// process, which has signed more.
-func (m *configMapMark) Store(ctx context.Context, checkpoint []byte) error {
-	return m.try(ctx, func(ctx context.Context) error {
-		var err error
-		for range markTries {
-			if err = m.replace(ctx, checkpoint); !errors.Is(err, errChanged) {
-				return err
-			}
-		}
-		return err
-	})
+// Replace implements [publish.Mark].
+func (m *configMapMark) Replace(ctx context.Context, old publish.Marked, checkpoint []byte) (publish.Marked, error) {
+	patch := markObject{Data: map[string]string{markKey: string(checkpoint)}}
+	patch.Metadata.ResourceVersion = old.Version
+	return m.try(ctx, http.MethodPatch, &patch)
 }
 
-func (m *configMapMark) replace(ctx context.Context, checkpoint []byte) error {
-	o, err := m.do(ctx, http.MethodGet, nil)
-	if err != nil {
-		return err
-	}
-	if covered, err := isCovered(checkpoint, []byte(o.Data[markKey])); covered || err != nil {
-		return err
-	}
-	patch := markObject{Metadata: o.Metadata, Data: map[string]string{markKey: string(checkpoint)}}
-	_, err = m.do(ctx, http.MethodPatch, &patch)
-	return err
-}
-
-// isCovered reports whether a mark says at least as much as a checkpoint. It fails where the two
-// contradict each other.
-func isCovered(checkpoint, marked []byte) (bool, error) {
-	if bytes.Equal(checkpoint, marked) {
-		return true, nil
-	}
-	origin, size, root, ok := readMark(checkpoint)
-	if !ok {
-		return false, errors.New("the checkpoint has no origin, size and root")
-	}
-	markedOrigin, markedSize, markedRoot, ok := readMark(marked)
-	if !ok || markedOrigin != origin || markedSize < size {
-		return false, nil
-	}
-	if markedSize == size && markedRoot != root {
-		return false, fmt.Errorf("the mark has another root of %d leaves", size)
-	}
-	return markedSize > size, nil // signatures differ while a key is replaced
-}
-
-// readMark reads the lines of a checkpoint. The publisher checks its signatures before it goes on from it.
-func readMark(text []byte) (origin string, size int64, root string, ok bool) {
-	lines := strings.SplitN(string(text), "\n", 4)
-	if len(lines) < 4 {
-		return "", 0, "", false
-	}
-	size, err := strconv.ParseInt(lines[1], 10, 64)
-	return lines[0], size, lines[2], err == nil
-}
-
-// try does something with the mark in markTimeout, unless that failed a moment ago.
-func (m *configMapMark) try(ctx context.Context, do func(context.Context) error) error {
+// try sends a request, and waits for markTimeout at most, unless one failed a moment ago.
+func (m *configMapMark) try(ctx context.Context, method string, patch *markObject) (publish.Marked, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if since := time.Since(m.failedAt); m.failure != nil && since >= 0 && since < markPause {
-		return m.failure
+		return publish.Marked{}, m.failure
 	}
 	bounded, cancel := context.WithTimeout(ctx, markTimeout)
 	defer cancel()
-	err := do(bounded)
-	if m.failure = err; ctx.Err() != nil {
-		m.failure = nil // the caller has gone
+	o, err := m.do(bounded, method, patch)
+	if m.failure = err; ctx.Err() != nil || errors.Is(err, publish.ErrMarkChanged) {
+		m.failure = nil // the caller has gone, or looks at the mark again
 	}
 	m.failedAt = time.Now()
-	return err
+	if err != nil {
+		return publish.Marked{}, err
+	}
+	return o.marked(), nil
 }
 
 // do sends a request with the token as it is now: Kubernetes replaces it.
@@ -213,7 +162,7 @@ func (m *configMapMark) do(ctx context.Context, method string, patch *markObject
 	case http.StatusOK:
 		return o, json.Unmarshal(text, &o)
 	case http.StatusConflict:
-		return o, errChanged
+		return o, publish.ErrMarkChanged
 	}
 	return o, fmt.Errorf("%s %s: the API server answers %s", method, m.url, response.Status)
 }

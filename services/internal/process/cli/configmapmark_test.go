@@ -11,12 +11,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
+	"github.com/acclaim-dev/acclaim/services/internal/feed/publish"
 	"github.com/acclaim-dev/acclaim/services/internal/process/app"
 )
 
@@ -105,36 +106,28 @@ func (s *apiServer) start() (*configMapMark, string) {
 }
 
 // checkpointOf returns a checkpoint whose signature is not looked at.
-func checkpointOf(origin string, size int, root string) string {
+func checkpointOf(size int, root string) string {
+	const origin = "a"
 	return origin + "\n" + strconv.Itoa(size) + "\n" + root + "\n\n— " + origin + " c2ln\n"
 }
 
-// A mark in a ConfigMap is stored before a checkpoint is published, and never set back.
+// A mark in a ConfigMap is replaced with one request, and only by those who know what it is.
 func TestConfigMapMark(t *testing.T) {
-	one, two, three := checkpointOf("a", 1, "r1"), checkpointOf("a", 2, "r2"), checkpointOf("a", 3, "r3")
+	one, two, three := checkpointOf(1, "r1"), checkpointOf(2, "r2"), checkpointOf(3, "r3")
 	for name, test := range map[string]struct {
 		server   apiServer
-		loaded   string
 		loadErr  string
 		storeErr string
 		left     string // after two was stored
-		requests int    // that storing takes
 	}{
-		"no mark yet":           {apiServer{}, "", "", "", two, 2},
-		"older":                 {apiServer{data: map[string]string{"checkpoint": one, "other": "x"}}, one, "", "", two, 2},
-		"the same":              {apiServer{data: map[string]string{"checkpoint": two}}, two, "", "", two, 1},
-		"newer":                 {apiServer{data: map[string]string{"checkpoint": three}}, three, "", "", three, 1},
-		"another log":           {apiServer{data: map[string]string{"checkpoint": checkpointOf("b", 9, "r9")}}, checkpointOf("b", 9, "r9"), "", "", two, 2},
-		"another root":          {apiServer{data: map[string]string{"checkpoint": checkpointOf("a", 2, "x")}}, checkpointOf("a", 2, "x"), "", "another root", checkpointOf("a", 2, "x"), 1},
-		"damaged":               {apiServer{data: map[string]string{"checkpoint": "x"}}, "x", "", "", two, 2},
-		"others store less":     {apiServer{between: []string{one}}, "", "", "", two, 4},
-		"others store more":     {apiServer{between: []string{three}}, "", "", "", three, 3},
-		"others store always":   {apiServer{between: slices.Repeat([]string{one}, 9)}, "", "", "changed meanwhile", one, 8},
-		"no ConfigMap":          {apiServer{absent: true}, "", "404", "404", "", 1},
-		"no right to read":      {apiServer{status: map[string]int{"GET": 403}}, "", "403", "403", "", 1},
-		"no right to change":    {apiServer{status: map[string]int{"PATCH": 403}}, "", "", "403", "", 2},
-		"the server is failing": {apiServer{status: map[string]int{"GET": 500}}, "", "500", "500", "", 1},
-		"elsewhere":             {apiServer{status: map[string]int{"GET": 307}}, "", "307", "307", "", 1},
+		"no mark yet":           {apiServer{}, "", "", two},
+		"older":                 {apiServer{data: map[string]string{"checkpoint": one, "other": "x"}}, "", "", two},
+		"others store":          {apiServer{between: []string{three}}, "", "changed meanwhile", three},
+		"no ConfigMap":          {apiServer{absent: true}, "404", "404", ""},
+		"no right to read":      {apiServer{status: map[string]int{"GET": 403}, data: map[string]string{"checkpoint": one}}, "403", "changed meanwhile", one},
+		"no right to change":    {apiServer{status: map[string]int{"PATCH": 403}}, "", "403", ""},
+		"the server is failing": {apiServer{status: map[string]int{"GET": 500, "PATCH": 500}}, "500", "500", ""},
+		"elsewhere":             {apiServer{status: map[string]int{"GET": 307, "PATCH": 307}}, "307", "307", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &test.server
@@ -142,15 +135,50 @@ func TestConfigMapMark(t *testing.T) {
 			mark, _ := s.start()
 			loaded, err := mark.Load(t.Context())
 			checkError(t, err, test.loadErr)
-			if string(loaded) != test.loaded || (loaded == nil) != (test.loaded == "") {
+			if err == nil && (string(loaded.Checkpoint) != s.data["checkpoint"] || (loaded.Checkpoint == nil) != (s.data == nil)) {
 				t.Errorf("loads %q", loaded)
 			}
 			mark.failure, s.requests = nil, nil
-			checkError(t, mark.Store(t.Context(), []byte(two)), test.storeErr)
-			if s.data["checkpoint"] != test.left || len(s.requests) != test.requests {
+			stored, err := mark.Replace(t.Context(), loaded, []byte(two))
+			checkError(t, err, test.storeErr)
+			if s.data["checkpoint"] != test.left || len(s.requests) != 1 {
 				t.Errorf("leaves %q after %q", s.data["checkpoint"], s.requests)
 			}
+			if err != nil {
+				return
+			}
+			if again, err := mark.Replace(t.Context(), stored, []byte(three)); err != nil || string(again.Checkpoint) != three {
+				t.Errorf("the next one: %q, %v", again, err)
+			}
 		})
+	}
+}
+
+// Of processes that replace the mark in a file at the same time, one does; the others hear of it.
+func TestFileMark(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "mark")
+	var replaced []string
+	for round := range 5 {
+		old, err := fileMark(name).Load(t.Context())
+		if err != nil || len(replaced) != round || round > 0 && string(old.Checkpoint) != replaced[round-1] {
+			t.Fatalf("round %d loads %q, %v, after %q", round, old.Checkpoint, err, replaced)
+		}
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		for i := range 8 {
+			all.Go(func() {
+				text := checkpointOf(round, strconv.Itoa(i))
+				_, err := fileMark(name).Replace(t.Context(), old, []byte(text))
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					replaced = append(replaced, text)
+				} else if !errors.Is(err, publish.ErrMarkChanged) {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
 	}
 }
 
@@ -206,7 +234,7 @@ func TestConfigMapMarkOfASilentServer(t *testing.T) {
 			t.Errorf("a caller that has gone gets %v", err)
 		}
 		for range 5 {
-			if err := mark.Store(t.Context(), []byte(checkpointOf("a", 1, "r"))); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := mark.Replace(t.Context(), publish.Marked{}, []byte(checkpointOf(1, "r"))); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("storing returns %v", err)
 			}
 		}

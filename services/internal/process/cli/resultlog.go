@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -12,10 +13,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/acclaim-dev/acclaim/api/verifiable"
+	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
+	"github.com/acclaim-dev/acclaim/services/internal/feed/publish"
 	"github.com/acclaim-dev/acclaim/services/internal/process/app"
 )
 
@@ -32,6 +37,9 @@ func (r *resultLogFlags) register(f *pflag.FlagSet) {
 
 // localOrigin is the name of the log of a process that only this machine reaches.
 const localOrigin = "localhost/acclaim"
+
+// lockPause is the time between two tries to lock a file.
+const lockPause = 5 * time.Millisecond
 
 // signing returns how a process signs results: not at all without a key.
 func (r *resultLogFlags) signing(c *app.Config) (s app.ResultSigning, err error) {
@@ -139,21 +147,55 @@ func writeSigningKey(name string) (ed25519.PrivateKey, error) {
 	return key, replaceFile(name, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
 }
 
-// fileMark is a [publish.Mark] in a file.
+// fileMark is a [publish.Mark] in a file. Processes that share it lock a file beside it to replace it.
 type fileMark string
 
 // Load implements [publish.Mark].
-func (m fileMark) Load(context.Context) ([]byte, error) {
+func (m fileMark) Load(context.Context) (publish.Marked, error) {
 	text, err := os.ReadFile(string(m))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return publish.Marked{}, nil
 	}
-	return text, err
+	return publish.Marked{Checkpoint: text}, err
 }
 
-// Store implements [publish.Mark].
-func (m fileMark) Store(_ context.Context, checkpoint []byte) error {
-	return replaceFile(string(m), checkpoint)
+// Replace implements [publish.Mark].
+func (m fileMark) Replace(ctx context.Context, old publish.Marked, checkpoint []byte) (publish.Marked, error) {
+	lock, err := lockFile(ctx, string(m)+".lock")
+	if err != nil {
+		return publish.Marked{}, err
+	}
+	defer func() { _ = lock.Close() }() // which unlocks it
+	now, err := m.Load(ctx)
+	if err == nil && !bytes.Equal(now.Checkpoint, old.Checkpoint) {
+		err = publish.ErrMarkChanged
+	}
+	if err == nil {
+		err = replaceFile(string(m), checkpoint)
+	}
+	return publish.Marked{Checkpoint: checkpoint}, err
+}
+
+// lockFile locks a file, which it makes, until that is closed. Another process may hold it for as long
+// as a file takes to be written.
+func lockFile(ctx context.Context, name string) (*os.File, error) {
+	ctx, cancel := context.WithTimeout(ctx, markTimeout)
+	defer cancel()
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = stream.SystemClock().Sleep(ctx, lockPause)
+		} else if err == nil {
+			return file, nil
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%s is not locked: %w", name, err), file.Close())
+		}
+	}
 }
 
 // replaceFile replaces a file durably: a crash leaves the old one or the new one.
