@@ -44,6 +44,7 @@ var _ = Describe("Acclaim", Ordered, ContinueOnFailure, func() {
 	games(w)
 	clocks(w)
 	schedules(w)
+	results(w)
 	drill(w)
 	removal(w)
 	w.reportAll()

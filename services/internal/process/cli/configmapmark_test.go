@@ -111,7 +111,7 @@ func checkpointOf(size int, root string) string {
 	return origin + "\n" + strconv.Itoa(size) + "\n" + root + "\n\n— " + origin + " c2ln\n"
 }
 
-// A mark in a ConfigMap is replaced with one request, and only by those who know what it is.
+// A mark in a ConfigMap is replaced with one request, and only by a process that has its present version.
 func TestConfigMapMark(t *testing.T) {
 	one, two, three := checkpointOf(1, "r1"), checkpointOf(2, "r2"), checkpointOf(3, "r3")
 	for name, test := range map[string]struct {
@@ -154,7 +154,7 @@ func TestConfigMapMark(t *testing.T) {
 	}
 }
 
-// Of processes that replace the mark in a file at the same time, one does; the others hear of it.
+// Of processes that replace the mark in a file at the same time, one does; the others get an error.
 func TestFileMark(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "mark")
 	var replaced []string
