@@ -42,15 +42,7 @@ func Audit(ctx context.Context, src Source, keys Keys, path string) (*AuditRepor
 		report.Findings.add(FoundOtherPoll, "%s shows %s", path, p.result.Name.ResultPath())
 	}
 	p.checkShown(&report.Findings)
-	voters := map[int64]struct{}{}
-	fold, err := p.recount(&report.Findings, func(_ int64, e *Entry) {
-		switch {
-		case e.Kind == EntryReset:
-			clear(voters)
-		case e.Kind.isVote():
-			voters[e.Voter] = struct{}{}
-		}
-	})
+	fold, err := p.recount(&report.Findings, func(int64, *Entry) {})
 	if why := p.whyNoEntries(); errors.Is(err, fs.ErrNotExist) && why != "" {
 		err = fmt.Errorf("%s %w", why, err)
 	}
@@ -58,7 +50,7 @@ func Audit(ctx context.Context, src Source, keys Keys, path string) (*AuditRepor
 		return report, err
 	}
 	report.Closed, report.Votes, report.ByStaff, report.NoNonce = fold.Closed, fold.Votes, fold.ByStaff, fold.NoNonce
-	report.Erasures, report.Voters = fold.Erasures, len(voters)
+	report.Erasures, report.Voters = fold.Erasures, fold.countVoters()
 	if fold.Settings != nil {
 		report.Prompt, report.Options = fold.Settings.Prompt, fold.Settings.Options
 	}

@@ -74,7 +74,8 @@ type sumNode struct {
 }
 
 func (b *Ballot) node() sumNode {
-	return sumNode{sha256.Sum256(b.Append([]byte{0x10})), b.sums()}
+	var node [nodeSize]byte // on the stack
+	return sumNode{sha256.Sum256(b.Append(append(node[:0], 0x10))), b.sums()}
 }
 
 // nodeSize is the size of most encoded nodes, at most.
@@ -83,10 +84,11 @@ const nodeSize = 512
 // join returns the parent of two nodes whose sums are within their bounds, or an error when its own
 // are not.
 func join(l, r *sumNode) (sumNode, error) {
-	buf := append(append(make([]byte, 0, nodeSize), 0x11), l.hash[:]...)
-	buf = appendBlock(buf, l.sums.Append(nil))
+	var nodes, sums [nodeSize]byte // on the stack
+	buf := append(append(nodes[:0], 0x11), l.hash[:]...)
+	buf = appendBlock(buf, l.sums.Append(sums[:0]))
 	buf = append(buf, r.hash[:]...)
-	buf = appendBlock(buf, r.sums.Append(nil))
+	buf = appendBlock(buf, r.sums.Append(sums[:0]))
 	parent := sumNode{sha256.Sum256(buf), l.sums.plus(&r.sums)}
 	return parent, parent.sums.check()
 }

@@ -88,7 +88,7 @@ func (v *receiptState) seeLater(index int64, e *Entry) {
 }
 
 func (f *Fold) ballotOf(voter int64) *Ballot {
-	known := f.voters[voter]
+	known := f.voter(voter)
 	if known == nil || len(known.choices) == 0 {
 		return nil
 	}

@@ -23,7 +23,7 @@ type Fold struct {
 	Reset bool
 
 	next, configIndex int64
-	voters            map[int64]*foldVoter
+	voters            []foldVoter // by rising number, as a voter's number is the index of the first entry
 	nonces            map[NonceHash]struct{}
 	hidden            bool
 	commitment        [32]byte
@@ -39,6 +39,7 @@ type lateClose struct {
 }
 
 type foldVoter struct {
+	number    int64
 	choices   []Choice // by rising value
 	modifiers Int128
 }
@@ -50,7 +51,7 @@ type indexedSalt struct {
 
 // NewFold returns the fold of no entries.
 func NewFold() *Fold {
-	return &Fold{voters: map[int64]*foldVoter{}, nonces: map[NonceHash]struct{}{}}
+	return &Fold{nonces: map[NonceHash]struct{}{}}
 }
 
 // Size returns the number of leaves so far.
@@ -94,7 +95,7 @@ func (f *Fold) applyEvent(index int64, e *Entry) {
 	case EntryConfig:
 		f.configure(index, &e.Settings)
 	case EntryReset:
-		clear(f.voters)
+		f.voters = nil
 		clear(f.nonces)
 		f.Votes, f.ByStaff, f.NoNonce, f.Reset = 0, 0, 0, true
 		f.hidden, f.salts = false, nil
@@ -168,14 +169,14 @@ func (f *Fold) applyVoter(index int64, e *Entry) bool {
 		}
 		f.nonces[e.Nonce] = struct{}{}
 	}
-	v := f.voters[e.Voter]
+	v := f.voter(e.Voter)
 	if kind, wrong := f.refuse(index, e, v); wrong {
 		f.Findings.add(kind, "entry %d", index)
 		return false
 	}
 	if v == nil {
-		v = &foldVoter{}
-		f.voters[e.Voter] = v
+		f.voters = append(f.voters, foldVoter{number: e.Voter})
+		v = &f.voters[len(f.voters)-1]
 	}
 	f.Reset = false
 	if e.Kind == EntryModifier {
@@ -192,6 +193,28 @@ func (f *Fold) applyVoter(index int64, e *Entry) bool {
 	}
 	v.cast(e)
 	return true
+}
+
+// voter returns the voter with a number, nil for a new one.
+func (f *Fold) voter(number int64) *foldVoter {
+	if n := len(f.voters); n == 0 || f.voters[n-1].number < number {
+		return nil
+	}
+	i, known := slices.BinarySearchFunc(f.voters, number, func(v foldVoter, number int64) int { return cmp.Compare(v.number, number) })
+	if !known {
+		return nil
+	}
+	return &f.voters[i]
+}
+
+// countVoters returns the number of voters with a ballot.
+func (f *Fold) countVoters() (n int) {
+	for i := range f.voters {
+		if len(f.voters[i].choices) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // refuse returns the rule that a vote or a weight breaks.
@@ -262,16 +285,16 @@ func (v *foldVoter) weight() (w uint64, ok bool) {
 // Ballots returns the ballots by rising voter number.
 func (f *Fold) Ballots() []Ballot {
 	ballots := make([]Ballot, 0, len(f.voters))
-	for number, v := range f.voters {
+	for i := range f.voters {
+		v := &f.voters[i]
 		if len(v.choices) == 0 {
 			continue
 		}
 		w, ok := v.weight()
 		if !ok {
-			f.Findings.add(FoundOverflow, "the weight of voter %d", number)
+			f.Findings.add(FoundOverflow, "the weight of voter %d", v.number)
 		}
-		ballots = append(ballots, Ballot{number, w, v.choices})
+		ballots = append(ballots, Ballot{v.number, w, v.choices})
 	}
-	slices.SortFunc(ballots, func(a, b Ballot) int { return cmp.Compare(a.Voter, b.Voter) })
 	return ballots
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // must fails the test on an error.
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 // publisher is a model of a server that writes the static files of its log and its polls. What it
 // does is honest; tests make it lie.
 type publisher struct {
-	t      *testing.T
+	t      testing.TB
 	signer *verifiable.Signer
 	at     int64
 	log    [][]byte
@@ -46,7 +46,7 @@ type poll struct {
 	now     *verifiable.NowShown
 }
 
-func newPublisher(t *testing.T) *publisher {
+func newPublisher(t testing.TB) *publisher {
 	t.Helper()
 	seed := sha256.Sum256([]byte("a log of a test"))
 	signer, err := verifiable.NewSigner(origin, ed25519.NewKeyFromSeed(seed[:]))
@@ -204,7 +204,7 @@ func (q *poll) signLeaf(l verifiable.LogLeaf) {
 }
 
 // hashes returns the stored hashes of a tree.
-func hashes(t *testing.T, leaves [][]byte) tlog.HashReader {
+func hashes(t testing.TB, leaves [][]byte) tlog.HashReader {
 	t.Helper()
 	var stored []tlog.Hash
 	reader := tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {

@@ -58,7 +58,7 @@ type Frontier struct {
 
 // Append adds a leaf.
 func (f *Frontier) Append(leaf []byte) {
-	h := tlog.RecordHash(leaf)
+	h := leafHash(leaf)
 	for n := f.Size; n&1 == 1; n >>= 1 {
 		last := len(f.Hashes) - 1
 		h = tlog.NodeHash(f.Hashes[last], h)
