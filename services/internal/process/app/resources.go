@@ -3,7 +3,6 @@ package app
 import (
 	"log/slog"
 	"slices"
-	"syscall"
 
 	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
@@ -91,16 +90,6 @@ func (l *resourceLimits) shareWithGames() {
 // promises, where a vote needs room for its key.
 func (l *resourceLimits) keyedVotes() int64 {
 	return l.voteKeys / stream.KeySize / int64(contract.MinKeyLifetime.Seconds())
-}
-
-// countDescriptors returns the number of files that the process may have open.
-func countDescriptors() int64 {
-	var files syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
-		return defaultDescriptors
-	}
-	const most = 1 << 30 // "unlimited" does not fit an int64
-	return int64(min(files.Cur, most))
 }
 
 // newBudgets returns the budgets of requests. On shared connections there may be more of

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // output is the destination of an export. A file gets its name only when it is
@@ -63,6 +64,9 @@ func keepAs(file *os.File, name string) error {
 	}
 	if err != nil {
 		return err
+	}
+	if runtime.GOOS == "windows" {
+		return nil // it does not synchronize folders
 	}
 	folder, err := os.Open(filepath.Dir(name))
 	if err != nil {

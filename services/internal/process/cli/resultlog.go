@@ -13,13 +13,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/spf13/pflag"
 
 	"github.com/acclaim-dev/acclaim/api/verifiable"
-	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/publish"
 	"github.com/acclaim-dev/acclaim/services/internal/process/app"
 )
@@ -176,26 +175,16 @@ func (m fileMark) Replace(ctx context.Context, old publish.Marked, checkpoint []
 	return publish.Marked{Checkpoint: checkpoint}, err
 }
 
-// lockFile locks a file, which it makes, until that is closed. Another process may hold it for as long
+// lockFile locks a file, which it makes, until it is closed. Another process may hold it for as long
 // as a file takes to be written.
-func lockFile(ctx context.Context, name string) (*os.File, error) {
+func lockFile(ctx context.Context, name string) (*flock.Flock, error) {
 	ctx, cancel := context.WithTimeout(ctx, markTimeout)
 	defer cancel()
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
+	lock := flock.New(name, flock.SetPermissions(0o600))
+	if _, err := lock.TryLockContext(ctx, lockPause); err != nil {
+		return nil, fmt.Errorf("%s is not locked: %w", name, err)
 	}
-	for {
-		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = stream.SystemClock().Sleep(ctx, lockPause)
-		} else if err == nil {
-			return file, nil
-		}
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s is not locked: %w", name, err), file.Close())
-		}
-	}
+	return lock, nil
 }
 
 // replaceFile replaces a file durably: a crash leaves the old one or the new one.

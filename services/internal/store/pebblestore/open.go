@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/cockroachdb/pebble/v2"
@@ -87,7 +86,7 @@ func lockDirectory(dir string, fsys vfs.FS) (*pebble.Lock, error) {
 	switch {
 	case err == nil:
 		return lock, nil
-	case errors.Is(err, syscall.EAGAIN) || err.Error() == "lock held by current process":
+	case errors.Is(err, errLocked) || err.Error() == "lock held by current process":
 		return nil, inUse(dir)
 	}
 	return nil, unusable(dir, err)
@@ -101,23 +100,18 @@ func openWitness(dir string, fsys vfs.FS) (vfs.File, error) {
 		return nil, unusable(dir, err)
 	}
 	// A file system without such locks still has that of LOCK.
-	if err := flock(file, syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+	if file.Fd() != vfs.InvalidFd && isLocked(file.Fd()) { // otherwise it is in memory
 		return nil, errors.Join(inUse(dir), file.Close())
 	}
 	return file, nil
 }
 
-func flock(file vfs.File, operation int) error {
-	if file.Fd() == vfs.InvalidFd {
-		return nil // it is in memory
-	}
-	return syscall.Flock(int(file.Fd()), operation)
-}
-
 // closeFiles closes the witness and the lock. A process that another one is starting
 // has a copy of the descriptor for a moment, so closing alone does not unlock.
 func (s *Store) closeFiles() error {
-	_ = flock(s.witness, syscall.LOCK_UN)
+	if s.witness.Fd() != vfs.InvalidFd {
+		unlock(s.witness.Fd())
+	}
 	return errors.Join(s.witness.Close(), s.lock.Close())
 }
 

@@ -11,7 +11,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -19,9 +18,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 
+	"github.com/gofrs/flock"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
@@ -174,17 +173,11 @@ func buildOnce(program string, build func(unfinished string) error) error {
 	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
 		return err
 	}
-	lock, err := os.OpenFile(program+".lock", os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
+	lock := flock.New(program + ".lock")
+	if err := lock.Lock(); err != nil {
 		return err
 	}
 	defer func() { _ = lock.Close() }() // which unlocks it
-	for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
-		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)
-	}
-	if err != nil {
-		return err
-	}
 	if _, err := os.Stat(program); err == nil {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -126,6 +127,9 @@ func (d folderDraft) Discard(context.Context) error { return os.RemoveAll(d.path
 
 // syncFolder makes the names in a folder durable.
 func syncFolder(name string) error {
+	if runtime.GOOS == "windows" {
+		return nil // it does not synchronize folders
+	}
 	file, err := os.Open(name)
 	if err != nil {
 		return err
