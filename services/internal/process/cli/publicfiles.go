@@ -20,8 +20,7 @@ import (
 const publicFilesTimeout = time.Minute
 
 const siteHelp = `A site is the address below which the folders log and public are, such as
-https://polls.example, or a directory with a copy of them. This release has the formats and the
-checks; its server does not publish the files yet.`
+https://polls.example, or a directory with a copy of them.`
 
 // keysHelp explains --key of the commands that check votes.
 const keysHelp = "verifier key of the log, from a source other than the site; repeat it for each key after a rotation"
