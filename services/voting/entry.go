@@ -76,7 +76,7 @@ func (e *voteEntry) count(s *State, i int, known bool, weight int64) {
 func (e *voteEntry) applyToFork(s *State) {
 	id, _ := e.voter.identityIn(e.byUser)
 	if e.listed != nil && s.list.isRunning() {
-		s.list.draftVoter(id, e.listed.voter)
+		s.list.drafted.add(id, e.listed.voter)
 		s.list.next++
 	}
 	voters := &s.voters

@@ -13,10 +13,23 @@ type entryLister struct {
 	config int64               // index of the newest configuration
 	key    *verifiable.SaltKey // of the hidden phase, nil outside of one
 	buf    []byte              // of the last leaf
+	vote   verifiable.Entry    // of the last vote: most leaves are votes, and an empty one takes time to make
 }
 
-// list calls emit with the data of each leaf that an entry makes. The data is valid during the call.
-func (l *entryLister) list(e Entry, at int64, emit func(leaf []byte)) {
+// emitLeaf takes the encoding of a public entry, valid during the call, and the key that hides it in its
+// leaf, nil where none does: see [hideIn].
+type emitLeaf func(data []byte, key *verifiable.SaltKey)
+
+// hideIn returns the data of the leaf of a public entry with an index.
+func hideIn(key *verifiable.SaltKey, index int64, data []byte) []byte {
+	if key == nil {
+		return data
+	}
+	return verifiable.HideLeaf(*key, index, data)
+}
+
+// list calls emit for each public entry that an entry makes.
+func (l *entryLister) list(e Entry, at int64, emit emitLeaf) {
 	switch e := e.(type) {
 	case *voteEntry:
 		l.listVote(e, emit)
@@ -29,24 +42,24 @@ func (l *entryLister) list(e Entry, at int64, emit func(leaf []byte)) {
 	}
 }
 
-func (l *entryLister) listVote(e *voteEntry, emit func(leaf []byte)) {
+func (l *entryLister) listVote(e *voteEntry, emit emitLeaf) {
 	if e.listed == nil {
 		return
 	}
-	entry := verifiable.Entry{
-		Kind: verifiable.EntryAdd, ByStaff: e.listed.byStaff, Voter: e.listed.voter,
-		Value: e.value, Times: e.times, Config: l.config,
-	}
+	vote := &l.vote
+	vote.Kind, vote.ByStaff, vote.Voter = verifiable.EntryAdd, e.listed.byStaff, e.listed.voter
+	vote.Value, vote.Times, vote.Config = e.value, e.times, l.config
 	if e.replace {
-		entry.Kind = verifiable.EntrySet
+		vote.Kind = verifiable.EntrySet
 	}
+	vote.HasNonce, vote.Nonce = false, verifiable.NonceHash{}
 	if e.listed.nonce != nil {
-		entry.HasNonce, entry.Nonce = true, *e.listed.nonce
+		vote.HasNonce, vote.Nonce = true, *e.listed.nonce
 	}
-	l.emit(&entry, emit)
+	l.emit(vote, emit)
 }
 
-func (l *entryLister) listConfig(e *listedConfig, at int64, emit func(leaf []byte)) {
+func (l *entryLister) listConfig(e *listedConfig, at int64, emit emitLeaf) {
 	if e.ends {
 		l.key = nil
 		l.emit(&verifiable.Entry{Kind: verifiable.EntryReset, At: at}, emit)
@@ -70,7 +83,7 @@ func (l *entryLister) listConfig(e *listedConfig, at int64, emit func(leaf []byt
 	}
 }
 
-func (l *entryLister) listEvent(e listedEvent, at int64, emit func(leaf []byte)) {
+func (l *entryLister) listEvent(e listedEvent, at int64, emit emitLeaf) {
 	switch e.kind {
 	case kindClosed:
 		l.emit(&verifiable.Entry{Kind: verifiable.EntryClose, At: at}, emit)
@@ -85,7 +98,7 @@ func (l *entryLister) listEvent(e listedEvent, at int64, emit func(leaf []byte))
 	}
 }
 
-func (l *entryLister) reveal(emit func(leaf []byte)) {
+func (l *entryLister) reveal(emit emitLeaf) {
 	entry := verifiable.Entry{Kind: verifiable.EntryReveal}
 	if l.key != nil {
 		entry.Salt = *l.key
@@ -94,17 +107,14 @@ func (l *entryLister) reveal(emit func(leaf []byte)) {
 	l.emit(&entry, emit)
 }
 
-func (l *entryLister) emit(e *verifiable.Entry, emit func(leaf []byte)) {
+func (l *entryLister) emit(e *verifiable.Entry, emit emitLeaf) {
 	data, err := e.Append(l.buf[:0])
 	if err != nil {
 		panic(fmt.Errorf("voting: a configuration was stored that its list cannot have: %w", err))
 	}
 	l.buf = data
-	if l.key != nil {
-		data = verifiable.HideLeaf(*l.key, l.next, data)
-	}
 	l.next++
-	emit(data)
+	emit(data, l.key)
 }
 
 // public returns the configuration as the list shows it.

@@ -187,18 +187,11 @@ func (e *listedModifier) applyTo(s *State, at int64) {
 	_, known := s.numberOf(e.user)
 	e.modifierEntry.applyTo(s, at)
 	if l := s.list; l.forked {
-		l.draftVoter(e.user, e.listed.voter)
+		l.drafted.add(e.user, e.listed.voter)
 	} else {
 		l.numbers.noteModifier(e.user, known, e.listed.voter)
 	}
 	s.list.appendEntry(e, at)
-}
-
-func (l *publicList) draftVoter(id string, number int64) {
-	if l.drafted == nil {
-		l.drafted = map[string]int64{}
-	}
-	l.drafted[id] = number
 }
 
 func (e *listedModifier) appendTo(buf []byte) []byte {
@@ -236,7 +229,7 @@ func (e listedEvent) applyTo(s *State, at int64) {
 	l.appendEntry(e, at)
 	if e.kind == kindListedReset {
 		s.resetAll(e.cleared)
-		l.numbers, l.base, l.drafted = voterNumbers{}, nil, nil
+		l.numbers, l.base, l.drafted = voterNumbers{}, nil, draftedVoters{}
 	}
 }
 

@@ -174,9 +174,9 @@ func (r *leafReader) read(e Entry, at int64) {
 		r.begin = r.next
 	}
 	index := r.next
-	r.entryLister.list(e, at, func(data []byte) {
+	r.entryLister.list(e, at, func(data []byte, key *verifiable.SaltKey) {
 		if r.from <= index && index < r.until {
-			r.visit(index, data)
+			r.visit(index, hideIn(key, index, data))
 		}
 		index++
 	})

@@ -53,7 +53,7 @@ func (q listQuery) answerFrom(s *State) Answer {
 		a.Listed = s.findListed(*q.Voter)
 	}
 	if q.Tile != nil {
-		a.Tile, _ = l.entries.Tile(q.Tile.Level, q.Tile.N, q.Tile.Width)
+		a.Tile = l.entries.tile(q.Tile.Level, q.Tile.N, q.Tile.Width)
 	}
 	if q.Ballot != nil && a.Head.Ballots != nil {
 		a.Ballot = l.proveBallot(s, *q.Ballot)

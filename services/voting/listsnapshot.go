@@ -23,7 +23,7 @@ type storedList struct {
 
 func (l *publicList) appendSnapshot(buf []byte) []byte {
 	buf = appendJSON(buf, storedList{l.tree, l.poll, l.ordinal, l.status, l.config, l.key, l.phases, l.erasures, l.at, l.erasedSmall})
-	buf = wire.AppendBytes(buf, l.entries.Append(nil))
+	buf = wire.AppendBytes(buf, l.entries.appendTo(nil))
 	buf = binary.AppendUvarint(buf, uint64(len(l.numbers.first)))
 	for _, number := range l.numbers.first {
 		buf = binary.LittleEndian.AppendUint32(buf, number)
@@ -47,7 +47,7 @@ func restoreList(r *wire.Reader, records int) *publicList {
 	if err != nil {
 		r.Fail(err)
 	}
-	l.entries = entries
+	l.entries.tree = entries
 	l.entryLister = entryLister{next: entries.Size(), config: stored.Config, key: stored.Key}
 	l.numbers.first = make([]uint32, r.Count(4))
 	encoded := r.Take(4 * len(l.numbers.first))

@@ -19,9 +19,9 @@ type publicList struct {
 	// A fork has what is above and the voters of its own commands, and reads the others in its base.
 	forked  bool
 	base    *publicList // nil where the list begins in the fork
-	drafted map[string]int64
+	drafted draftedVoters
 
-	entries  verifiable.GrowingTree
+	entries  entryTree
 	phases   []hiddenPhase
 	erasures int64
 	// erasedSmall reports that a viewer was erased while the list had too few voters to be public.
@@ -70,7 +70,7 @@ func (l *publicList) place() *listPlace {
 func (s *State) numberOf(id string) (number int64, known bool) {
 	l, voters := s.list, &s.voters
 	if l.forked {
-		if number, known = l.drafted[id]; known || l.base == nil {
+		if number, known = l.drafted.find(id); known || l.base == nil {
 			return number, known
 		}
 		l, voters = l.base, voters.base
@@ -137,11 +137,11 @@ func (n *voterNumbers) noteModifier(id string, known bool, number int64) {
 // appendEntry appends what an entry makes public.
 func (l *publicList) appendEntry(e Entry, at int64) {
 	if l.forked {
-		l.list(e, at, func([]byte) {})
+		l.list(e, at, func([]byte, *verifiable.SaltKey) {})
 		return
 	}
 	hidden := l.key
-	l.list(e, at, func(data []byte) { l.entries.AppendLeaf(data) })
+	l.list(e, at, l.entries.appendLeaf)
 	l.at = at
 	l.ballots.Store(nil)
 	switch {
@@ -157,7 +157,7 @@ func (l *publicList) memorySize() int {
 	if l == nil {
 		return 0
 	}
-	return 512 + l.entries.MemorySize() + l.numbers.memorySize() + 96*len(l.phases)
+	return 512 + treeMemory(l.next) + l.numbers.memorySize() + 96*len(l.phases)
 }
 
 // equal reports whether two lists are the same.
@@ -166,5 +166,5 @@ func (l *publicList) equal(o *publicList) bool {
 		return l == o
 	}
 	return l.tree == o.tree && l.poll == o.poll && l.ordinal == o.ordinal && l.status == o.status && l.erasures == o.erasures && l.erasedSmall == o.erasedSmall &&
-		l.next == o.next && l.config == o.config && l.entries.Root() == o.entries.Root()
+		l.next == o.next && l.config == o.config && l.entries.root() == o.entries.root()
 }

@@ -39,6 +39,9 @@ func (pollRules) Decide(s *State, at int64, c Command) (pollDecision, error) {
 }
 
 func (pollRules) Answer(s *State, c Command, decided Answer) Answer {
+	if s.list != nil {
+		s.list.entries.hashMany()
+	}
 	answer := c.answerFrom(s)
 	answer.decided = decided.decided
 	if decided.version != nil {

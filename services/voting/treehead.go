@@ -38,7 +38,7 @@ type TreeHead struct {
 // head returns the tree head of the list of a state, and goes on with its ballot tree if grow is set.
 func (l *publicList) head(s *State, grow bool) *TreeHead {
 	h := &TreeHead{
-		Tree: l.tree, Poll: l.poll, Ordinal: l.ordinal, Status: l.status, Entries: l.entries.Root(), Erasures: l.erasures, At: l.at,
+		Tree: l.tree, Poll: l.poll, Ordinal: l.ordinal, Status: l.status, Entries: l.entries.root(), Erasures: l.erasures, At: l.at,
 		Final: l.status == verifiable.TreeClosed && l.key == nil, Hidden: l.key != nil,
 		Voters: l.numbers.count(), ErasedSmall: l.erasedSmall,
 	}
