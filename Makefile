@@ -181,8 +181,9 @@ mixed: has-previous ## Run this version and the one before, of the commit PREVIO
 		go -C "$$previous" build -o "$$previous/acclaim" ./services && \
 		ACCLAIM_PREVIOUS_PROGRAM="$$previous/acclaim" go test -v -count=1 -run='^TestMixedVersions$$/^the_version_before$$' ./services
 
-simulate: ## Run SEEDS simulations of the engine, 100000 by default, and WORLDS of the whole program, 1000 by default
-	ACCLAIM_SIM_SEEDS=$(SEEDS) ACCLAIM_SIM_WORLDS=$(WORLDS) go test -count=1 -timeout=0 -run='^TestSimulation$$' ./services/internal/engine/stream ./services/internal/process/app
+simulate: ## Run SEEDS simulations of the engine, 100000 by default, and WORLDS of the whole program, 1000 by default; damage a store in every way
+	ACCLAIM_SIM_SEEDS=$(SEEDS) ACCLAIM_SIM_WORLDS=$(WORLDS) ACCLAIM_SIM_DAMAGE=all go test -count=1 -timeout=0 -run='^Test(Simulation|DamageEverywhere|Torn.*)$$' \
+		./services/internal/engine/stream ./services/internal/process/app ./services/internal/store/pebblestore
 
 generate: ## Write what is generated from the API types, the chart's values, the table of operations and the texts of pictures
 	$(GENERATE)

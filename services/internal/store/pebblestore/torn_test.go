@@ -64,12 +64,12 @@ func TestTornManifest(t *testing.T) {
 		if at < edits[0] || at == len(content) {
 			continue
 		}
-		for what, damaged := range damages(random, []byte(content), at) {
+		for _, damage := range damages(random, []byte(content), at) {
 			changed := killedNow(t, killed)
-			write(t, changed, manifest, damaged)
+			write(t, changed, manifest, damage.content)
 			wantSound(t, changed)
 			if t.Failed() {
-				t.Fatalf("%s at %d of %d", what, at, len(content))
+				t.Fatalf("%s at %d of %d", damage.what, at, len(content))
 			}
 		}
 	}
@@ -158,12 +158,12 @@ func TestTornLog(t *testing.T) {
 			content := contentOf(t, killed, log)
 			write(t, killed, witnessName, []byte(before[witnessName]))
 			for at := len(before[log]); at < len(content); at += 1 + random.IntN(24) {
-				for what, damaged := range damages(random, content, at) {
+				for _, damage := range damages(random, content, at) {
 					changed := killedNow(t, killed)
-					write(t, changed, log, damaged)
+					write(t, changed, log, damage.content)
 					wantSound(t, changed)
 					if t.Failed() {
-						t.Fatalf("%s at %d of %d", what, at, len(content))
+						t.Fatalf("%s at %d of %d", damage.what, at, len(content))
 					}
 				}
 			}
