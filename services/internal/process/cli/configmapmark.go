@@ -99,8 +99,12 @@ func (m *configMapMark) Load(ctx context.Context) (publish.Marked, error) {
 	return m.try(ctx, http.MethodGet, nil)
 }
 
-// Replace implements [publish.Mark].
+// Replace implements [publish.Mark]. A mark that was not loaded has no version, and the API server would
+// merge a patch without one into whatever is there.
 func (m *configMapMark) Replace(ctx context.Context, old publish.Marked, checkpoint []byte) (publish.Marked, error) {
+	if old.Version == "" {
+		return publish.Marked{}, publish.ErrMarkChanged
+	}
 	patch := markObject{Data: map[string]string{markKey: string(checkpoint)}}
 	patch.Metadata.ResourceVersion = old.Version
 	return m.try(ctx, http.MethodPatch, &patch)

@@ -64,7 +64,7 @@ func (s *apiServer) change(r *http.Request) int {
 	if err := json.NewDecoder(r.Body).Decode(&patch); err != nil || r.Header.Get("Content-Type") != "application/merge-patch+json" {
 		return http.StatusBadRequest
 	}
-	if patch.Metadata.ResourceVersion != strconv.Itoa(s.version) {
+	if named := patch.Metadata.ResourceVersion; named != "" && named != strconv.Itoa(s.version) {
 		return http.StatusConflict
 	}
 	s.set(patch.Data["checkpoint"])
@@ -124,7 +124,7 @@ func TestConfigMapMark(t *testing.T) {
 		"older":                 {apiServer{data: map[string]string{"checkpoint": one, "other": "x"}}, "", "", two},
 		"others store":          {apiServer{between: []string{three}}, "", "changed meanwhile", three},
 		"no ConfigMap":          {apiServer{absent: true}, "404", "404", ""},
-		"no right to read":      {apiServer{status: map[string]int{"GET": 403}, data: map[string]string{"checkpoint": one}}, "403", "changed meanwhile", one},
+		"no right to read":      {apiServer{status: map[string]int{"GET": 403}, data: map[string]string{"checkpoint": one}}, "403", "", two},
 		"no right to change":    {apiServer{status: map[string]int{"PATCH": 403}}, "", "403", ""},
 		"the server is failing": {apiServer{status: map[string]int{"GET": 500, "PATCH": 500}}, "500", "500", ""},
 		"elsewhere":             {apiServer{status: map[string]int{"GET": 307, "PATCH": 307}}, "307", "307", ""},
@@ -139,6 +139,10 @@ func TestConfigMapMark(t *testing.T) {
 				t.Errorf("loads %q", loaded)
 			}
 			mark.failure, s.requests = nil, nil
+			if _, err := mark.Replace(t.Context(), publish.Marked{}, []byte(two)); !errors.Is(err, publish.ErrMarkChanged) || s.requests != nil {
+				t.Errorf("storing without a load: %v after %q", err, s.requests)
+			}
+			loaded.Version = "7" // also where it was not loaded
 			stored, err := mark.Replace(t.Context(), loaded, []byte(two))
 			checkError(t, err, test.storeErr)
 			if s.data["checkpoint"] != test.left || len(s.requests) != 1 {
@@ -180,6 +184,8 @@ func TestFileMark(t *testing.T) {
 		}
 		all.Wait()
 	}
+	_, err := fileMark(name).Replace(t.Context(), publish.Marked{}, []byte(checkpointOf(9, "r")))
+	checkError(t, err, "changed meanwhile") // without a load
 }
 
 func checkError(t *testing.T, err error, want string) {
@@ -234,7 +240,7 @@ func TestConfigMapMarkOfASilentServer(t *testing.T) {
 			t.Errorf("a caller that has gone gets %v", err)
 		}
 		for range 5 {
-			if _, err := mark.Replace(t.Context(), publish.Marked{}, []byte(checkpointOf(1, "r"))); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := mark.Replace(t.Context(), publish.Marked{Version: "7"}, []byte(checkpointOf(1, "r"))); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("storing returns %v", err)
 			}
 		}
