@@ -62,3 +62,61 @@ for (const colorScheme of ["light", "dark"]) {
     }
   });
 }
+
+test("staff misses no poll where a stream does not begin", async (t) => {
+  const { origin } = await lab.serve({ data: "no-stream" }), broadcaster = await token(origin, { role: "broadcaster" });
+  const make = (id) => send(origin, broadcaster, "POST", "/vote_config", { id, config: {} });
+  const page = await open(t, "about:blank", { viewport: sizes.staff });
+  let streams = 0;
+  await page.route(/\/events\?/, (route) => { if (++streams > 1) return route.continue(); });
+  await make("before");
+  await page.goto(`${origin}/live/staff.html?env=sandbox#access_token=${encodeURIComponent(broadcaster)}`);
+  const choose = page.getByRole("button", { name: "before: poll before" });
+  await choose.waitFor();
+  await make("meanwhile");
+  await choose.click(); // which begins another stream
+  await page.getByRole("button", { name: "meanwhile: poll meanwhile" }).waitFor();
+});
+
+test("staff reads again what it lacks, once the connection is back", async (t) => {
+  const data = "back", server = await lab.serve({ data }), { origin } = server;
+  const broadcaster = await token(origin, { role: "broadcaster" });
+  const make = async (name) => {
+    await send(origin, broadcaster, "POST", "/overlay_keys", { name, polls: ["p"] });
+    await send(origin, broadcaster, "POST", "/staff_keys", { name, scopes: ["polls"], expires: Math.floor(Date.now() / 1000) + 86400 });
+  };
+  const page = await open(t, "about:blank", { viewport: sizes.staff });
+  const upload = (width) => page.evaluate((width) => Object.assign(document.createElement("canvas"), { width, height: 30 }).toDataURL().split(",")[1], width)
+    .then((data) => send(origin, broadcaster, "POST", "/pictures", { data }));
+  const shows = (list, text) => wanted(page, `#${list} li`, text), picture = (size) => shows("channel-picture-list", size);
+  await make("first");
+  const { id } = await upload(31);
+  await send(origin, broadcaster, "POST", "/vote_config", { id: "p", config: { prompt: "Tea?", options: ["Yes", "No"], pictures: [id] } });
+
+  const failing = /\/(overlay_keys|staff_keys|games|pictures|picture\.png)$/;
+  await page.route(failing, (route) => route.abort());
+  await page.goto(`${origin}/live/staff.html?env=sandbox#access_token=${encodeURIComponent(broadcaster)}`);
+  await page.getByRole("button", { name: "Tea?: poll p" }).click();
+  await page.getByText("Pictures of the options").click();
+  await page.getByText("Pictures of the channel").click();
+  await wanted(page, "#message", "The server cannot be reached.");
+  for (const list of ["keys", "moderators", "games", "channel-picture-list"]) assert.equal(await page.locator(`#${list} li`).count(), 0, list);
+  await kill(server);
+  await wanted(page, "#connection", "The connection is lost.");
+  await page.unroute(failing);
+  await lab.serve({ data, port: new URL(origin).port });
+  for (const list of ["keys", "moderators"]) await shows(list, "first");
+  await shows("games", "No game is paired.");
+  await picture("31 × 30 pixels");
+  await page.locator("#picture-list img").first().waitFor();
+
+  await page.context().setOffline(true);
+  await wanted(page, "#connection", "The connection is lost.");
+  await make("second");
+  await upload(32);
+  await page.locator("#keys button").focus();
+  await page.context().setOffline(false);
+  for (const list of ["keys", "moderators"]) await shows(list, "second");
+  await picture("32 × 30 pixels");
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "Revoke: first");
+});

@@ -1,9 +1,9 @@
 // The games of a channel and its overlay keys.
 
 import { button, desk, id, named, on } from "./desk.js";
-import { element, keepFocus, lines } from "./dom.js";
+import { element, keepFocus, lines, takeTurns } from "./dom.js";
 
-export async function listGames() {
+export const listGames = takeTurns(async () => {
   const { games } = await desk.client.request("GET", "/gamelink/games");
   keepFocus(id("games"), games.map((g) => {
     const name = `${g.server ? "a game of all channels" : "a game"}, paired ${g.created ? new Date(g.created * 1000).toLocaleString() : "by an earlier version"}`;
@@ -11,11 +11,12 @@ export async function listGames() {
       await desk.client.request("DELETE", `/gamelink/games${named(g.id)}`);
       await listGames();
     });
+    end.dataset.key = g.id;
     return element("li", "", {}, element("span", name), end);
   }), "No game is paired.");
-}
+});
 
-export async function listKeys() {
+export const listKeys = takeTurns(async () => {
   const { keys } = await desk.client.request("GET", "/overlay_keys");
   keepFocus(id("keys"), keys.map((k) => {
     const name = k.name || "a key without a name";
@@ -26,7 +27,7 @@ export async function listKeys() {
     revoke.dataset.key = k.id;
     return element("li", "", {}, element("bdi", name), element("span", [...(k.polls ?? (k.questions ? [] : ["all polls"])), ...(k.questions ?? [])].join(", ")), revoke);
   }), "There are none.");
-}
+});
 
 // shownBy returns the parameters of an overlay's address, and the rights of a key for it.
 function shownBy(form) {

@@ -1,9 +1,9 @@
 // The staff keys with which moderators work for a channel.
 
 import { button, clock, desk, id, named, on } from "./desk.js";
-import { element, keepFocus } from "./dom.js";
+import { element, keepFocus, takeTurns } from "./dom.js";
 
-export async function listModerators() {
+export const listModerators = takeTurns(async () => {
   const { keys } = await desk.client.request("GET", "/staff_keys");
   keepFocus(id("moderators"), keys.map((k) => {
     const revoke = button("Revoke", k.name, async () => {
@@ -14,7 +14,7 @@ export async function listModerators() {
     const rights = k.session ? `${k.broadcaster ? "broadcaster" : k.scopes.join(" and ")}, signed in at ${clock(k.created * 1000)}` : `${k.scopes.join(" and ")}, until ${new Date(k.expires * 1000).toLocaleDateString("en", { dateStyle: "medium" })}`;
     return element("li", "", {}, element("bdi", k.name), element("span", rights), revoke);
   }), "There are none.");
-}
+});
 
 async function makeModerator(form) {
   const scopes = ["polls", "answers"].filter((scope) => form.has(scope));

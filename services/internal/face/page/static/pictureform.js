@@ -8,6 +8,11 @@ import { encodePicture, pictureAddress, showPicture } from "./pictures.js";
 
 export { listPictures };
 
+// retryPictures asks again for the pictures of a poll that did not load.
+export function retryPictures() {
+  for (const image of id("picture-list").querySelectorAll("img[hidden][src]")) image.src = image.getAttribute("src");
+}
+
 let drawn = ""; // what the list shows
 
 // showPictures lists the options of a poll with their pictures. save stores the ids of all of them.

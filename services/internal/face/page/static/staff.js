@@ -9,7 +9,7 @@ import { element, fill, keepFocus, later, save, takeTurns } from "./dom.js";
 import { listGames, listKeys } from "./keys.js";
 import { listModerators } from "./moderators.js";
 import { offerForm } from "./newpoll.js";
-import { listPictures, showPictures } from "./pictureform.js";
+import { listPictures, retryPictures, showPictures } from "./pictureform.js";
 import { correction, show } from "./pollform.js";
 import { drawHistory, drawPicture, writeTable } from "./results.js";
 import { show as share } from "./share.js";
@@ -24,7 +24,8 @@ let past; // the points of the chosen poll's history, when they end, and when th
 let stop = null; // listening
 let heard = 0; // events about polls
 let signedInto = ""; // environment and channel
-let since = null; // when what is shown was last known to be live; null: it is
+let live = false; // events come
+let since = null; // when what is shown was last known to be live; null: the connection was not lost
 let ending = []; // timers of the token's end
 const visibleBefore = new Map(); // the visibility of polls before this page hid their results
 let own = 0; // changes of this page under way
@@ -54,7 +55,7 @@ async function enter(environment, credential) {
   document.querySelector("#work section:not([hidden]) h2").focus();
   awaitEnd(endOf(credential));
   follow();
-  await Promise.all([listPolls(), listPictures(), ...(desk.rights.includes("channel") ? [listKeys(), listGames(), listModerators()] : [])]);
+  await Promise.all([listPolls(), listUnannounced()]);
 }
 
 // resume goes on with the session of a person who comes back from the issuer, or who has one.
@@ -99,7 +100,8 @@ function signOut(reason) {
 // mark says that what is shown is old, and since when; without a reason, that it is live.
 function mark(reason) {
   since = reason ? since ?? Date.now() : null;
-  setOld(since !== null);
+  live = since === null;
+  setOld(!live);
   id("connection").textContent = since === null ? "" : `${reason} What you see is from ${clock(since)}.`;
 }
 
@@ -122,18 +124,18 @@ async function recheck() {
 
 // follow receives the events about what is shown. Each time a stream has begun, it reads what
 // may have changed before. It ends the stream before it only then: the list of polls has
-// missed nothing, when what else is shown changes.
+// missed nothing, when what else is shown changes, unless the connection was lost.
 function follow() {
   const topics = desk.rights.includes("polls") ? ["poll_update:*", "vote_delete:*"] : [];
   if (poll !== null) topics.push(`vote_update:${poll}`);
   if (desk.question !== null) topics.push(`rank_update:${desk.question}`);
   const stopBefore = stop;
-  let covered = stopBefore !== null;
+  let covered = live;
   const stopThis = desk.client.listen(topics, {
     opened: () => {
+      const wasLost = since !== null, missed = wasLost || !covered;
       mark("");
       stopBefore?.();
-      const missed = !covered;
       covered = false;
       reread(async () => {
         if (missed) await listPolls();
@@ -141,6 +143,7 @@ function follow() {
         if (missed) await readHistory();
         await readAnswers();
       });
+      if (wasLost) reread(listUnannounced);
     },
     closed: lost,
     heard: (name, data) => {
@@ -152,6 +155,12 @@ function follow() {
   });
   stop = () => { stopBefore?.(); stopThis(); };
 }
+
+// listUnannounced lists what no event tells of.
+const listUnannounced = takeTurns(() => {
+  retryPictures();
+  return Promise.all([listPictures(), ...(desk.rights.includes("channel") ? [listKeys(), listGames(), listModerators()] : [])]);
+});
 
 // Polls.
 
