@@ -178,6 +178,38 @@ func TestRestoreUnderRunningProcesses(t *testing.T) {
 	}
 }
 
+// Of processes whose database is restored, one begins a new log, and the others go on with that.
+func TestRestoreUnderTwoProcesses(t *testing.T) {
+	w := newWorld(t)
+	w.configure("p", voting.Config{})
+	w.round()
+	before := w.copyStore()
+	second := &world{t: t, store: w.store, clock: w.clock, mark: w.mark}
+	second.start()
+	old := ""
+	for i, process := range []*world{w, second} { // each of them has marked something
+		process.configure(fmt.Sprint("lost", i), voting.Config{})
+		process.round()
+		old = process.keys().Origin()
+	}
+	restored := &world{t: t, store: before, clock: w.clock, mark: &memoryMark{}}
+	restored.start()
+	w.Log, second.Log, w.Polls, second.Polls = restored.log, restored.log, restored.polls, restored.polls
+	origins := map[string]bool{}
+	for i := range 4 {
+		restored.vote("p", fmt.Sprint("new", i), 1)
+		for _, process := range []*world{w, second} {
+			process.queue.add(pollNamed("p"))
+			process.round()
+			w.clock.pass(2 * time.Second)
+			origins[process.keys().Origin()] = true
+		}
+	}
+	if len(origins) != 1 || origins[old] {
+		t.Errorf("after %s, the processes sign %v", old, origins)
+	}
+}
+
 // A process that starts while another one signs goes on with the log.
 func TestStartBesideASigner(t *testing.T) {
 	w := newWorld(t)

@@ -48,7 +48,7 @@ func (p *Publisher) readLog(ctx context.Context) (resultlog.Log, error) {
 	if err != nil || p.signed.isOf(log) {
 		return log, err
 	}
-	if p.marked == nil && p.Mark != nil {
+	if p.Mark != nil && (p.marked == nil || p.signed == nil || p.signed.origin != log.Origin) {
 		if log, err = p.readMark(ctx, log.Origin); err != nil {
 			return log, err
 		}
@@ -60,12 +60,18 @@ func (p *Publisher) readLog(ctx context.Context) (resultlog.Log, error) {
 	case goesOn:
 		return p.handOver(ctx, log)
 	}
-	if log.Origin != "" {
-		p.Logger.Warn("the store lacks results that were signed, or has others: a new log begins", "old_origin", log.Origin, "size", log.Tree.N)
+	return p.beginLog(ctx, log)
+}
+
+// beginLog begins a log in place of the one that was read.
+func (p *Publisher) beginLog(ctx context.Context, old resultlog.Log) (resultlog.Log, error) {
+	if old.Origin != "" {
+		p.Logger.Warn("the store lacks results that were signed, or has others: a new log begins", "old_origin", old.Origin, "size", old.Tree.N)
 	}
 	p.signed = nil
 	p.again.Store(true)
-	if log, err = p.Log.Begin(ctx, log.Origin, newOrigin(p.Origin)); err == nil {
+	log, err := p.Log.Begin(ctx, old.Origin, newOrigin(p.Origin))
+	if err == nil {
 		p.begun = log.Origin
 	}
 	return log, err
