@@ -109,6 +109,7 @@ type Publisher struct {
 
 	witnessed    atomic.Pointer[cosigned]
 	contradicted atomic.Bool  // by a witness
+	taken        atomic.Bool  // the mark is another log's
 	unwitnessed  atomic.Int64 // rounds in which not all witnesses signed
 
 	refused atomic.Int64 // reports that contradicted the log
@@ -171,6 +172,7 @@ type Stats struct {
 	Size            int64 // of the log as it was signed last
 	Witnessed       int64 // leaves that a quorum of witnesses signed
 	Unwitnessed     int64 // rounds in which not all witnesses signed
+	Taken           int   // 1 while the mark is that of another log
 }
 
 // Stats returns the present figures.
@@ -178,6 +180,9 @@ func (p *Publisher) Stats() Stats {
 	s := Stats{Queued: p.queue.len(), Refused: p.refused.Load(), Failed: p.failed.Load(), Unwitnessed: p.unwitnessed.Load()}
 	if w := p.witnessed.Load(); w != nil {
 		s.Witnessed = w.tree.N
+	}
+	if p.taken.Load() {
+		s.Taken = 1
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

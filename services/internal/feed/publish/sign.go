@@ -12,6 +12,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/acclaim-dev/acclaim/api/verifiable"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/resultlog"
 )
 
@@ -59,6 +60,8 @@ func (p *Publisher) readLog(ctx context.Context) (resultlog.Log, error) {
 		return log, err
 	case goesOn:
 		return p.handOver(ctx, log)
+	case p.isTaken(log):
+		return log, p.refuseMark()
 	}
 	return p.beginLog(ctx, log)
 }
@@ -75,6 +78,29 @@ func (p *Publisher) beginLog(ctx context.Context, old resultlog.Log) (resultlog.
 		p.begun = log.Origin
 	}
 	return log, err
+}
+
+// errMarkTaken stops signing: each of two logs with one mark would begin again whenever the other one had.
+var errMarkTaken = fault.New(fault.Unavailable, "The mark of the log of results is that of another log")
+
+// isTaken reports whether others, with another store or key, have marked a log since this publisher signed.
+func (p *Publisher) isTaken(log resultlog.Log) bool {
+	if p.signed == nil || p.Mark == nil {
+		return false
+	}
+	if _, ok := p.openMark(p.marked, log.Origin); ok && p.isOurs(log.Origin) {
+		return false
+	}
+	origin, _, _ := strings.Cut(string(p.marked.Checkpoint), "\n")
+	return origin != p.signed.origin && verifiable.CheckOrigin(origin) == nil
+}
+
+func (p *Publisher) refuseMark() error {
+	if !p.taken.Swap(true) {
+		p.Logger.Error("results are not signed any more: other processes, with another store or key, have marked their log in the same place. Give each log a mark of its own, and then remove this one", "origin", p.signed.origin)
+	}
+	p.marked = nil // the next try reads it again
+	return errMarkTaken
 }
 
 // readMark reads the mark, and then the log: another process may sign between the two, and a mark of
@@ -193,6 +219,7 @@ func (p *Publisher) sign(ctx context.Context) (*signedLog, error) {
 		s, err := p.signAs(ctx, log)
 		if err == nil {
 			p.signed = s
+			p.taken.Store(false)
 		}
 		if changed = err; !errors.Is(err, ErrMarkChanged) {
 			return s, err

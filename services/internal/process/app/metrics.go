@@ -219,6 +219,7 @@ func registerResults(m *telemetry.Metrics, stats func() publish.Stats) {
 			telemetry.Gauge("log_leaves", "Leaves of the log of results when it was signed last.", s.Size),
 			telemetry.Gauge("witnessed_leaves", "Leaves of the log of results that a quorum of witnesses has signed.", s.Witnessed),
 			telemetry.Counter("unwitnessed_total", "Rounds in which not all witnesses signed the log of results.", s.Unwitnessed),
+			telemetry.Gauge("mark_taken", "1 while the mark is that of another log, so that no results are signed.", s.Taken),
 			telemetry.Counter("refused_total", "Polls that contradict what was signed, and are not signed any more.", s.Refused),
 			telemetry.Counter("failures_total", "Rounds of signing that failed and are repeated.", s.Failed),
 		}
