@@ -46,7 +46,7 @@ func (w *world) startPod(ctx context.Context, backend string, command ...string)
 
 	out := gbytes.NewBuffer()
 	session, err := gexec.Start(exec.CommandContext(context.WithoutCancel(ctx), program, append(command, "--listen", "127.0.0.1:0",
-		"--admin-listen", "127.0.0.1:0", "--data-dir", GinkgoT().TempDir(), "--extensions", path)...), out, p.log)
+		"--admin-listen", "127.0.0.1:0", "--data-dir", filepath.Join(GinkgoT().TempDir(), "data"), "--extensions", path)...), out, p.log)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { session.Kill().Wait() })
 	Eventually(out).Should(gbytes.Say("ready base=.*\n"))
