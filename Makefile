@@ -53,7 +53,7 @@ MODULES := hack/image
 # The commit of the version before this one. A release sets it to that of the last.
 PREVIOUS ?= 71a309da8473ba6a903968bf6bb83dd253350945
 
-.PHONY: help build plugin image dist npm-package manifest push-chart check-dist check-release check-deb check-install check-version publish check-image check-argocd check-chart check-dex check-peers run test test-mongodb mixed has-previous simulate generate check-generate site checker browser extension clients lint vulncheck fuzz abuse defects soak bench bench-peers bench-audience bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind fmt clean
+.PHONY: help build plugin image dist npm-package manifest push-chart check-dist check-release check-deb check-install check-version publish check-image check-argocd check-chart check-dex check-peers run test test-mongodb mixed has-previous simulate generate check-generate site checker browser extension clients lint vulncheck fuzz abuse defects soak bench bench-peers bench-audience bench-operator cluster-up cluster-down e2e e2e-run e2e-images e2e-previous e2e-kind add-ons fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -283,15 +283,23 @@ e2e-run:
 	bin/cluster load $(E2E_IMAGES)
 	cd hack/e2e && $(E2E) ACCLAIM_E2E_POWER=$(CURDIR)/bin/cluster $(CURDIR)/bin/cluster run $(E2E_RUN)
 
-e2e-kind: LABELS = !autoscaler && !power && !gateway && !control && !pods
-e2e-kind: e2e-images ## The same on kind, which needs Docker, kind, kubectl and helm; it does not measure CPU, so nothing is autoscaled. KIND_IMAGE names the image of its node
+# What takes nodes or the API server away needs hack/cluster, and the addresses of pods have no route from
+# this machine.
+e2e-kind: LABELS = !power && !control && !pods
+e2e-kind: e2e-images ## The same on three nodes of kind, which needs Docker, kind, kubectl and helm. KIND_IMAGE names the image of its nodes
+	go run ./hack/cluster add-ons bin/add-ons
 	kind get clusters | grep -qx acclaim || kind create cluster --name acclaim --config hack/e2e/kind.yaml $(if $(KIND_IMAGE),--image $(KIND_IMAGE))
-	for image in $(E2E_IMAGES); do kind load image-archive --name acclaim $$image; done
+	for image in $(E2E_IMAGES) bin/add-ons/*.tar; do kind load image-archive --name acclaim $$image || exit; done
 	kind get kubeconfig --name acclaim >bin/kind.kubeconfig
-	kubectl --kubeconfig bin/kind.kubeconfig apply -f https://kind.sigs.k8s.io/examples/ingress/deploy-ingress-nginx.yaml
-	kubectl --kubeconfig bin/kind.kubeconfig annotate --overwrite ingressclass nginx ingressclass.kubernetes.io/is-default-class=true
-	kubectl --kubeconfig bin/kind.kubeconfig -n ingress-nginx rollout status deployment/ingress-nginx-controller --timeout=5m
-	cd hack/e2e && $(E2E) KUBECONFIG=$(CURDIR)/bin/kind.kubeconfig ACCLAIM_E2E_INGRESS=http://127.0.0.1:30080 $(E2E_RUN)
+	KUBECONFIG=$(CURDIR)/bin/kind.kubeconfig $(MAKE) add-ons
+	cd hack/e2e && $(E2E) KUBECONFIG=$(CURDIR)/bin/kind.kubeconfig $(E2E_RUN)
+
+# Starts what `go run ./hack/cluster add-ons bin/add-ons` has written in the cluster of KUBECONFIG, whose nodes have the images.
+add-ons:
+	kubectl apply --server-side -f bin/add-ons/gateway-api
+	kubectl wait --for=condition=Established --timeout=60s crd/gatewayclasses.gateway.networking.k8s.io
+	kubectl apply -f bin/add-ons/manifests
+	for workload in daemonset/skipper deployment/traefik deployment/metrics-server; do kubectl -n kube-system rollout status $$workload --timeout=3m || exit; done
 
 # packed_chart is the chart of a commit, as Helm packs it.
 packed_chart = git archive --format=tar.gz --prefix=acclaim/ -o bin/acclaim-previous.tgz $(1):charts/acclaim

@@ -188,7 +188,7 @@ func (c *cluster) startNodes(ctx context.Context, nodes int) error {
 // the rights that come with it.
 func (c *cluster) deploy(ctx context.Context, nodes int) error {
 	folder := filepath.Join(c.state, "manifests")
-	if err := c.renderTemplate("manifests", folder, manifestValues{DNS: dnsService, Ingress: ingressPort, Gateway: gatewayPort}); err != nil {
+	if err := renderTemplates("manifests", folder, manifestValues{DNS: dnsService, Ingress: ingressPort, Gateway: gatewayPort}); err != nil {
 		return err
 	}
 	for _, command := range [][]string{

@@ -123,11 +123,15 @@ func TestRender(t *testing.T) {
 		t.Fatal(err)
 	}
 	manifests := t.TempDir()
-	if err := c.renderTemplate("manifests", manifests, manifestValues{DNS: dnsService, Ingress: ingressPort, Gateway: gatewayPort}); err != nil {
+	if err := renderTemplates("manifests", manifests, manifestValues{DNS: dnsService, Ingress: ingressPort, Gateway: gatewayPort}); err != nil {
+		t.Fatal(err)
+	}
+	foreign := t.TempDir()
+	if err := renderTemplates("manifests", foreign, manifestValues{Ingress: ingressPort, Gateway: gatewayPort, Foreign: true}, "metrics-server.yaml"); err != nil {
 		t.Fatal(err)
 	}
 	rendered := 0
-	for _, folder := range []string{node.Folder, filepath.Join(registriesFolder(node.Folder), registryAddress), manifests} {
+	for _, folder := range []string{node.Folder, filepath.Join(registriesFolder(node.Folder), registryAddress), manifests, foreign} {
 		paths, err := filepath.Glob(filepath.Join(folder, "*.*"))
 		if err != nil {
 			t.Fatal(err)
@@ -146,7 +150,7 @@ func TestRender(t *testing.T) {
 			}
 		}
 	}
-	if want := 11; rendered != want {
+	if want := 12; rendered != want {
 		t.Errorf("%d files, want %d", rendered, want)
 	}
 }

@@ -37,15 +37,26 @@ func (b builder) packImages(ctx context.Context, programs []string) ([]string, e
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	packer, pause := filepath.Join(folder, "image"), filepath.Join(folder, "pause")
-	if _, err := runCommand(ctx, filepath.Join(b.source, "..", "image"), "go", "build", "-o", packer, "."); err != nil {
-		return nil, err
-	}
+	pause := filepath.Join(folder, "pause")
 	if _, err := runCommand(ctx, b.source, "env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", pause, "./pause"); err != nil {
 		return nil, err
 	}
+	return b.packPrograms(ctx, append([]string{pause}, programs...))
+}
+
+// packPrograms returns the archive of an image of each program.
+func (b builder) packPrograms(ctx context.Context, programs []string) ([]string, error) {
+	folder, err := os.MkdirTemp("", "acclaim-packer-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	packer := filepath.Join(folder, "image")
+	if _, err := runCommand(ctx, filepath.Join(b.source, "..", "image"), "go", "build", "-o", packer, "."); err != nil {
+		return nil, err
+	}
 	var archives []string
-	for _, program := range append([]string{pause}, programs...) {
+	for _, program := range programs {
 		archive, err := b.packImage(ctx, packer, program)
 		if err != nil {
 			return nil, err

@@ -32,7 +32,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	root := &cobra.Command{Use: "cluster", Short: "Run a Kubernetes cluster on this machine", SilenceUsage: true}
-	root.AddCommand(newUp(), newDown(), newBuild(), newLoad(), newRun(), newStop(), newStart(), newPause(), newResume(), newMachine())
+	root.AddCommand(newUp(), newDown(), newBuild(), newAddOns(), newLoad(), newRun(), newStop(), newStart(), newPause(), newResume(), newMachine())
 	if err := root.ExecuteContext(ctx); err != nil {
 		os.Exit(1) // cobra has printed it
 	}

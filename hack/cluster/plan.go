@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -143,6 +144,8 @@ type manifestValues struct {
 	DNS     string
 	Ingress int
 	Gateway int
+	// Foreign is set for a cluster of others, whose kubelets sign their certificates themselves.
+	Foreign bool
 }
 
 // newNode writes the configuration of a node and returns its machine: containerd,
@@ -150,10 +153,10 @@ type manifestValues struct {
 func (c *cluster) newNode(number int) (machine, error) {
 	name := nodeName(number)
 	folder := machineFolder(c.state, name)
-	if err := c.renderTemplate("registry", filepath.Join(registriesFolder(folder), registryAddress), registryAddress); err != nil {
+	if err := renderTemplates("registry", filepath.Join(registriesFolder(folder), registryAddress), registryAddress); err != nil {
 		return machine{}, err
 	}
-	err := c.renderTemplate("config", folder, nodeValues{
+	err := renderTemplates("config", folder, nodeValues{
 		Name: name, Group: c.group(name), Address: nodeAddress(number), PodRange: fmt.Sprintf(podRange, number), PodNetwork: podNetwork, DNS: dnsService,
 		Folder: folder, Registries: registriesFolder(folder), Certificates: c.certificatePath(""), Plugins: c.Plugins, Runtime: c.findProgram("runc"), Pause: imageName("pause"),
 	})
@@ -172,8 +175,8 @@ func (c *cluster) newNode(number int) (machine, error) {
 	}}, err
 }
 
-// renderTemplate fills in the templates of one of our folders.
-func (c *cluster) renderTemplate(from, to string, values any) error {
+// renderTemplates fills in the templates of one of our folders: those with the names, or all without names.
+func renderTemplates(from, to string, values any, names ...string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
 	}
@@ -182,7 +185,7 @@ func (c *cluster) renderTemplate(from, to string, values any) error {
 		return err
 	}
 	return fs.WalkDir(files, from, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+		if err != nil || entry.IsDir() || len(names) > 0 && !slices.Contains(names, entry.Name()) {
 			return err
 		}
 		file, err := os.Create(filepath.Join(to, entry.Name()))
