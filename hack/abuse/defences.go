@@ -104,14 +104,17 @@ func signInDefences() []defenceCase {
 		accessFile  = "services/internal/operation/access.go"
 		pairingFile = "services/internal/operation/pairing.go"
 		flowFile    = "services/internal/signin/signin.go"
+		sharedRates = "services/internal/limit/ledger.go"
 	)
 	shares := sourceEdit{"services/internal/operation/quota.go", "if kind.IsSharedByAddresses() {", "if false {"}
 	ofAddress := []sourceEdit{{contractGames, "PINsPerSecond  = 1 ", "PINsPerSecond  = 1 << 20 "}, {contractGames, "PINsAtOnce     = 20", "PINsAtOnce     = 1 << 20"},
 		{pairingFile, "PerSecond: 50, Burst: 500", "PerSecond: 1e9, Burst: 1 << 30"}}
 	return []defenceCase{
 		{"sign-ins of an address", ofAddress, "sign-ins", "ask the issuer", 0},
-		{"a share of each address, of sign-ins", []sourceEdit{shares}, "sign-ins", "beside many addresses", 0},
-		{"a share of each address, of viewers' sign-ins", []sourceEdit{{"services/internal/limit/ledger.go", " || k == ViewerSignIns || k == ViewerReturns", ""}}, "sign-ins", "viewers cannot sign in", 0},
+		{"a share of each address, of beginning staff", []sourceEdit{{sharedRates, " || k == SignIns", ""}}, "sign-ins", "staff cannot sign in beside many addresses that begin", 0},
+		{"a share of each address, of returning staff", []sourceEdit{{sharedRates, " || k == StaffReturns", ""}}, "sign-ins", "staff cannot sign in beside many addresses that return", 0},
+		{"a share of each address, of beginning viewers", []sourceEdit{{sharedRates, " || k == ViewerSignIns", ""}}, "sign-ins", "viewers cannot sign in beside many addresses that begin", 0},
+		{"a share of each address, of returning viewers", []sourceEdit{{sharedRates, " || k == ViewerReturns", ""}}, "sign-ins", "viewers cannot sign in beside many addresses that return", 0},
 		{"a share of each address, of terminals", []sourceEdit{shares}, "terminals", "staff cannot sign in at a terminal", 0},
 		{"sign-ins of an address, at terminals", ofAddress, "terminals", "ask the issuer", 0},
 		{"the rules that make people staff, at terminals", []sourceEdit{{"services/internal/operation/signin.go", `if rule.Value != "" && !claims.Has(rule.Claim, rule.Value) || `, "if "}}, "terminals", "a person without a rule", 0},
