@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/acclaim-dev/acclaim/hack/harness"
@@ -84,6 +85,10 @@ func exceedKeys(ctx context.Context, a *attacker) {
 	alive.Wait()
 }
 
+// newDevice is the outcome of a person whose device asks for a credential beside many addresses that the
+// program refuses.
+const newDevice = "a new device of another channel"
+
 // floodDevices asks for credentials of devices from one address, then from many, while viewers vote. The
 // credentials are good for a vote in their poll.
 func floodDevices(ctx context.Context, a *attacker) {
@@ -104,26 +109,31 @@ func floodDevices(ctx context.Context, a *attacker) {
 			return a.status(ctx, a.Viewer, http.MethodPost, "/v1/vote?id="+poll, `{"value":1}`)
 		})
 	})
+	first, end := context.WithTimeout(ctx, a.Duration/6)
 	alive.Go(func() {
 		all := forgery{what: "a device", credential: device, body: `{"id":"devices","config":{},"value":1,"event":"x","data":{}}`}.
 			of("GET /v1/vote?id="+other, "POST /v1/vote?id="+other, "GET /v1/vote?id="+mainPoll, "POST /v1/vote_config", "DELETE /v1/vote?id=devices", "GET /v1/poll?id=devices", "GET /v1/polls", "GET /v1/events",
 				"POST /v1/accumulate?id=x", "POST /v1/rank?id=x", "POST /v1/whisper_self", "POST /v1/datastream", "GET /v1/viewer_state", "POST /v1/viewer_state", "GET /v1/user_info", "GET /v1/staff", "POST /v1/gamelink/token")
-		a.forge(ctx, append(all, forgery{what: "a device as a viewer", credential: strings.Replace(device, " device.", " ", 1)}.of("GET /v1/vote?id=devices")...))
+		a.forge(first, append(all, forgery{what: "a device as a viewer", credential: strings.Replace(device, " device.", " ", 1)}.of("GET /v1/vote?id=devices")...))
 	})
-	first, half := context.WithTimeout(ctx, a.Duration/3)
-	a.askForDevices(first, 1, body(channel))
-	half()
+	a.askForDevices(first, 1, new(atomic.Int64), body(channel))
+	end()
+	const crowd = 100
+	var refused atomic.Int64
 	alive.Go(func() {
-		a.repeatWell(ctx, "a new device of another channel", func(ctx context.Context) int {
+		for refused.Load() < crowd && ctx.Err() == nil { // what all addresses share has something left
+			wait(ctx, 20*time.Millisecond)
+		}
+		a.repeatWell(ctx, newDevice, func(ctx context.Context) int {
 			return a.from(241).status(ctx, "", http.MethodPost, "/v1/devices", body("77"))
 		})
 	})
-	a.askForDevices(ctx, 100, body(channel))
+	a.askForDevices(ctx, crowd, &refused, body(channel))
 	alive.Wait()
 }
 
-// askForDevices asks for credentials of devices from so many addresses.
-func (a *attacker) askForDevices(ctx context.Context, addresses int64, body string) {
+// askForDevices asks for credentials of devices from so many addresses, and counts the refusals.
+func (a *attacker) askForDevices(ctx context.Context, addresses int64, refused *atomic.Int64, body string) {
 	clients := make([]*http.Client, addresses)
 	for i := range clients {
 		clients[i] = a.from(int64(i) + 1).newClient(1)
@@ -131,6 +141,9 @@ func (a *attacker) askForDevices(ctx context.Context, addresses int64, body stri
 	}
 	a.flood(ctx, 16, func(ctx context.Context, n int64) (string, error) {
 		outcome, err := a.send(ctx, clients[n%addresses], "", http.MethodPost, "/v1/devices", body)
+		if outcome == "429" {
+			refused.Add(1)
+		}
 		return fmt.Sprintf("devices of %d: %s", addresses, outcome), err
 	})
 }

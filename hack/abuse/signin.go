@@ -25,7 +25,8 @@ func signInCases() []attackCase {
 		{name: "forged-sessions", what: "invented, revoked and foreign sessions of staff, cookies from other sites, states and codes of others", run: forgeSessions, issuer: true, buildUp: time.Second},
 		{name: "forged-viewers", what: "tokens of an issuer with roles, other channels and other algorithms, and its viewers' cookie from other sites", run: forgeViewers, issuer: true},
 		{name: "staff-keys", what: "staff keys outside of their scopes and channel, revoked ones and their open streams", run: exceedKeys, buildUp: 2 * time.Second},
-		{name: "devices", what: "one address, then 100, ask for credentials of devices, which are good for nothing but votes in their poll", run: floodDevices, buildUp: time.Second},
+		{name: "devices", what: "one address, then 100, ask for credentials of devices, which are good for nothing but votes in their poll", run: floodDevices, buildUp: 2 * time.Second,
+			signs: attackSigns{outcome: newDevice, times: 3, metrics: []metricBound{{name: "acclaim_limit_refused_total", least: 100}}}},
 		{name: "links", what: "overlay keys of other polls, whispers to others, guessed PINs, and long QR codes", run: followLinks},
 	}
 }
