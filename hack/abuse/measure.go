@@ -20,10 +20,12 @@ import (
 )
 
 const (
-	warmup       = 500 * time.Millisecond // before anything is measured
-	calmWindows  = 5
+	warmup = 500 * time.Millisecond // before anything is measured
+	// The median of three windows leaves out one that another program of this machine delays.
+	// What an attack leaves behind lasts, and shows in all three.
+	calmWindows  = 3
 	attackWindow = 6
-	afterWindows = 4
+	afterWindows = 3
 	// attackLength covers the windows and the time in which the attack builds up.
 	attackLength = attackWindow*windowLength + 800*time.Millisecond
 	recovery     = 10 * time.Second
