@@ -62,7 +62,7 @@ func (i *chunkIndex) clearAll(at int64) {
 // of a submission is an object.
 func (s *Submission) isClearing() bool { return len(s.Data) == 0 }
 
-// readPosition says where to read a buffer.
+// readPosition is a place in a buffer, from which it is read.
 type readPosition struct {
 	after   uint64 // the chunk
 	cleared int64  // the time before which nothing counts any more

@@ -7,7 +7,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/engine/wire"
 )
 
-// entryKind tells what happened to a question.
+// entryKind distinguishes what happens to a question.
 type entryKind uint8
 
 // The kinds of entries. The numbers are in logs.

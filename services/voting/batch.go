@@ -17,12 +17,12 @@ type Submission struct {
 
 	// Nonce is the digest that a poll with a list shows beside the vote, nil for none.
 	Nonce *verifiable.NonceHash
-	// Version is that of the configuration that the voter saw, 0 where that is not known. A vote under
+	// Version names the configuration that the voter saw, 0 where that is not known. A vote under
 	// another one is refused with fault.Mismatch.
 	Version int64
 	// ByStaff reports that staff or the extension's own server submits the vote.
 	ByStaff bool
-	// Weight is that of the voter's votes by the credential, 0 or 1 for none. It counts in polls with
+	// Weight counts each vote of the voter so often, by the credential; 0 or 1 for none. It counts in polls with
 	// WeightedVotes, and not for one of several votes.
 	Weight int64
 }

@@ -26,7 +26,7 @@ type Answer struct {
 	tally  Tally
 	config *Config // nil: none is saved
 	resets uint64
-	// version is that of the configuration after a change, or under which a voter has voted; nil
+	// version names the configuration after a change, or under which a voter has voted; nil
 	// where it is not known.
 	version *int64
 	// listed is the place of a vote in the list of a poll that has one; list the answer to a listQuery.
@@ -47,7 +47,7 @@ type voteCommand struct {
 	voter        Voter
 	value, times int64
 	existing     bool // only into a poll that exists
-	// version is that of the configuration that the voter saw, 0 where the client does not tell.
+	// version names the configuration that the voter saw, 0 where the client does not tell.
 	version int64
 	byStaff bool
 	nonce   *verifiable.NonceHash // nil for none

@@ -44,7 +44,7 @@ type Caller struct {
 	SigningKey string
 	// KeyID names the key that a credential of the role Overlay or StaffKey is.
 	KeyID string
-	// Weight is that of the caller's votes, in polls with such weights.
+	// Weight counts each vote of the caller so often, in polls with such weights.
 	Weight int64
 	// Poll is the one that the credential of a device is for.
 	Poll string

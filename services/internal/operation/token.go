@@ -80,7 +80,7 @@ type tokenClaims struct {
 	Family, Game string
 	// KeyID is the overlay key or the staff key that the token is.
 	KeyID string
-	// Weight is that of the holder's votes, 1 without the claim.
+	// Weight counts each vote of the holder so often, 1 without the claim.
 	Weight int64
 	// Claims for which empty and missing differ.
 	ExtensionID, AllowedStage *string

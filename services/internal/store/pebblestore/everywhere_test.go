@@ -117,7 +117,7 @@ func contentsOf(t *testing.T, disk *vfs.MemFS) map[string]string {
 	return files
 }
 
-// damagedFile is what becomes of a file when something happens to it.
+// damagedFile holds the content of a damaged file, and names the damage.
 type damagedFile struct {
 	what    string
 	content []byte
