@@ -43,7 +43,8 @@ const (
 	tileWidth  = 1 << tileHeight
 )
 
-// fileKey names a file that was read: a tile of the log, where Tree is zero, or of a poll's list.
+// fileKey names a file that was read: a tile of the log with an origin, where Tree is zero, or of a poll's
+// list. A restored list may grow to other entries than it had before; a new log begins then.
 type fileKey struct {
 	origin string
 	tree   verifiable.TreeID
@@ -122,7 +123,7 @@ func (p *Publisher) readTreeFile(ctx context.Context, id, path string) (File, er
 	if !ok {
 		return File{}, errNoFile()
 	}
-	record, _, err := p.Log.Find(ctx, tree)
+	record, log, err := p.Log.Find(ctx, tree)
 	if err != nil {
 		return File{}, err
 	}
@@ -137,7 +138,7 @@ func (p *Publisher) readTreeFile(ctx context.Context, id, path string) (File, er
 	if ballot, ok := strings.CutPrefix(path, "ballots/"); ok {
 		return p.readBallot(ctx, record, ballot)
 	}
-	return p.readTileFile(ctx, record, path)
+	return p.readTileFile(ctx, log.Origin, record, path)
 }
 
 func parseTreeID(id string) (tree verifiable.TreeID, ok bool) {
@@ -149,7 +150,7 @@ func parseTreeID(id string) (tree verifiable.TreeID, ok bool) {
 }
 
 // readTileFile returns a tile or a bundle of a list.
-func (p *Publisher) readTileFile(ctx context.Context, record *resultlog.Record, path string) (File, error) {
+func (p *Publisher) readTileFile(ctx context.Context, origin string, record *resultlog.Record, path string) (File, error) {
 	tile, ok := parseTile(path)
 	if !ok || !hasTile(record.Leaf().Entries.N, tile) {
 		return File{}, errNoFile()
@@ -163,7 +164,7 @@ func (p *Publisher) readTileFile(ctx context.Context, record *resultlog.Record, 
 			return File{}, err
 		}
 	}
-	data, err := p.readTreeTile(ctx, list, tile)
+	data, err := p.readTreeTile(ctx, origin, list, tile)
 	return File{Data: data, Immutable: true}, err
 }
 
@@ -229,8 +230,8 @@ func (p *Publisher) readLogTile(ctx context.Context, origin string, tile tlog.Ti
 }
 
 // readTreeTile returns a tile of a poll's list.
-func (p *Publisher) readTreeTile(ctx context.Context, l *voting.List, tile tlog.Tile) ([]byte, error) {
-	return p.keep(ctx, fileKey{tree: l.Tree, tile: tile}, func() ([]byte, error) {
+func (p *Publisher) readTreeTile(ctx context.Context, origin string, l *voting.List, tile tlog.Tile) ([]byte, error) {
+	return p.keep(ctx, fileKey{origin, l.Tree, tile}, func() ([]byte, error) {
 		return readTile(tile, func(from, until int64, visit func(int64, []byte)) error {
 			return p.Polls.Leaves(ctx, l, from, until, visit)
 		}, func() ([]tlog.Hash, error) { return p.Polls.ListTile(ctx, l, tile.L, tile.N, tile.W) })
@@ -292,8 +293,8 @@ func (s tileSource) ReadTiles(tiles []tlog.Tile) (all [][]byte, err error) {
 	return all, err
 }
 
-func (p *Publisher) treeTiles(ctx context.Context, l *voting.List) tileSource {
-	return func(tile tlog.Tile) ([]byte, error) { return p.readTreeTile(ctx, l, tile) }
+func (p *Publisher) treeTiles(ctx context.Context, origin string, l *voting.List) tileSource {
+	return func(tile tlog.Tile) ([]byte, error) { return p.readTreeTile(ctx, origin, l, tile) }
 }
 
 func (p *Publisher) logTiles(ctx context.Context) tileSource {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/api/verifiable"
 	"github.com/acclaim-dev/acclaim/services/voting"
 )
 
@@ -207,6 +208,27 @@ func TestRestoreUnderTwoProcesses(t *testing.T) {
 	}
 	if len(origins) != 1 || origins[old] {
 		t.Errorf("after %s, the processes sign %v", old, origins)
+	}
+}
+
+// After a restore, a process that runs on shows none of the entries that it had read before.
+func TestFilesAfterRestore(t *testing.T) {
+	w := newWorld(t)
+	w.configure("p", voting.Config{})
+	w.round()
+	before := w.copyStore()
+	w.vote("p", "lost", 1)
+	w.round()
+	w.receipt("p", "lost", 1) // the process keeps the tiles of its proof
+
+	restored := &world{t: t, store: before, clock: w.clock, mark: &memoryMark{}}
+	restored.start()
+	w.Log, w.Polls, w.polls = restored.log, restored.polls, restored.polls
+	w.vote("p", "other", 1)
+	w.queue.add(pollNamed("p"))
+	w.round()
+	if report, text := w.receipt("p", "other", 1); report.Recorded.Answer != verifiable.Yes {
+		t.Errorf("the receipt of a vote after the restore: %+v\n%s", report.Recorded, text)
 	}
 }
 

@@ -67,7 +67,7 @@ func (p *Publisher) proveVote(ctx context.Context, signed *signedLog, list *voti
 	if err != nil {
 		return err
 	}
-	hashes := tlog.TileHashReader(leaf.Entries, p.treeTiles(ctx, list))
+	hashes := tlog.TileHashReader(leaf.Entries, p.treeTiles(ctx, signed.origin, list))
 	prove := func(index int64, proof *verifiable.Proof) error {
 		proof.Index, proof.Checkpoint = index, checkpoint
 		err := p.Polls.Leaves(ctx, list, index, index+1, func(_ int64, data []byte) { proof.Extra = append([]byte{}, data...) })

@@ -63,16 +63,15 @@ func (p *Publisher) lookAtAll(ctx context.Context) error {
 
 // report reports polls. Those whose report fails, but for contradictions, wait again.
 func (p *Publisher) report(ctx context.Context, polls []voting.Poll) error {
-	reports, heads, errs := make([]*resultlog.Report, len(polls)), make([]*voting.List, len(polls)), make([]error, len(polls))
-	var group errgroup.Group
-	group.SetLimit(reportsAtOnce)
-	for i, poll := range polls {
-		group.Go(func() error {
-			heads[i], reports[i], errs[i] = p.newReport(ctx, poll)
-			return nil
-		})
+	// First, as a store that was restored meanwhile needs a new log: no proof leads from the former one.
+	begun := p.hasSigned()
+	if begun {
+		if err := p.openLog(ctx); err != nil {
+			p.queueAgain(polls)
+			return err
+		}
 	}
-	_ = group.Wait() // the errors are in errs
+	heads, reports, errs := p.newReports(ctx, polls)
 	var sent []resultlog.Report
 	var of []int // places in polls
 	for i, r := range reports {
@@ -88,26 +87,50 @@ func (p *Publisher) report(ctx context.Context, polls []voting.Poll) error {
 	if len(sent) == 0 {
 		return errors.Join(errs...)
 	}
-	refusals, err := p.append(ctx, sent)
+	refusals, err := p.append(ctx, begun, sent)
 	if err != nil {
-		for _, i := range of {
-			p.queue.add(polls[i])
-		}
+		p.queueAgain(polls)
 		return errors.Join(errors.Join(errs...), err)
 	}
 	for place, reason := range refusals {
-		p.refused.Add(1)
-		poll := polls[of[place]]
-		p.Logger.Error("a poll's list contradicts the signed results and is not signed any more: it was restored or changed outside of the program", "poll", poll.Stream(), "reason", reason)
+		p.noteRefusal(polls[of[place]], reason)
 	}
 	return errors.Join(errs...)
 }
 
-func (p *Publisher) append(ctx context.Context, reports []resultlog.Report) (refusals map[int]string, err error) {
-	if err := p.openLog(ctx); err != nil {
-		return nil, err
+func (p *Publisher) queueAgain(polls []voting.Poll) {
+	for _, poll := range polls {
+		p.queue.add(poll)
+	}
+}
+
+func (p *Publisher) noteRefusal(poll voting.Poll, reason string) {
+	p.refused.Add(1)
+	p.Logger.Error("a poll's list contradicts the signed results and is not signed any more: it was restored or changed outside of the program", "poll", poll.Stream(), "reason", reason)
+}
+
+func (p *Publisher) append(ctx context.Context, begun bool, reports []resultlog.Report) (refusals map[int]string, err error) {
+	if !begun { // A log begins with the first poll that has a list.
+		if err := p.openLog(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return p.Log.Append(ctx, reports)
+}
+
+// newReports returns for each poll what newReport does.
+func (p *Publisher) newReports(ctx context.Context, polls []voting.Poll) (heads []*voting.List, reports []*resultlog.Report, errs []error) {
+	heads, reports, errs = make([]*voting.List, len(polls)), make([]*resultlog.Report, len(polls)), make([]error, len(polls))
+	var group errgroup.Group
+	group.SetLimit(reportsAtOnce)
+	for i, poll := range polls {
+		group.Go(func() error {
+			heads[i], reports[i], errs[i] = p.newReport(ctx, poll)
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are in errs
+	return heads, reports, errs
 }
 
 // newReport returns the list of a poll and what to report of it, nil where the log has it already.
@@ -124,7 +147,7 @@ func (p *Publisher) newReport(ctx context.Context, poll voting.Poll) (*voting.Li
 	if list.Ended != nil {
 		r.Ended = newLeaf(list.Ended)
 	}
-	known, _, err := p.Log.Find(ctx, list.Tree)
+	known, log, err := p.Log.Find(ctx, list.Tree)
 	switch {
 	case fault.KindOf(err) == fault.NotFound:
 		return list, r, nil
@@ -132,7 +155,7 @@ func (p *Publisher) newReport(ctx context.Context, poll voting.Poll) (*voting.Li
 		return list, nil, err
 	}
 	if before := known.Leaf(); before.Entries.N < list.Entries.N {
-		hashes := tlog.TileHashReader(list.Entries, p.treeTiles(ctx, list))
+		hashes := tlog.TileHashReader(list.Entries, p.treeTiles(ctx, log.Origin, list))
 		if r.Consistency, err = tlog.ProveTree(list.Entries.N, before.Entries.N, hashes); err != nil {
 			return list, nil, err
 		}

@@ -25,6 +25,13 @@ type signedLog struct {
 	at         time.Time
 }
 
+// hasSigned reports whether this publisher has signed a log.
+func (p *Publisher) hasSigned() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.signed != nil
+}
+
 // openLog begins a new log where there is none that this publisher may go on with.
 func (p *Publisher) openLog(ctx context.Context) error {
 	p.mu.Lock()
