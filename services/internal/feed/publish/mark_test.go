@@ -68,6 +68,9 @@ func TestNothingIsSignedWithoutTheMark(t *testing.T) {
 			if origins[0] != origins[2] || (origins[0] == "") != (mark.load != nil) {
 				t.Errorf("the log begins as %q", origins)
 			}
+			if failed := w.Stats().Failed; failed < 3 {
+				t.Errorf("%d failures are counted, want each request that waits for a signature", failed)
+			}
 			mark.load, mark.store = nil, nil
 			w.round()
 			if report, _ := w.receipt("p", "a", 1); report.Recorded.Answer == "" || w.mark.text == nil {

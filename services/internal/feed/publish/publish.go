@@ -113,7 +113,7 @@ type Publisher struct {
 	unwitnessed  atomic.Int64 // rounds in which not all witnesses signed
 
 	refused atomic.Int64 // reports that contradicted the log
-	failed  atomic.Int64 // rounds
+	failed  atomic.Int64 // rounds, and requests that could not be signed for
 	looked  time.Time    // at all unfinished lists
 	again   atomic.Bool  // look at all of them at once
 

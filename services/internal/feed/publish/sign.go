@@ -211,7 +211,11 @@ func (p *Publisher) signLog(ctx context.Context, least int64) (*signedLog, error
 			return s, nil
 		}
 	}
-	return p.sign(ctx)
+	s, err := p.sign(ctx)
+	if err != nil && ctx.Err() == nil {
+		p.failed.Add(1)
+	}
+	return s, err
 }
 
 // sign signs the log as it is. Where another process has replaced the mark meanwhile, such as while this

@@ -221,7 +221,7 @@ func registerResults(m *telemetry.Metrics, stats func() publish.Stats) {
 			telemetry.Counter("unwitnessed_total", "Rounds in which not all witnesses signed the log of results.", s.Unwitnessed),
 			telemetry.Gauge("mark_taken", "1 while the mark is that of another log, so that no results are signed.", s.Taken),
 			telemetry.Counter("refused_total", "Polls that contradict what was signed, and are not signed any more.", s.Refused),
-			telemetry.Counter("failures_total", "Rounds of signing that failed and are repeated.", s.Failed),
+			telemetry.Counter("failures_total", "Rounds and requests in which results could not be signed; all are tried again.", s.Failed),
 		}
 	})
 }

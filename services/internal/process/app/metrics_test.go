@@ -17,6 +17,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/cluster/peer"
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
+	"github.com/acclaim-dev/acclaim/services/internal/feed/publish"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/sink"
 	"github.com/acclaim-dev/acclaim/services/internal/limit"
 	"github.com/acclaim-dev/acclaim/services/internal/telemetry"
@@ -41,6 +42,7 @@ func TestMetrics(t *testing.T) {
 	registerDatabase(m, func() map[string]uint64 { return map[string]uint64{"insert": 1} }, func() int64 { return 0 })
 	registerReachable(m, func() bool { return false })
 	registerEvents(m, func() live.Stats { return live.Stats{} })
+	registerResults(m, func() publish.Stats { return publish.Stats{} })
 	registerGames(m, nil)
 	registerSinks(m, func() sink.Stats { return sink.Stats{} })
 	descriptions := make(chan *prometheus.Desc, 1000)
