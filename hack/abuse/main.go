@@ -23,6 +23,8 @@ import (
 	"strings"
 	"syscall"
 	"text/tabwriter"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // runOptions are the command line, read.
@@ -82,6 +84,7 @@ func parseOptions(args []string, stderr io.Writer) (runOptions, error) {
 	flags.BoolVar(&o.list, "list", false, "list the attacks and end")
 	flags.StringVar(&o.dir, "dir", "", "`directory` for the data and the logs, which are then kept (default the system's for temporary files)")
 	only := flags.String("only", "", "comma-separated `names` of the attacks to run (default all)")
+	slice := flags.String("slice", "1/1", "`part/parts` of the table to run, such as 2/4")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -89,7 +92,9 @@ func parseOptions(args []string, stderr io.Writer) (runOptions, error) {
 		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	if *only == "" {
-		return o, nil
+		attacks, err := harness.SelectSlice(o.attacks, *slice)
+		o.attacks = attacks
+		return o, err
 	}
 	o.attacks = nil
 	for name := range strings.SplitSeq(*only, ",") {

@@ -109,7 +109,7 @@ hack/overlay                |                                                   
 hack/harness                |                                                                                |
 hack/processor              |                                                                                |
 hack/abuse                  | overlay harness processor                                                      |
-hack/defects                | overlay                                                                        |
+hack/defects                | overlay harness                                                                |
 hack/bench                  | harness                                                                  |
 hack/chart                  |                                                                                |
 hack/cluster                | assets                                                                         |

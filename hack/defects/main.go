@@ -17,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"text/tabwriter"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 func main() {
@@ -56,15 +58,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	return bringBack(ctx, cases, root, dir, stdout)
 }
 
-// selectCases returns the defects of one of several parts whose names have a text. Each part
-// has neighbours of the table apart, as they take the same packages to build.
+// selectCases returns the defects of a slice whose names have a text.
 func selectCases(all []defectCase, slice, only string) (selected []defectCase, err error) {
-	var part, parts int
-	if _, err := fmt.Sscanf(slice, "%d/%d", &part, &parts); err != nil || part < 1 || part > parts {
-		return nil, fmt.Errorf("-slice %s: want a part and the number of parts, such as 2/4", slice)
+	part, err := harness.SelectSlice(all, slice)
+	if err != nil {
+		return nil, err
 	}
-	for i, d := range all {
-		if i%parts == part-1 && strings.Contains(d.name, only) {
+	for _, d := range part {
+		if strings.Contains(d.name, only) {
 			selected = append(selected, d)
 		}
 	}
