@@ -167,6 +167,8 @@ endif
 	@# yet happen; it reports those that it has found without that, and tests start hundreds.
 	assets=$$(go run ./hack/envtest) && CGO_ENABLED=$(if $(RACE),1,0) KUBEBUILDER_ASSETS=$$assets GORACE=atexit_sleep_ms=0 \
 		KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=3m go test -timeout 30m $(RACE) ./...
+	@# It is brief with the race detector.
+	CGO_ENABLED=0 go test -run='^TestRights$$' ./services
 	for module in $(MODULES); do go -C $$module test ./...; done
 
 has-previous:
