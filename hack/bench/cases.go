@@ -33,7 +33,7 @@ func cases() []benchCase {
 			load: func(in *loadInputs) workload { return &reads{poll: pollID("read", 0), credentials: in.viewers} }},
 		{name: "accumulate", label: "POST /accumulate, one buffer", connections: 256, target: 0.75,
 			load: func(in *loadInputs) workload { return &submissions{buffer: "hot", credentials: in.viewers} }},
-		{name: "state", label: "PATCH /channel_state, 1,000 channels", connections: 256, target: 0.40,
+		{name: "state", label: "PATCH /channel_state, 1,000 channels", connections: 256, target: 0.40, bare: true,
 			load: func(in *loadInputs) workload { return newPatches(in.broadcasters, 256) }},
 	}
 }

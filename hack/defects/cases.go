@@ -220,7 +220,7 @@ func documentDefects() []defectCase {
 			{documentFolder, "Service.completeWrites", "errors.Is(err, ErrConflict) && s.readBack(ctx, writes[:1]) == lost", "errors.Is(err, ErrConflict)"},
 		}, documentFolder, "TestIncompleteWrites"},
 		{"a write of a document is settled for as long as the database is slow", []codeEdit{
-			{documentFolder, "Service.putWrites", "context.WithTimeout(ctx, settleTimeout)", "context.WithCancel(ctx)"},
+			{documentFolder, "Service.settle", "context.WithTimeout(ctx, settleTimeout)", "context.WithCancel(ctx)"},
 		}, documentFolder, "TestSettlingIsBoundedInTime"},
 	}
 }

@@ -39,14 +39,11 @@ func ParseChange(body []byte) (Change, error) {
 // Replace returns the change that puts a complete JSON object in place of the
 // body. Anything else than an object is fault.Invalid.
 func Replace(body []byte) (Change, error) {
-	if err := checkText(body, '{', errNoObject); err != nil {
+	compact, err := compactText(body, '{', errNoObject)
+	if err != nil {
 		return nil, err
 	}
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, body); err != nil {
-		return nil, errMalformed
-	}
-	return bodyReplacement(compact.Bytes()), nil
+	return bodyReplacement(compact), nil
 }
 
 type bodyReplacement []byte
@@ -86,6 +83,18 @@ func checkText(body []byte, first byte, otherwise error) error {
 		return otherwise
 	}
 	return nil
+}
+
+// compactText returns a JSON value that checkText accepts, without the space between its tokens.
+func compactText(body []byte, first byte, otherwise error) ([]byte, error) {
+	if err := checkText(body, first, otherwise); err != nil {
+		return nil, err
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, body); err != nil {
+		return nil, errMalformed
+	}
+	return compact.Bytes(), nil
 }
 
 // whitespace may stand between the tokens of JSON.

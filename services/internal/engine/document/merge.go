@@ -1,47 +1,35 @@
 package document
 
+import (
+	"github.com/acclaim-dev/acclaim/services/internal/exactjson"
+	"github.com/acclaim-dev/acclaim/services/internal/fault"
+)
+
 // Merge returns the change that a JSON Merge Patch (RFC 7396) makes. What is not
 // an object is fault.Invalid.
 func Merge(body []byte) (Change, error) {
-	if err := checkText(body, '{', errNoPatch); err != nil {
+	compact, err := compactText(body, '{', errNoPatch)
+	if err != nil {
 		return nil, err
 	}
-	return mergePatch(body), nil
+	return mergePatch(compact), nil
 }
 
-// mergePatch is the text of a JSON Merge Patch.
+// mergePatch is the compact text of a JSON Merge Patch.
 type mergePatch []byte
 
 func (m mergePatch) prepare() (applyFunc, error) {
-	patch, err := decodeValue(m)
-	if err != nil {
-		return nil, errMalformed
+	// Each level of a patch is read once more, and no document takes a deeper one.
+	if err := exactjson.CheckLimits(m); err != nil {
+		return nil, fault.New(fault.Invalid, err.Error())
 	}
 	return func(body []byte, _ int) ([]byte, error) {
-		return transformBody(body, func(target any) (any, error) { return mergeValues(target, patch), nil })
+		merged, err := exactjson.MergePatch(body, []byte(m))
+		if err != nil {
+			return nil, fault.Wrap(fault.Internal, err, "The stored document cannot be read")
+		}
+		return merged, nil
 	}, nil
 }
 
-// weight is twice that of the text, because mergeValues makes each object again.
-func (m mergePatch) weight() int64 { return 2 * decodedWeight(m) }
-
-// mergeValues is MergePatch of RFC 7396, section 2. It changes target and leaves patch
-// as it is; the result may share arrays with both.
-func mergeValues(target, patch any) any {
-	members, ok := patch.(map[string]any)
-	if !ok {
-		return patch
-	}
-	object, ok := target.(map[string]any)
-	if !ok {
-		object = make(map[string]any, len(members))
-	}
-	for name, value := range members {
-		if value == nil {
-			delete(object, name)
-		} else {
-			object[name] = mergeValues(object[name], value)
-		}
-	}
-	return object
-}
+func (m mergePatch) weight() int64 { return decodedWeight(m) }

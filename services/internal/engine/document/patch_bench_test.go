@@ -101,3 +101,24 @@ func BenchmarkPatch(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkMerge merges one member into a document.
+func BenchmarkMerge(b *testing.B) {
+	for _, size := range []int{1 << 8, 1 << 10, 32 << 10} {
+		b.Run(fmt.Sprintf("bytes=%d", size), func(b *testing.B) {
+			body := typicalDocument(size)
+			b.ReportAllocs()
+			report := cputime.Measure(b)
+			for b.Loop() {
+				patch, err := Merge([]byte(`{"round":17}`))
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := (Edit{Change: patch}).applyTo(Document{Body: body}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			report()
+		})
+	}
+}

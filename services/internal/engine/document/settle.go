@@ -24,15 +24,8 @@ const (
 func (s *Service) putWrites(ctx context.Context, trace *batchtrace.Batch, calls int, writes []Write) error {
 	err := s.store.Put(ctx, writes...)
 	trace.EndStep(stepWrite, err).Describe(calls, len(writes), sizeOf(writes))
-	settling, cancel := context.WithTimeout(ctx, settleTimeout)
-	defer cancel()
-	switch {
-	case err == nil || errors.Is(err, ErrConflict) || fault.NothingStored(err):
-	case errors.Is(err, ErrIncomplete):
-		err = s.completeWrites(settling, writes, err)
-		trace.EndStep(stepSettle, err)
-	default:
-		err = s.settleWrites(settling, writes, err)
+	if err != nil && !errors.Is(err, ErrConflict) && !fault.NothingStored(err) {
+		err = s.settle(ctx, writes, err)
 		trace.EndStep(stepSettle, err)
 	}
 	if err == nil {
@@ -41,6 +34,16 @@ func (s *Service) putWrites(ctx context.Context, trace *batchtrace.Batch, calls 
 		}
 	}
 	return err
+}
+
+// settle finds out, or brings about, the outcome of writes whose Put failed with cause.
+func (s *Service) settle(ctx context.Context, writes []Write, cause error) error {
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	if errors.Is(cause, ErrIncomplete) {
+		return s.completeWrites(ctx, writes, cause)
+	}
+	return s.settleWrites(ctx, writes, cause)
 }
 
 // completeWrites repeats writes until all are stored or some never can be: a store
