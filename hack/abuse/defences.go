@@ -201,7 +201,7 @@ func apiDefences() []defenceCase {
 			{"services/internal/engine/document/value.go", "*budget -= objectWeight + min(len(value), 1)*membersWeight + max(len(value)-8, 0)*memberWeight; *budget < 0", "false"},
 			{"services/internal/engine/document/evaluation.go", "max(1, runtime.GOMAXPROCS(0)/4)", "runtime.GOMAXPROCS(0) << 10"}},
 			"patch-bombs", "take", 0},
-		{"other connections go first", []sourceEdit{{"services/internal/process/app/connections.go", "turnBytes = 256", "turnBytes = 1 << 40"},
+		{"other connections go first", []sourceEdit{{"services/internal/process/app/connections.go", "runtime.Gosched()\n\treturn c.Conn.Read(p)", "return c.Conn.Read(p)"},
 			{"services/internal/face/httpapi/resets.go", "turn: make(chan struct{}, 1)", "turn: make(chan struct{}, 1<<10)"}}, "h2-resets", "take", 0},
 		{"states in memory", slices.Concat(quotas, []sourceEdit{{resourcesFile, "min(memory*2/5/residentDomains, maxResident)", "1 << 40"}}),
 			"invented-buffers", "resident", 40 * time.Second},

@@ -33,7 +33,8 @@ func ParseMembers(text []byte) (Members, error) {
 	if !utf8.Valid(text) {
 		return nil, errEncoding
 	}
-	o := object{text: text}
+	const roomAtFirst = 16 // members
+	o := object{text: text, members: make(Members, 0, min(bytes.Count(text, []byte{':'}), roomAtFirst))}
 	if err := jsonv2.Unmarshal(text, &o, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
 		return nil, err
 	}

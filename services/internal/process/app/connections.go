@@ -83,27 +83,26 @@ func (c connectionLimit) leaseFor(remote net.Addr) *limit.Lease[netip.Prefix] {
 	return c.pool.Lease(limit.Caller{}, limit.Share[netip.Prefix]{Holder: httpapi.ClientNetwork(address.Addr()), Scope: limit.Address, Limit: c.perAddress})
 }
 
-// turnBytes limits what a connection reads before others may go first, to a small request.
-const turnBytes = 256
-
-// leasedConn holds its lease until it is closed.
+// leasedConn holds its lease until it is closed. It yields the processor before each read and write,
+// so that requests advance in step, as package httpapi describes. An HTTP/2 connection that has always something to
+// read yields to others so: its goroutines pass each frame on among themselves, and would keep a processor for
+// ten milliseconds at a time.
 type leasedConn struct {
 	net.Conn
 	lease *limit.Lease[netip.Prefix]
 	freed chan<- struct{}
-	read  int // bytes since others went first
 }
 
-// Read implements [net.Conn]. The goroutines of a connection of HTTP/2 that has always
-// something to read pass each frame on among themselves, and keep a processor for ten
-// milliseconds at a time unless they give it up.
+// Read implements [net.Conn].
 func (c *leasedConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	if c.read += n; c.read >= turnBytes {
-		c.read = 0
-		runtime.Gosched()
-	}
-	return n, err
+	runtime.Gosched()
+	return c.Conn.Read(p)
+}
+
+// Write implements [net.Conn].
+func (c *leasedConn) Write(p []byte) (int, error) {
+	runtime.Gosched()
+	return c.Conn.Write(p)
 }
 
 // Close implements [net.Conn].
