@@ -131,11 +131,12 @@ func (w *changeWatcher) readAnswer(ctx context.Context, changes *mongo.ChangeStr
 // dropped.
 var errEnded = errors.New("the server has ended the change stream")
 
-// resetToken drops the resume token unless a network error or a failover broke the
-// stream. A server refuses a token when the events after it are gone or cannot be sent.
+// resetToken drops the resume token if the server refused it, as it does when the events
+// after it are gone or cannot be sent. Errors of the driver itself, which have no code, and
+// those of a failover say nothing about the token.
 func (w *changeWatcher) resetToken(err error) error {
 	said, ok := errors.AsType[mongo.CommandError](err)
-	if errors.Is(err, errEnded) || ok && !said.HasErrorLabel("NetworkError") && !said.HasErrorLabel("ResumableChangeStreamError") {
+	if errors.Is(err, errEnded) || ok && said.Code != 0 && !said.HasErrorLabel("ResumableChangeStreamError") {
 		w.token = nil
 	}
 	return err

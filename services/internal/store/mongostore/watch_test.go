@@ -12,6 +12,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/faultproxy"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/mongotest"
@@ -252,6 +255,29 @@ func TestWatchGoesOn(t *testing.T) {
 				t.Errorf("streams were opened at %d: all but the first go on", openings)
 			}
 		})
+	}
+}
+
+// The driver reports failures of its own as errors of a command, too: they say nothing
+// about the token.
+func TestTokenAfterErrors(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err  error
+		kept bool
+	}{
+		"no server":           {errors.New("no server is known"), true},
+		"a broken connection": {mongo.CommandError{Labels: []string{"NetworkError"}}, true},
+		"a cleared pool":      {mongo.CommandError{Message: "connection pool was cleared", Labels: []string{"TransientTransactionError"}}, true},
+		"a failover":          {mongo.CommandError{Code: 10107, Labels: []string{"ResumableChangeStreamError"}}, true},
+		"lost history":        {mongo.CommandError{Code: 286, Labels: []string{"NonResumableChangeStreamError"}}, false},
+		"the end":             {errEnded, false},
+	} {
+		w := changeWatcher{token: bson.Raw{1}}
+		_ = w.resetToken(c.err)
+		if kept := w.token != nil; kept != c.kept {
+			t.Errorf("after %s the token is kept: %t, want %t", name, kept, c.kept)
+		}
 	}
 }
 

@@ -45,6 +45,7 @@ const (
 	codeBroadcast          = 99_999 // no code of a server: the model's router refuses
 	labelRetryable         = "RetryableWriteError"
 	labelTransient         = "TransientTransactionError"
+	labelResumable         = "ResumableChangeStreamError"
 	sequenceOfEverything   = -1
 	answerBytes            = 16 << 20
 	defaultCommandTime     = time.Hour
@@ -127,12 +128,15 @@ func (c *replicaCommand) failure(code int32, text string, labels ...string) bson
 
 // withLabels adds what a driver needs to know about an error: that it may repeat a
 // retryable write, after a change of state but not after a time-out
-// (error_labels.cpp, isRetryableWriteError), and the topologyVersion of the
-// member.
+// (error_labels.cpp, isRetryableWriteError), or resume a change stream
+// (isResumableChangeStreamError there), and the topologyVersion of the member.
 func (c *replicaCommand) withLabels(answer bson.D, code int32, labels ...string) bson.D {
 	stateChange := slices.Contains([]int32{codeNotWritablePrimary, codeShutdownInProgress, codePrimarySteppedDown, codeNotPrimary}, code)
 	if c.retryable && stateChange && !slices.Contains(labels, labelTransient) {
 		labels = append(labels, labelRetryable)
+	}
+	if c.opensStream() && stateChange {
+		labels = append(labels, labelResumable)
 	}
 	if len(labels) > 0 {
 		answer = append(answer, bson.E{Key: "errorLabels", Value: labels})
@@ -141,6 +145,12 @@ func (c *replicaCommand) withLabels(answer bson.D, code int32, labels ...string)
 		answer = append(answer, bson.E{Key: "topologyVersion", Value: c.member.topologyVersion()})
 	}
 	return answer
+}
+
+// opensStream reports whether a command opens a change stream.
+func (c *replicaCommand) opensStream() bool {
+	_, err := c.body.LookupErr("pipeline", "0", "$changeStream")
+	return err == nil
 }
 
 // awaitMajority waits until all of the primary's log up to now is committed, and returns

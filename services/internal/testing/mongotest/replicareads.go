@@ -39,8 +39,8 @@ func (c *replicaCommand) readWithConcern() bson.D {
 	if ignored {
 		level = "majority"
 	}
-	if pipeline, err := c.body.LookupErr("pipeline", "0", "$changeStream"); err == nil {
-		return c.openStream(pipeline.Document())
+	if c.opensStream() {
+		return c.openStream(c.body.Lookup("pipeline", "0", "$changeStream").Document())
 	}
 	if code := c.awaitClusterTime(concern); code != 0 {
 		return c.failure(code, "waiting for afterClusterTime failed")
