@@ -61,6 +61,11 @@ func TestDatabaseSlow(t *testing.T) {
 	for range fewest {
 		<-shed
 	}
+	const queued = `acclaim_stream_queued_commands{domain="voting"}`
+	arrived := 0
+	for arrived < votes { // one that comes after the release needs a further insert
+		arrived = int(refusals.Load()) + metric(t, p, queued)
+	}
 	if n := accepted.Load(); n > 0 {
 		t.Errorf("%d votes were acknowledged by a database that has not answered", n)
 	}
@@ -69,7 +74,7 @@ func TestDatabaseSlow(t *testing.T) {
 	close(release)
 	all.Wait()
 	t.Logf("%d accepted, %d refused, %d inserts after the database went on", accepted.Load(), refusals.Load(), inserts.Load()-before)
-	if n := inserts.Load() - before; n > 20 {
+	if n := inserts.Load() - before; n > 5 {
 		t.Errorf("the last of those accepted waited for %d inserts", n)
 	}
 	var logged logAnswer
