@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -107,6 +108,7 @@ func takeConnection(x *httpExchange) (eventWriter, error) {
 	if err != nil {
 		return nil, err
 	}
+	stopYielding(conn)
 	x.Status = http.StatusOK
 	head := bytes.NewBufferString("HTTP/1.1 200 OK\r\nConnection: close\r\n")
 	_ = x.Header().Write(head) // into a buffer
@@ -114,6 +116,17 @@ func takeConnection(x *httpExchange) (eventWriter, error) {
 	_ = conn.SetWriteDeadline(time.Now().Add(eventWriteTimeout))
 	_, _ = conn.Write(head.Bytes()) // if it fails, the next write does too
 	return conn, nil
+}
+
+// stopYielding has a connection write at once, where it yields the processor to requests before: in a
+// message to thousands of subscribers that takes a quarter more of processor time.
+func stopYielding(conn net.Conn) {
+	if encrypted, ok := conn.(*tls.Conn); ok {
+		conn = encrypted.NetConn()
+	}
+	if c, ok := conn.(interface{ StopYielding() }); ok {
+		c.StopYielding()
+	}
 }
 
 // awaitEnd returns a channel that is closed when the client disconnects or sends

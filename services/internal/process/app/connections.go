@@ -91,7 +91,13 @@ type leasedConn struct {
 	net.Conn
 	lease *limit.Lease[netip.Prefix]
 	freed chan<- struct{}
+	// streams is set when writes do not yield.
+	streams bool
 }
+
+// StopYielding has writes no longer yield, as those of a connection that has become a stream of
+// events: each write is all that its goroutine does. It is called before any further write.
+func (c *leasedConn) StopYielding() { c.streams = true }
 
 // Read implements [net.Conn].
 func (c *leasedConn) Read(p []byte) (int, error) {
@@ -101,7 +107,9 @@ func (c *leasedConn) Read(p []byte) (int, error) {
 
 // Write implements [net.Conn].
 func (c *leasedConn) Write(p []byte) (int, error) {
-	runtime.Gosched()
+	if !c.streams {
+		runtime.Gosched()
+	}
 	return c.Conn.Write(p)
 }
 
