@@ -123,7 +123,17 @@ func (s *subscribers) receive(line []byte, at time.Time) {
 
 // publish says something to the audience and returns how long that took to each,
 // from before it was said.
-func (s *subscribers) publish(ctx context.Context, say func(number int64) error) ([]time.Duration, error) {
+func (s *subscribers) publish(ctx context.Context, say func(number int64) error) (delays []time.Duration, err error) {
+	start := time.Now()
+	arrived, err := s.awaitNext(ctx, say)
+	for _, at := range arrived {
+		delays = append(delays, at.Sub(start))
+	}
+	return delays, err
+}
+
+// awaitNext has the next number said, and returns when it has arrived at each subscriber.
+func (s *subscribers) awaitNext(ctx context.Context, say func(number int64) error) ([]time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	s.mu.Lock()
@@ -131,7 +141,6 @@ func (s *subscribers) publish(ctx context.Context, say func(number int64) error)
 	number, whole := s.number, make(chan struct{})
 	s.arrived, s.whole = make([]time.Time, 0, len(s.conns)), whole
 	s.mu.Unlock()
-	start := time.Now()
 	if err := say(number); err != nil {
 		return nil, err
 	}
@@ -142,11 +151,7 @@ func (s *subscribers) publish(ctx context.Context, say func(number int64) error)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var delays []time.Duration
-	for _, at := range s.arrived {
-		delays = append(delays, at.Sub(start))
-	}
-	return delays, nil
+	return s.arrived, nil
 }
 
 func (s *subscribers) close() {

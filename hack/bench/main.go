@@ -64,6 +64,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return measureKill(ctx, args[1:], stdout, stderr)
 		case idleCommand:
 			return measureIdle(ctx, args[1:], stdout, stderr)
+		case crowdCommand:
+			return measureCrowd(ctx, args[1:], stdout, stderr)
+		case listenCommand:
+			return listenForParent(ctx, args[1:], os.Stdin, stdout)
 		}
 	}
 	o, err := parseOptions(args, stderr)
