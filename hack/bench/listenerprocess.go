@@ -73,7 +73,8 @@ func (l *listenerProcess) stop() error {
 	return errors.Join(l.in.Close(), l.command.Wait())
 }
 
-// listenForParent is what a listenerProcess runs, until its input ends.
+// listenForParent connects listeners and reports what arrives at them, as the program of a
+// listenerProcess, until its input ends.
 func listenForParent(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 	if len(args) != 3 {
 		return errors.New("usage: bench listen ADDRESS FIRST COUNT")
