@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -55,14 +54,11 @@ func measureAudience(ctx context.Context, args []string, stdout, stderr io.Write
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if b.dir, err = os.MkdirTemp("", "acclaim-bench-"); err != nil {
+	remove, err := b.prepare(ctx)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	b.logf("building the program and signing %d credentials", b.voters)
-	if err := b.build(ctx); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, remove()) }()
 	origin, err := b.startServer(ctx, "data", b.binary, "serve")
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -49,14 +48,11 @@ func measureCrowd(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if c.dir, err = os.MkdirTemp("", "acclaim-bench-"); err != nil {
+	remove, err := c.prepare(ctx)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(c.dir)) }()
-	c.logf("building the program")
-	if err := c.build(ctx); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, remove()) }()
 	db, err := openModel(ctx, c.dir)
 	if err != nil {
 		return err

@@ -51,14 +51,11 @@ func measureIdle(ctx context.Context, args []string, stdout, stderr io.Writer) (
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if b.dir, err = os.MkdirTemp("", "acclaim-bench-"); err != nil {
+	remove, err := b.prepare(ctx)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	b.logf("building the program and signing %d credentials", b.voters)
-	if err := b.build(ctx); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, remove()) }()
 	var store []string
 	if o.replica {
 		db, failed := openModel(ctx, b.dir)

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -51,14 +50,11 @@ func measureKill(ctx context.Context, args []string, stdout, stderr io.Writer) (
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if b.dir, err = os.MkdirTemp("", "acclaim-bench-"); err != nil {
+	remove, err := b.prepare(ctx)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	b.logf("building the program")
-	if err := b.build(ctx); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, remove()) }()
 	credential, err := newCredential("backend", channel, "")
 	if err != nil {
 		return err

@@ -62,6 +62,20 @@ func measureAll(ctx context.Context, o benchOptions) (r report, err error) {
 	return r, err
 }
 
+// prepare makes a folder for everything and builds the programs into it. The caller removes the
+// folder.
+func (b *bench) prepare(ctx context.Context) (remove func() error, err error) {
+	if b.dir, err = os.MkdirTemp("", "acclaim-bench-"); err != nil {
+		return nil, err
+	}
+	remove = func() error { return os.RemoveAll(b.dir) }
+	b.logf("building the program")
+	if err := b.build(ctx); err != nil {
+		return nil, errors.Join(err, remove())
+	}
+	return remove, nil
+}
+
 // build writes the registry and builds the programs.
 func (b *bench) build(ctx context.Context) (err error) {
 	if b.registry, err = writeRegistry(b.dir); err != nil {
