@@ -95,8 +95,10 @@ type leasedConn struct {
 	streams bool
 }
 
-// StopYielding has writes no longer yield, as those of a connection that has become a stream of
-// events: each write is all that its goroutine does. It is called before any further write.
+var _ httpapi.YieldingConn = (*leasedConn)(nil)
+
+// StopYielding implements [httpapi.YieldingConn], for a stream of events: each write is all that
+// its goroutine does.
 func (c *leasedConn) StopYielding() { c.streams = true }
 
 // Read implements [net.Conn].
