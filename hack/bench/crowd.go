@@ -48,6 +48,9 @@ func measureCrowd(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	if c.programs.replicas < 1 || c.each < 1 || c.messages < 1 {
+		return errors.New("-programs, -each and -messages must be positive")
+	}
 	remove, err := c.prepare(ctx)
 	if err != nil {
 		return err
@@ -58,10 +61,10 @@ func measureCrowd(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		return err
 	}
 	defer func() { err = errors.Join(err, db.close(context.WithoutCancel(ctx), c.programs.name)) }()
-	if err := c.launchReplicas(ctx, db, c.programs); err != nil {
-		return errors.Join(err, c.programs.stop())
-	}
 	defer func() { err = errors.Join(err, c.programs.stop()) }()
+	if err := c.launchReplicas(ctx, db, c.programs); err != nil {
+		return err
+	}
 	r, err := c.measure(ctx)
 	if err != nil {
 		return err
