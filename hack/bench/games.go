@@ -17,16 +17,22 @@ import (
 
 // measureGames measures the memory of games that are connected, have authenticated and say
 // nothing, each in a channel of its own; then the time from a vote to its update in one of
-// them.
+// them. There are as many games as listeners, or as the program takes.
 func (b *bench) measureGames(ctx context.Context, r *liveReport) (err error) {
-	b.logf("games      connecting %d", b.listeners)
 	p, err := startProcess(ctx, nil, b.binary, "serve", b.registry, filepath.Join(b.dir, "games"),
 		"--gamelink-listen", "127.0.0.1:0", "--connections-per-address", strconv.Itoa(b.listeners+connecting))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	games := make([]*websocket.Conn, b.listeners)
+	const resident, limit = "process_resident_memory_bytes", `acclaim_budget_limit{budget="game_connections"}`
+	started, err := harness.ReadMetrics(ctx, p.client.admin)
+	if err != nil {
+		return err
+	}
+	r.Games = min(b.listeners, int(started[limit])-1) // one connects later
+	b.logf("games      connecting %d", r.Games)
+	games := make([]*websocket.Conn, r.Games)
 	defer func() {
 		for _, game := range games {
 			if game != nil {
@@ -37,7 +43,6 @@ func (b *bench) measureGames(ctx context.Context, r *liveReport) (err error) {
 	if games[0], err = connectGame(ctx, p.Games, 0); err != nil { // so that what they share is there before
 		return err
 	}
-	const resident = "process_resident_memory_bytes"
 	before, err := harness.ReadMetrics(ctx, p.client.admin)
 	if err != nil {
 		return err

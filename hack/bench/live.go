@@ -19,7 +19,8 @@ type liveReport struct {
 	// bytes of resident memory.
 	Listeners        int     `json:"listeners"`
 	BytesPerListener float64 `json:"bytesPerListener"`
-	// BytesPerGame is the memory of one of as many games that are connected over GameLink.
+	// Games counts the games that are connected over GameLink; BytesPerGame is the memory of one.
+	Games        int     `json:"games"`
 	BytesPerGame float64 `json:"bytesPerGame"`
 	// ToGame is the delay from a vote to its update in one of them.
 	ToGame delaySample `json:"toGame"`
@@ -303,7 +304,7 @@ func (r *liveReport) write(b *strings.Builder) {
 	fmt.Fprintf(b, "  %d idle listeners   %.1f KiB each (target %d: %s); a message to all: p50 %.1f ms, p99 %.1f ms, max %.1f ms\n",
 		r.Listeners, r.BytesPerListener/1024, listenBytes>>10, verdictText(r.BytesPerListener < listenBytes), r.PublishP50/1e3, r.PublishP99/1e3, r.PublishMax/1e3)
 	fmt.Fprintf(b, "  %d idle games       %.1f KiB each; vote to update in one: p50 %.1f ms, max %.1f ms\n",
-		r.Listeners, r.BytesPerGame/1024, r.ToGame.P50/1e3, r.ToGame.Max/1e3)
+		r.Games, r.BytesPerGame/1024, r.ToGame.P50/1e3, r.ToGame.Max/1e3)
 	fmt.Fprintf(b, "  votes, one hot poll   %.0f/s with %d listeners, %.0f/s without: %.2f (target %.2f: %s)\n",
 		r.With, loadListeners, r.Without, r.Ratio, r.Target, verdictText(r.Ratio >= r.Target))
 	if r.Sinks != nil {
