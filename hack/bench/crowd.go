@@ -30,7 +30,7 @@ type crowd struct {
 // crowdReport holds the costs of a crowd.
 type crowdReport struct {
 	programs, each, messages int
-	bytesPerListener         float64
+	memory                   clientMemory
 	microsPerDelivery        float64 // of the programs' processor time
 	connected                time.Duration
 	delays                   *hdrhistogram.Histogram // of a message to each listener, in microseconds
@@ -89,7 +89,7 @@ func (c *crowd) measure(ctx context.Context) (r *crowdReport, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r.bytesPerListener = (after - before) / float64(r.programs*c.each)
+	r.memory = memoryOfEach(before, after, r.programs*c.each)
 	used := c.cpuTime()
 	for n := range int64(c.messages) {
 		c.logf("message %d of %d", n+1, c.messages)
@@ -150,14 +150,18 @@ func (c *crowd) leave() (err error) {
 	return err
 }
 
-// measureMemory returns the resident memory of all programs in bytes.
-func (c *crowd) measureMemory(ctx context.Context) (sum float64, err error) {
+// measureMemory returns the metrics of the memory of all programs together, after each has collected
+// its garbage.
+func (c *crowd) measureMemory(ctx context.Context) (harness.Metrics, error) {
+	sum := harness.Metrics{}
 	for _, p := range c.programs.programs {
-		metrics, err := harness.ReadMetrics(ctx, p.client.admin)
+		metrics, err := p.client.collectGarbage(ctx)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		sum += metrics["process_resident_memory_bytes"]
+		for _, name := range []string{heapBytes, stackBytes, residentBytes} {
+			sum[name] += metrics[name]
+		}
 	}
 	return sum, nil
 }
@@ -171,10 +175,10 @@ func (c *crowd) cpuTime() (sum time.Duration) {
 
 func (r *crowdReport) write(out io.Writer) error {
 	_, err := fmt.Fprintf(out, `%d programs over one database, %d listeners each, all connected after %.0f s:
-  memory of a listener                     %.1f KiB
+  memory of a listener                     %s
   processor time of a message to one       %.1f µs
   %d messages, through one program, to all %d: p50 %.0f ms, p99 %.0f ms, max %.0f ms
-`, r.programs, r.each, r.connected.Seconds(), r.bytesPerListener/1024, r.microsPerDelivery, r.messages, r.programs*r.each,
+`, r.programs, r.each, r.connected.Seconds(), r.memory, r.microsPerDelivery, r.messages, r.programs*r.each,
 		float64(r.delays.ValueAtQuantile(50))/1e3, float64(r.delays.ValueAtQuantile(99))/1e3, float64(r.delays.Max())/1e3)
 	return err
 }

@@ -25,7 +25,7 @@ func (b *bench) measureGames(ctx context.Context, r *liveReport) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	const resident, limit = "process_resident_memory_bytes", `acclaim_budget_limit{budget="game_connections"}`
+	const limit = `acclaim_budget_limit{budget="game_connections"}`
 	started, err := harness.ReadMetrics(ctx, p.client.admin)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (b *bench) measureGames(ctx context.Context, r *liveReport) (err error) {
 	if games[0], err = connectGame(ctx, p.Games, 0); err != nil { // so that what they share is there before
 		return err
 	}
-	before, err := harness.ReadMetrics(ctx, p.client.admin)
+	before, err := p.client.collectGarbage(ctx)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (b *bench) measureGames(ctx context.Context, r *liveReport) (err error) {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	after, err := harness.ReadMetrics(ctx, p.client.admin)
+	after, err := p.client.collectGarbage(ctx)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (b *bench) measureGames(ctx context.Context, r *liveReport) (err error) {
 			return fmt.Errorf("game %d: %w", i, err)
 		}
 	}
-	r.BytesPerGame = (after[resident] - before[resident]) / float64(len(games)-1)
+	r.Game = memoryOfEach(before, after, len(games)-1)
 	r.ToGame, err = measureGameDelay(ctx, p.client, p.Games, "game")
 	return err
 }

@@ -19,8 +19,8 @@ type listingReport struct {
 	Warm  pageFigures `json:"warm"`
 }
 
-// pageFigures describe the pages of one walk, of which Last is the median of the last tenth:
-// were a page to begin at the first name, it would be the longest.
+// pageFigures describe the pages of one walk. Last is the median of the last tenth: if each page
+// began at the first name, it would be the longest.
 type pageFigures struct {
 	First     float64 `json:"firstSeconds"`
 	Median    float64 `json:"medianSeconds"`

@@ -9,19 +9,16 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-
-	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // liveReport holds the costs of events.
 type liveReport struct {
-	// Listeners counts the subscribers in one channel. Each costs the program so many
-	// bytes of resident memory.
-	Listeners        int     `json:"listeners"`
-	BytesPerListener float64 `json:"bytesPerListener"`
-	// Games counts the games that are connected over GameLink; BytesPerGame is the memory of one.
-	Games        int     `json:"games"`
-	BytesPerGame float64 `json:"bytesPerGame"`
+	// Listeners counts the subscribers in one channel.
+	Listeners int          `json:"listeners"`
+	Listener  clientMemory `json:"listenerMemory"`
+	// Games counts the games that are connected over GameLink.
+	Games int          `json:"games"`
+	Game  clientMemory `json:"gameMemory"`
 	// ToGame is the delay from a vote to its update in one of them.
 	ToGame delaySample `json:"toGame"`
 	// Delays of a message to all of them, in microseconds from before it is sent.
@@ -105,8 +102,7 @@ func (b *bench) measureListeners(ctx context.Context, p *program, credentials []
 		return err
 	}
 	defer first.close()
-	const resident = "process_resident_memory_bytes"
-	before, err := harness.ReadMetrics(ctx, p.client.admin)
+	before, err := p.client.collectGarbage(ctx)
 	if err != nil {
 		return err
 	}
@@ -115,11 +111,11 @@ func (b *bench) measureListeners(ctx context.Context, p *program, credentials []
 		return err
 	}
 	defer all.close()
-	after, err := harness.ReadMetrics(ctx, p.client.admin)
+	after, err := p.client.collectGarbage(ctx)
 	if err != nil {
 		return err
 	}
-	r.BytesPerListener = (after[resident] - before[resident]) / float64(len(credentials))
+	r.Listener = memoryOfEach(before, after, len(credentials))
 	latency := newHistogram()
 	for round := range publishRounds {
 		delays, err := all.publish(ctx, func(n int64) error { return p.broadcast(ctx, n) })
@@ -301,10 +297,10 @@ func verdictText(met bool) string {
 
 func (r *liveReport) write(b *strings.Builder) {
 	fmt.Fprintf(b, "Events:\n")
-	fmt.Fprintf(b, "  %d idle listeners   %.1f KiB each (target %d: %s); a message to all: p50 %.1f ms, p99 %.1f ms, max %.1f ms\n",
-		r.Listeners, r.BytesPerListener/1024, listenBytes>>10, verdictText(r.BytesPerListener < listenBytes), r.PublishP50/1e3, r.PublishP99/1e3, r.PublishMax/1e3)
-	fmt.Fprintf(b, "  %d idle games       %.1f KiB each; vote to update in one: p50 %.1f ms, max %.1f ms\n",
-		r.Games, r.BytesPerGame/1024, r.ToGame.P50/1e3, r.ToGame.Max/1e3)
+	fmt.Fprintf(b, "  %d idle listeners   %s (target %d: %s); a message to all: p50 %.1f ms, p99 %.1f ms, max %.1f ms\n",
+		r.Listeners, r.Listener, listenBytes>>10, verdictText(r.Listener.Live < listenBytes), r.PublishP50/1e3, r.PublishP99/1e3, r.PublishMax/1e3)
+	fmt.Fprintf(b, "  %d idle games       %s; vote to update in one: p50 %.1f ms, max %.1f ms\n",
+		r.Games, r.Game, r.ToGame.P50/1e3, r.ToGame.Max/1e3)
 	fmt.Fprintf(b, "  votes, one hot poll   %.0f/s with %d listeners, %.0f/s without: %.2f (target %.2f: %s)\n",
 		r.With, loadListeners, r.Without, r.Ratio, r.Target, verdictText(r.Ratio >= r.Target))
 	if r.Sinks != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -15,8 +14,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // matchesCase names the measurement of matches: one poll in many channels, which a game watches.
@@ -287,20 +284,6 @@ func (w *matchWatcher) await(ctx context.Context, holds func(matchUpdate) bool) 
 func (w *matchWatcher) close() error {
 	w.stop()
 	return w.reading.Wait()
-}
-
-// liveHeap returns the bytes of the heap after a collection.
-func (c *client) liveHeap(ctx context.Context) (float64, error) {
-	profile, err := fetch(ctx, c.admin+"/debug/pprof/heap?gc=1", "")
-	if err != nil {
-		return 0, err
-	}
-	defer profile.Close()
-	if _, err := io.Copy(io.Discard, profile); err != nil {
-		return 0, err
-	}
-	metrics, err := harness.ReadMetrics(ctx, c.admin)
-	return metrics["go_memstats_heap_alloc_bytes"], err
 }
 
 func writeMatches(b *strings.Builder, results []matchResult) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/acclaim-dev/acclaim/hack/harness"
@@ -45,14 +46,54 @@ func measureMemory(ctx context.Context, p *program) (*memoryReport, error) {
 		return nil, err
 	}
 	r := &memoryReport{SmallPolls: smallPolls}
-	if r.Heap, err = liveHeap(ctx, p); err != nil {
-		return nil, err
-	}
-	metrics, err := harness.ReadMetrics(ctx, p.client.admin)
+	metrics, err := p.client.collectGarbage(ctx)
+	r.Heap = metrics[heapBytes]
 	r.Streams = metrics.Sum("acclaim_stream_resident_streams", `domain="voting"`)
 	r.Resident = metrics.Sum("acclaim_stream_resident_bytes", `domain="voting"`)
-	r.Process = metrics["process_resident_memory_bytes"]
+	r.Process = metrics[residentBytes]
 	return r, err
+}
+
+// Metrics of a program's memory.
+const (
+	heapBytes     = "go_memstats_heap_alloc_bytes"
+	stackBytes    = "go_memstats_stack_inuse_bytes"
+	residentBytes = "process_resident_memory_bytes"
+)
+
+// collectGarbage has the program collect its garbage, and returns its metrics after that.
+func (c *client) collectGarbage(ctx context.Context) (harness.Metrics, error) {
+	profile, err := fetch(ctx, c.admin+"/debug/pprof/heap?gc=1", "")
+	if err != nil {
+		return nil, err
+	}
+	defer profile.Close()
+	if _, err := io.Copy(io.Discard, profile); err != nil {
+		return nil, err
+	}
+	return harness.ReadMetrics(ctx, c.admin)
+}
+
+// liveHeap returns the bytes of the heap after a collection.
+func (c *client) liveHeap(ctx context.Context) (float64, error) {
+	metrics, err := c.collectGarbage(ctx)
+	return metrics[heapBytes], err
+}
+
+// clientMemory holds the memory that each client of a program takes, in bytes.
+type clientMemory struct {
+	Live     float64 `json:"liveBytes"`     // of the heap after a collection, and of stacks
+	Resident float64 `json:"residentBytes"` // as the system counts it, with the collector's room
+}
+
+// memoryOfEach divides what the memory of programs has grown by among their clients.
+func memoryOfEach(before, after harness.Metrics, clients int) clientMemory {
+	grown := func(name string) float64 { return (after[name] - before[name]) / float64(clients) }
+	return clientMemory{Live: grown(heapBytes) + grown(stackBytes), Resident: grown(residentBytes)}
+}
+
+func (m clientMemory) String() string {
+	return fmt.Sprintf("%.1f KiB each, resident %.1f", m.Live/1024, m.Resident/1024)
 }
 
 // tour reads one poll after another.

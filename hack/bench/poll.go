@@ -71,7 +71,7 @@ func (b *bench) loadPoll(ctx context.Context) (r *pollReport, err error) {
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
 	r.Ready = time.Since(start).Seconds()
-	before, err := liveHeap(ctx, p)
+	before, err := p.client.liveHeap(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (b *bench) loadPoll(ctx context.Context) (r *pollReport, err error) {
 	if s.Count != int64(b.pollSize) {
 		return nil, fmt.Errorf("not exact: count is %d after the restart, want %d", s.Count, b.pollSize)
 	}
-	after, err := liveHeap(ctx, p)
+	after, err := p.client.liveHeap(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -106,34 +106,4 @@ func (r *pollReport) addMetrics(ctx context.Context, p *program) error {
 	r.Read = metrics.Sum("acclaim_stream_load_seconds_total", `phase="read"`)
 	r.Rebuild = metrics.Sum("acclaim_stream_load_seconds_total", `phase="rebuild"`)
 	return nil
-}
-
-// liveHeap returns the bytes that survived a collection which began after the
-// call: the heap size at which the next one is due without the share that the
-// program's GOGC adds. Reading an empty poll gives the collector its work.
-func liveHeap(ctx context.Context, p *program) (float64, error) {
-	viewers, err := signAll(1, viewerCredential)
-	if err != nil {
-		return 0, err
-	}
-	f, err := newFleet(ctx, 16, &reads{poll: "empty", credentials: viewers}, p.address)
-	if err != nil {
-		return 0, err
-	}
-	defer f.close()
-	const collections = "go_gc_duration_seconds_count"
-	first, err := harness.ReadMetrics(ctx, p.client.admin)
-	for range 600 {
-		if err != nil {
-			return 0, err
-		}
-		if _, err := f.driveLoad(ctx, 100*time.Millisecond, 1<<62); err != nil {
-			return 0, err
-		}
-		now, err := harness.ReadMetrics(ctx, p.client.admin)
-		if err == nil && now[collections] >= first[collections]+2 {
-			return now["go_memstats_next_gc_bytes"] / (1 + now["go_gc_gogc_percent"]/100), nil
-		}
-	}
-	return 0, errors.New("the program reports no garbage collections in a minute of reading")
 }

@@ -64,8 +64,8 @@ func (b *bench) measureReplicas(ctx context.Context) (*replicasReport, error) {
 }
 
 // measureSideBySide measures one and three programs over a database that takes inserts side
-// by side, as a replica set does and the server of hack/mongod does not: so the programs are
-// what limits them.
+// by side, as a replica set does and the server of hack/mongod does not: so the programs themselves
+// are the limit.
 func (b *bench) measureSideBySide(ctx context.Context) (*replicasReport, error) {
 	db, err := openModel(ctx, b.dir)
 	if err != nil {
