@@ -13,7 +13,7 @@ import (
 // the handover from one to the next takes.
 const maxLeaseAge = 2 * time.Minute
 
-// newWatchdog returns the subcommand that says of objects that no operator looks after them.
+// newWatchdog returns the subcommand that reports objects without an operator.
 func newWatchdog() *cobra.Command {
 	return &cobra.Command{
 		Use:   "watchdog NAMESPACE/RELEASE",

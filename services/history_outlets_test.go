@@ -12,7 +12,7 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/testing/sinktest"
 )
 
-// outlets are where a history leaves the programs beside their answers: a webhook, a
+// outlets receive a history from the programs beside their answers: a webhook, a
 // publication and tables.
 type outlets struct {
 	to *sinktest.Server

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A program whose tokens cross a network without TLS says so. It ends here for want of a registry.
+// A program whose tokens cross a network without TLS says so. It ends here, as there is no registry.
 func TestWarnsOfPlainText(t *testing.T) {
 	for name, test := range map[string]struct {
 		args []string

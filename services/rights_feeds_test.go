@@ -41,13 +41,13 @@ func (f *rightsFeed) find(pattern *regexp.Regexp) (found bool, changed <-chan st
 	return slices.ContainsFunc(f.got, pattern.MatchString), f.changed
 }
 
-// patience limits the wait for what never comes where the program has a defect.
-const patience = 2 * time.Minute
+// eventTimeout limits the wait for what never comes where the program has a defect.
+const eventTimeout = 2 * time.Minute
 
 // await waits until the feed has what matches.
 func (f *rightsFeed) await(w *rightsWorld, who string, pattern *regexp.Regexp) {
 	w.Helper()
-	ctx, stop := context.WithTimeout(w.Context(), patience)
+	ctx, stop := context.WithTimeout(w.Context(), eventTimeout)
 	defer stop()
 	for {
 		found, changed := f.find(pattern)
@@ -312,7 +312,7 @@ func (w *rightsWorld) openBefore(name string, s rightsSide, c *rightsCredentials
 // checkOpen waits until everything has ended that was open before.
 func (w *rightsTries) checkOpen() {
 	w.Helper()
-	ctx, stop := context.WithTimeout(w.Context(), patience)
+	ctx, stop := context.WithTimeout(w.Context(), eventTimeout)
 	defer stop()
 	for _, o := range w.open {
 		w.cells.Add(1)

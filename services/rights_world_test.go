@@ -54,7 +54,7 @@ type rightsWorld struct {
 	open    []rightsOpen
 }
 
-// rightsDeployment is where the faces of the program are, in one process or several.
+// rightsDeployment holds the faces of the program, in one process or several.
 type rightsDeployment struct {
 	origin, game, admin string
 	environments        []string

@@ -83,7 +83,7 @@ func (c *checkedVotes) receipt(voter string) []byte {
 	return nil
 }
 
-// follow has the monitor read on. There is nothing to find.
+// follow has the monitor read on. It finds no fault.
 func (c *checkedVotes) follow(keys verifiable.Keys) {
 	c.t.Helper()
 	if c.monitor == nil {

@@ -11,7 +11,7 @@ type Bound struct {
 	Most    int64 // 0: the member has no maximum
 }
 
-// Measure says how a bound limits a value, as the format of the reason, into which the maximum goes.
+// Measure names a way in which a bound limits a value, as the format of the reason, into which the maximum goes.
 type Measure string
 
 // The measures. Bytes are those of UTF-8, or of JSON without insignificant white space.

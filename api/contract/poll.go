@@ -104,7 +104,7 @@ type PollSettings struct {
 	// says. The extension's own server signs such tokens, for subscribers for example.
 	WeightedVotes bool `json:"weightedVotes,omitempty"`
 
-	// Entries says when everyone can read the list of votes of a verifiable poll: close, after
+	// Entries sets when everyone can read the list of votes of a verifiable poll: close, after
 	// the poll is closed; live, while it takes votes, which needs results that viewers always see;
 	// or never. By default it is close. This and the three fields below change only while the
 	// poll has no votes.

@@ -287,7 +287,7 @@ type BackendStatus struct {
 	// Host is the name under which the services are exposed, empty without ingress and route.
 	// +optional
 	Host string `json:"host,omitempty"`
-	// ObservedTime is when the operator last looked, and no more than five minutes ago
+	// ObservedTime holds the time at which the operator last looked, no more than five minutes ago
 	// while one runs.
 	// +optional
 	ObservedTime *metav1.Time `json:"observedTime,omitempty"`

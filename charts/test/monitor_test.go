@@ -75,7 +75,7 @@ func leads(s *corev1.Service, port string, d *appsv1.Deployment) bool {
 }
 
 // The runbook has a section for each alert, which names its address, and none for another. Its
-// first word says whether to wake someone, as the severity does.
+// first word tells to wake someone or to wait, as the severity does.
 func TestRunbook(t *testing.T) {
 	content, err := os.ReadFile("../../services/docs/runbook.md")
 	if err != nil {

@@ -33,9 +33,9 @@ func (w *world) commands(chapter string) []string {
 	return blocks
 }
 
-// patience has curl ask again until a port-forward that was begun just before listens,
+// retries has curl ask again until a port-forward that was begun just before listens,
 // as a person does, and ends what runs in the background.
-const patience = `set -euo pipefail
+const retries = `set -euo pipefail
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 curl() { command curl --silent --show-error --fail --retry 100 --retry-connrefused --retry-delay 1 --write-out '\n' "$@"; }
 `
@@ -47,7 +47,7 @@ func (w *world) follow(ctx context.Context, environment []string, blocks ...stri
 	shell := exec.CommandContext(ctx, "bash")
 	shell.Dir = root
 	shell.Env = append(os.Environ(), environment...)
-	shell.Stdin = strings.NewReader(patience + strings.Join(blocks, "\n"))
+	shell.Stdin = strings.NewReader(retries + strings.Join(blocks, "\n"))
 	output, err := shell.CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), "%s\n%s", strings.Join(blocks, "\n"), output)
 	return string(output)

@@ -284,7 +284,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// The rights of all channels are for those who ask for them by name.
+// A token has the rights of all channels only where its request names them.
 func TestServerPIN(t *testing.T) {
 	d := newDesk(t)
 	for _, server := range []bool{false, true} {

@@ -93,7 +93,7 @@ func (a StaffActor) size() int { return len(a.Role) + len(a.ID) }
 // Board holds the best answers of a question.
 type Board struct {
 	Scores []Score
-	// Schedule is that of the configuration, zero without one.
+	// Schedule comes from the configuration, zero without one.
 	contract.Schedule
 	// Held is the number of answers, of groups, that wait for staff.
 	Held int
@@ -184,7 +184,7 @@ func (s *Service) Config(ctx context.Context, q Question) (config Config, status
 // Moderation is a decision of staff about the answers of a group.
 type Moderation struct {
 	Action Action
-	// Key is that of the group, or an answer that belongs to it.
+	// Key names the group, or is an answer that belongs to it.
 	Key string
 	// Into names the group that Merge makes the answers count for.
 	Into string

@@ -30,7 +30,7 @@ func (o *recordingOwner) Send(ctx context.Context, request []byte, receive func(
 
 // BenchmarkOwner measures what the owner of a hot poll spends on a vote that another process forwards:
 // on all of it but for the network. The requests are those of a process with so many viewers at
-// once, each of whom votes for the first time, and are run again by an owner that has not seen
+// once, who all vote for the first time, and are run again by an owner that has not seen
 // them. It reports the processor time of this process, which does nothing else, and the votes of
 // a request.
 func BenchmarkOwner(b *testing.B) {

@@ -137,7 +137,7 @@ func Job(b *v1alpha1.Backend, name string, t Task, owner *metav1ac.OwnerReferenc
 		WithSpec(jobSpec(b, t)))
 }
 
-// Schedule is when a CronJob runs its task.
+// Schedule sets the times at which a CronJob runs its task.
 type Schedule struct {
 	Cron, TimeZone string
 	Suspend        bool

@@ -128,8 +128,8 @@ func (s *Service) CreateOverlayKey(ctx context.Context, c *Call, key pairing.Ove
 	return key, credential, err
 }
 
-// signKey returns the credential of a key of the caller's channel. The opaque id of those who have it is
-// a prefix and that of the key.
+// signKey returns the credential of a key of the caller's channel. The opaque id of its holders is
+// a prefix and the id of the key.
 func (s *Service) signKey(c *Caller, role Role, prefix, id string, lifetime time.Duration) (credential string, err error) {
 	token, err := s.signToken(c.Extension, sandbox.Grant{
 		Role: string(role), ChannelID: c.ChannelID, OpaqueID: prefix + id, KeyID: id, Lifetime: lifetime,

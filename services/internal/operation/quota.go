@@ -252,7 +252,7 @@ func (s *Service) admitMessage(c *Caller, scope limit.Scope, audience string, fa
 }
 
 // admitAddress takes an amount from the rates of the client's address, where it is known, and of
-// all clients, at the extension of who if that names one.
+// all clients, of the extension that who names, if any.
 func (s *Service) admitAddress(r *Call, who limit.Caller, kind limit.Kind, own, all limit.Rate, amount int64) error {
 	holder := who.Environment + "\x00" + who.Extension
 	inAll := limit.Claim{Kind: kind, Holder: holder, Rate: all, Amount: amount}

@@ -37,7 +37,7 @@ type Definition struct {
 	Shared bool
 	// Long reports that answers may be long, Endless that they last until the client leaves.
 	Long, Endless bool
-	// OfViewers reports that staff passes on what viewers do.
+	// OfViewers reports that staff sends what viewers do.
 	OfViewers bool
 	// bodyBytes returns the largest body in bytes; nil: the extension's BodyBytes.
 	bodyBytes func(*Caller) int

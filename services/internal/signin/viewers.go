@@ -49,7 +49,7 @@ type issuerKeys struct {
 	due     time.Time // of the next attempt
 }
 
-// ErrNoKeys says that the keys of an issuer have not been fetched yet: a token may be good.
+// ErrNoKeys means that the keys of an issuer have not been fetched yet: a token may be good.
 var ErrNoKeys = errors.New("the issuer's keys have not been fetched yet")
 
 // NewViewers returns a verifier that knows no keys before its first [Viewers.Refresh].

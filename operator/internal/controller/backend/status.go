@@ -119,7 +119,7 @@ func describeAvailability(rollouts []rolloutState) metav1.Condition {
 	return c
 }
 
-// describeAddress tells what an ingress controller has published about the Ingress.
+// describeAddress reports what an ingress controller has published about the Ingress.
 func describeAddress(s *clusterState) *metav1.Condition {
 	if s.backend.Spec.Ingress == nil {
 		return nil

@@ -27,7 +27,7 @@ type pollTarget struct {
 	backend   *v1alpha1.Backend
 	namespace string // of the Poll
 	service   *acclaim.Client
-	// clientID is that of the extension.
+	// clientID names the extension.
 	clientID string
 	poll     string // its id
 	// awaited is the problem of an Extension whose keys pods have yet to accept, nil without.

@@ -55,7 +55,7 @@ type exchange struct {
 }
 
 // newClientConn begins to use a connection. reader may hold what the member has said already,
-// and counts its reads in heard. sent counts the requests of all connections.
+// and counts its reads. sent counts the requests of all connections.
 func newClientConn(conn net.Conn, reader *bufio.Reader, heard *atomic.Uint64, sent *trafficCounters) *clientConn {
 	c := &clientConn{
 		conn: conn, reader: reader, heard: heard, out: newFrameWriter(conn), underWay: map[uint64]*exchange{},

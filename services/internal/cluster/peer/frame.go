@@ -217,7 +217,7 @@ func (w *frameWriter) close() (begun uint64) {
 	return w.begun
 }
 
-// closeConn closes a connection without the farewell of TLS, which would wait for a peer
+// closeConn closes a connection without the last message of TLS, which would wait for a peer
 // that takes nothing.
 func closeConn(conn net.Conn) {
 	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {

@@ -37,7 +37,7 @@ func TestBrokenConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, member := pipeTo()
 		first := ask(t.Context(), c, "first")
-		synctest.Wait() // the writer is at it
+		synctest.Wait() // the writer is busy
 		second := ask(t.Context(), c, "second")
 		synctest.Wait()
 		if _, err := io.ReadFull(member, make([]byte, 1)); err != nil {

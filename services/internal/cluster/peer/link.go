@@ -26,7 +26,7 @@ const (
 	silence = time.Second
 	tick    = 200 * time.Millisecond
 
-	// wireVersion is that of the requests and answers between processes: of the frames
+	// wireVersion counts the versions of the requests and answers between processes: of the frames
 	// here, of the groups of package stream and of the commands and results of the
 	// domains. A change that the version before cannot read raises it. Versions before 3
 	// had no frames: each request was one of HTTP.

@@ -22,7 +22,7 @@ type Member struct {
 	Unreachable []string
 	// Serves lists prefixes of the names of the streams that the member may own.
 	Serves []string
-	// Level is that of the commands it reads, 0 for a process of a release without levels.
+	// Level bounds the commands that it reads, 0 for a process of a release without levels.
 	Level stream.Level
 }
 

@@ -139,7 +139,7 @@
 //     have slept stay safe.
 //
 // The package knows no domain: [Rules] are handed to it. What it
-// stores has times of [Clock] alone; the machine's clock serves the patience of a call that
+// stores has times of [Clock] alone; the machine's clock limits how long a call
 // waits for a peer. [Engine.Close] waits for every goroutine. hack/arch/layers.go lists the
 // imports: none is a domain, a store or a face.
 package stream

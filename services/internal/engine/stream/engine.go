@@ -152,7 +152,7 @@ func (e *Engine[S, C, E, R]) runAll(ctx context.Context, name string, c *submitt
 
 // Batch holds the outcomes of several commands.
 type Batch[R any] struct {
-	// Answer is that to the query, from a state that includes the commands.
+	// Answer answers the query, from a state that includes the commands.
 	Answer   R
 	outcomes []commandOutcome[R]
 }

@@ -29,8 +29,8 @@ func (o *nearOwner) Send(ctx context.Context, request []byte, receive func(part 
 }
 
 // BenchmarkForward asks streams at their owner: an operation is one query of each of some
-// streams at a time. The difference of the processor time from that of asking the owner itself
-// is what both ends spend on requests and on the calls in them, without the network.
+// streams at a time. The processor time beyond that of asking the owner itself goes
+// to requests and to the calls in them, at both ends and without the network.
 func BenchmarkForward(b *testing.B) {
 	for _, calls := range []int{1, 20} {
 		for _, forwards := range []bool{false, true} {

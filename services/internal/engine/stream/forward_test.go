@@ -69,14 +69,14 @@ func (*settlingOwner) Send(ctx context.Context, _ []byte, _ func([]byte)) error 
 // While a group waits at its owner for an outcome that is unknown, those behind it are
 // refused, and so is a read that is with the owner itself.
 func TestNobodyWaitsBehindAForwardedGroup(t *testing.T) {
-	const patience = 8 * time.Second
+	const limit = 8 * time.Second
 	synctest.Test(t, func(t *testing.T) {
 		engine := newEngine(storetest.NewMemory(), stream.Options{Peers: &settlingOwner{}})
 		var calls sync.WaitGroup
 		refused := func(what string, call func() error) {
 			calls.Go(func() {
 				start := time.Now()
-				if err, took := call(), time.Since(start); fault.KindOf(err) != fault.Unavailable || took > patience {
+				if err, took := call(), time.Since(start); fault.KindOf(err) != fault.Unavailable || took > limit {
 					t.Errorf("%s: %v after %v", what, err, took)
 				}
 			})

@@ -42,7 +42,7 @@ func TestPlainVotes(t *testing.T) {
 	}
 }
 
-// FuzzPlainVotes: what is read in one pass is what the general decoder reads.
+// FuzzPlainVotes compares reading in one pass with the general decoder.
 func FuzzPlainVotes(f *testing.F) {
 	for _, body := range append(plainBodies, otherBodies...) {
 		f.Add(body)

@@ -116,7 +116,7 @@ func (w *ProxyWatch) currentWindow() *clientWindow {
 // windowBits is the size of the set from which a window estimates its clients: 4 KiB.
 const windowBits = 1 << 15
 
-// manyClientBits is the number of bits that manyClients different clients set, give or take 1 %:
+// manyClientBits is the number of bits that manyClients different clients set, plus or minus 1 %:
 // windowBits * (1 - exp(-manyClients / windowBits)).
 const manyClientBits = 3850
 

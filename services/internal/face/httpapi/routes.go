@@ -151,7 +151,7 @@ func channelHandlers() map[string]routeHandler {
 	}
 }
 
-// emptyHandlers returns those of what there is none of here.
+// emptyHandlers returns the handlers of what this process does not have.
 func emptyHandlers() map[string]routeHandler {
 	return map[string]routeHandler{
 		"code.redeemed":      answerWith(`{"redeemed":[]}`),

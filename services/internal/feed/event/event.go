@@ -112,7 +112,7 @@ type Event struct {
 	// Keys reports that the event is only for the streams of keys, which check their credential
 	// and send nothing.
 	Keys bool
-	// For tells who receives the event, of the audience.
+	// For selects the part of the audience that receives the event.
 	For Sight
 	// Named reports that only a topic which is the event's name includes it.
 	Named bool

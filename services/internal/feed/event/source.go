@@ -49,7 +49,7 @@ func sourceTypes() [Question + 1]sourceType {
 type Source struct {
 	Kind     SourceKind
 	Audience Audience
-	// ID is that of a poll, a buffer or a question; others have none.
+	// ID names a poll, a buffer or a question; others have none.
 	ID string
 	// Whispers reports that the source is a feed of messages to single viewers.
 	Whispers bool

@@ -45,7 +45,7 @@ func (c *changeStream) report(name string, head uint64) {
 	}
 }
 
-// turn breaks the stream or mends it. What was written meanwhile is not reported.
+// turn breaks the stream or restores it. What was written meanwhile is not reported.
 func (c *changeStream) turn(broken bool, known error) {
 	c.mu.Lock()
 	c.broken = broken

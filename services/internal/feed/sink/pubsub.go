@@ -29,7 +29,7 @@ const tokenLifetime = time.Minute
 // pubSubSender sends the events of a channel in one message to its viewers.
 type pubSubSender struct{ w *sinkWorker }
 
-// side is that of viewers, who all receive what the platform broadcasts.
+// side returns that of viewers, who all receive what the platform broadcasts.
 func (pubSubSender) side() event.Sight { return event.Viewers }
 
 // A channel has a queue, and another for whispers; that of the whole extension has no

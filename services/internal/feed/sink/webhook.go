@@ -29,7 +29,7 @@ const (
 // webhookSender posts one event in each request.
 type webhookSender struct{ w *sinkWorker }
 
-// side is that of staff: a webhook is the extension's own backend.
+// side returns that of staff: a webhook is the extension's own backend.
 func (webhookSender) side() event.Sight { return event.Staff }
 
 func (webhookSender) queueName(s event.Source) string { return s.Name }

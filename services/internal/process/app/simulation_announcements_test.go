@@ -20,7 +20,7 @@ import (
 )
 
 // The announcements of polls (section 6 of the contract) while processes end around the moment
-// at which each is due: just before, at it or just after. Nobody votes. Clients that resume
+// at which each is due: just before, at it or just after. No viewer votes. Clients that resume
 // follow events, and a webhook that fails now and then receives them.
 //
 // A poll has four transitions, far enough apart to be announced one by one: its first

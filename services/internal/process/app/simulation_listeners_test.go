@@ -33,7 +33,7 @@ type announcementListener struct {
 	heard  []heardAnnouncement
 }
 
-// heardAnnouncement is what happened to a listener at a time.
+// heardAnnouncement holds what happened to a listener at a time.
 type heardAnnouncement struct {
 	announcement
 	what heardKind
@@ -174,7 +174,7 @@ func (l *announcementListener) take(slot int, data string) bool {
 	return true
 }
 
-// check checks what a listener has heard against what was due.
+// check compares what a listener received with what was due.
 func (l *announcementListener) check(due map[string][]transition) {
 	events := 0
 	for id, transitions := range due {

@@ -82,7 +82,7 @@ const (
 	answerBound = 45 * time.Second
 	// readBound limits how long a read takes: 8 seconds for its owner, then in this
 	// process 15 for the batch before it (an append, and two barriers: the one under way
-	// and its own) and 10 for itself (two barriers), each of which the driver gives up
+	// and its own) and 10 for itself (two barriers): the driver gives each up
 	// after 5.
 	readBound = 35 * time.Second
 	// recoveryBound is the time after the end of all faults in which all works again:

@@ -25,10 +25,10 @@ type replicaMember struct {
 	// local is the fold of the log, committed that of its committed part.
 	local, committed *replicaImage
 
-	contact      []time.Time // the last message of each other member
-	heardPrimary time.Time
-	impatience   time.Duration // beyond the election timeout
-	acknowledged []int         // by member, of the primary: how much of the log it has
+	contact       []time.Time // the last message of each other member
+	heardPrimary  time.Time
+	electionDelay time.Duration // beyond the election timeout
+	acknowledged  []int         // by member, of the primary: how much of the log it has
 
 	transactions map[string]*openTransaction // by session
 }
@@ -70,11 +70,11 @@ func (s *ReplicaSet) step(now time.Time) {
 			// majority for the election timeout steps down. Until then there may be two.
 			m.stepDown()
 			s.wake()
-		case !m.primary && now.Sub(m.heardPrimary) > s.Timing.ElectionTimeout+m.impatience:
+		case !m.primary && now.Sub(m.heardPrimary) > s.Timing.ElectionTimeout+m.electionDelay:
 			// replication_coordinator_impl_heartbeat.cpp, _cancelAndRescheduleElectionTimeout: a random
 			// offset of up to 15 % keeps members from standing at the same time.
 			m.heardPrimary = now
-			m.impatience = time.Duration(s.rng.Int64N(int64(s.Timing.ElectionTimeout)*15/100 + 1))
+			m.electionDelay = time.Duration(s.rng.Int64N(int64(s.Timing.ElectionTimeout)*15/100 + 1))
 			s.standForElection(m, now)
 		}
 	}

@@ -69,7 +69,7 @@ type ReplicaTiming struct {
 	// passed: 10 ms (operation_context.cpp, setDeadlineAfterNowBy adds the
 	// precision of its clock). A negative value is none: a server on time.
 	Precision time.Duration
-	// Seed is that of the random parts of times; 1 when 0.
+	// Seed seeds the random parts of times; 1 when 0.
 	Seed uint64
 }
 

@@ -48,7 +48,7 @@ func NewDomain(r *rewrite.Rewriter, retention func(tenant.Retention) time.Durati
 	return Domain{Eraser: r, Truncater: r, Purger: r, Verifier: r, Retention: retention}
 }
 
-// Eraser erases viewers. [rewrite.Rewriter] describes the methods, as those of the
+// Eraser deletes viewers. [rewrite.Rewriter] describes the methods, as those of the
 // interfaces below.
 type Eraser interface {
 	RelatedIDs(ctx context.Context, name string, ids []string) ([]string, error)

@@ -11,8 +11,8 @@ import (
 	"github.com/acclaim-dev/acclaim/services/internal/engine/stream"
 )
 
-// Extensions returns the client ids, in ascending order, of the extensions of which a
-// store holds something in the environments that an export has. An extension that is
+// Extensions returns the client ids, in ascending order, of the extensions that a
+// store holds something of in the environments that an export has. An extension that is
 // no longer registered is among them. The error is [stream.ErrDamaged] for a name that
 // cannot be read.
 func Extensions(ctx context.Context, store Source, environments []string) ([]string, error) {
