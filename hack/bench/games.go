@@ -25,12 +25,9 @@ func (b *bench) measureGames(ctx context.Context, r *liveReport) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	const limit = `acclaim_budget_limit{budget="game_connections"}`
-	started, err := harness.ReadMetrics(ctx, p.client.admin)
-	if err != nil {
+	if r.Games, err = b.countGames(ctx, p); err != nil {
 		return err
 	}
-	r.Games = min(b.listeners, int(started[limit])-1) // one connects later
 	b.logf("games      connecting %d", r.Games)
 	games := make([]*websocket.Conn, r.Games)
 	defer func() {
@@ -70,6 +67,20 @@ func (b *bench) measureGames(ctx context.Context, r *liveReport) (err error) {
 	r.Game = memoryOfEach(before, after, len(games)-1)
 	r.ToGame, err = measureGameDelay(ctx, p.client, p.Games, "game")
 	return err
+}
+
+// countGames returns the number of games that a program takes beside the one that connects last,
+// and at most that of listeners.
+func (b *bench) countGames(ctx context.Context, p *program) (int, error) {
+	metrics, err := harness.ReadMetrics(ctx, p.client.admin)
+	if err != nil {
+		return 0, err
+	}
+	games := min(b.listeners, int(metrics[`acclaim_budget_limit{budget="game_connections"}`])-1)
+	if games < 2 {
+		return 0, fmt.Errorf("%d games, by -listeners and the open files: two must fit", games)
+	}
+	return games, nil
 }
 
 // measureGameDelay measures the time from a vote until a game has its update. Each vote is a
