@@ -36,6 +36,8 @@ type logRedaction struct {
 	last        uint64        // the last control record that renames, or the checkpoint's head: older snapshots are of no use
 	checkpoint  uint64        // the checkpoint's head
 
+	// emptied holds the last tombstone that readLog has met.
+	emptied stream.EmptiedChunks
 	// tombstones is the sequence number up to which all chunks are known to be
 	// truncated.
 	tombstones uint64
@@ -52,7 +54,8 @@ func (r *logRedaction) runSteps(ctx context.Context) (done bool, err error) {
 		switch {
 		case r.begun != nil:
 			switch ours, err := r.finishBegun(ctx); {
-			case errors.Is(err, stream.ErrConflict): // another process has finished it and begun the next
+			case errors.Is(err, stream.ErrConflict), errors.Is(err, stream.ErrTruncated):
+				// Another process has come further with it, or has finished it and begun the next.
 			case err != nil || ours:
 				return ours, err
 			}
@@ -92,6 +95,9 @@ func (r *logRedaction) readLog(ctx context.Context) error {
 		r.head = chunk.Head()
 		switch {
 		case n.HasKind(stream.RecordTombstone): // a truncation has gone past the head
+			if err := r.emptied.Meet(r.name, chunk.Seq); err != nil {
+				return err
+			}
 			r.resetLog()
 			return r.readLog(ctx)
 		case n.HasKind(stream.RecordCheckpoint):

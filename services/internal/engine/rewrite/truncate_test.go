@@ -329,3 +329,38 @@ func TestVerifyFindsWhatTrimsHaveNotDone(t *testing.T) {
 		})
 	}
 }
+
+// A log whose checkpoint is lost has tombstones that nothing replaces. Nothing that reads it begins
+// again without end.
+func TestLogWithoutItsCheckpointIsRefused(t *testing.T) {
+	store := posted(t)
+	first := ledger.ChunksOf(t, store)[0]
+	engine := newEngine(store, stream.Options{})
+	truncate(t, engine, after(t, store, 4))
+	mustClose(t, engine)
+	chunks := ledger.ChunksOf(t, store)
+	chunks[0] = first
+	for name, read := range map[string]func(e *ledger.Engine) error{
+		"a view": func(e *ledger.Engine) error {
+			_, err := e.View(t.Context(), testStream, ledger.SumQuery)
+			return err
+		},
+		"a fold": func(e *ledger.Engine) error { return ledger.FoldStates(t, e) },
+		"a truncation": func(e *ledger.Engine) error {
+			_, err := e.Truncate(t.Context(), testStream, time.Now())
+			return err
+		},
+		"an erasure": func(e *ledger.Engine) error {
+			_, err := e.Erase(t.Context(), testStream, rewrite.Viewer{IDs: []string{"viewer-1"}})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(storetest.NewMemoryOf(chunks...), stream.Options{})
+			defer mustClose(t, e)
+			if err := read(e); !errors.Is(err, stream.ErrDamaged) {
+				t.Errorf("got %v, want damage", err)
+			}
+		})
+	}
+}

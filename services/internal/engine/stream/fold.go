@@ -24,12 +24,16 @@ func (e *Engine[S, C, E, R]) Fold(ctx context.Context, name string, newShow func
 		return Span{}, last, err
 	}
 	var records []placedRecord
+	var emptied EmptiedChunks
 	for {
 		l := &streamLog[S, C, E, R]{engine: e, name: name, state: e.rules.New(), detached: true}
 		before := len(records)
 		span, records, err = l.foldShowing(ctx, records, newShow())
 		switch {
 		case errors.Is(err, ErrTruncated):
+			if err := emptied.Meet(name, l.head.Seq+1); err != nil {
+				return span, last, ReadError(err)
+			}
 		case err != nil:
 			return span, last, ReadError(err)
 		case len(records) == before:

@@ -20,12 +20,16 @@ type placedRecord struct {
 // is whole.
 func (l *streamLog[S, C, E, R]) refoldAll(ctx context.Context, own ChunkID) (found bool, err error) {
 	var records []placedRecord
+	var emptied EmptiedChunks
 	for {
 		before := len(records)
 		fresh := &streamLog[S, C, E, R]{engine: l.engine, name: l.name, state: l.engine.rules.New()}
 		found, records, err = fresh.foldAll(ctx, own, records)
 		switch {
 		case errors.Is(err, ErrTruncated):
+			if err := emptied.Meet(l.name, fresh.head.Seq+1); err != nil {
+				return false, err
+			}
 		case err != nil:
 			return false, err
 		case len(records) == before:
@@ -95,6 +99,22 @@ func (l *streamLog[S, C, E, R]) replaceBy(fresh *streamLog[S, C, E, R]) {
 
 // ErrTruncated reports a truncation that emptied chunks while they were being read.
 var ErrTruncated = errors.New("stream: chunks were truncated while they were read")
+
+// EmptiedChunks holds the last tombstone that a reader of a log has met.
+type EmptiedChunks struct {
+	last uint64 // its sequence number
+}
+
+// Meet notes a tombstone, after which the reader begins again. The checkpoint of a truncation is
+// written before its tombstones, so the reader finds one that replaces this and all earlier chunks.
+// The error is [ErrDamaged] if it has not.
+func (e *EmptiedChunks) Meet(name string, seq uint64) error {
+	if seq <= e.last {
+		return fmt.Errorf("%w: %s: chunk %d is truncated and no checkpoint replaces it", ErrDamaged, name, seq)
+	}
+	e.last = seq
+	return nil
+}
 
 // foldNext applies the next chunk to a state that no reader sees, given the known
 // control records that follow. The error is ErrTruncated if its entries are gone.

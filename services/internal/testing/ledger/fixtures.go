@@ -39,6 +39,14 @@ func Sum(t *testing.T, e *Engine) int64 {
 	return sum
 }
 
+// FoldStates folds Stream from its beginning, as a reader of its history does.
+func FoldStates(t *testing.T, e *Engine) error {
+	t.Helper()
+	show := func(stream.Span, *ledger) bool { return true }
+	_, _, err := e.Fold(t.Context(), Stream, func() func(stream.Span, *ledger) bool { return show })
+	return err
+}
+
 // Recorded returns the chunks and the snapshot of a healthy stream.
 func Recorded(t *testing.T) ([]stream.Chunk, stream.Snapshot) {
 	t.Helper()
