@@ -18,11 +18,15 @@ import (
 // on several programs over one database.
 const crowdCommand = "crowd"
 
+// crowdMemory is the memory budget of each program, which admits 50,000 subscribers.
+const crowdMemory = "2GiB"
+
 // crowd is the listeners of one channel on several programs.
 type crowd struct {
 	*bench
 	programs  *replicaLayout
-	each      int // listeners of a program
+	each      int  // listeners of a program
+	shared    bool // connections, of HTTP/2
 	messages  int
 	listeners []*listenerProcess // by program
 }
@@ -39,11 +43,12 @@ type crowdReport struct {
 // measureCrowd measures what each listener costs and how long a message takes to all of them
 // when one of several programs takes it.
 func measureCrowd(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
-	c := &crowd{bench: &bench{benchOptions: benchOptions{progress: stderr}}, programs: &replicaLayout{name: crowdCommand}}
+	c := &crowd{bench: &bench{benchOptions: benchOptions{progress: stderr}}, programs: &replicaLayout{name: crowdCommand, flags: []string{"--memory-budget", crowdMemory}}}
 	flags := flag.NewFlagSet("bench crowd", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.IntVar(&c.programs.replicas, "programs", 3, "`number` of programs")
 	flags.IntVar(&c.each, "each", 11_500, "`listeners` of each program; one extension may have two thirds of its connections")
+	flags.BoolVar(&c.shared, "http2", false, "have 100 listeners share a connection, as behind a proxy that speaks HTTP/2 to the programs")
 	flags.IntVar(&c.messages, "messages", 20, "`number` of messages to all of them")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -108,7 +113,7 @@ func (c *crowd) connectListeners(ctx context.Context) error {
 	var group errgroup.Group
 	for i, p := range c.programs.programs {
 		group.Go(func() (err error) {
-			c.listeners[i], err = startListeners(ctx, p.address, i*c.each, c.each)
+			c.listeners[i], err = startListeners(ctx, p.address, i*c.each, c.each, c.shared)
 			return err
 		})
 	}

@@ -5,17 +5,27 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 )
 
-// A process of listeners gives the time at which a message has arrived at each of them.
+// A process of listeners gives the time at which a message has arrived at each of them, with
+// connections of their own and with shared ones.
 func TestListenForParent(t *testing.T) {
-	t.Parallel()
-	const listeners = 5
+	for _, shared := range []string{"false", "true"} {
+		t.Run("shared "+shared, func(t *testing.T) {
+			t.Parallel()
+			listenOnce(t, shared)
+		})
+	}
+}
+
+func listenOnce(t *testing.T, shared string) {
+	const listeners = streamsOfConnection + 5
 	said := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		send := func(text string) {
 			_, _ = io.WriteString(w, text)
 			_ = http.NewResponseController(w).Flush()
@@ -28,12 +38,16 @@ func TestListenForParent(t *testing.T) {
 		send(`data: {"type":"tick","data":1}` + "\n\n")
 		<-r.Context().Done()
 	}))
+	server.Config.Protocols = &http.Protocols{}
+	server.Config.Protocols.SetHTTP1(true)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
 	defer server.Close()
 	stdin, commands := io.Pipe()
 	answers, stdout := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- listenForParent(t.Context(), []string{strings.TrimPrefix(server.URL, "http://"), "0", "5"}, stdin, stdout)
+		ended <- listenForParent(t.Context(), []string{strings.TrimPrefix(server.URL, "http://"), "0", strconv.Itoa(listeners), shared}, stdin, stdout)
 	}()
 	l := &listenerProcess{in: commands, out: bufio.NewReader(answers)}
 	if line, err := l.out.ReadString('\n'); err != nil || line != "listening\n" {

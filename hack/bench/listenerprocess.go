@@ -25,13 +25,13 @@ type listenerProcess struct {
 }
 
 // startListeners connects listeners to an address, with the credentials of the viewers from first
-// on, and returns when they all listen.
-func startListeners(ctx context.Context, address string, first, count int) (*listenerProcess, error) {
+// on, and returns when they all listen. They may share connections.
+func startListeners(ctx context.Context, address string, first, count int, shared bool) (*listenerProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	l := &listenerProcess{command: exec.CommandContext(ctx, self, listenCommand, address, strconv.Itoa(first), strconv.Itoa(count))}
+	l := &listenerProcess{command: exec.CommandContext(ctx, self, listenCommand, address, strconv.Itoa(first), strconv.Itoa(count), strconv.FormatBool(shared))}
 	l.command.Stderr = os.Stderr
 	if l.in, err = l.command.StdinPipe(); err != nil {
 		return nil, err
@@ -76,8 +76,8 @@ func (l *listenerProcess) stop() error {
 // listenForParent connects listeners and reports what arrives at them, as the program of a
 // listenerProcess, until its input ends.
 func listenForParent(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
-	if len(args) != 3 {
-		return errors.New("usage: bench listen ADDRESS FIRST COUNT")
+	if len(args) != 4 {
+		return errors.New("usage: bench listen ADDRESS FIRST COUNT SHARED")
 	}
 	first, err := strconv.Atoi(args[1])
 	if err != nil {
@@ -91,7 +91,15 @@ func listenForParent(ctx context.Context, args []string, stdin io.Reader, stdout
 	if err != nil {
 		return err
 	}
-	all, err := connectSubscribers(ctx, args[0], credentials)
+	shared, err := strconv.ParseBool(args[3])
+	if err != nil {
+		return err
+	}
+	connect := connectSubscribers
+	if shared {
+		connect = connectStreams
+	}
+	all, err := connect(ctx, args[0], credentials)
 	if err != nil {
 		return err
 	}

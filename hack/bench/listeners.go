@@ -14,12 +14,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// subscribers is connections that listen to events. Each event it waits for carries
+// subscribers listen to events, on a connection each or several on one. Each event it waits for carries
 // a number.
 type subscribers struct {
-	conns []net.Conn
-	begun sync.WaitGroup // until the stream of each has begun
-	ended sync.WaitGroup
+	count  int // of them
+	conns  []net.Conn
+	begun  sync.WaitGroup // until the stream of each has begun
+	ended  sync.WaitGroup
+	failed chan error // has one element when a connection has ended
 
 	mu      sync.Mutex
 	number  int64 // that is waited for
@@ -35,7 +37,8 @@ const connecting = 64
 // connectSubscribers connects listeners of one channel, each with a credential of its own,
 // and returns when they all listen.
 func connectSubscribers(ctx context.Context, address string, credentials []string) (*subscribers, error) {
-	a := &subscribers{conns: make([]net.Conn, len(credentials)), heard: make(chan struct{}, 1)}
+	a := newSubscribers(len(credentials))
+	a.conns = make([]net.Conn, len(credentials))
 	group, dialing := errgroup.WithContext(ctx)
 	group.SetLimit(connecting)
 	for i, credential := range credentials {
@@ -53,29 +56,42 @@ func connectSubscribers(ctx context.Context, address string, credentials []strin
 		a.close()
 		return nil, err
 	}
-	failed := make(chan error, 1)
 	for _, c := range a.conns {
-		a.begun.Add(1)
-		a.ended.Go(func() {
-			err := a.readEvents(c)
-			select {
-			case failed <- err:
-			default:
-			}
-		})
+		a.read(func() error { return a.readEvents(c) })
 	}
+	return a, a.awaitBegun(ctx)
+}
+
+func newSubscribers(count int) *subscribers {
+	s := &subscribers{count: count, failed: make(chan error, 1), heard: make(chan struct{}, 1)}
+	s.begun.Add(count)
+	return s
+}
+
+// read runs the reader of a connection and keeps why the first of them ended.
+func (s *subscribers) read(readEvents func() error) {
+	s.ended.Go(func() {
+		err := readEvents()
+		select {
+		case s.failed <- err:
+		default:
+		}
+	})
+}
+
+// awaitBegun returns when the stream of each subscriber has begun. Otherwise it closes them.
+func (s *subscribers) awaitBegun(ctx context.Context) (err error) {
 	begun := make(chan struct{})
-	go func() { a.begun.Wait(); close(begun) }()
+	go func() { s.begun.Wait(); close(begun) }()
 	select {
 	case <-begun:
-		return a, nil
-	case err := <-failed:
-		a.close()
-		return nil, err
+		return nil
+	case err = <-s.failed:
 	case <-ctx.Done():
-		a.close()
-		return nil, ctx.Err()
+		err = ctx.Err()
 	}
+	s.close()
+	return err
 }
 
 // readEvents reads one stream and returns why it ended.
@@ -87,16 +103,23 @@ func (s *subscribers) readEvents(c net.Conn) error {
 		if err != nil {
 			return err
 		}
-		switch {
-		case bytes.HasPrefix(line, []byte("HTTP/1.1 ")) && !bytes.HasPrefix(line, []byte("HTTP/1.1 200")):
+		if bytes.HasPrefix(line, []byte("HTTP/1.1 ")) && !bytes.HasPrefix(line, []byte("HTTP/1.1 200")) {
 			return fmt.Errorf("to listen is answered %q", line)
-		case !begun && bytes.HasPrefix(line, []byte("id: ")):
-			begun = true
-			s.begun.Done()
-		case bytes.HasPrefix(line, []byte("data: ")):
-			s.receive(line, time.Now())
 		}
+		begun = s.readLine(line, begun)
 	}
+}
+
+// readLine takes a line of a stream, and reports whether that has begun by now.
+func (s *subscribers) readLine(line []byte, begun bool) bool {
+	switch {
+	case !begun && bytes.HasPrefix(line, []byte("id: ")):
+		s.begun.Done()
+		return true
+	case bytes.HasPrefix(line, []byte("data: ")):
+		s.receive(line, time.Now())
+	}
+	return begun
 }
 
 // receive notes the time of an event if it is the awaited one.
@@ -116,7 +139,7 @@ func (s *subscribers) receive(line []byte, at time.Time) {
 	if number != s.number {
 		return
 	}
-	if s.arrived = append(s.arrived, at); len(s.arrived) == len(s.conns) {
+	if s.arrived = append(s.arrived, at); len(s.arrived) == s.count {
 		close(s.whole)
 	}
 }
@@ -139,7 +162,7 @@ func (s *subscribers) awaitNext(ctx context.Context, say func(number int64) erro
 	s.mu.Lock()
 	s.number++
 	number, whole := s.number, make(chan struct{})
-	s.arrived, s.whole = make([]time.Time, 0, len(s.conns)), whole
+	s.arrived, s.whole = make([]time.Time, 0, s.count), whole
 	s.mu.Unlock()
 	if err := say(number); err != nil {
 		return nil, err
