@@ -44,7 +44,7 @@ func answerAndMessageSentences() []sentence {
 		{contractPage, "| subscribers of a viewer | #; then 429 |", []int64{contract.MaxViewerSubscribers}},
 		{contractPage, "more than # messages) an event named `resync`", []int64{contract.KeptMessages}},
 		{contractPage, "sends a comment every # seconds", []int64{commentSeconds}},
-		{publicPage, "nine tenths of the connections, at most #", []int64{contract.MaxSubscribers}},
+		{publicPage, "nine for each 320 KiB of memory, at most #", []int64{contract.MaxSubscribers}},
 		{contractPage, "| name of a message | # bytes |", []int64{contract.MaxMessageName}},
 		{contractPage, "| data of a message | # KiB |", []int64{dataKiB}},
 		{contractPage, "| body of a message | # KiB |", []int64{contract.MaxMessageBody >> 10}},

@@ -169,7 +169,7 @@ func pictureDefences() []defenceCase {
 // apiDefences are those of the API.
 func apiDefences() []defenceCase {
 	addresses := sourceEdit{resourcesFile, "l.perAddress = min(max(l.connections/8, 1), maxPerAddress)", "l.perAddress = 1 << 40"}
-	all := sourceEdit{resourcesFile, "memory/connectionBytes)", "memory/connectionBytes) + 1<<20"}
+	all := sourceEdit{resourcesFile, "clients := memory / connectionBytes", "clients := memory/connectionBytes + 1<<20"}
 	identity := sourceEdit{contractLimits, "MaxViewerSubscribers = 8", "MaxViewerSubscribers = 1 << 30"}
 	quotas := []sourceEdit{
 		{limitsFile, "limit.Per(contract.DefaultIdentityStreams,", "limit.Per(1 << 30,"},

@@ -43,11 +43,13 @@ func (a *API) getEvents(w http.ResponseWriter, r *apiRequest) error {
 		Identity:    r.Caller.SubscriberIdentity(),
 		Staff:       !r.Caller.IsAudience(),
 		OwnsGlobal:  r.Caller.OwnsGlobal(),
-		AllChannels: r.Caller.Role == operation.Admin || r.Caller.Role == operation.Backend,
-		Key:         key,
-		Overlay:     r.Caller.Role == operation.Overlay,
-		Topics:      topics,
-		LastEventID: r.Header.Get("Last-Event-ID"),
+		// Requests of HTTP/1.1 take turns on a connection, and this one does not end.
+		OwnConnection: r.ProtoMajor == 1,
+		AllChannels:   r.Caller.Role == operation.Admin || r.Caller.Role == operation.Backend,
+		Key:           key,
+		Overlay:       r.Caller.Role == operation.Overlay,
+		Topics:        topics,
+		LastEventID:   r.Header.Get("Last-Event-ID"),
 	})
 	if err != nil {
 		return err
@@ -63,18 +65,19 @@ func (a *API) getEvents(w http.ResponseWriter, r *apiRequest) error {
 		s.expires = expires
 		s.err = s.checkCredential() // it may have been revoked before the subscription was in force
 	}
+	s.lease, r.x.lease = r.x.lease, nil
 	if s.out, err = takeConnection(r.x); err == nil {
-		s.lease, r.x.lease = r.x.lease, nil
 		s.gone = awaitEnd(s.out.(net.Conn)) // ends with the connection
 		go s.run()                          // the broker waits for it
 		return nil
 	}
 	w.WriteHeader(http.StatusOK)
+	w = r.x.ResponseWriter // so that the exchange need not stay
 	s.out, s.gone = flushWriter{w, http.NewResponseController(w)}, r.Context().Done()
 	// The server's deadline for requests does not apply to this one. A writer without
 	// deadlines, as in tests, has none to lift.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	s.run()
+	r.x.stream = s
 	return nil
 }
 
@@ -146,7 +149,8 @@ func awaitEnd(conn net.Conn) <-chan struct{} {
 	return gone
 }
 
-// flushWriter flushes after every write.
+// flushWriter flushes after every write, and lifts its deadline: where requests share the connection,
+// that also ends a stream to which nothing is written.
 type flushWriter struct {
 	http.ResponseWriter
 	*http.ResponseController
@@ -157,6 +161,7 @@ func (w flushWriter) Write(b []byte) (int, error) {
 	if err == nil {
 		err = w.Flush()
 	}
+	_ = w.SetWriteDeadline(time.Time{}) // the next write fails if this one has
 	return n, err
 }
 
@@ -266,8 +271,5 @@ func (s *eventStream) send(fill func([]byte) []byte) error {
 	}
 	_ = s.out.SetWriteDeadline(time.Now().Add(eventWriteTimeout))
 	_, err := s.out.Write(*buf)
-	// Where requests share the connection, a deadline also ends a stream that nothing
-	// is written to.
-	_ = s.out.SetWriteDeadline(time.Time{})
 	return err
 }

@@ -2,16 +2,36 @@ package httpapi_test
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/acclaim-dev/acclaim/services/internal/feed/live"
+	"github.com/acclaim-dev/acclaim/services/internal/operation"
 )
 
+// subscribed keeps the last subscription to a broker.
+type subscribed struct {
+	operation.Live
+	live.Subscription
+}
+
+func (s *subscribed) Subscribe(ctx context.Context, to live.Subscription) (*live.Subscriber, error) {
+	s.Subscription = to
+	return s.Live.Subscribe(ctx, to)
+}
+
+// reported notes the routes of requests that are over.
+type reported struct{ routes chan string }
+
+func (r reported) Observe(route, _ string, _ int, _ time.Duration, _ string) { r.routes <- route }
+
 // With a connection of its own and with a shared one, a client receives events, learns
-// when to reconnect as the process drains, and has its stream ended properly.
+// when to reconnect as the process drains, and has its stream ended properly. The request is reported
+// when the stream begins.
 func TestEventsOverTheNetwork(t *testing.T) {
 	for name, protocol := range map[string]func(*http.Protocols){
 		"HTTP/1.1": func(p *http.Protocols) { p.SetHTTP1(true) },
@@ -19,7 +39,11 @@ func TestEventsOverTheNetwork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var broker *live.Broker
-			a := newAPI(t, func(c *apiSettings) { broker = c.Live.(*live.Broker) })
+			last, requests := &subscribed{}, reported{make(chan string, 10)}
+			a := newAPI(t, func(c *apiSettings) {
+				broker = c.Live.(*live.Broker)
+				last.Live, c.Live, c.Metrics = c.Live, last, requests
+			})
 			_, base := serve(t, a.handler)
 			transport := &http.Transport{Protocols: &http.Protocols{}}
 			protocol(transport.Protocols)
@@ -42,6 +66,9 @@ func TestEventsOverTheNetwork(t *testing.T) {
 			}
 			in := bufio.NewReader(res.Body)
 			until(t, in, "id: ")
+			if route := <-requests.routes; route != "/events" || last.OwnConnection != (name == "HTTP/1.1") {
+				t.Errorf("a request for %q is over, own connection: %v", route, last.OwnConnection)
+			}
 			a.as(broadcaster(), http.MethodPost, "/broadcast", `{"event":"goal","data":[1, 2]}`).is(http.StatusOK)
 			until(t, in, "event: broadcast")
 			if line := until(t, in, "data: "); line != `data: {"event":"production:ext:goal","data":[1,2]}`+"\n" {

@@ -31,6 +31,8 @@ type httpExchange struct {
 	// lease holds the budget of the request. A stream that outlives the handler takes it
 	// over.
 	lease *limit.Lease[netip.Prefix]
+	// stream, if not nil, is sent once the request is reported.
+	stream *eventStream
 }
 
 // WriteHeader implements [http.ResponseWriter].
@@ -80,18 +82,28 @@ func (x *httpExchange) writeFailure(ctx context.Context, err error) {
 // observeRequests gives each request an id, recovers from panics, and reports each request.
 func (a *API) observeRequests(next func(*httpExchange, *http.Request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := &httpExchange{ResponseWriter: w, Observation: operation.Observation{ID: requestID(r), Began: time.Now(), Method: r.Method, Route: "unknown"}}
-		w.Header()["X-Request-Id"] = []string{x.ID}
-		r = a.startSpan(x, r)
-		defer func() {
-			cut := a.recoverPanic(x, r, recover())
-			a.Report(&x.Observation)
-			if cut {
-				panic(http.ErrAbortHandler)
-			}
-		}()
-		next(x, r)
+		// A stream goes on for hours where its connection is shared. All that the request has
+		// needed is gone by then, its part of the stack as well.
+		if stream := a.observeRequest(w, r, next); stream != nil {
+			stream.run()
+		}
 	})
+}
+
+// observeRequest returns the stream that the request has begun, nil for none.
+func (a *API) observeRequest(w http.ResponseWriter, r *http.Request, next func(*httpExchange, *http.Request)) *eventStream {
+	x := &httpExchange{ResponseWriter: w, Observation: operation.Observation{ID: requestID(r), Began: time.Now(), Method: r.Method, Route: "unknown"}}
+	w.Header()["X-Request-Id"] = []string{x.ID}
+	r = a.startSpan(x, r)
+	defer func() {
+		cut := a.recoverPanic(x, r, recover())
+		a.Report(&x.Observation)
+		if cut {
+			panic(http.ErrAbortHandler)
+		}
+	}()
+	next(x, r)
+	return x.stream
 }
 
 // recoverPanic turns a panic into an answer and reports whether the connection must

@@ -13,6 +13,9 @@ import (
 type Quotas struct {
 	// Subscribers limits the subscribers, [contract.MaxSubscribers] when 0.
 	Subscribers int64
+	// Connections limits the subscribers that have a connection for themselves, as many as
+	// Subscribers when 0.
+	Connections int64
 	// Sources limits the sources that subscribers name, 65,536 when 0. The polls that a
 	// group follows have a limit of their own.
 	Sources int64
@@ -38,19 +41,24 @@ const (
 
 // quotaPools count what the subscribers of a broker hold.
 type quotaPools struct {
-	minor                string
-	subscribers, sources *limit.Pool[limit.Holder]
-	ledger               *limit.Ledger
+	minor                             string
+	subscribers, connections, sources *limit.Pool[limit.Holder]
+	ledger                            *limit.Ledger
 }
 
 func newQuotaPools(q Quotas) *quotaPools {
 	if q.Ledger == nil {
 		q.Ledger = limit.NewLedger(func() int { return 1 }, q.Watch)
 	}
+	pool := func(name string, most int64) *limit.Pool[limit.Holder] {
+		return limit.NewPool[limit.Holder](name, most, q.Watch)
+	}
+	subscribers := cmp.Or(q.Subscribers, contract.MaxSubscribers)
 	return &quotaPools{
 		minor:       q.Minor,
-		subscribers: limit.NewPool[limit.Holder]("subscribers", cmp.Or(q.Subscribers, contract.MaxSubscribers), q.Watch),
-		sources:     limit.NewPool[limit.Holder]("sources", cmp.Or(q.Sources, 1<<16), q.Watch),
+		subscribers: pool("subscribers", subscribers),
+		connections: pool("event_connections", cmp.Or(q.Connections, subscribers)),
+		sources:     pool("sources", cmp.Or(q.Sources, 1<<16)),
 		ledger:      q.Ledger,
 	}
 }
@@ -85,14 +93,27 @@ func (s Subscription) who() limit.Caller {
 	return limit.Caller{Environment: s.Environment, Extension: s.Extension, Channel: s.Channel}
 }
 
-// takeSubscriber returns a lease of one subscriber.
-func (q *quotaPools) takeSubscriber(s Subscription) (*limit.Lease[limit.Holder], error) {
+// subscriberLeases hold what a subscriber takes beside sources.
+type subscriberLeases struct{ subscriber, connection *limit.Lease[limit.Holder] }
+
+func (l *subscriberLeases) release() {
+	l.subscriber.Release()
+	l.connection.Release()
+}
+
+// takeSubscriber returns the leases of one subscriber, which the caller releases even after an error.
+func (q *quotaPools) takeSubscriber(s Subscription) (leases subscriberLeases, err error) {
 	shares := q.sharesOf(s, q.subscribers)
 	if s.Identity != "" {
 		shares = append(shares, limit.Share[limit.Holder]{Holder: s.holder(), Scope: limit.Identity, Limit: contract.MaxViewerSubscribers})
 	}
-	lease := q.subscribers.Lease(s.who(), shares...)
-	return lease, limit.Fault(lease.Take(1), "Too many subscribers of this viewer or extension at once")
+	leases.subscriber = q.subscribers.Lease(s.who(), shares...)
+	err = leases.subscriber.Take(1)
+	if err == nil && s.OwnConnection {
+		leases.connection = q.connections.Lease(s.who(), q.sharesOf(s, q.connections)...)
+		err = leases.connection.Take(1)
+	}
+	return leases, limit.Fault(err, "Too many subscribers of this viewer or extension at once")
 }
 
 // sourceQuota bounds the sources that a subscriber creates.

@@ -58,6 +58,44 @@ func TestTooManySubscribers(t *testing.T) {
 	})
 }
 
+// Subscribers with a connection of their own are fewer than all: an extension has three quarters of
+// them, the sandbox an eighth. Those on shared connections do not count.
+func TestTooManyConnectionsOfSubscribers(t *testing.T) {
+	in(t, func(t *testing.T) {
+		p := start(t, storetest.NewMemory(), true, func(o *Options, _ *tuning) {
+			o.Quotas = Quotas{Subscribers: 800, Connections: 8, Minor: "sandbox"}
+		})
+		alone := func(environment, extension string) Subscription {
+			s := subscriptionOf(extension, "")
+			s.Environment, s.OwnConnection = environment, true
+			return s
+		}
+		refuse := func(s Subscription, want fault.Kind) {
+			t.Helper()
+			if _, err := p.broker.Subscribe(t.Context(), s); fault.KindOf(err) != want || err == nil {
+				t.Errorf("a subscriber of %s in %s: %v", s.Extension, s.Environment, err)
+			}
+		}
+		first := p.subscribe(alone("production", "a"))
+		for range 5 {
+			p.subscribe(alone("production", "a"))
+		}
+		refuse(alone("production", "a"), fault.RateLimited)
+		p.subscribe(alone("sandbox", "a"))
+		refuse(alone("sandbox", "b"), fault.RateLimited)
+		p.subscribe(alone("production", "b"))
+		refuse(alone("production", "b"), fault.Unavailable)
+		for range 100 {
+			p.subscribe(subscriptionOf("a", ""))
+		}
+		first.Close()
+		p.subscribe(alone("production", "a"))
+		if held := p.broker.quotas.connections.Stats().Used; held != 8 || p.heldSubscribers() != 108 {
+			t.Errorf("%d connections and %d subscribers are held", held, p.heldSubscribers())
+		}
+	})
+}
+
 // The games of a channel have an eighth of the subscribers and a rate of new sources, whatever
 // their number.
 func TestSubscriptionsOfGames(t *testing.T) {

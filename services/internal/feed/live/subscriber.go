@@ -9,7 +9,6 @@ import (
 	"github.com/acclaim-dev/acclaim/api/contract"
 	"github.com/acclaim-dev/acclaim/services/internal/fault"
 	"github.com/acclaim-dev/acclaim/services/internal/feed/event"
-	"github.com/acclaim-dev/acclaim/services/internal/limit"
 )
 
 // Subscription is a client's wish for events.
@@ -28,6 +27,8 @@ type Subscription struct {
 	// ChannelShare has the subscription count for the games of its channel, which have an eighth
 	// of what subscribers hold. It is for subscriptions without an Identity.
 	ChannelShare bool
+	// OwnConnection reports that the client has a connection for its events alone.
+	OwnConnection bool
 	// Games reports that the client is a game: it receives the messages to games,
 	// configurations and pairings that its topics name, and no other messages.
 	Games bool
@@ -60,7 +61,7 @@ type Subscriber struct {
 
 	ownsGlobal bool
 
-	lease   *limit.Lease[limit.Holder]
+	leases  subscriberLeases
 	quota   *sourceQuota
 	sources []*trackedSource
 	feeds   [3]*trackedSource // as in a cursor; nil: not followed
@@ -117,7 +118,7 @@ func (b *Broker) Subscribe(ctx context.Context, s Subscription) (*Subscriber, er
 	} else if !s.Overlay && slices.ContainsFunc(topics, topic.isForStaff) {
 		return nil, fault.New(fault.Forbidden, "The JWT role is not allowed to perform this operation.")
 	}
-	subscriber.lease, err = b.quotas.takeSubscriber(s)
+	subscriber.leases, err = b.quotas.takeSubscriber(s)
 	if err == nil {
 		subscriber.quota = b.quotas.sourceQuotaOf(s)
 		err = subscriber.followTopics(ctx)
@@ -170,7 +171,7 @@ func (s *Subscriber) Close() {
 		s.broker.releaseSource(source)
 	}
 	s.sources = nil
-	s.lease.Release()
+	s.leases.release()
 }
 
 func (b *Broker) removeSubscriber(s *Subscriber) {

@@ -202,10 +202,10 @@ func TestDivideResources(t *testing.T) {
 		perAddress          int
 		want                resourceLimits
 	}{
-		{0, 1 << 20, 0, resourceLimits{1 << 30, 32768, 0, 4096, 1024, 29491, 65536, 64 << 20, 128 << 20, 85899345, 178956970}},
-		{1 << 30, 3000, 0, resourceLimits{1 << 30, 2232, 0, 279, 279, 2008, 65536, 64 << 20, 128 << 20, 85899345, 178956970}},
-		{16 << 30, 1 << 20, 50, resourceLimits{16 << 30, 524288, 0, 65536, 50, 50_000, 1 << 20, 1 << 30, 2 << 30, 512 << 20, 1 << 30}},
-		{minMemory, 100, 0, resourceLimits{minMemory, 50, 0, 6, 6, 45, 4096, 16 << 20, 8 << 20, 5368709, 11184810}},
+		{0, 1 << 20, 0, resourceLimits{1 << 30, 32768, 0, 4096, 1024, 65536, 29491, 65536, 64 << 20, 128 << 20, 85899345, 178956970}},
+		{1 << 30, 3000, 0, resourceLimits{1 << 30, 2232, 0, 279, 279, 35000, 29491, 65536, 64 << 20, 128 << 20, 85899345, 178956970}},
+		{16 << 30, 1 << 20, 50, resourceLimits{16 << 30, 524288, 0, 65536, 50, 1 << 20, 50_000, 1 << 20, 1 << 30, 2 << 30, 512 << 20, 1 << 30}},
+		{minMemory, 100, 0, resourceLimits{minMemory, 50, 0, 6, 6, 2098, 1843, 4096, 16 << 20, 8 << 20, 5368709, 11184810}},
 	} {
 		if got := divideResources(test.memory, test.descriptors, test.perAddress); got != test.want {
 			t.Errorf("%d bytes and %d descriptors:\n%+v, want\n%+v", test.memory, test.descriptors, got, test.want)

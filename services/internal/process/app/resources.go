@@ -19,6 +19,7 @@ type resourceLimits struct {
 	games                int64 // connections of the listener for games
 	unauthenticatedGames int64 // connections of games that have not authenticated
 	perAddress           int64 // connections, or requests behind a proxy, of one client address
+	requests             int64 // under way
 	subscribers          int64
 	sources              int64 // that subscribers name
 	bodies               int64 // bytes
@@ -37,7 +38,8 @@ const (
 	// reservedDescriptors are for the store's files, the other processes, the sinks and
 	// the admin listener: 500 tables of the embedded store and what else is open.
 	reservedDescriptors = 768
-	// connectionBytes is the memory that a connection may take.
+	// connectionBytes is the memory that a connection may take, or a subscriber that shares one: some
+	// 29 KiB over HTTP/2.
 	connectionBytes = 32 << 10
 	// sourceBytes is the memory for each source that subscribers may name: a source
 	// takes some 5 KiB, and all of them a third of the memory at most.
@@ -54,16 +56,17 @@ const (
 )
 
 // divideResources returns the limits for a memory budget in bytes and a number of file
-// descriptors. Each connection has memory for itself, the states of the domains get
-// 40 % of the memory together, the keys of votes up to a sixth, bodies a sixteenth, and folded
-// logs an eighth.
+// descriptors. Each connection has memory for itself, as has each subscriber: those that share
+// connections may be more than there are descriptors. The states of the domains get 40 % of the
+// memory together, the keys of votes up to a sixth, bodies a sixteenth, and folded logs an eighth.
 func divideResources(memory, descriptors int64, perAddress int) resourceLimits {
 	if memory <= 0 {
 		memory = defaultMemory
 	}
+	clients := memory / connectionBytes
 	l := resourceLimits{
 		memory:      memory,
-		connections: min(descriptors-min(max(reservedDescriptors, descriptors/8), descriptors/2), memory/connectionBytes),
+		connections: min(descriptors-min(max(reservedDescriptors, descriptors/8), descriptors/2), clients),
 		sources:     memory / sourceBytes,
 		bodies:      min(max(memory/16, minBodyBudget), maxBodyBudget),
 		histories:   memory / 8,
@@ -75,7 +78,8 @@ func divideResources(memory, descriptors int64, perAddress int) resourceLimits {
 		l.perAddress = int64(perAddress)
 	}
 	l.unauthenticatedGames = max(l.connections/8, 1)
-	l.subscribers = min(l.connections*9/10, contract.MaxSubscribers)
+	l.requests = l.connections + clients // on shared connections there may be more of them than connections
+	l.subscribers = min(clients*9/10, contract.MaxSubscribers)
 	return l
 }
 
@@ -92,17 +96,16 @@ func (l *resourceLimits) keyedVotes() int64 {
 	return l.voteKeys / stream.KeySize / int64(contract.MinKeyLifetime.Seconds())
 }
 
-// newBudgets returns the budgets of requests. On shared connections there may be more of
-// them than connections.
+// newBudgets returns the budgets of requests.
 func (l resourceLimits) newBudgets(watch *limit.Watch) *operation.Budgets {
 	return operation.NewBudgets(operation.BudgetLimits{
-		Requests: 2 * l.connections, PerAddress: l.perAddress, BodyBytes: l.bodies, HistoryBytes: l.histories, Watch: watch,
+		Requests: l.requests, PerAddress: l.perAddress, BodyBytes: l.bodies, HistoryBytes: l.histories, Watch: watch,
 	})
 }
 
 // quotas returns the quotas of subscribers. Beside production, the sandbox is minor.
 func (l resourceLimits) quotas(environments []tenant.Environment, ledger *limit.Ledger, watch *limit.Watch) live.Quotas {
-	q := live.Quotas{Subscribers: l.subscribers, Sources: l.sources, Ledger: ledger, Watch: watch}
+	q := live.Quotas{Subscribers: l.subscribers, Connections: l.connections * 9 / 10, Sources: l.sources, Ledger: ledger, Watch: watch}
 	if len(environments) > 1 {
 		q.Minor = string(tenant.Sandbox)
 	}
@@ -111,7 +114,7 @@ func (l resourceLimits) quotas(environments []tenant.Environment, ledger *limit.
 
 func (l resourceLimits) log(logger *slog.Logger) {
 	logger.Info("limits", "memory_bytes", l.memory, "connections", l.connections, "game_connections", l.games, "unauthenticated_games", l.unauthenticatedGames, "connections_per_address", l.perAddress,
-		"subscribers", l.subscribers, "sources", l.sources, "body_bytes", l.bodies, "history_bytes", l.histories, "resident_bytes_per_domain", l.resident,
+		"requests", l.requests, "subscribers", l.subscribers, "sources", l.sources, "body_bytes", l.bodies, "history_bytes", l.histories, "resident_bytes_per_domain", l.resident,
 		"vote_keys", l.voteKeys/stream.KeySize, "keyed_votes_per_second", l.keyedVotes())
 }
 
