@@ -106,10 +106,12 @@ func (n *Node) Join(ctx context.Context) error {
 	return nil
 }
 
-// Run writes heartbeats, watches the others and answers them until ctx is done.
+// Run writes heartbeats, watches the others and answers them until ctx is done or the listener
+// fails. When it returns, the connections to the others are closed, and none is opened any more.
 func (n *Node) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends the connections
+	defer n.closeLinks()
+	defer cancel() // ends the connections of the others
 	server := n.newServer()
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	failed := make(chan error, 1)
@@ -124,7 +126,6 @@ func (n *Node) Run(ctx context.Context) error {
 			if ended := <-failed; !errors.Is(ended, http.ErrServerClosed) {
 				err = errors.Join(err, ended)
 			}
-			n.closeLinks()
 			return err
 		case err := <-failed:
 			return fmt.Errorf("peer: %w", err)

@@ -354,6 +354,30 @@ func TestPeerThatGoesAway(t *testing.T) {
 }
 
 // The process that runs a request ends before it answers.
+// A node whose listener fails is no member any more. It closes the connections to the others, too:
+// where the end of one does not arrive, nothing else would.
+func TestFailedListenerClosesConnections(t *testing.T) {
+	r := newRegistry()
+	start(t, r, saying("other"), "poll/")
+	listener := listen(t)
+	n := newNode(t, r, listener, "", saying("self"))
+	ended := make(chan error, 1)
+	go func() { ended <- n.Run(t.Context()) }()
+	other := n.Peers(kind).Owner("poll/a")
+	if answer, err := send(t, other, "hello"); err != nil || answer != "other:hello" {
+		t.Fatal(answer, err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil {
+		t.Error("the node runs without a listener")
+	}
+	if _, err := send(t, other, "hello"); !errors.Is(err, stream.ErrNotSent) {
+		t.Errorf("send: %v, want that nothing was sent", err)
+	}
+}
+
 func TestLostAnswerLeavesTheOutcomeOpen(t *testing.T) {
 	r := newRegistry()
 	ctx, kill := context.WithCancel(t.Context())
