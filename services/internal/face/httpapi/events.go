@@ -72,11 +72,7 @@ func (a *API) getEvents(w http.ResponseWriter, r *apiRequest) error {
 		return nil
 	}
 	w.WriteHeader(http.StatusOK)
-	w = r.x.ResponseWriter // so that the exchange need not stay
-	s.out, s.gone = flushWriter{w, http.NewResponseController(w)}, r.Context().Done()
-	// The server's deadline for requests does not apply to this one. A writer without
-	// deadlines, as in tests, has none to lift.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	s.out, s.gone = newSharedWriter(r.x.ResponseWriter), r.Context().Done() // so that the exchange need not stay
 	r.x.stream = s
 	return nil
 }
@@ -147,22 +143,6 @@ func awaitEnd(conn net.Conn) <-chan struct{} {
 		_, _ = conn.Read(make([]byte, 1)) // whatever it returns
 	}()
 	return gone
-}
-
-// flushWriter flushes after every write, and lifts its deadline: where requests share the connection,
-// that also ends a stream to which nothing is written.
-type flushWriter struct {
-	http.ResponseWriter
-	*http.ResponseController
-}
-
-func (w flushWriter) Write(b []byte) (int, error) {
-	n, err := w.ResponseWriter.Write(b)
-	if err == nil {
-		err = w.Flush()
-	}
-	_ = w.SetWriteDeadline(time.Time{}) // the next write fails if this one has
-	return n, err
 }
 
 // eventStream sends events to one client.
