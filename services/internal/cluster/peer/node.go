@@ -107,7 +107,7 @@ func (n *Node) Join(ctx context.Context) error {
 }
 
 // Run writes heartbeats, watches the others and answers them until ctx is done or the listener
-// fails. When it returns, the connections to the others are closed, and none is opened any more.
+// fails. When it returns, the connections to the members that it knows are closed for good.
 func (n *Node) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer n.closeLinks()
