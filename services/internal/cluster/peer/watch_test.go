@@ -179,6 +179,8 @@ func TestWatchForgottenWrites(t *testing.T) {
 		a, b := w.start("10.0.0.1"), w.start("10.0.0.2")
 		h := w.watch(a)
 		h.want(3*time.Second, nil, "complete")
+		b.RecordWrite("poll0", 1)
+		synctest.Wait() // its answer is under way, so that the next one is of all that follow
 		for n := range uint64(20_000) {
 			b.RecordWrite(fmt.Sprint("poll", n%10), n/10+1)
 		}
