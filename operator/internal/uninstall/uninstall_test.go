@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr/testr"
@@ -79,8 +80,15 @@ func newWorld(t *testing.T, funcs interceptor.Funcs) client.Client {
 func newUninstaller(t *testing.T, c client.Client) *uninstall.Uninstaller {
 	return &uninstall.Uninstaller{
 		Client: c, Log: testr.New(t), Namespace: "live", Release: "acclaim", Lease: "leader",
-		Timeout: time.Second, Interval: time.Millisecond,
+		Timeout: time.Minute, Interval: time.Second,
 	}
+}
+
+// run runs an uninstaller over a clock of its own, on which only its waits take time.
+func run(t *testing.T, u *uninstall.Uninstaller) (err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { err = u.Run(t.Context()) })
+	return err
 }
 
 // left returns the objects that there are, with their finalizers and their holder.
@@ -119,7 +127,7 @@ func TestRun(t *testing.T) {
 					return c.Patch(ctx, o, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 				},
 			})
-			if err := newUninstaller(t, c).Run(t.Context()); err != nil {
+			if err := run(t, newUninstaller(t, c)); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff([]string{"owned", "leader"}, deleted); diff != "" {
@@ -158,7 +166,7 @@ func TestOperatorStopsFirst(t *testing.T) {
 			return c.Patch(ctx, o, patch, options...)
 		},
 	})
-	if err := newUninstaller(t, c).Run(t.Context()); err != nil {
+	if err := run(t, newUninstaller(t, c)); err != nil {
 		t.Fatal(err)
 	}
 	if len(order) == 0 || order[0] != "acclaim-operator" || slices.Contains(order, "default-voting") {
@@ -187,7 +195,7 @@ func TestErrorsEndIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := newUninstaller(t, newWorld(t, funcs))
-			if err := u.Run(t.Context()); !errors.Is(err, refused) {
+			if err := run(t, u); !errors.Is(err, refused) {
 				t.Errorf("error is %v, want %v", err, refused)
 			}
 		})
@@ -205,7 +213,7 @@ func TestProtected(t *testing.T) {
 	if err := c.Create(t.Context(), backend); err != nil {
 		t.Fatal(err)
 	}
-	err := newUninstaller(t, c).Run(t.Context())
+	err := run(t, newUninstaller(t, c))
 	if err == nil || !strings.Contains(err.Error(), "Backend default is protected") {
 		t.Fatalf("error is %v", err)
 	}
