@@ -20,6 +20,8 @@ type component struct {
 	tags     string
 	cgo      bool
 	image    bool // also packed into an image
+	// replaced is built in a form of ours, if it has a module.
+	replaced substitution
 }
 
 // components returns all of them, what takes longest first.
@@ -30,7 +32,10 @@ func components() []component {
 			// Without a version clients refuse the servers and kubectl complains.
 			version: []string{"k8s.io/component-base/version.gitVersion", "k8s.io/client-go/pkg/version.gitVersion"},
 		},
-		{name: "traefik", upstream: "github.com/traefik/traefik/v3", image: true},
+		{
+			name: "traefik", upstream: "github.com/traefik/traefik/v3", image: true,
+			replaced: substitution{module: "github.com/go-acme/lego/v4", folder: "providers/dns"},
+		},
 		{name: "coredns", upstream: "github.com/coredns/coredns", image: true},
 		{name: "metrics-server", upstream: "sigs.k8s.io/metrics-server", image: true},
 		{name: "containerd", upstream: "github.com/containerd/containerd/v2", version: []string{"github.com/containerd/containerd/v2/version.Version"}},
@@ -112,8 +117,20 @@ func (c component) goBuild(ctx context.Context, module, folder string) error {
 	if c.cgo {
 		cgo = "CGO_ENABLED=1"
 	}
-	_, err := runCommand(ctx, module, "env", cgo, "go", "build", "-mod=readonly", "-trimpath", "-tags", c.tags,
-		"-ldflags", strings.Join(flags, " "), "-o", folder+string(filepath.Separator), "tool")
+	build := []string{cgo, "go", "build", "-mod=readonly", "-trimpath", "-tags", c.tags, "-ldflags", strings.Join(flags, " ")}
+	if c.replaced.module != "" {
+		temporary, err := os.MkdirTemp("", "acclaim-cluster-")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(temporary) }()
+		modFile, err := c.replaced.writeModFile(ctx, module, temporary)
+		if err != nil {
+			return err
+		}
+		build = append(build, "-modfile", modFile)
+	}
+	_, err := runCommand(ctx, module, "env", append(build, "-o", folder+string(filepath.Separator), "tool")...)
 	return err
 }
 
