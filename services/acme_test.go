@@ -57,7 +57,7 @@ func startAuthority(t *testing.T, programPort string) *authority {
 	run := func(name string, args ...string) {
 		binary := filepath.Join(dir, name)
 		build := exec.CommandContext(ctx, "go", "build", "-modfile=tools/acme/go.mod", "-o", binary, "github.com/letsencrypt/pebble/v2/cmd/"+name)
-		build.Dir = "../hack"
+		build.Dir, build.Env = "../hack", append(os.Environ(), "CGO_ENABLED=0") // as all other programs
 		if output, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("build %s: %v\n%s", name, err, output)
 		}

@@ -2,13 +2,13 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/acclaim-dev/acclaim/hack/harness"
 	"github.com/acclaim-dev/acclaim/hack/overlay"
 	"github.com/acclaim-dev/acclaim/services/internal/testing/mongotest"
 )
@@ -180,9 +180,9 @@ func buildNextWire(t *testing.T) (binary string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	binary = filepath.Join(t.TempDir(), "acclaim")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", file, "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	binary, err = harness.BuildProgram(t.Context(), t.TempDir(), nil, "-overlay", file)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return binary
 }

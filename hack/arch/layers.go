@@ -81,7 +81,7 @@ operator/internal/census |  |
 operator/internal/task | census |
 operator/internal/job       |                                                                                |
 operator/internal/testcluster | v1alpha1 assets                                                              |
-operator/internal/desired   | contract v1alpha1                                                              |
+operator/internal/desired   | contract v1alpha1                                                              | harness
 operator/internal/registry  | contract v1alpha1 status                                                                       |
 operator/internal/status    | v1alpha1                                                                       |
 operator/internal/scope     |                                                                                |

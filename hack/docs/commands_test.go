@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/acclaim-dev/acclaim/hack/harness"
 )
 
 // The addresses in the documents.
@@ -22,7 +24,15 @@ const (
 )
 
 func TestDocuments(t *testing.T) {
-	program, plugin := buildProgram(t, "services"), buildProgram(t, "operator/kubectl-acclaim")
+	folder := t.TempDir()
+	program, err := harness.BuildProgram(t.Context(), folder, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin, err := harness.BuildCommand(t.Context(), folder, "operator/kubectl-acclaim")
+	if err != nil {
+		t.Fatal(err)
+	}
 	blocks := readBlocks(t)
 	t.Run("commands", func(t *testing.T) { testCommands(t, newChecker(t, program, plugin), blocks) })
 	t.Run("mistakes", func(t *testing.T) { testMistakes(t, newChecker(t, program, plugin)) })
@@ -90,15 +100,6 @@ func newChecker(t *testing.T, program, plugin string) *checker {
 	readYAML(t, "charts/acclaim/values.yaml", &c.values)
 	c.routes = api.Paths
 	return c
-}
-
-func buildProgram(t *testing.T, folder string) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "acclaim")
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, filepath.Join(root, folder)).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, output)
-	}
-	return program
 }
 
 func readYAML(t *testing.T, file string, into any) {

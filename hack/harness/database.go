@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -27,6 +28,7 @@ func StartDatabase(ctx context.Context, folder, server string, args ...string) (
 		return nil, err
 	}
 	compiler := exec.CommandContext(ctx, "go", "build", "-C", server, "-o", binary, ".")
+	compiler.Env = append(os.Environ(), withoutC)
 	if out, err := compiler.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build: %w\n%s", err, out)
 	}

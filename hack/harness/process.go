@@ -20,6 +20,10 @@ import (
 	"time"
 )
 
+// withoutC is in the environment of what compiles programs, also in tests with the race
+// detector, which needs C: so Go compiles no package a third time.
+const withoutC = "CGO_ENABLED=0"
+
 // Grace limits the time that a program takes to stop.
 const Grace = 30 * time.Second
 
@@ -37,7 +41,8 @@ type Process struct {
 }
 
 // BuildProgram compiles the program into a folder, with env added to the environment of
-// `go build` and with its flags, and returns the path of the binary.
+// `go build` and with its flags, and returns the path of the binary. Like the image, it
+// has no C.
 func BuildProgram(ctx context.Context, folder string, env []string, flags ...string) (binary string, err error) {
 	return build(ctx, filepath.Join(folder, "acclaim"), "services", env, flags)
 }
@@ -51,7 +56,7 @@ func BuildCommand(ctx context.Context, folder, command string) (binary string, e
 func build(ctx context.Context, binary, command string, env, flags []string) (string, error) {
 	args := slices.Concat([]string{"build", "-o", binary}, flags, []string{"github.com/acclaim-dev/acclaim/" + command})
 	compiler := exec.CommandContext(ctx, "go", args...)
-	compiler.Env = slices.Concat(os.Environ(), env)
+	compiler.Env = slices.Concat(os.Environ(), []string{withoutC}, env)
 	if out, err := compiler.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}

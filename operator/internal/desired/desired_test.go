@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/acclaim-dev/acclaim/api/v1alpha1"
+	"github.com/acclaim-dev/acclaim/hack/harness"
 	"github.com/acclaim-dev/acclaim/operator/internal/desired"
 )
 
@@ -311,10 +312,9 @@ func TestPods(t *testing.T) {
 
 // TestArguments asks the real program what it thinks of what a pod tells it.
 func TestArguments(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "acclaim")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../../services")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, output)
+	program, err := harness.BuildProgram(t.Context(), t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
 	}
 	b := load(t, "everything")
 	testTasks(t, program, b)
