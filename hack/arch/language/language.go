@@ -47,8 +47,8 @@ func parseRules(tables ...string) (rules, error) {
 			if phrase == "" || instead == "" {
 				return rules{}, fmt.Errorf("%q is not a phrase and its replacement", line)
 			}
-			expression := `\b(?:` + strings.ReplaceAll(phrase, " ", `\s+`) + `)\b`
-			pattern, err := regexp.Compile(expression)
+			expression := strings.ReplaceAll(phrase, " ", `\s+`)
+			pattern, err := regexp.Compile(wholeWords(expression))
 			if err != nil {
 				return rules{}, err
 			}
@@ -57,9 +57,13 @@ func parseRules(tables ...string) (rules, error) {
 		}
 	}
 	var err error
-	r.any, err = regexp.Compile(strings.Join(patterns, "|"))
+	r.any, err = regexp.Compile(wholeWords(strings.Join(patterns, "|")))
 	return r, err
 }
+
+// wholeWords returns the expression that matches whole words alone. Of many alternatives it is
+// several times faster than one of each, as it tries none of them within a word.
+func wholeWords(expression string) string { return `\b(?:` + expression + `)\b` }
 
 // source holds the prose and the counts of a file. Names are counted outside
 // tests.
