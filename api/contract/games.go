@@ -41,6 +41,7 @@ const (
 // Limits of the connections of games that have not authenticated (section 4.11).
 const (
 	MaxUnauthenticated        = 16       // of an address
+	DisplacementsPerSecond    = 1        // by an address, of connections of all
 	MaxUnauthenticatedMessage = 16 << 10 // bytes: a credential fits
 	MaxGuesses                = 5        // refused credentials of a connection
 	MaxGuessesPerMinute       = 20       // of an address

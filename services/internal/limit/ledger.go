@@ -44,15 +44,16 @@ const (
 	Datastream
 	Requests
 	Messages
-	Pictures     // that staff uploads
-	Topics       // that subscribers follow in this process
-	Tokens       // of the sandbox
-	PINs         // that games show, and that staff tries
-	PublicNames  // that are not known to be of public results
-	Devices      // that get a credential to vote
-	Guesses      // of credentials, of a connection to this process
-	SignIns      // of staff, that browsers and terminals begin
-	StaffReturns // from the issuer, of browsers, and of terminals that ask for their session
+	Pictures      // that staff uploads
+	Topics        // that subscribers follow in this process
+	Tokens        // of the sandbox
+	PINs          // that games show, and that staff tries
+	PublicNames   // that are not known to be of public results
+	Devices       // that get a credential to vote
+	Guesses       // of credentials, of a connection to this process
+	Displacements // of games that have not authenticated, by an address, in this process
+	SignIns       // of staff, that browsers and terminals begin
+	StaffReturns  // from the issuer, of browsers, and of terminals that ask for their session
 	ViewerSignIns
 	ViewerReturns // of viewers from the issuer
 )
@@ -61,13 +62,13 @@ const (
 func Kinds() []string {
 	return []string{
 		"streams", "bytes", "whispers", "documents", "datastream",
-		"request_rate", "message_rate", "picture_rate", "topic_rate", "token_rate", "pin_rate", "public_name_rate", "device_rate", "guess_rate", "sign_in_rate",
+		"request_rate", "message_rate", "picture_rate", "topic_rate", "token_rate", "pin_rate", "public_name_rate", "device_rate", "guess_rate", "displacement_rate", "sign_in_rate",
 		"staff_return_rate", "viewer_sign_in_rate", "viewer_return_rate",
 	}
 }
 
 // isLocal reports that each process gives all of a rate: what it bounds is in the process.
-func (k Kind) isLocal() bool { return k == Topics || k == Guesses }
+func (k Kind) isLocal() bool { return k == Topics || k == Guesses || k == Displacements }
 
 // IsSharedByAddresses reports that clients share a rate of all as parties do, so that many addresses
 // leave a share for one that takes little. People return from the issuer by a rate of their own: in a crowd, who

@@ -202,12 +202,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !known {
 		client = netip.Prefix{}
 	}
-	draining := s.isDraining()
-	if draining || !s.strangers.hasRoom(client) {
+	if s.isDraining() || !s.admit(extension.ClientID, client) {
 		s.counters.refused.Add(1)
-		if !draining {
-			s.options.Watch.Note(unauthenticatedGames, limit.Address, s.who(extension.ClientID))
-		}
 		s.turnAway(r)
 		return
 	}
@@ -228,6 +224,23 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.work.Go(displaced.makeRoom) // it waits for the client
 	}
 	c.run()
+}
+
+// admit reports whether an address may have another connection that is not authenticated. While
+// all places are taken each such connection ends another one, which costs several times what it
+// costs to turn it away; so an address may do that at a rate.
+func (s *Server) admit(extension string, client netip.Prefix) bool {
+	switch {
+	case !client.IsValid():
+		return true
+	case !s.strangers.hasRoom(client):
+		s.options.Watch.Note(unauthenticatedGames, limit.Address, s.who(extension))
+		return false
+	case !s.strangers.isFull():
+		return true
+	}
+	displacements := limit.Rate{PerSecond: contract.DisplacementsPerSecond, Burst: contract.MaxUnauthenticated}
+	return s.take(limit.Displacements, displacements, extension, client)
 }
 
 // turnAway leaves an upgrade unanswered and then closes the connection.
@@ -301,8 +314,13 @@ func guessesOfAddress() limit.Rate { return limit.Per(contract.MaxGuessesPerMinu
 
 // admitGuess reports whether an address may try another credential after refused ones.
 func (s *Server) admitGuess(extension string, client netip.Prefix) bool {
+	return s.take(limit.Guesses, guessesOfAddress(), extension, client)
+}
+
+// take takes one from a rate of an address, and reports whether there was one.
+func (s *Server) take(kind limit.Kind, rate limit.Rate, extension string, client netip.Prefix) bool {
 	return s.options.Ledger.Take(s.options.Now(), s.who(extension), limit.Claim{
-		Kind: limit.Guesses, Holder: string(s.options.Environment) + "\x00" + client.String(), Scope: limit.Address, Rate: guessesOfAddress(), Amount: 1,
+		Kind: kind, Holder: string(s.options.Environment) + "\x00" + client.String(), Scope: limit.Address, Rate: rate, Amount: 1,
 	}) == nil
 }
 

@@ -26,12 +26,18 @@ func newStrangerTable(limit int) *strangerTable {
 	return &strangerTable{limit: max(limit, 1), byAddress: map[netip.Prefix]map[*connection]time.Time{}}
 }
 
-// hasRoom reports whether an address may have another connection. An address that is unknown, the
-// zero Prefix, has no limit of its own.
+// hasRoom reports whether an address has less connections than it may have.
 func (t *strangerTable) hasRoom(client netip.Prefix) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !client.IsValid() || len(t.byAddress[client]) < contract.MaxUnauthenticated
+	return len(t.byAddress[client]) < contract.MaxUnauthenticated
+}
+
+// isFull reports that another connection would take the place of one.
+func (t *strangerTable) isFull() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.count >= t.limit
 }
 
 // add adds a connection, and returns the one that has to go for it, nil where there is room.
