@@ -1,6 +1,6 @@
 package main
 
-// tenantDefects are defects by which one team stops or hangs another.
+// tenantDefects are defects by which one team or address stops or slows others.
 func tenantDefects() []defectCase {
 	const (
 		scopeFolder     = "operator/internal/scope"
@@ -20,5 +20,8 @@ func tenantDefects() []defectCase {
 		{"a Secret that may not be read keeps a Poll from being deleted", []codeEdit{
 			{secretsFolder, "IsUnreadable", "apierrors.IsNotFound(err) || apierrors.IsForbidden(err)", "apierrors.IsNotFound(err)"},
 		}, secretsFolder, "TestUnreadable"},
+		{"an address displaces games that have not authenticated without an end", []codeEdit{
+			{gameFolder, "Server.admit", "!s.strangers.isFull()", "true"},
+		}, gameFolder, "TestDisplacementsOfAddress"},
 	}
 }
