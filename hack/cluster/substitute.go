@@ -16,7 +16,7 @@ type substitution struct {
 }
 
 // writeModFile writes into a folder a copy of the module with the package in our form, and
-// the go.mod of a component with that copy in the module's place. It returns the latter's path.
+// the go.mod of a component with that copy in the module's place, and returns the path of that go.mod.
 func (s substitution) writeModFile(ctx context.Context, component, folder string) (string, error) {
 	printed, err := runCommand(ctx, component, "go", "mod", "download", "-json", s.module)
 	if err != nil {

@@ -26,7 +26,7 @@ func newStrangerTable(limit int) *strangerTable {
 	return &strangerTable{limit: max(limit, 1), byAddress: map[netip.Prefix]map[*connection]time.Time{}}
 }
 
-// hasRoom reports whether an address has less connections than it may have.
+// hasRoom reports whether an address has fewer connections than it may have.
 func (t *strangerTable) hasRoom(client netip.Prefix) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
